@@ -10,7 +10,9 @@ static struct fay_hash_key key;
 static void draw(void)
 {
 	if (getrandom(&key, sizeof(key), 0) != (ssize_t)sizeof(key))
-		abort(); /* a kernel without it cannot run Fay; 16 bytes are never cut short (getrandom(2)) */
+		/* a kernel without it cannot run Fay; 16 bytes are never cut short (getrandom(2))
+		 * */
+		abort();
 }
 
 const struct fay_hash_key *fay_hash_key(void)

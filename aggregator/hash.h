@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashes of keys for the aggregator's tables: SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of whole 8-byte words, with a key that is
- * drawn once a process. Keys of rows come from traced programs: one that knew the hash could choose rows that all lie in one chain. Nothing that is
- * printed or sent may depend on these hashes.
+ * Hashes of keys for the aggregator's tables: SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast
+ * short-input PRF", 2012) of whole 8-byte words, with a key that is drawn once a process. Keys of
+ * rows come from traced programs: one that knew the hash could choose rows that all lie in one
+ * chain. Nothing that is printed or sent may depend on these hashes.
  */
 #ifndef FAY_AGGREGATOR_HASH_H
 #define FAY_AGGREGATOR_HASH_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay/join.h. Each side is a ring of entries in the order they came, and chains of entries with the same hash of their key, the youngest
- * first. An entry also knows the latest time in its chain from itself on to the oldest: a search ends where all that is left is too old, which
- * for rows that come nearly in order is right behind the last that matches.
+ * fay/join.h. Each side is a ring of entries in the order they came, and chains of entries with the
+ * same hash of their key, the youngest first. An entry also knows the latest time in its chain from
+ * itself on to the oldest: a search ends where all that is left is too old, which for rows that
+ * come nearly in order is right behind the last that matches.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,14 +16,15 @@
 
 struct entry {
 	uint64_t hash, time, latest; /* latest: time of this and all older ones of the chain */
-	uint64_t older;              /* number of the next one of the chain + 1, 0: none; it may be gone */
+	/* number of the next one of the chain + 1, 0: none; it may be gone */
+	uint64_t older;
 	uint8_t row[];
 };
 
 /* Entries `first` to `next` - 1 by number; entry n lies in slot n modulo `room`. */
 struct side {
 	uint8_t *slots;
-	uint64_t *heads; /* `room` chains: number of the youngest + 1 */
+	uint64_t *heads;                  /* `room` chains: number of the youngest + 1 */
 	uint64_t first, next, room, most; /* room: a power of two, or 0; most: the largest */
 	uint32_t row_size, slot_size, time_offset;
 	const struct fay_join_column *keys;
@@ -47,7 +49,8 @@ static const char *check_options(const struct fay_join_options *options)
 			return "size of a row";
 		for (uint32_t k = 0; k < options->key_count; k++) {
 			struct fay_join_column key = options->sides[s].keys[k];
-			if (key.size % 8 || key.size != options->sides[0].keys[k].size || key.offset > size || key.size > size - key.offset)
+			if (key.size % 8 || key.size != options->sides[0].keys[k].size ||
+			    key.offset > size || key.size > size - key.offset)
 				return "a key";
 		}
 	}
@@ -66,8 +69,8 @@ static void side_init(struct side *side, const struct fay_join_options *options,
 		side->most *= 2;
 }
 
-int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function, void *context, struct fay_join **result,
-		    struct fay_error *error)
+int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function,
+		    void *context, struct fay_join **result, struct fay_error *error)
 {
 	const char *wrong = check_options(options);
 	if (wrong)
@@ -109,7 +112,8 @@ static uint64_t hash_row(const struct fay_join *join, const struct side *side, c
 static bool same_keys(const struct fay_join *join, const uint8_t *left, const uint8_t *right)
 {
 	for (uint32_t k = 0; k < join->options.key_count; k++) {
-		struct fay_join_column a = join->options.sides[0].keys[k], b = join->options.sides[1].keys[k];
+		struct fay_join_column a = join->options.sides[0].keys[k],
+				       b = join->options.sides[1].keys[k];
 		if (memcmp(left + a.offset, right + b.offset, a.size))
 			return false;
 	}
@@ -122,7 +126,8 @@ static uint64_t plus(uint64_t a, uint64_t b)
 }
 
 /* Pairs of a row with what the other side keeps. */
-static void search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash, uint64_t time, uint64_t since)
+static void search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash,
+		   uint64_t time, uint64_t since)
 {
 	const struct side *other = &join->sides[!index];
 	uint64_t number = other->room ? other->heads[hash & (other->room - 1)] : 0;
@@ -132,9 +137,11 @@ static void search(struct fay_join *join, unsigned index, const uint8_t *row, ui
 			return;
 		uint64_t apart = e->time > time ? e->time - time : time - e->time;
 		const uint8_t *left = index ? e->row : row, *right = index ? row : e->row;
-		if (e->hash == hash && e->time >= since && apart <= join->options.within && same_keys(join, left, right)) {
+		if (e->hash == hash && e->time >= since && apart <= join->options.within &&
+		    same_keys(join, left, right)) {
 			join->pairs++;
-			join->function(join->context, index ? number - 1 : join->sides[0].next, left, right);
+			join->function(join->context, index ? number - 1 : join->sides[0].next,
+				       left, right);
 		}
 		number = e->older;
 	}
@@ -155,7 +162,9 @@ static void link_entry(struct side *side, uint64_t number)
 static bool grow(struct side *side)
 {
 	struct side larger = *side;
-	larger.room = side->room ? side->room * 2 : side->most < FIRST_ROOM ? side->most : FIRST_ROOM;
+	larger.room = side->room                ? side->room * 2
+		      : side->most < FIRST_ROOM ? side->most
+						: FIRST_ROOM;
 	if (larger.room > side->most)
 		return false;
 	larger.slots = malloc(larger.room * side->slot_size);
@@ -175,7 +184,8 @@ static bool grow(struct side *side)
 	return true;
 }
 
-static void keep(struct fay_join *join, struct side *side, const uint8_t *row, uint64_t hash, uint64_t time)
+static void keep(struct fay_join *join, struct side *side, const uint8_t *row, uint64_t hash,
+		 uint64_t time)
 {
 	if (side->next - side->first == side->room && !grow(side)) {
 		if (!side->room) { /* no memory at all */
@@ -183,7 +193,8 @@ static void keep(struct fay_join *join, struct side *side, const uint8_t *row, u
 			side->first = ++side->next;
 			return;
 		}
-		side->evicted += plus(entry_at(side, side->first)->time, join->options.within) >= join->horizon;
+		side->evicted += plus(entry_at(side, side->first)->time, join->options.within) >=
+				 join->horizon;
 		side->first++;
 	}
 	struct entry *e = entry_at(side, side->next);
@@ -212,14 +223,15 @@ void fay_join_advance(struct fay_join *join, uint64_t horizon)
 	join->horizon = horizon;
 	for (unsigned s = 0; s < 2; s++) {
 		struct side *side = &join->sides[s];
-		while (side->first < side->next && plus(entry_at(side, side->first)->time, join->options.within) < horizon)
+		while (side->first < side->next &&
+		       plus(entry_at(side, side->first)->time, join->options.within) < horizon)
 			side->first++;
 	}
 }
 
 void fay_join_counts(const struct fay_join *join, struct fay_join_counts *counts)
 {
-	*counts = (struct fay_join_counts){.pairs = join->pairs};
+	*counts = (struct fay_join_counts){ .pairs = join->pairs };
 	for (unsigned s = 0; s < 2; s++) {
 		counts->rows[s] = join->sides[s].came;
 		counts->evicted[s] = join->sides[s].evicted;

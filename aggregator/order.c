@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fay/order.h: a binary heap of the rows' times; the rows themselves lie in slots and do not move. */
+/* fay/order.h: a binary heap of the rows' times; the rows themselves lie in slots and do not move.
+ * */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,13 @@ struct fay_order {
 	struct fay_order_counts counts;
 };
 
-int fay_order_create(uint32_t row_size, uint32_t time_offset, uint64_t bytes, fay_order_function *function, void *context, struct fay_order **result, struct fay_error *error)
+int fay_order_create(uint32_t row_size, uint32_t time_offset, uint64_t bytes,
+		     fay_order_function *function, void *context, struct fay_order **result,
+		     struct fay_error *error)
 {
 	if (row_size < 8 || row_size > 4096 || row_size % 8 || time_offset > row_size - 8)
-		return fay_error_set(error, FAY_E_INTERNAL, "rows of %u bytes cannot be put in order", row_size);
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "rows of %u bytes cannot be put in order", row_size);
 	struct fay_order *order = calloc(1, sizeof(*order));
 	if (!order)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -36,7 +40,8 @@ int fay_order_create(uint32_t row_size, uint32_t time_offset, uint64_t bytes, fa
 	order->time_offset = time_offset;
 	order->function = function;
 	order->context = context;
-	order->most = (size_t)((bytes ? bytes : FAY_ORDER_BYTES) / (row_size + sizeof(struct entry) + sizeof(uint32_t)));
+	order->most = (size_t)((bytes ? bytes : FAY_ORDER_BYTES) /
+			       (row_size + sizeof(struct entry) + sizeof(uint32_t)));
 	*result = order;
 	return FAY_OK;
 }
@@ -119,7 +124,7 @@ static bool grow(struct fay_order *order)
 
 void fay_order_add(struct fay_order *order, const uint8_t *row)
 {
-	struct entry entry = {.number = order->came++};
+	struct entry entry = { .number = order->came++ };
 	memcpy(&entry.time, row + order->time_offset, sizeof(entry.time));
 	if (order->count == order->room && !grow(order)) {
 		/* What comes before all that is kept need not be kept. */

@@ -2,16 +2,20 @@
 /*
  * The consumer's side of a slot's spill ring.
  *
- * Ordering guarantees: one producer (the slot's owner), one consumer (us; an aggregator is used by one thread at a time). The head is loaded with
- * acquire, so every byte before it is there; the tail is stored with release after the bytes are copied. The tail is our own: what
- * shared memory says about it is read once, when the slot is first seen, and only written since.
+ * Ordering guarantees: one producer (the slot's owner), one consumer (us; an aggregator is used by
+ * one thread at a time). The head is loaded with acquire, so every byte before it is there; the
+ * tail is stored with release after the bytes are copied. The tail is our own: what shared memory
+ * says about it is read once, when the slot is first seen, and only written since.
  *
- * The producer is not trusted. Each record's header is copied before it is looked at and each row before it is merged, so
- * nothing is read twice. A head that moved backwards or too far, a size that is not what its rows need, an unknown state:
- * the slot is reported once and ignored from then on, for where the next record begins cannot be known.
+ * The producer is not trusted. Each record's header is copied before it is looked at and each row
+ * before it is merged, so nothing is read twice. A head that moved backwards or too far, a size
+ * that is not what its rows need, an unknown state: the slot is reported once and ignored from then
+ * on, for where the next record begins cannot be known.
  *
- * Of a ring whose producer overwrites (FAY_FULL_OVERWRITE) a record is ours once we have moved the tail past it by compare-and-swap. What is copied before that may
- * be torn; it is looked at only to find out how far the record reaches, within bounds, and is thrown away if the tail has moved meanwhile.
+ * Of a ring whose producer overwrites (FAY_FULL_OVERWRITE) a record is ours once we have moved the
+ * tail past it by compare-and-swap. What is copied before that may be torn; it is looked at only to
+ * find out how far the record reaches, within bounds, and is thrown away if the tail has moved
+ * meanwhile.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +31,8 @@ static void copy_out(const uint8_t *ring, uint64_t size, uint64_t at, void *to, 
 	memcpy((uint8_t *)to + first, ring, count - first);
 }
 
-static bool keep_open_row(struct fay_slot_view *view, struct fay_budget *budget, uint64_t state, const uint8_t *row, size_t size)
+static bool keep_open_row(struct fay_slot_view *view, struct fay_budget *budget, uint64_t state,
+			  const uint8_t *row, size_t size)
 {
 	size_t needed = view->open_size + sizeof(state) + size;
 	if (needed > view->open_room) {
@@ -57,7 +62,8 @@ struct drain {
 };
 
 /* NULL, or what is wrong with the record. */
-static const char *check_record(const struct drain *drain, const struct fay_spill_record *record, uint64_t available)
+static const char *check_record(const struct drain *drain, const struct fay_spill_record *record,
+				uint64_t available)
 {
 	const struct fay_schema *schema = drain->aggregator->schema;
 	if (record->size < sizeof(*record) || record->size % 8 || record->size > available)
@@ -84,12 +90,14 @@ static bool take_row(const struct drain *drain, uint32_t index, const uint8_t *r
 			aggregator->on_row(aggregator->on_row_context, index, row);
 		return true;
 	}
-	if (drain->odd && !keep_open_row(drain->view, &aggregator->budget, index, row, state->row_size))
+	if (drain->odd &&
+	    !keep_open_row(drain->view, &aggregator->budget, index, row, state->row_size))
 		return false;
 	return fay_rows_merge(&aggregator->drained[index], row);
 }
 
-int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row, struct fay_error *error)
+int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row,
+			    struct fay_error *error)
 {
 	aggregator->traffic[index].rows++;
 	aggregator->traffic[index].bytes += aggregator->schema->states[index].row_size;
@@ -100,7 +108,9 @@ int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, c
 	}
 	if (fay_rows_merge(&aggregator->drained[index], row))
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_LIMIT, "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+	return fay_error_set(error, FAY_E_LIMIT,
+			     "the result is over the aggregator's memory limit of %" PRIu64
+			     " MiB; group by fewer keys",
 			     aggregator->budget.limit >> 20);
 }
 
@@ -109,44 +119,57 @@ static int64_t over_limit(struct fay_aggregator *aggregator, struct fay_error *e
 	aggregator->over_limit = true;
 	/* Nobody waits for room that will not come; producers count what they lose. */
 	for (size_t i = 0; i < aggregator->source_count; i++)
-		__atomic_store_n(&aggregator->sources[i].control->consumer_alive, 0, __ATOMIC_RELEASE);
-	fay_error_set(error, FAY_E_LIMIT, "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+		__atomic_store_n(&aggregator->sources[i].control->consumer_alive, 0,
+				 __ATOMIC_RELEASE);
+	fay_error_set(error, FAY_E_LIMIT,
+		      "the result is over the aggregator's memory limit of %" PRIu64
+		      " MiB; group by fewer keys",
 		      aggregator->budget.limit >> 20);
 	return -1;
 }
 
-/* Nobody waits for room in a ring that is ignored: a tail that cannot be says so to the producer, which then counts its events as lost. */
+/* Nobody waits for room in a ring that is ignored: a tail that cannot be says so to the producer,
+ * which then counts its events as lost. */
 static void refuse_ring(const struct fay_source *source, struct fay_slot_header *header)
 {
 	uint64_t head = __atomic_load_n(&header->spill_head, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->spill_tail, head - 2 * source->spill_size, __ATOMIC_RELEASE);
 }
 
-static int64_t corrupt(struct drain *drain, uint32_t slot, const char *what, struct fay_error *error)
+static int64_t corrupt(struct drain *drain, uint32_t slot, const char *what,
+		       struct fay_error *error)
 {
 	struct fay_slot_header *header = fay_source_slot(drain->source, slot);
 	uint32_t pid = __atomic_load_n(&header->pid, __ATOMIC_RELAXED);
 	drain->view->corrupt = true;
 	refuse_ring(drain->source, header);
 	fay_error_set(error, FAY_E_REFUSED,
-		      "the shared memory of slot %u (%sprocess %u) was overwritten: %s; this thread's further results are ignored",
+		      "the shared memory of slot %u (%sprocess %u) was overwritten: %s; this "
+		      "thread's further results are ignored",
 		      slot, pid == FAY_PID_UNKNOWN ? "a child of " : "",
-		      pid == FAY_PID_UNKNOWN ? __atomic_load_n(&drain->source->control->target_pid, __ATOMIC_RELAXED) : pid, what);
+		      pid == FAY_PID_UNKNOWN ? __atomic_load_n(&drain->source->control->target_pid,
+							       __ATOMIC_RELAXED)
+					     : pid,
+		      what);
 	return -1;
 }
 
 static void copy_words(const uint8_t *ring, uint64_t size, uint64_t at, void *to, size_t count)
 {
 	for (size_t i = 0; i < count; i += 8) {
-		uint64_t word = __atomic_load_n((const uint64_t *)(ring + ((at + i) & (size - 1))), __ATOMIC_RELAXED);
+		uint64_t word = __atomic_load_n((const uint64_t *)(ring + ((at + i) & (size - 1))),
+						__ATOMIC_RELAXED);
 		memcpy((uint8_t *)to + i, &word, sizeof(word));
 	}
 }
 
-/* One attempt to take the record at the tail into *row. 1: taken, 0: the producer has moved the tail meanwhile, -1: the ring is empty up to `until`; or *wrong is set. */
-static int take_contended(const struct drain *drain, struct fay_slot_header *header, uint64_t until, struct fay_spill_record *record, uint8_t *row, const char **wrong)
+/* One attempt to take the record at the tail into *row. 1: taken, 0: the producer has moved the
+ * tail meanwhile, -1: the ring is empty up to `until`; or *wrong is set. */
+static int take_contended(const struct drain *drain, struct fay_slot_header *header, uint64_t until,
+			  struct fay_spill_record *record, uint8_t *row, const char **wrong)
 {
-	uint64_t size = drain->source->spill_size, tail = __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE);
+	uint64_t size = drain->source->spill_size,
+		 tail = __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE);
 	if ((int64_t)(tail - until) >= 0)
 		return -1;
@@ -159,10 +182,13 @@ static int take_contended(const struct drain *drain, struct fay_slot_header *hea
 			*wrong = "a record has several rows";
 	}
 	if (!*wrong)
-		copy_words(drain->ring, size, tail + sizeof(*record), row, record->size - sizeof(*record));
+		copy_words(drain->ring, size, tail + sizeof(*record), row,
+			   record->size - sizeof(*record));
 	uint64_t was = tail;
-	bool moved = *wrong ? __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE) != tail :
-			      !__atomic_compare_exchange_n(&header->spill_tail, &was, tail + record->size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	bool moved = *wrong ? __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE) != tail
+			    : !__atomic_compare_exchange_n(&header->spill_tail, &was,
+							   tail + record->size, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (moved) {
 		*wrong = NULL;
 		return 0;
@@ -172,13 +198,16 @@ static int take_contended(const struct drain *drain, struct fay_slot_header *hea
 	return 1;
 }
 
-/* Each attempt takes a record, or finds that the producer has given up one; a tail that is moved about for ever ends it, too. */
-static int64_t drain_contended(struct drain *drain, struct fay_slot_header *header, uint32_t slot, struct fay_error *error)
+/* Each attempt takes a record, or finds that the producer has given up one; a tail that is moved
+ * about for ever ends it, too. */
+static int64_t drain_contended(struct drain *drain, struct fay_slot_header *header, uint32_t slot,
+			       struct fay_error *error)
 {
 	_Alignas(8) uint8_t row[4096];
 	uint64_t until = __atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE);
 	int64_t bytes = 0;
-	for (uint64_t attempts = drain->source->spill_size / sizeof(struct fay_spill_record); attempts; attempts--) {
+	for (uint64_t attempts = drain->source->spill_size / sizeof(struct fay_spill_record);
+	     attempts; attempts--) {
 		struct fay_spill_record record;
 		const char *wrong = NULL;
 		int taken = take_contended(drain, header, until, &record, row, &wrong);
@@ -198,16 +227,19 @@ static int64_t drain_contended(struct drain *drain, struct fay_slot_header *head
 	return bytes;
 }
 
-int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t slot, struct fay_error *error)
+int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t slot,
+		       struct fay_error *error)
 {
 	struct fay_slot_header *header = fay_source_slot(source, slot);
 	struct fay_slot_view *view = &source->slots[slot];
-	struct drain drain = { aggregator, source, view, (uint8_t *)header + source->spill_offset, false, false };
+	struct drain drain = { aggregator, source, view, (uint8_t *)header + source->spill_offset,
+			       false,      false };
 	_Alignas(8) uint8_t row[4096];
 	if (aggregator->over_limit || !source->spill_size)
 		return 0;
 	if (view->corrupt) {
-		refuse_ring(source, header); /* again: the head may have been overwritten once more */
+		/* again: the head may have been overwritten once more */
+		refuse_ring(source, header);
 		return 0;
 	}
 	if (source->overwrites) {

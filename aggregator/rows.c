@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows by key: a growing hash table whose keys are the key columns' bytes. The rows themselves lie densely, so that a snapshot is a copy and
- * a sort; the index holds row numbers only, and is at most half full. Keys come from the traced program, which cannot know where they hash to (hash.h).
+ * Rows by key: a growing hash table whose keys are the key columns' bytes. The rows themselves lie
+ * densely, so that a snapshot is a copy and a sort; the index holds row numbers only, and is at
+ * most half full. Keys come from the traced program, which cannot know where they hash to (hash.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "aggregator.h"
 #include "hash.h"
 
-void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state, struct fay_budget *budget)
+void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state,
+		   struct fay_budget *budget)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->state = &schema->states[state];
@@ -20,7 +22,8 @@ void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint3
 
 void fay_rows_deinit(struct fay_rows *rows)
 {
-	rows->budget->used -= rows->room * rows->state->row_size + rows->index_size * sizeof(uint32_t);
+	rows->budget->used -=
+		rows->room * rows->state->row_size + rows->index_size * sizeof(uint32_t);
 	free(rows->rows);
 	free(rows->index);
 	rows->rows = NULL;
@@ -103,8 +106,10 @@ uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
 		return rows->count ? rows->rows : NULL;
 	if (!rows->index_size)
 		return NULL;
-	for (size_t at = hash_key(rows, row) & (rows->index_size - 1); rows->index[at]; at = (at + 1) & (rows->index_size - 1)) {
-		uint8_t *candidate = rows->rows + (size_t)(rows->index[at] - 1) * rows->state->row_size;
+	for (size_t at = hash_key(rows, row) & (rows->index_size - 1); rows->index[at];
+	     at = (at + 1) & (rows->index_size - 1)) {
+		uint8_t *candidate =
+			rows->rows + (size_t)(rows->index[at] - 1) * rows->state->row_size;
 		if (same_key(rows, candidate, row))
 			return candidate;
 	}
@@ -120,7 +125,8 @@ static bool add_row(struct fay_rows *rows, const uint8_t *row)
 	uint8_t *to = rows->rows + rows->count * rows->state->row_size;
 	memset(to, 0, rows->state->row_size);
 	for (unsigned i = 0; i < (unsigned)rows->state->keys + rows->state->values; i++)
-		memcpy(to + rows->columns[i].offset, row + rows->columns[i].offset, rows->columns[i].size);
+		memcpy(to + rows->columns[i].offset, row + rows->columns[i].offset,
+		       rows->columns[i].size);
 	if (rows->state->keys)
 		insert_index(rows, rows->index, rows->index_size, (uint32_t)rows->count);
 	rows->count++;
@@ -132,7 +138,8 @@ bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row)
 	uint8_t *to = fay_rows_find(rows, row);
 	if (!to)
 		return add_row(rows, row);
-	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values; i++)
+	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values;
+	     i++)
 		fay_merge_column(&rows->columns[i], to, row);
 	return true;
 }
@@ -150,7 +157,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 	const struct fay_rows *rows = context;
 	for (unsigned i = 0; i < rows->state->keys; i++) {
 		const struct fay_schema_column *column = &rows->columns[i];
-		const uint8_t *a = (const uint8_t *)left + column->offset, *b = (const uint8_t *)right + column->offset;
+		const uint8_t *a = (const uint8_t *)left + column->offset,
+			      *b = (const uint8_t *)right + column->offset;
 		if (column->type == FAY_TYPE_STRING) {
 			int order = memcmp(a, b, column->size);
 			if (order)

@@ -11,8 +11,12 @@
 #include "fay/saved.h"
 
 #define BUFFER (1u << 20)
-#define STEPS_MAX 1000u       /* for one value; in a table that is half full at most only values that were chosen for it take more */
-#define ADDRESSES_MAX 65536u /* that are named in a file: to name one takes a look at each traced process's symbols, and nothing is drained meanwhile */
+/* for one value; in a table that is half full at most only values that were chosen for it take more
+ * */
+#define STEPS_MAX 1000u
+/* that are named in a file: to name one takes a look at each traced process's symbols, and nothing
+ * is drained meanwhile */
+#define ADDRESSES_MAX 65536u
 
 /* Hashes of functions that rows have named; open addressing, 0 is free. */
 struct hashes {
@@ -27,7 +31,8 @@ struct fay_save {
 	struct fay_saved_header header;
 	struct stream {
 		uint32_t row_size;
-		uint32_t function_columns[FAY_SAVED_COLUMNS], function_count; /* offsets in the row */
+		/* offsets in the row */
+		uint32_t function_columns[FAY_SAVED_COLUMNS], function_count;
 		struct fay_saved_column address_columns[FAY_SAVED_COLUMNS];
 		uint32_t address_count;
 	} streams[FAY_SAVED_STREAMS];
@@ -38,7 +43,8 @@ struct fay_save {
 
 static void put(struct fay_save *s, const void *bytes, size_t size)
 {
-	if (s->failed || !size || fwrite_unlocked(bytes, size, 1, s->file) == 1) /* one thread writes */
+	/* one thread writes */
+	if (s->failed || !size || fwrite_unlocked(bytes, size, 1, s->file) == 1)
 		return;
 	s->failed = true;
 	s->failure = errno;
@@ -59,7 +65,7 @@ static void insert(struct hashes *h, uint64_t hash)
 
 static bool grow(struct hashes *h)
 {
-	struct hashes larger = {.size = h->size ? 2 * h->size : 1024, .last = h->last};
+	struct hashes larger = { .size = h->size ? 2 * h->size : 1024, .last = h->last };
 	larger.slots = calloc(larger.size, sizeof(*larger.slots));
 	if (!larger.slots)
 		return false;
@@ -82,14 +88,16 @@ static void remember(struct fay_save *s, struct hashes *h, size_t most, uint64_t
 		insert(h, hash);
 }
 
-static void remember_addresses(struct fay_save *s, const struct fay_saved_column *column, const uint8_t *row)
+static void remember_addresses(struct fay_save *s, const struct fay_saved_column *column,
+			       const uint8_t *row)
 {
 	uint64_t address;
 	for (uint32_t at = 0; at < column->size; at += 8) {
 		memcpy(&address, row + column->offset + at, sizeof(address));
 		if (!address)
 			return;
-		remember(s, &s->addresses, ADDRESSES_MAX, fay_saved_address(address, !at && !(column->flags & FAY_SAVED_CALLER)));
+		remember(s, &s->addresses, ADDRESSES_MAX,
+			 fay_saved_address(address, !at && !(column->flags & FAY_SAVED_CALLER)));
 	}
 }
 
@@ -108,7 +116,8 @@ static const char *check_layout(const struct fay_save_layout *layout)
 }
 
 /* Where functions and addresses lie. */
-static void find_names(struct stream *s, const struct fay_saved_stream *stream, const struct fay_saved_column *columns)
+static void find_names(struct stream *s, const struct fay_saved_stream *stream,
+		       const struct fay_saved_column *columns)
 {
 	s->row_size = stream->row_size;
 	for (uint32_t i = 0; i < stream->column_count; i++)
@@ -129,19 +138,23 @@ static void put_layout(struct fay_save *s, const struct fay_save_layout *layout)
 		.magic = FAY_SAVED_MAGIC,
 		.header_size = sizeof(s->header),
 		.stream_count = layout->stream_count,
-		.rows_at = sizeof(s->header) + layout->stream_count * sizeof(*layout->streams) + columns * sizeof(struct fay_saved_column) + length + padding,
+		.rows_at = sizeof(s->header) + layout->stream_count * sizeof(*layout->streams) +
+			   columns * sizeof(struct fay_saved_column) + length + padding,
 		.rows_size = UINT64_MAX,
-		.text_size = (uint32_t)length};
+		.text_size = (uint32_t)length
+	};
 	put(s, &s->header, sizeof(s->header));
 	put(s, layout->streams, layout->stream_count * sizeof(*layout->streams));
 	for (uint32_t i = 0; i < layout->stream_count; i++)
-		put(s, layout->columns[i], layout->streams[i].column_count * sizeof(struct fay_saved_column));
+		put(s, layout->columns[i],
+		    layout->streams[i].column_count * sizeof(struct fay_saved_column));
 	put(s, layout->text, length);
 	put(s, zeros, padding);
 	s->header.rows_size = 0;
 }
 
-/* For the owner alone: a trace that root makes holds what is in other users' programs. What is there already keeps its mode and is written over. */
+/* For the owner alone: a trace that root makes holds what is in other users' programs. What is
+ * there already keeps its mode and is written over. */
 static FILE *create(const char *path)
 {
 	int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -151,7 +164,8 @@ static FILE *create(const char *path)
 	return file;
 }
 
-int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error)
+int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save,
+		    struct fay_error *error)
 {
 	const char *wrong = check_layout(layout);
 	if (wrong)
@@ -199,7 +213,10 @@ int fay_save_check(const struct fay_save *s, struct fay_error *error)
 {
 	if (!s->failed)
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s': %s; it is cut off, and the events that are in it can be asked", s->path, strerror(s->failure));
+	return fay_error_set(
+		error, FAY_E_INTERNAL,
+		"cannot write '%s': %s; it is cut off, and the events that are in it can be asked",
+		s->path, strerror(s->failure));
 }
 
 uint64_t fay_save_size(const struct fay_save *s)
@@ -210,7 +227,8 @@ uint64_t fay_save_size(const struct fay_save *s)
 static void put_name(struct fay_save *s, uint64_t hash, const char *text)
 {
 	static const char zeros[8];
-	struct fay_saved_name one = {.hash = hash, .size = (uint32_t)strnlen(text, FAY_SAVED_ROW)};
+	struct fay_saved_name one = { .hash = hash,
+				      .size = (uint32_t)strnlen(text, FAY_SAVED_ROW) };
 	put(s, &one, sizeof(one));
 	put(s, text, one.size);
 	put(s, zeros, (8 - one.size % 8) % 8);
@@ -221,7 +239,9 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 {
 	s->header.names_at = fay_save_size(s);
 	for (size_t i = 0; i < s->hashes.size; i++) {
-		const char *text = s->hashes.slots[i] ? names->function(names->context, s->hashes.slots[i]) : NULL;
+		const char *text = s->hashes.slots[i]
+					   ? names->function(names->context, s->hashes.slots[i])
+					   : NULL;
 		if (text)
 			put_name(s, s->hashes.slots[i], text);
 	}
@@ -231,12 +251,14 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 		char text[FAY_SAVED_ROW + 1];
 		if (!key)
 			continue;
-		names->address(names->context, fay_saved_address(key, exact), exact, text, sizeof(text));
+		names->address(names->context, fay_saved_address(key, exact), exact, text,
+			       sizeof(text));
 		put_name(s, key, text);
 	}
 }
 
-int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_save_names *names, struct fay_error *error)
+int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_save_names *names,
+		    struct fay_error *error)
 {
 	int result;
 	put_names(s, names);

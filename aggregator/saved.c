@@ -27,8 +27,9 @@ struct fay_saved {
 	const volatile sig_atomic_t *stop; /* NULL: nothing does */
 	uint64_t rows_read;
 	uint64_t size, left; /* bytes of the file, and of the rows that were not read yet */
-	bool ended; /* the trace did: rows_size is what there must be */
-	uint32_t selected, stream; /* selected: FAY_SAVED_STREAMS for all; stream: of the last row */
+	bool ended;          /* the trace did: rows_size is what there must be */
+	/* selected: FAY_SAVED_STREAMS for all; stream: of the last row */
+	uint32_t selected, stream;
 	const struct fay_saved_column *only; /* NULL: rows of all functions are read */
 	uint8_t row[FAY_SAVED_ROW];
 };
@@ -42,13 +43,15 @@ static size_t shown(const char *text)
 	return at;
 }
 
-static const char *check_column(const struct fay_saved_stream *stream, const struct fay_saved_column *c)
+static const char *check_column(const struct fay_saved_stream *stream,
+				const struct fay_saved_column *c)
 {
 	if (!memchr(c->name, 0, sizeof(c->name)) || !c->name[0])
 		return "a column has no name";
 	if (c->name[shown(c->name)] || strpbrk(c->name, "\"\\"))
 		return "a column's name cannot be shown";
-	if (!c->size || c->size % 8 || c->offset % 8 || c->offset > stream->row_size || c->size > stream->row_size - c->offset)
+	if (!c->size || c->size % 8 || c->offset % 8 || c->offset > stream->row_size ||
+	    c->size > stream->row_size - c->offset)
 		return "a column lies outside the row";
 	if (c->type > 0xff)
 		return "a column of an unknown type";
@@ -73,7 +76,9 @@ static const char *check_header(struct fay_saved *s)
 {
 	struct fay_saved_header *h = &s->header;
 	if (memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic)))
-		return memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic) - 1) ? "it does not begin as one" : "it is of another version of fay";
+		return memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic) - 1)
+			       ? "it does not begin as one"
+			       : "it is of another version of fay";
 	if (h->header_size != sizeof(*h) || !h->stream_count || h->stream_count > FAY_SAVED_STREAMS)
 		return "header or sources";
 	if (h->rows_at < sizeof(*h) || h->rows_at > s->size)
@@ -111,7 +116,7 @@ static bool read_names(struct fay_saved *s)
 		if (padded > left || name.size > FAY_SAVED_ROW)
 			return false;
 		left -= padded;
-		s->names[i] = (struct name){.hash = name.hash, .text = calloc(1, padded + 1)};
+		s->names[i] = (struct name){ .hash = name.hash, .text = calloc(1, padded + 1) };
 		s->name_count++;
 		if (!s->names[i].text ||
 		    (padded && fread(s->names[i].text, padded, 1, s->file) != 1))
@@ -130,14 +135,16 @@ static const char *read_streams(struct fay_saved *s)
 {
 	const char *wrong = NULL;
 	uint32_t count = s->header.stream_count;
-	uint64_t end = sizeof(s->header) + count * sizeof(*s->streams) + (uint64_t)s->header.text_size;
+	uint64_t end =
+		sizeof(s->header) + count * sizeof(*s->streams) + (uint64_t)s->header.text_size;
 	if (fread(s->streams, sizeof(*s->streams), count, s->file) != count)
 		return "it is too short";
 	for (uint32_t i = 0; i < count; i++) {
 		struct fay_saved_stream *stream = &s->streams[i];
 		if ((wrong = check_stream(stream)))
 			return wrong;
-		if (fread(s->columns[i], sizeof(**s->columns), stream->column_count, s->file) != stream->column_count)
+		if (fread(s->columns[i], sizeof(**s->columns), stream->column_count, s->file) !=
+		    stream->column_count)
 			return "it is too short";
 		for (uint32_t c = 0; c < stream->column_count && !wrong; c++)
 			wrong = check_column(stream, &s->columns[i][c]);
@@ -158,14 +165,16 @@ static const char *read_all(struct fay_saved *s)
 	if (wrong)
 		return wrong;
 	if (!s->ended)
-		s->header.row_count = s->header.rows_size / (s->streams[0].row_size + (s->header.stream_count > 1 ? 8 : 0));
+		s->header.row_count = s->header.rows_size / (s->streams[0].row_size +
+							     (s->header.stream_count > 1 ? 8 : 0));
 	if (!read_names(s))
 		return "its names cannot be read";
 	if (s->name_count)
 		qsort(s->names, s->name_count, sizeof(*s->names), compare_names);
 	s->left = s->header.rows_size;
 	s->selected = s->header.stream_count == 1 ? 0 : FAY_SAVED_STREAMS;
-	return fseeko(s->file, (off_t)s->header.rows_at, SEEK_SET) ? "its rows cannot be read" : NULL;
+	return fseeko(s->file, (off_t)s->header.rows_at, SEEK_SET) ? "its rows cannot be read"
+								   : NULL;
 }
 
 int fay_saved_open(const char *path, struct fay_saved **saved, struct fay_error *error)
@@ -206,7 +215,8 @@ void fay_saved_close(struct fay_saved *s)
 bool fay_saved_is(const struct fay_saved *s, int descriptor)
 {
 	struct stat own, other;
-	return !fstat(fileno(s->file), &own) && !fstat(descriptor, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	return !fstat(fileno(s->file), &own) && !fstat(descriptor, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 const struct fay_saved_header *fay_saved_header(const struct fay_saved *s)
@@ -219,7 +229,8 @@ const struct fay_saved_stream *fay_saved_stream_at(const struct fay_saved *s, ui
 	return &s->streams[stream];
 }
 
-const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *s, uint32_t stream, uint32_t index)
+const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *s, uint32_t stream,
+						   uint32_t index)
 {
 	return &s->columns[stream][index];
 }
@@ -246,8 +257,9 @@ const struct fay_saved_column *fay_saved_column(const struct fay_saved *s, const
 
 static struct name *find_name(const struct fay_saved *s, uint64_t hash)
 {
-	struct name key = {.hash = hash};
-	return s->name_count ? bsearch(&key, s->names, s->name_count, sizeof(key), compare_names) : NULL;
+	struct name key = { .hash = hash };
+	return s->name_count ? bsearch(&key, s->names, s->name_count, sizeof(key), compare_names)
+			     : NULL;
 }
 
 const char *fay_saved_name(const struct fay_saved *s, uint64_t hash)
@@ -272,7 +284,8 @@ static bool read_bytes(struct fay_saved *s, void *to, size_t size, struct fay_er
 {
 	if (fread(to, size, 1, s->file) == 1)
 		return true;
-	fay_error_set(error, FAY_E_INTERNAL, "the saved trace cannot be read: %s", ferror(s->file) ? strerror(errno) : "it became shorter");
+	fay_error_set(error, FAY_E_INTERNAL, "the saved trace cannot be read: %s",
+		      ferror(s->file) ? strerror(errno) : "it became shorter");
 	return false;
 }
 
@@ -282,7 +295,8 @@ static bool damaged(const char *how, struct fay_error *error)
 	return false;
 }
 
-/* Into s->row; false: there are no more rows, or *error is set. A trace that did not end may end within a row. */
+/* Into s->row; false: there are no more rows, or *error is set. A trace that did not end may end
+ * within a row. */
 static bool read_row(struct fay_saved *s, struct fay_error *error)
 {
 	uint64_t number = 0, before = s->header.stream_count > 1 ? sizeof(number) : 0;

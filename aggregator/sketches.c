@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operators that summarise: merging and reading of quantiles, distinct counts, the most frequent values, samples, first and last. include/fay/sketch.h
- * says what each guarantees and where it comes from. Partials come from shared memory that the traced program can write: any bytes must be harmless.
+ * The operators that summarise: merging and reading of quantiles, distinct counts, the most
+ * frequent values, samples, first and last. include/fay/sketch.h says what each guarantees and
+ * where it comes from. Partials come from shared memory that the traced program can write: any
+ * bytes must be harmless.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +17,11 @@
 void fay_merge_saturating(uint64_t *to, const uint64_t *from, size_t words)
 {
 	for (size_t i = 0; i < words; i++) {
-		uint64_t low = (to[i] & UINT32_MAX) + (from[i] & UINT32_MAX), high = (to[i] >> 32) + (from[i] >> 32);
+		uint64_t low = (to[i] & UINT32_MAX) + (from[i] & UINT32_MAX),
+			 high = (to[i] >> 32) + (from[i] >> 32);
 
-		to[i] = (low > UINT32_MAX ? UINT32_MAX : low) | (high > UINT32_MAX ? UINT32_MAX : high) << 32;
+		to[i] = (low > UINT32_MAX ? UINT32_MAX : low) |
+			(high > UINT32_MAX ? UINT32_MAX : high) << 32;
 	}
 }
 
@@ -48,7 +52,8 @@ static int by_count(const void *left, const void *right)
 	return a->key > b->key ? -1 : a->key < b->key;
 }
 
-static size_t add_pairs(struct fay_pair *all, size_t count, const struct fay_pair *more, size_t k, bool sum)
+static size_t add_pairs(struct fay_pair *all, size_t count, const struct fay_pair *more, size_t k,
+			bool sum)
 {
 	for (size_t i = 0; i < k; i++) {
 		size_t at = sum ? 0 : count;
@@ -89,7 +94,7 @@ void fay_merge_top(uint64_t *to, const uint64_t *from, size_t words)
 	to[1] += less;
 	memset(entry, 0, k * sizeof(*entry));
 	for (size_t i = 0; i < k && i < count && all[i].count > less; i++)
-		entry[i] = (struct fay_pair){all[i].key, all[i].count - less};
+		entry[i] = (struct fay_pair){ all[i].key, all[i].count - less };
 }
 
 void fay_merge_sample(uint64_t *to, const uint64_t *from, size_t words)
@@ -139,7 +144,8 @@ double fay_value_quantile(const struct fay_schema_column *column, const uint8_t 
 	return NAN;
 }
 
-/* Ertl, New cardinality estimation algorithms for HyperLogLog sketches (2017), section 4: no range needs a correction. */
+/* Ertl, New cardinality estimation algorithms for HyperLogLog sketches (2017), section 4: no range
+ * needs a correction. */
 static double sigma(double x)
 {
 	double y = 1, z = x, before;
@@ -173,7 +179,7 @@ static double tau(double x)
 static uint64_t estimate_distinct(const uint8_t *rank, size_t registers)
 {
 	unsigned p = (unsigned)__builtin_ctzll(registers), q = 64 - p;
-	uint32_t count[66] = {0};
+	uint32_t count[66] = { 0 };
 	double m = (double)registers, z, estimate;
 
 	for (size_t i = 0; i < registers; i++)
@@ -185,7 +191,8 @@ static uint64_t estimate_distinct(const uint8_t *rank, size_t registers)
 		z = 0.5 * (z + count[k]);
 	z += m * sigma(count[0] / m);
 	estimate = m / (2 * M_LN2) * m / z + 0.5;
-	return estimate < 0x1p64 ? (uint64_t)estimate : UINT64_MAX; /* infinite where all registers are full: no stream does that, a hostile program can */
+	/* infinite where all registers are full: no stream does that, a hostile program can */
+	return estimate < 0x1p64 ? (uint64_t)estimate : UINT64_MAX;
 }
 
 static bool any_counted(const struct fay_schema_column *column, const uint8_t *row)
@@ -196,7 +203,8 @@ static bool any_counted(const struct fay_schema_column *column, const uint8_t *r
 	return total != 0;
 }
 
-bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value)
+bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *row,
+		       struct fay_value *value)
 {
 	const uint8_t *bytes = row + column->offset;
 	struct fay_item item;
@@ -213,19 +221,22 @@ bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *ro
 		value->list.count = 0;
 		while (fay_value_item(column, row, value->list.count, &item))
 			value->list.count++;
-		/* Where each value is as rare as the others, none is left in a summary that has counted them. */
-		return value->list.count != 0 || (column->merge == FAY_MERGE_TOP && any_counted(column, row));
-	default:
-		return false;
+		/* Where each value is as rare as the others, none is left in a summary that has
+		 * counted them. */
+		return value->list.count != 0 ||
+		       (column->merge == FAY_MERGE_TOP && any_counted(column, row));
+	default: return false;
 	}
 }
 
-static bool quantile_item(const struct fay_schema_column *column, const uint8_t *row, size_t index, struct fay_item *item)
+static bool quantile_item(const struct fay_schema_column *column, const uint8_t *row, size_t index,
+			  struct fay_item *item)
 {
 	static const struct {
 		const char *label;
 		double q;
-	} shown[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
+	} shown[] = { { "min", 0 },    { "p50", 0.5 },     { "p90", 0.9 },
+		      { "p99", 0.99 }, { "p99.9", 0.999 }, { "max", 1 } };
 
 	if (index >= sizeof(shown) / sizeof(*shown))
 		return false;
@@ -234,7 +245,8 @@ static bool quantile_item(const struct fay_schema_column *column, const uint8_t 
 	return !isnan(item->value);
 }
 
-bool fay_value_item(const struct fay_schema_column *column, const uint8_t *row, size_t index, struct fay_item *item)
+bool fay_value_item(const struct fay_schema_column *column, const uint8_t *row, size_t index,
+		    struct fay_item *item)
 {
 	size_t head = column->merge == FAY_MERGE_TOP ? sizeof(struct fay_top) : 0;
 	size_t k = (column->size - head) / sizeof(struct fay_pair), count;
@@ -245,7 +257,8 @@ bool fay_value_item(const struct fay_schema_column *column, const uint8_t *row, 
 		return quantile_item(column, row, index, item);
 	if ((column->merge != FAY_MERGE_TOP && column->merge != FAY_MERGE_SAMPLE) || k > PAIRS_MAX)
 		return false;
-	count = add_pairs(sorted, 0, (const struct fay_pair *)(row + column->offset + head), k, false);
+	count = add_pairs(sorted, 0, (const struct fay_pair *)(row + column->offset + head), k,
+			  false);
 	qsort(sorted, count, sizeof(*sorted), by_count);
 	if (index >= count)
 		return false;
@@ -254,7 +267,8 @@ bool fay_value_item(const struct fay_schema_column *column, const uint8_t *row, 
 	return true;
 }
 
-void fay_value_top_bound(const struct fay_schema_column *column, const uint8_t *row, uint64_t *total, uint64_t *error)
+void fay_value_top_bound(const struct fay_schema_column *column, const uint8_t *row,
+			 uint64_t *total, uint64_t *error)
 {
 	memcpy(total, row + column->offset, sizeof(*total));
 	memcpy(error, row + column->offset + 8, sizeof(*error));

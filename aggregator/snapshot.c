@@ -2,29 +2,36 @@
 /*
  * A snapshot: what was drained so far, merged with what lies in the slots' live cells and tables.
  *
- * Why no event is counted twice or lost. A table's rows reach us through the ring (fay_flush) or are read in place; flush number k of a
- * slot makes the slot's sequence 2k-1, publishes its records (head, release), clears the table, makes the sequence 2k. We
+ * Why no event is counted twice or lost. A table's rows reach us through the ring (fay_flush) or
+ * are read in place; flush number k of a slot makes the slot's sequence 2k-1, publishes its records
+ * (head, release), clears the table, makes the sequence 2k. We
  *
  *     (1) load the sequence s1, acquire; if odd, drain and start again
  *     (2) drain the ring (head, acquire)
  *     (3) copy the table, each word with acquire
  *     (4) load the sequence s2; if s2 != s1, start again
  *
- * Say s1 = s2 = 2k. All of flushes 1..k happened before (1), so (2) finds all their records and (3) finds the table as flush k left it or
- * later. No part of flush k+1 was seen: had (2) seen its head or (3) its clearing, the stores to the sequence before them
- * would be visible at (4), and s2 would be at least 2k+1. So the drained rows are exactly flushes 1..k, the copy holds
- * exactly events after flush k, and each recorded event is in one of them. When (4) fails, what was drained stays drained and the copy
- * is thrown away. Other slots' rings are not drained meanwhile, so a slot that is done stays consistent.
+ * Say s1 = s2 = 2k. All of flushes 1..k happened before (1), so (2) finds all their records and (3)
+ * finds the table as flush k left it or later. No part of flush k+1 was seen: had (2) seen its head
+ * or (3) its clearing, the stores to the sequence before them would be visible at (4), and s2 would
+ * be at least 2k+1. So the drained rows are exactly flushes 1..k, the copy holds exactly events
+ * after flush k, and each recorded event is in one of them. When (4) fails, what was drained stays
+ * drained and the copy is thrown away. Other slots' rings are not drained meanwhile, so a slot that
+ * is done stays consistent.
  *
- * Waiting for a flush ends after a while, earlier when some producer asks for its ring to be emptied. The table is then copied row by row, each with (1), (3) and (4) of its
- * own, and a row for which (4) fails is left out: rows may be missing, but none has one group's key and another's values.
+ * Waiting for a flush ends after a while, earlier when some producer asks for its ring to be
+ * emptied. The table is then copied row by row, each with (1), (3) and (4) of its own, and a row
+ * for which (4) fails is left out: rows may be missing, but none has one group's key and another's
+ * values.
  *
- * Events recorded during (3) may be in the copy or not, and of one event's columns some may be: a live picture is off by
- * the events in flight. Once the producers have stopped (detached or dead) the snapshot is exact.
+ * Events recorded during (3) may be in the copy or not, and of one event's columns some may be: a
+ * live picture is off by the events in flight. Once the producers have stopped (detached or dead)
+ * the snapshot is exact.
  *
- * A producer killed inside fay_flush leaves the sequence odd for ever. The runtime publishes a table all at once or not at all, so either
- * every row still in the table was also drained since the sequence became odd (ring.c keeps those rows), and the table is
- * skipped, or none was, and the table counts. (Mistaken only if the killed flush had not published and the one before it, drained
+ * A producer killed inside fay_flush leaves the sequence odd for ever. The runtime publishes a
+ * table all at once or not at all, so either every row still in the table was also drained since
+ * the sequence became odd (ring.c keeps those rows), and the table is skipped, or none was, and the
+ * table counts. (Mistaken only if the killed flush had not published and the one before it, drained
  * in the same breath, held every one of the same rows with the same values.)
  */
 #include <inttypes.h>
@@ -43,16 +50,18 @@ struct snapshot {
 	struct fay_budget budget;
 	uint64_t *copy; /* of one row or table */
 	size_t copy_size;
-	unsigned waits; /* left, over all slots */
+	unsigned waits;         /* left, over all slots */
 	uint64_t waiting_since; /* monotonic ns; 0: not yet */
 	struct fay_result *result;
 };
 
-/* A corrupt ring found on the way is for the next poll to report; the other slots' result is wanted all the same. */
+/* A corrupt ring found on the way is for the next poll to report; the other slots' result is wanted
+ * all the same. */
 static void drain_slot(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
 {
 	struct fay_aggregator *aggregator = snapshot->aggregator;
-	fay_ring_drain(aggregator, source, slot, aggregator->pending.code ? NULL : &aggregator->pending);
+	fay_ring_drain(aggregator, source, slot,
+		       aggregator->pending.code ? NULL : &aggregator->pending);
 }
 
 static bool is_zero(const uint64_t *words, size_t count)
@@ -63,7 +72,8 @@ static bool is_zero(const uint64_t *words, size_t count)
 	return true;
 }
 
-/* Whether this snapshot has waited for one thread's flush for so long that others, whose rings run full meanwhile, would have to wait for it. */
+/* Whether this snapshot has waited for one thread's flush for so long that others, whose rings run
+ * full meanwhile, would have to wait for it. */
 static bool keeps_others_waiting(struct snapshot *snapshot)
 {
 	struct timespec time;
@@ -71,10 +81,12 @@ static bool keeps_others_waiting(struct snapshot *snapshot)
 	uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 	if (!snapshot->waiting_since)
 		snapshot->waiting_since = now;
-	return now - snapshot->waiting_since > FAY_SNAPSHOT_ASKED_NS && fay_aggregator_is_asked(snapshot->aggregator);
+	return now - snapshot->waiting_since > FAY_SNAPSHOT_ASKED_NS &&
+	       fay_aggregator_is_asked(snapshot->aggregator);
 }
 
-/* One of the snapshot's waits: first just lets others run, later sleeps. False when none is left. */
+/* One of the snapshot's waits: first just lets others run, later sleeps. False when none is left.
+ * */
 static bool wait_a_little(struct snapshot *snapshot)
 {
 	struct timespec nap = { .tv_nsec = 100000 };
@@ -97,7 +109,8 @@ static bool same_words(const uint64_t *words, const void *from, size_t size)
 }
 
 /* The rows that no flush touches meanwhile; the others stay empty. */
-static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *header, const uint8_t *table)
+static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *header,
+		      const uint8_t *table)
 {
 	uint32_t size = snapshot->state->row_size;
 	for (size_t at = sizeof(struct fay_table_header); at < snapshot->copy_size; at += size) {
@@ -109,7 +122,8 @@ static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *h
 	}
 }
 
-/* Steps (1) to (4) above. Returns true if the copy was taken under an odd sequence that will not move. */
+/* Steps (1) to (4) above. Returns true if the copy was taken under an odd sequence that will not
+ * move. */
 static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
 {
 	const struct fay_slot_header *header = fay_source_slot(source, slot);
@@ -126,8 +140,11 @@ static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uin
 			view->stuck_at = before;
 		}
 		fay_copy_words(snapshot->copy, table, snapshot->copy_size);
-		/* A flush that was taken for dead, and is not, hands rows on and empties the table. */
-		bool moved = odd && (__atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE) != view->tail || !same_words(snapshot->copy, table, snapshot->copy_size));
+		/* A flush that was taken for dead, and is not, hands rows on and empties the table.
+		 * */
+		bool moved = odd && (__atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE) !=
+					     view->tail ||
+				     !same_words(snapshot->copy, table, snapshot->copy_size));
 		if (!moved && __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) == before)
 			return odd;
 		if (!wait_a_little(snapshot)) {
@@ -139,8 +156,8 @@ static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uin
 }
 
 /*
- * After a flush that never ended: did the table go out? Records hold rows in the table's order, so what is left of the table must be a
- * subsequence of the rows kept: one pass over both.
+ * After a flush that never ended: did the table go out? Records hold rows in the table's order, so
+ * what is left of the table must be a subsequence of the rows kept: one pass over both.
  */
 static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_slot_view *view)
 {
@@ -153,7 +170,8 @@ static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_s
 			uint64_t state;
 			memcpy(&state, view->open_rows + at, sizeof(state));
 			found = state == snapshot->index &&
-				!memcmp(view->open_rows + at + sizeof(state), rows, states[state].row_size);
+				!memcmp(view->open_rows + at + sizeof(state), rows,
+					states[state].row_size);
 			at += sizeof(state) + states[state].row_size;
 		}
 		if (!found)
@@ -199,14 +217,17 @@ static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint3
 		return 0;
 	snapshot->result->calls_lost += __atomic_load_n(&header->lost_calls, __ATOMIC_RELAXED);
 	snapshot->result->calls_jumped += __atomic_load_n(&header->left_by_jump, __ATOMIC_RELAXED);
-	snapshot->result->events_lost_reentrant += __atomic_load_n(&header->lost_reentrant, __ATOMIC_RELAXED);
+	snapshot->result->events_lost_reentrant +=
+		__atomic_load_n(&header->lost_reentrant, __ATOMIC_RELAXED);
 	snapshot->result->events_lost_full += __atomic_load_n(&header->lost_full, __ATOMIC_RELAXED);
 	if (view->corrupt)
 		return 0;
 	if (snapshot->state->kind == FAY_STATE_TABLE)
 		live = take_table(snapshot, source, slot);
-	else if (snapshot->state->kind == FAY_STATE_CELL && snapshot->state->scope == FAY_SCOPE_LOCAL)
-		live = take_cell(snapshot, (const uint8_t *)header + FAY_SLOT_HEADER + snapshot->state->offset);
+	else if (snapshot->state->kind == FAY_STATE_CELL &&
+		 snapshot->state->scope == FAY_SCOPE_LOCAL)
+		live = take_cell(snapshot, (const uint8_t *)header + FAY_SLOT_HEADER +
+						   snapshot->state->offset);
 	if (live > 0 || (view->drained && snapshot->state->kind != FAY_STATE_CELL))
 		snapshot->result->threads++;
 	return live < 0 ? -1 : 0;
@@ -215,12 +236,16 @@ static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint3
 static int take_source(struct snapshot *snapshot, struct fay_source *source)
 {
 	uint32_t count = fay_source_slot_count(source);
-	snapshot->result->events_lost_no_slot += __atomic_load_n(&source->control->lost_no_slot, __ATOMIC_RELAXED);
+	snapshot->result->events_lost_no_slot +=
+		__atomic_load_n(&source->control->lost_no_slot, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < count; i++)
 		if (take_slot(snapshot, source, i) < 0)
 			return -1;
 	if (snapshot->state->kind == FAY_STATE_CELL && snapshot->state->scope == FAY_SCOPE_GLOBAL)
-		return take_cell(snapshot, source->base + source->global_offset + snapshot->state->offset) < 0 ? -1 : 0;
+		return take_cell(snapshot,
+				 source->base + source->global_offset + snapshot->state->offset) < 0
+			       ? -1
+			       : 0;
 	return 0;
 }
 
@@ -256,7 +281,8 @@ void fay_losses_add(struct fay_result *to, const struct fay_result *from)
 	to->threads += from->threads;
 }
 
-int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state)
+int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source,
+			 uint32_t state)
 {
 	struct fay_result result = { 0 };
 	struct snapshot snapshot = { .aggregator = aggregator,
@@ -277,8 +303,8 @@ int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *s
 	return failed ? -1 : 0;
 }
 
-int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result,
-			    struct fay_error *error)
+int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state,
+			    struct fay_result *result, struct fay_error *error)
 {
 	struct snapshot snapshot = { .aggregator = aggregator,
 				     .index = state,
@@ -286,7 +312,8 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 				     .result = result };
 	memset(result, 0, sizeof(*result));
 	if (state >= aggregator->schema->state_count)
-		return fay_error_set(error, FAY_E_INTERNAL, "snapshot of state %u of %u", state, aggregator->schema->state_count);
+		return fay_error_set(error, FAY_E_INTERNAL, "snapshot of state %u of %u", state,
+				     aggregator->schema->state_count);
 	snapshot.state = &aggregator->schema->states[state];
 	/* Room for all that was drained, should that have hit its limit, and for what is live. */
 	snapshot.budget.limit = 2 * aggregator->budget.limit;
@@ -298,7 +325,8 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 		fay_rows_deinit(&snapshot.rows);
 		memset(result, 0, sizeof(*result));
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+				     "the result is over the aggregator's memory limit of %" PRIu64
+				     " MiB; group by fewer keys",
 				     snapshot.budget.limit >> 20);
 	}
 	free(snapshot.copy);

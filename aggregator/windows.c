@@ -18,9 +18,11 @@ static bool is_before(const struct fay_schema_column *key, uint64_t a, uint64_t 
 	return (a ^ bias) < (b ^ bias);
 }
 
-size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_result *all, uint64_t from)
+size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_result *all,
+			   uint64_t from)
 {
-	const struct fay_schema_column *key = &schema->columns[schema->states[all->state].first_column];
+	const struct fay_schema_column *key =
+		&schema->columns[schema->states[all->state].first_column];
 	size_t low = 0, high = all->row_count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -32,7 +34,8 @@ size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_res
 	return low;
 }
 
-static bool put_together(struct fay_rows *rows, const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to)
+static bool put_together(struct fay_rows *rows, const struct fay_schema *schema,
+			 const struct fay_result *all, uint64_t from, uint64_t to)
 {
 	uint8_t row[4096]; /* check_state() allows no more */
 	for (size_t r = fay_result_row_from(schema, all, from); r < all->row_count; r++) {
@@ -47,16 +50,16 @@ static bool put_together(struct fay_rows *rows, const struct fay_schema *schema,
 	return true;
 }
 
-int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to, struct fay_result *window,
-		      struct fay_error *error)
+int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from,
+		      uint64_t to, struct fay_result *window, struct fay_error *error)
 {
 	struct fay_budget budget = { .limit = FAY_AGGREGATOR_MEMORY_MAX };
 	struct fay_rows rows;
 	*window = *all;
 	window->rows = NULL;
 	window->row_count = 0;
-	if (all->state >= schema->state_count || !schema->states[all->state].keys || all->row_size != schema->states[all->state].row_size ||
-	    all->row_size > 4096)
+	if (all->state >= schema->state_count || !schema->states[all->state].keys ||
+	    all->row_size != schema->states[all->state].row_size || all->row_size > 4096)
 		return fay_error_set(error, FAY_E_INTERNAL, "rows without a window");
 	fay_rows_init(&rows, schema, all->state, &budget);
 	bool fine = put_together(&rows, schema, all, from, to);
@@ -67,11 +70,14 @@ int fay_result_window(const struct fay_schema *schema, const struct fay_result *
 		rows.rows = NULL;
 	}
 	fay_rows_deinit(&rows);
-	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "a window's rows are over the aggregator's memory limit");
+	return fine ? FAY_OK
+		    : fay_error_set(error, FAY_E_LIMIT,
+				    "a window's rows are over the aggregator's memory limit");
 }
 
 /* Whether the row lies below, and is as it was told, if that matters. */
-static bool is_over(const struct fay_rows *rows, const uint8_t *row, uint64_t below, const struct fay_rows *told)
+static bool is_over(const struct fay_rows *rows, const uint8_t *row, uint64_t below,
+		    const struct fay_rows *told)
 {
 	if (pane_of(rows->columns, row) >= below)
 		return false;
@@ -79,7 +85,8 @@ static bool is_over(const struct fay_rows *rows, const uint8_t *row, uint64_t be
 	return as_told && !memcmp(as_told, row, rows->state->row_size);
 }
 
-bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, const struct fay_rows *told, struct fay_rows *gone)
+bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below,
+			  const struct fay_rows *told, struct fay_rows *gone)
 {
 	struct fay_rows *rows = &aggregator->drained[state], kept;
 	bool fine = true;
@@ -106,7 +113,8 @@ bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uin
 	return true;
 }
 
-uint64_t fay_aggregator_forget_counted(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, uint32_t count_offset)
+uint64_t fay_aggregator_forget_counted(struct fay_aggregator *aggregator, uint32_t state,
+				       uint64_t below, uint32_t count_offset)
 {
 	struct fay_rows gone;
 	uint64_t sum = 0, count;

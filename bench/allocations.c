@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that allocates, for bench/cluster_overhead.sh: `allocations PROCESSES THREADS WORK` starts so many processes of so many threads each. For each
- * number read from standard input they make as many allocations together, the same number in each thread, and print
+ * A program that allocates, for bench/cluster_overhead.sh: `allocations PROCESSES THREADS WORK`
+ * starts so many processes of so many threads each. For each number read from standard input they
+ * make as many allocations together, the same number in each thread, and print
  *
  *     ALLOCATIONS PROCESSOR-NANOSECONDS
  *
- * where the time is that of all threads in their loops, as CLOCK_THREAD_CPUTIME_ID tells it: what else runs on the machine is not in it. A thread keeps its newest 64 blocks
- * of 16 to 1,024 bytes. WORK 0: it writes a block's first word; 1: all of it; more: and reads it so many times less one, multiplying and adding up.
+ * where the time is that of all threads in their loops, as CLOCK_THREAD_CPUTIME_ID tells it: what
+ * else runs on the machine is not in it. A thread keeps its newest 64 blocks of 16 to 1,024 bytes.
+ * WORK 0: it writes a block's first word; 1: all of it; more: and reads it so many times less one,
+ * multiplying and adding up.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -94,7 +97,8 @@ static int run_process(unsigned threads)
 static void share(unsigned waiting)
 {
 	pthread_barrierattr_t attributes;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		abort();
 	pthread_barrierattr_init(&attributes);
@@ -105,7 +109,8 @@ static void share(unsigned waiting)
 
 int main(int argc, char **argv)
 {
-	unsigned processes = argc == 4 ? (unsigned)atoi(argv[1]) : 0, threads = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
+	unsigned processes = argc == 4 ? (unsigned)atoi(argv[1]) : 0,
+		 threads = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
 	char line[32];
 	if (!processes || !threads) {
 		fprintf(stderr, "usage: %s PROCESSES THREADS WORK\n", argv[0]);

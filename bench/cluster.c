@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cluster's scale. `agents URL SIGNERS N KEYS STEPS`: N agents, a process each, whose counts are made up: each of KEYS groups is counted once a 10 ms until it has
- * STEPS, so that the total of a query is N x KEYS x STEPS. `merge PARTIALS GROUPS`: merging that many partials of so many groups, as a root does, beside adding the same
- * pairs up in a plain hash table. `costs`: of one message, for cluster_sim, as a JSON line.
+ * The cluster's scale. `agents URL SIGNERS N KEYS STEPS`: N agents, a process each, whose counts
+ * are made up: each of KEYS groups is counted once a 10 ms until it has STEPS, so that the total of
+ * a query is N x KEYS x STEPS. `merge PARTIALS GROUPS`: merging that many partials of so many
+ * groups, as a root does, beside adding the same pairs up in a plain hash table. `costs`: of one
+ * message, for cluster_sim, as a JSON line.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -17,7 +19,9 @@
 
 #define STEP 10000000ull /* ns */
 #define CONNECT_TRIES 20u
-#define BUSY_MS 50       /* nothing happens between two windows: a thousand agents on one machine must not look all the time */
+/* nothing happens between two windows: a thousand agents on one machine must not look all the time
+ * */
+#define BUSY_MS 50
 
 static uint64_t keys_of_feed, steps_of_feed;
 
@@ -26,13 +30,15 @@ struct made_up {
 	const struct fay_job *job;
 	uint64_t began, stopped;
 	uint64_t first_window; /* monotonic ns: when window 0 begins here */
-	uint64_t window, lateness, lateness_max, windows; /* ns; how long after their ends windows were told */
+	/* ns; how long after their ends windows were told */
+	uint64_t window, lateness, lateness_max, windows;
 };
 static unsigned number_of_agent;
 
 static uint64_t steps_now(const struct made_up *made_up)
 {
-	uint64_t steps = ((made_up->stopped ? made_up->stopped : fay_monotonic()) - made_up->began) / STEP;
+	uint64_t steps =
+		((made_up->stopped ? made_up->stopped : fay_monotonic()) - made_up->began) / STEP;
 	return steps < steps_of_feed ? steps : steps_of_feed;
 }
 
@@ -51,11 +57,13 @@ static void stop(void *context)
 	made_up->stopped = fay_monotonic();
 }
 
-static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int snapshot(void *context, uint32_t state, struct fay_result *result,
+		    struct fay_error *error)
 {
 	struct made_up *made_up = context;
 	const struct fay_schema_state *of = &made_up->schema->states[state];
-	uint64_t steps = steps_now(made_up), late = (fay_monotonic() - made_up->first_window) % made_up->window;
+	uint64_t steps = steps_now(made_up),
+		 late = (fay_monotonic() - made_up->first_window) % made_up->window;
 	made_up->windows++;
 	made_up->lateness += late;
 	made_up->lateness_max = late > made_up->lateness_max ? late : made_up->lateness_max;
@@ -68,8 +76,10 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (uint64_t i = 0; i < result->row_count; i++)
 		for (unsigned c = 0; c < (unsigned)of->keys + of->values; c++) {
-			const struct fay_schema_column *column = &made_up->schema->columns[of->first_column + c];
-			memcpy(result->rows + i * of->row_size + column->offset, c < of->keys ? &i : &steps, 8);
+			const struct fay_schema_column *column =
+				&made_up->schema->columns[of->first_column + c];
+			memcpy(result->rows + i * of->row_size + column->offset,
+			       c < of->keys ? &i : &steps, 8);
 		}
 	return FAY_OK;
 }
@@ -106,22 +116,36 @@ static void destroy(void *context)
 	struct made_up *made_up = context;
 	const struct fay_job *job = made_up->job;
 	if (job)
-		note("STATS", "%u %llu %llu %llu %llu %llu\n", number_of_agent, (unsigned long long)job->resent, (unsigned long long)job->inner_refused,
-		     (unsigned long long)job->inner_duplicates, (unsigned long long)(made_up->windows ? made_up->lateness / made_up->windows : 0),
+		note("STATS", "%u %llu %llu %llu %llu %llu\n", number_of_agent,
+		     (unsigned long long)job->resent, (unsigned long long)job->inner_refused,
+		     (unsigned long long)job->inner_duplicates,
+		     (unsigned long long)(made_up->windows ? made_up->lateness / made_up->windows
+							   : 0),
 		     (unsigned long long)made_up->lateness_max);
 	free(made_up);
 }
 
-static int make_feed(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error)
+static int make_feed(const struct fay_verdict *verdict, const struct fay_wire_start *start,
+		     struct fay_feed *feed, struct fay_error *error)
 {
 	struct made_up *made_up = calloc(1, sizeof(*made_up));
 	if (!made_up)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	*made_up = (struct made_up){ .schema = &verdict->schema, .began = fay_monotonic(), .window = start->window };
+	*made_up = (struct made_up){ .schema = &verdict->schema,
+				     .began = fay_monotonic(),
+				     .window = start->window };
 	made_up->first_window = made_up->began - start->elapsed;
 	note("PHASES", "%u %llu\n", number_of_agent, (unsigned long long)made_up->first_window);
-	*feed = (struct fay_feed){ .context = made_up, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .name = name,
-				   .on_row = on_row, .destroy = destroy, .processes = 1, .functions = 1 };
+	*feed = (struct fay_feed){ .context = made_up,
+				   .tick = tick,
+				   .alive = alive,
+				   .stop = stop,
+				   .snapshot = snapshot,
+				   .name = name,
+				   .on_row = on_row,
+				   .destroy = destroy,
+				   .processes = 1,
+				   .functions = 1 };
 	return FAY_OK;
 }
 
@@ -133,8 +157,12 @@ static int run_agent(const char *url, const char *signers, unsigned number)
 	struct fay_agent *agent;
 	number_of_agent = number;
 	snprintf(node, sizeof(node), "agent%04u", number);
-	struct fay_agent_options options = { .bus = { .url = url, .name = node }, .name = node, .labels = node, .signers = signers,
-					     .limits = { .memory = 64u << 20 }, .feed = make_feed,
+	struct fay_agent_options options = { .bus = { .url = url, .name = node },
+					     .name = node,
+					     .labels = node,
+					     .signers = signers,
+					     .limits = { .memory = 64u << 20 },
+					     .feed = make_feed,
 					     .busy_ms = BUSY_MS };
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fay_keys_init(&error))
@@ -171,15 +199,29 @@ static int run_agents(char **arguments)
 	return 0;
 }
 
-/* --- merging ---------------------------------------------------------------------------------------------------------- */
+/* --- merging
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct fay_schema_column columns[] = {
 	{ .name = "key", .type = FAY_TYPE_U64, .merge = FAY_MERGE_KEY, .offset = 8, .size = 8 },
-	{ .name = "count", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .offset = 16, .size = 8 },
+	{ .name = "count",
+	  .type = FAY_TYPE_U64,
+	  .merge = FAY_MERGE_COUNT,
+	  .offset = 16,
+	  .size = 8 },
 };
-static struct fay_schema_state states[] = { { .name = "t", .kind = FAY_STATE_TABLE, .scope = FAY_SCOPE_LOCAL, .rows = 2, .row_size = 24,
-					      .size = 64, .keys = 1, .values = 1 } };
-static const struct fay_schema schema = { .local_size = 64, .state_count = 1, .column_count = 2, .states = states, .columns = columns };
+static struct fay_schema_state states[] = { { .name = "t",
+					      .kind = FAY_STATE_TABLE,
+					      .scope = FAY_SCOPE_LOCAL,
+					      .rows = 2,
+					      .row_size = 24,
+					      .size = 64,
+					      .keys = 1,
+					      .values = 1 } };
+static const struct fay_schema schema = {
+	.local_size = 64, .state_count = 1, .column_count = 2, .states = states, .columns = columns
+};
 
 static double plain(const uint64_t *rows, size_t partials, size_t groups)
 {
@@ -203,7 +245,8 @@ static double plain(const uint64_t *rows, size_t partials, size_t groups)
 
 static int run_merge(char **arguments)
 {
-	size_t partials = strtoull(arguments[0], NULL, 10), groups = strtoull(arguments[1], NULL, 10);
+	size_t partials = strtoull(arguments[0], NULL, 10),
+	       groups = strtoull(arguments[1], NULL, 10);
 	uint64_t *rows = calloc(groups, 24), seed = 1;
 	struct fay_aggregator *aggregator;
 	struct fay_error error;
@@ -218,15 +261,20 @@ static int run_merge(char **arguments)
 	for (size_t p = 0; p < partials; p++)
 		if (fay_aggregator_merge(aggregator, 0, (const uint8_t *)rows, groups, &error))
 			return 1;
-	double seconds = (double)(fay_monotonic() - since) / 1e9, bound = plain(rows, partials, groups);
-	printf("%zu partials of %zu groups: %.1f million groups/s; plain hash table %.1f million/s; ratio %.2f\n", partials, groups,
-	       (double)(partials * groups) / seconds / 1e6, (double)(partials * groups) / bound / 1e6, seconds / bound);
+	double seconds = (double)(fay_monotonic() - since) / 1e9,
+	       bound = plain(rows, partials, groups);
+	printf("%zu partials of %zu groups: %.1f million groups/s; plain hash table %.1f "
+	       "million/s; ratio %.2f\n",
+	       partials, groups, (double)(partials * groups) / seconds / 1e6,
+	       (double)(partials * groups) / bound / 1e6, seconds / bound);
 	fay_aggregator_destroy(aggregator);
 	free(rows);
 	return 0;
 }
 
-/* --- what one message costs ------------------------------------------------------------------------------------------------ */
+/* --- what one message costs
+ * ------------------------------------------------------------------------------------------------
+ * */
 
 /* ns to sign a message with a body of `size` bytes, and to check it. */
 static void time_message(const struct fay_keys *keys, size_t size, double *sign, double *verify)
@@ -273,8 +321,10 @@ static int run_costs(void)
 			return 1;
 	double merge = (double)(fay_monotonic() - since) / ROUNDS / GROUPS;
 	fay_aggregator_destroy(aggregator);
-	printf("{\"sign_ns\":%.0f,\"sign_byte_ns\":%.3f,\"verify_ns\":%.0f,\"verify_byte_ns\":%.3f,\"merge_ns\":%.2f}\n", sign[0],
-	       (sign[1] - sign[0]) / (LARGE - SMALL), verify[0], (verify[1] - verify[0]) / (LARGE - SMALL), merge);
+	printf("{\"sign_ns\":%.0f,\"sign_byte_ns\":%.3f,\"verify_ns\":%.0f,\"verify_byte_ns\":%.3f,"
+	       "\"merge_ns\":%.2f}\n",
+	       sign[0], (sign[1] - sign[0]) / (LARGE - SMALL), verify[0],
+	       (verify[1] - verify[0]) / (LARGE - SMALL), merge);
 	return 0;
 }
 
@@ -286,6 +336,8 @@ int main(int argc, char **argv)
 		return run_merge(argv + 2);
 	if (argc == 2 && !strcmp(argv[1], "costs"))
 		return run_costs();
-	fprintf(stderr, "usage: %s agents URL SIGNERS N KEYS STEPS | merge PARTIALS GROUPS | costs\n", argv[0]);
+	fprintf(stderr,
+		"usage: %s agents URL SIGNERS N KEYS STEPS | merge PARTIALS GROUPS | costs\n",
+		argv[0]);
 	return 2;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The traced program of stream.sh: threads that call event() at a given rate together. Waits for a line on standard input, runs, and prints how many calls there
- * were and how long they took.
+ * The traced program of stream.sh: threads that call event() at a given rate together. Waits for a
+ * line on standard input, runs, and prints how many calls there were and how long they took.
  *
  *     stream_target CALLS_PER_SECOND SECONDS THREADS
  */
@@ -29,7 +29,8 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* As many calls as are due, every few microseconds: the rate is kept however the thread is scheduled. */
+/* As many calls as are due, every few microseconds: the rate is kept however the thread is
+ * scheduled. */
 static void *run(void *result)
 {
 	uint64_t start = now(), calls = 0, elapsed;

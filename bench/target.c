@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The traced program of the micro-benchmarks: an exported function in a tight loop on one pinned core, told by lines on standard input
- * what to run, so that one process serves traced and untraced rounds alike.
+ * The traced program of the micro-benchmarks: an exported function in a tight loop on one pinned
+ * core, told by lines on standard input what to run, so that one process serves traced and untraced
+ * rounds alike.
  *
- *     run FUNCTION CALLS               answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC cycles)
- *     least FUNCTION CALLS SLICES      the same for the quickest of so many runs: what other guests of the machine take away is not in it
- *     nest DEPTH CALLS SLICES          nested() calls itself until DEPTH calls are under way; per call, the quickest of so many runs of CALLS calls
- *     step FUNCTION CALLS              answers how many instructions a call and its loop execute in user mode, single-stepped
- *     threads N CALLS SLICES           N threads at once call work(); per call, the median of the threads' quickest slices, by the thread's own processor time
+ *     run FUNCTION CALLS               answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC
+ *					cycles)
+ *     least FUNCTION CALLS SLICES      the same for the quickest of so many runs: what other guests
+ *					of the machine take away is not in it
+ *     nest DEPTH CALLS SLICES          nested() calls itself until DEPTH calls are under way; per
+ *					call, the quickest of so many runs of CALLS calls
+ *     step FUNCTION CALLS              answers how many instructions a call and its loop execute in
+ *					user mode, single-stepped
+ *     threads N CALLS SLICES           N threads at once call work(); per call, the median of the
+ *					threads' quickest slices, by the thread's own processor time
  *
- * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the same body behind a jump to a
- * stub that counts in place and jumps back: the least that any patch can cost) or `bound_called` (the stub saves the nine caller-saved registers and
- * calls a C function that counts); `bound_return`, `bound_return_called` and `bound_return_timed` likewise run the function from the stub and do something
- * before and after: count in place, call a C function each, or take two time stamps and count in a log2 histogram.
+ * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the
+ * same body behind a jump to a stub that counts in place and jumps back: the least that any patch
+ * can cost) or `bound_called` (the stub saves the nine caller-saved registers and calls a C
+ * function that counts); `bound_return`, `bound_return_called` and `bound_return_timed` likewise
+ * run the function from the stub and do something before and after: count in place, call a C
+ * function each, or take two time stamps and count in a log2 histogram.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -43,9 +51,12 @@ void bound_probe(void)
 }
 
 /* One body three times, so that only what stands before it differs. */
+/* clang-format off */
 #define BODY                                                                                       \
 	"mov %rsp, %rbp\n\tlea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
-#ifdef FAY_BENCH_STATIC /* a header with a static tracepoint, TRACEPOINT(size): peers that cannot trace a binary as it is */
+/* clang-format on */
+/* a header with a static tracepoint, TRACEPOINT(size): peers that cannot trace a binary as it is */
+#ifdef FAY_BENCH_STATIC
 #include FAY_BENCH_STATIC
 #ifndef WORK_ATTRIBUTES
 #define WORK_ATTRIBUTES
@@ -59,6 +70,7 @@ __attribute__((noinline)) WORK_ATTRIBUTES int work(int fd, const void *buffer, u
 #else
 #define WORK "work"
 #endif
+/* clang-format off */
 __asm__(".text\n.p2align 4\n.globl " WORK "\n.type " WORK ", @function\n" WORK ":\n\tpush %rbp\n\t" BODY
 	".size " WORK ", . - " WORK "\n"
 	".p2align 4\n.globl bound_inlined\nbound_inlined:\n\tjmp inlined_stub\ninlined_back:\n\tlea (%rdi,%rdx), %eax\n"
@@ -71,9 +83,12 @@ __asm__(".text\n.p2align 4\n.globl " WORK "\n.type " WORK ", @function\n" WORK "
 	"called_stub:\n\tpush %rax\n\tpush %rcx\n\tpush %rdx\n\tpush %rsi\n\tpush %rdi\n\tpush %r8\n\tpush %r9\n"
 	"\tpush %r10\n\tpush %r11\n\tcall bound_probe\n\tpop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n"
 	"\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp called_back\n");
+/* clang-format on */
 
 /* The same for what also runs after the function. */
-#define REST "lea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+#define REST                                                                                       \
+	"lea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+/* clang-format off */
 __asm__(".text\n.p2align 4\n.globl bound_return\nbound_return:\n\tjmp return_stub\nreturn_back:\n\t" REST
 	".p2align 4\n.globl bound_return_called\nbound_return_called:\n\tjmp return_called_stub\nreturn_called_back:\n\t" REST
 	".p2align 4\n.globl bound_return_timed\nbound_return_timed:\n\tjmp return_timed_stub\nreturn_timed_back:\n\t" REST
@@ -91,6 +106,7 @@ __asm__(".text\n.p2align 4\n.globl bound_return\nbound_return:\n\tjmp return_stu
 	"\tmov %rax, %rcx\n\trdtsc\n\tshl $32, %rdx\n\tor %rdx, %rax\n\tpop %rdx\n\tsub %rdx, %rax\n\tbsr %rax, %rax\n"
 	"\tlea bound_histogram(%rip), %rdx\n\tincq 8(%rdx,%rax,8)\n\tmov %rcx, %rax\n\tret\n"
 	"1:\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp return_timed_back\n");
+/* clang-format on */
 
 static double seconds(void)
 {
@@ -101,8 +117,10 @@ static double seconds(void)
 
 /* int nested(int depth): depth calls under way at the end */
 int nested(int depth);
+/* clang-format off */
 __asm__(".text\n.p2align 4\n.globl nested\n.type nested, @function\nnested:\n\tpush %rbp\n\tmov %rsp, %rbp\n\txor %eax, %eax\n"
 	"\tsub $1, %edi\n\tje 1f\n\tcall nested\n1:\tadd $1, %eax\n\tpop %rbp\n\tret\n.size nested, . - nested\n");
+/* clang-format on */
 
 struct cost {
 	double nanoseconds, cycles;
@@ -137,7 +155,8 @@ static __attribute__((noinline)) struct cost cost_of(work_function *function, ui
 		function(3, buffer, random & 0xffff);
 	}
 	cycles = __rdtsc() - cycles;
-	return (struct cost){ (seconds() - start) * 1e9 / (double)calls, (double)cycles / (double)calls };
+	return (struct cost){ (seconds() - start) * 1e9 / (double)calls,
+			      (double)cycles / (double)calls };
 }
 
 static struct cost cost_of_nesting(int depth, uint64_t calls)
@@ -150,7 +169,8 @@ static struct cost cost_of_nesting(int depth, uint64_t calls)
 		nested(depth);
 	calls = rounds * (uint64_t)depth;
 	cycles = __rdtsc() - cycles;
-	return (struct cost){ (seconds() - start) * 1e9 / (double)calls, (double)cycles / (double)calls };
+	return (struct cost){ (seconds() - start) * 1e9 / (double)calls,
+			      (double)cycles / (double)calls };
 }
 
 static void keep_lesser(struct cost *least, struct cost cost)
@@ -181,7 +201,8 @@ static void count_step(int signal)
 
 #define TRAP_FLAG 0x100u
 
-/* Instructions of a call and its loop, by the trap that follows each of them while the trap flag is set. */
+/* Instructions of a call and its loop, by the trap that follows each of them while the trap flag is
+ * set. */
 static double steps_of(work_function *function, uint64_t calls)
 {
 	static char buffer[16];
@@ -263,11 +284,13 @@ static void obey(const char *line)
 		answer(name, least);
 	} else if (sscanf(line, "step %63s %" SCNu64, name, &calls) == 2) {
 		answer(name, (struct cost){ steps_of(function_named(name), calls), 0 });
-	} else if (sscanf(line, "nest %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls, &slices) == 3) {
+	} else if (sscanf(line, "nest %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls,
+			  &slices) == 3) {
 		for (uint64_t i = 0; i < slices; i++)
 			keep_lesser(&least, cost_of_nesting((int)number, calls));
 		answer("nested", least);
-	} else if (sscanf(line, "threads %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls, &slices) == 3) {
+	} else if (sscanf(line, "threads %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls,
+			  &slices) == 3) {
 		run_threads(number, calls, slices);
 	}
 }

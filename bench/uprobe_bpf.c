@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What BPF on uprobes costs at the least: programs of a few instructions, loaded and attached by the bare system calls, without a tracer around them.
+ * What BPF on uprobes costs at the least: programs of a few instructions, loaded and attached by
+ * the bare system calls, without a tracer around them.
  *
  *     fay_bench_bpf PROGRAM LINK FILE PID FUNCTION...
  *
- * PROGRAM: empty, count, or group (third argument / 1024, 64 groups). LINK: uprobe, uretprobe (one perf event a function), multi, remulti (one link for all;
- * Linux 6.6) or session (the program runs at entry and at return; Linux 6.13). A FUNCTION that ends in * is a prefix. Says "ready FUNCTIONS"; at SIGINT how often the
- * program ran, and exits. The numbers and layouts that Debian 12's headers do not have are those of include/uapi/linux/bpf.h.
+ * PROGRAM: empty, count, or group (third argument / 1024, 64 groups). LINK: uprobe, uretprobe (one
+ * perf event a function), multi, remulti (one link for all; Linux 6.6) or session (the program runs
+ * at entry and at return; Linux 6.13). A FUNCTION that ends in * is a prefix. Says "ready
+ * FUNCTIONS"; at SIGINT how often the program ran, and exits. The numbers and layouts that Debian
+ * 12's headers do not have are those of include/uapi/linux/bpf.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +73,8 @@ static uint64_t offset_in_file(Elf *elf, uint64_t address)
 
 	elf_getphdrnum(elf, &count);
 	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
+		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
 			return address - segment.p_vaddr + segment.p_offset;
 	return 0;
 }
@@ -80,14 +84,18 @@ static void find_in(Elf *elf, uint32_t table, char **patterns)
 	GElf_Shdr header;
 	GElf_Sym symbol;
 
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header);) {
+	for (Elf_Scn *section = NULL;
+	     (section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header);) {
 		Elf_Data *data = header.sh_type == table ? elf_getdata(section, NULL) : NULL;
 
-		for (int i = 0; data && points.count < POINTS_MAX && gelf_getsym(data, i, &symbol); i++) {
+		for (int i = 0; data && points.count < POINTS_MAX && gelf_getsym(data, i, &symbol);
+		     i++) {
 			const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
 
-			if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value && matches(name, patterns))
-				points.offsets[points.count++] = offset_in_file(elf, symbol.st_value);
+			if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value &&
+			    matches(name, patterns))
+				points.offsets[points.count++] =
+					offset_in_file(elf, symbol.st_value);
 		}
 	}
 }
@@ -95,7 +103,8 @@ static void find_in(Elf *elf, uint32_t table, char **patterns)
 static void find_points(const char *path, char **patterns)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Elf *elf = elf_version(EV_CURRENT) == EV_NONE || fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+	Elf *elf = elf_version(EV_CURRENT) == EV_NONE || fd < 0 ? NULL
+								: elf_begin(fd, ELF_C_READ, NULL);
 
 	if (!elf)
 		fail(path);
@@ -117,7 +126,10 @@ static int bpf(enum bpf_cmd command, void *attributes, size_t size)
 
 static int make_map(void)
 {
-	union bpf_attr attributes = { .map_type = BPF_MAP_TYPE_PERCPU_ARRAY, .key_size = 4, .value_size = 8, .max_entries = GROUPS };
+	union bpf_attr attributes = { .map_type = BPF_MAP_TYPE_PERCPU_ARRAY,
+				      .key_size = 4,
+				      .value_size = 8,
+				      .max_entries = GROUPS };
 	int map = bpf(BPF_MAP_CREATE, &attributes, sizeof(attributes));
 
 	if (map < 0)
@@ -125,7 +137,8 @@ static int make_map(void)
 	return map;
 }
 
-#define INSTRUCTION(c, d, s, o, i) { .code = (uint8_t)(c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
+#define INSTRUCTION(c, d, s, o, i)                                                                 \
+	{ .code = (uint8_t)(c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
 enum { READ_GROUP, LOAD_MAP = 6, RETURN_ZERO = 13, LENGTH = 15 };
 
@@ -155,7 +168,7 @@ static int load_program(const char *name, int map, uint32_t attach_type)
 	union bpf_attr attributes = { .prog_type = BPF_PROG_TYPE_KPROBE,
 				      .insns = (uintptr_t)(instructions + first),
 				      .insn_cnt = (uint32_t)(LENGTH - first),
-				      .license = (uintptr_t) "GPL",
+				      .license = (uintptr_t)"GPL",
 				      .log_buf = (uintptr_t)log,
 				      .log_size = sizeof(log),
 				      .log_level = 1,
@@ -164,7 +177,8 @@ static int load_program(const char *name, int map, uint32_t attach_type)
 
 	instructions[LOAD_MAP].imm = map;
 	if (!strcmp(name, "group"))
-		instructions[READ_GROUP] = (struct bpf_insn)INSTRUCTION(BPF_LDX | BPF_MEM | BPF_DW, 2, 1, PT_REGS_DX, 0);
+		instructions[READ_GROUP] = (struct bpf_insn)INSTRUCTION(BPF_LDX | BPF_MEM | BPF_DW,
+									2, 1, PT_REGS_DX, 0);
 	program = bpf(BPF_PROG_LOAD, &attributes, sizeof(attributes));
 	if (program < 0) {
 		fprintf(stderr, "%s", log);
@@ -173,7 +187,8 @@ static int load_program(const char *name, int map, uint32_t attach_type)
 	return program;
 }
 
-static void attach_together(int program, const char *path, uint32_t pid, uint32_t attach_type, bool at_return)
+static void attach_together(int program, const char *path, uint32_t pid, uint32_t attach_type,
+			    bool at_return)
 {
 	struct multi_link link = { .program = (uint32_t)program,
 				   .attach_type = attach_type,
@@ -200,7 +215,8 @@ static uint32_t number_in(const char *path)
 
 static void attach_each(int program, const char *path, uint32_t pid, bool at_return)
 {
-	struct perf_event_attr event = { .type = number_in("/sys/bus/event_source/devices/uprobe/type"),
+	struct perf_event_attr event = { .type = number_in(
+						 "/sys/bus/event_source/devices/uprobe/type"),
 					 .size = sizeof(event),
 					 .config = at_return ? 1 : 0,
 					 .config1 = (uintptr_t)path };
@@ -209,8 +225,10 @@ static void attach_each(int program, const char *path, uint32_t pid, bool at_ret
 		int fd;
 
 		event.config2 = points.offsets[i];
-		fd = (int)syscall(SYS_perf_event_open, &event, (pid_t)pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) < 0 || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		fd = (int)syscall(SYS_perf_event_open, &event, (pid_t)pid, -1, -1,
+				  PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) < 0 ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			fail("the uprobe event");
 	}
 }
@@ -221,7 +239,9 @@ static uint64_t total(int map)
 	uint64_t sum = 0;
 
 	for (uint32_t key = 0; key < GROUPS; key++) {
-		union bpf_attr attributes = { .map_fd = (uint32_t)map, .key = (uintptr_t)&key, .value = (uintptr_t)values };
+		union bpf_attr attributes = { .map_fd = (uint32_t)map,
+					      .key = (uintptr_t)&key,
+					      .value = (uintptr_t)values };
 
 		memset(values, 0, sizeof(values));
 		if (bpf(BPF_MAP_LOOKUP_ELEM, &attributes, sizeof(attributes)) < 0)
@@ -240,12 +260,14 @@ int main(int argc, char **argv)
 	sigset_t set;
 
 	if (argc < 6) {
-		fprintf(stderr, "usage: fay_bench_bpf empty|count|group uprobe|uretprobe|multi|remulti|session FILE PID FUNCTION...\n");
+		fprintf(stderr, "usage: fay_bench_bpf empty|count|group "
+				"uprobe|uretprobe|multi|remulti|session FILE PID FUNCTION...\n");
 		return 2;
 	}
 	session = !strcmp(argv[2], "session");
 	multi = session || strstr(argv[2], "multi");
-	at_return = !strncmp(argv[2], "u", 1) ? !strcmp(argv[2], "uretprobe") : !strcmp(argv[2], "remulti");
+	at_return = !strncmp(argv[2], "u", 1) ? !strcmp(argv[2], "uretprobe")
+					      : !strcmp(argv[2], "remulti");
 	attach_type = session ? TRACE_UPROBE_SESSION : multi ? TRACE_UPROBE_MULTI : 0;
 	pid = (uint32_t)strtoul(argv[4], NULL, 10);
 	sigemptyset(&set);

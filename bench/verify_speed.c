@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the verifier is, end to end, beside the mere decoding of the same bytes by Capstone and Zydis.
+ * How fast the verifier is, end to end, beside the mere decoding of the same bytes by Capstone and
+ * Zydis.
  *
  *	verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]
  *
- * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in seven shapes: straight-line arithmetic, branches that join,
- * counted loops, calls of small functions, a mix of these with spills, masked table indices and helper calls, as compilers emit for
- * probes, loops that need a relation between two values, and nests of three loops. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
+ * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as,
+ * ld) in seven shapes: straight-line arithmetic, branches that join, counted loops, calls of small
+ * functions, a mix of these with spills, masked table indices and helper calls, as compilers emit
+ * for probes, loops that need a relation between two values, and nests of three loops. All are
+ * accepted; an image that is not ends the program with status 1. IMAGEs named on the command line
+ * are measured too.
  *
- * Each round takes each reader of each image once, in turn, so that a change of the machine's speed hits all alike: fay_verify() on
- * the whole file (parsing, hashing, decoding thrice, invariants, obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
- * Reported are medians with quartiles of processor time, the load of the machine (an average over a minute, at the end), and the peak of memory of a child process that verifies the image once.
+ * Each round takes each reader of each image once, in turn, so that a change of the machine's speed
+ * hits all alike: fay_verify() on the whole file (parsing, hashing, decoding thrice, invariants,
+ * obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
+ * Reported are medians with quartiles of processor time, the load of the machine (an average over a
+ * minute, at the end), and the peak of memory of a child process that verifies the image once.
  *
- * Limits: one core; instructions are counted once each as they lie in the file, though a function that is called from two places is analysed twice.
+ * Limits: one core; instructions are counted once each as they lie in the file, though a function
+ * that is called from two places is analysed twice.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -36,7 +43,8 @@
 extern char **environ;
 
 enum reader { READER_FAY, READER_ZYDIS, READER_CAPSTONE, READER_CAPSTONE_DETAIL, READER_COUNT };
-static const char *const reader_names[READER_COUNT] = { "fay_verify", "zydis", "capstone", "capstone_detail" };
+static const char *const reader_names[READER_COUNT] = { "fay_verify", "zydis", "capstone",
+							"capstone_detail" };
 
 struct subject {
 	char name[64];
@@ -52,7 +60,8 @@ struct subject {
 static struct subject subjects[IMAGES_MAX];
 static unsigned subject_count;
 
-/* This process's processor time: it has one thread, and others' share of the machine is not counted. */
+/* This process's processor time: it has one thread, and others' share of the machine is not
+ * counted. */
 static double now_ns(void)
 {
 	struct timespec ts;
@@ -69,7 +78,8 @@ static void die(const char *what, const char *name)
 
 /* ---- making images ---- */
 
-/* Each shape writes one unit of code, of which `unit` is the number, and says how many instructions that is. */
+/* Each shape writes one unit of code, of which `unit` is the number, and says how many instructions
+ * that is. */
 struct shape {
 	const char *name;
 	unsigned (*unit)(FILE *, unsigned unit);
@@ -78,62 +88,92 @@ struct shape {
 
 static unsigned straight_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\tmov %u(%%rdi), %%rax\n\tlea %u(%%rax,%%rax,2), %%rcx\n\tshr $%u, %%rcx\n\txor %%rcx, %%rax\n\tmov %%eax, %%r8d\n"
-		"\timul $%u, %%r8, %%r9\n\tadd %%r9, %u(%%rsi)\n\tmovzbl %%r9b, %%r10d\n\tsub %%r10, %%r9\n\tmov %%r9, %u(%%rsi)\n",
-		unit % 11 * 8, unit % 97, 1 + unit % 31, 3 + unit % 1000, unit % 8 * 8, 64 + unit % 24 * 8);
+	fprintf(out,
+		"\tmov %u(%%rdi), %%rax\n\tlea %u(%%rax,%%rax,2), %%rcx\n\tshr $%u, %%rcx\n\txor "
+		"%%rcx, %%rax\n\tmov %%eax, %%r8d\n"
+		"\timul $%u, %%r8, %%r9\n\tadd %%r9, %u(%%rsi)\n\tmovzbl %%r9b, %%r10d\n\tsub "
+		"%%r10, %%r9\n\tmov %%r9, %u(%%rsi)\n",
+		unit % 11 * 8, unit % 97, 1 + unit % 31, 3 + unit % 1000, unit % 8 * 8,
+		64 + unit % 24 * 8);
 	return 10;
 }
 
 static unsigned branch_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\tmov %u(%%rdi), %%rax\n\tcmp $%u, %%rax\n\tjae 1f\n\tincq (%%rsi,%%rax,8)\n\tjmp 2f\n1:\tmov $%u, %%eax\n\ttest $%u, %%ecx\n"
-		"\tje 2f\n\tincq %u(%%rsi)\n2:\tmov %%eax, %%ecx\n", unit % 11 * 8, 1 + unit % 31, unit % 1000, 1u << unit % 16, unit % 32 * 8);
+	fprintf(out,
+		"\tmov %u(%%rdi), %%rax\n\tcmp $%u, %%rax\n\tjae 1f\n\tincq (%%rsi,%%rax,8)\n\tjmp "
+		"2f\n1:\tmov $%u, %%eax\n\ttest $%u, %%ecx\n"
+		"\tje 2f\n\tincq %u(%%rsi)\n2:\tmov %%eax, %%ecx\n",
+		unit % 11 * 8, 1 + unit % 31, unit % 1000, 1u << unit % 16, unit % 32 * 8);
 	return 10;
 }
 
 static unsigned loop_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\txor %%eax, %%eax\n\txor %%ecx, %%ecx\n1:\tadd (%%rsi,%%rax,8), %%rcx\n\tinc %%rax\n\tcmp $%u, %%rax\n\tjne 1b\n"
-		"\tmov %%rcx, %u(%%rsi)\n\tmov %u(%%rdi), %%r8\n\tand $31, %%r8d\n\tadd %%rcx, (%%rsi,%%r8,8)\n",
+	fprintf(out,
+		"\txor %%eax, %%eax\n\txor %%ecx, %%ecx\n1:\tadd (%%rsi,%%rax,8), %%rcx\n\tinc "
+		"%%rax\n\tcmp $%u, %%rax\n\tjne 1b\n"
+		"\tmov %%rcx, %u(%%rsi)\n\tmov %u(%%rdi), %%r8\n\tand $31, %%r8d\n\tadd %%rcx, "
+		"(%%rsi,%%r8,8)\n",
 		4 + unit % 28, unit % 32 * 8, unit % 11 * 8);
 	return 10;
 }
 
 static unsigned call_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\tmov %u(%%rdi), %%rcx\n\tcall f%u\n\tadd %%rax, %u(%%rsi)\n", unit % 11 * 8, unit / 2, unit % 32 * 8);
+	fprintf(out, "\tmov %u(%%rdi), %%rcx\n\tcall f%u\n\tadd %%rax, %u(%%rsi)\n", unit % 11 * 8,
+		unit / 2, unit % 32 * 8);
 	return unit % 2 ? 3 : 14; /* every second one calls a function anew */
 }
 
 static void call_after(FILE *out, unsigned units)
 {
 	for (unsigned i = 0; i < (units + 1) / 2; i++)
-		fprintf(out, "f%u:\tpush %%rbx\n\tmov %%rcx, %%rbx\n\tshr $%u, %%rbx\n\tand $15, %%ecx\n\tmov (%%rsi,%%rcx,8), %%rax\n\tadd %%rbx, %%rax\n"
-			"\tcmp $%u, %%rax\n\tjbe 1f\n\txor %%eax, %%eax\n1:\tpop %%rbx\n\tret\n", i, 1 + i % 60, i + 100);
+		fprintf(out,
+			"f%u:\tpush %%rbx\n\tmov %%rcx, %%rbx\n\tshr $%u, %%rbx\n\tand $15, "
+			"%%ecx\n\tmov (%%rsi,%%rcx,8), %%rax\n\tadd %%rbx, %%rax\n"
+			"\tcmp $%u, %%rax\n\tjbe 1f\n\txor %%eax, %%eax\n1:\tpop %%rbx\n\tret\n",
+			i, 1 + i % 60, i + 100);
 }
 
 static unsigned mix_unit(FILE *out, unsigned unit)
 {
 	switch (unit % 5) {
 	case 0: /* a size class counted, with a spill */
-		fprintf(out, "\tmov 16(%%rdi), %%rax\n\tmov %%rax, 8(%%rsp)\n\ttest %%rax, %%rax\n\tje 1f\n\tbsr %%rax, %%rcx\n\tcmp $31, %%ecx\n\tja 1f\n"
-			"\tincq (%%rsi,%%rcx,8)\n1:\tmov 8(%%rsp), %%rax\n\tadd %%rax, %u(%%rsi)\n", unit % 32 * 8);
+		fprintf(out,
+			"\tmov 16(%%rdi), %%rax\n\tmov %%rax, 8(%%rsp)\n\ttest %%rax, %%rax\n\tje "
+			"1f\n\tbsr %%rax, %%rcx\n\tcmp $31, %%ecx\n\tja 1f\n"
+			"\tincq (%%rsi,%%rcx,8)\n1:\tmov 8(%%rsp), %%rax\n\tadd %%rax, %u(%%rsi)\n",
+			unit % 32 * 8);
 		return 10;
 	case 1: /* a hash, its slot, minimum and maximum */
-		fprintf(out, "\tmov %u(%%rdi), %%rax\n\tmovabs $0x9e3779b97f4a7c15, %%rcx\n\timul %%rcx, %%rax\n\tshr $60, %%rax\n\tmov (%%rsi,%%rax,8), %%rdx\n"
-			"\tcmp %%rdx, %%r9\n\tcmovb %%r9, %%rdx\n\tmov %%rdx, (%%rsi,%%rax,8)\n\tlea (%%rax,%%rdx), %%r9\n\tneg %%r9\n", unit % 11 * 8);
+		fprintf(out,
+			"\tmov %u(%%rdi), %%rax\n\tmovabs $0x9e3779b97f4a7c15, %%rcx\n\timul "
+			"%%rcx, %%rax\n\tshr $60, %%rax\n\tmov (%%rsi,%%rax,8), %%rdx\n"
+			"\tcmp %%rdx, %%r9\n\tcmovb %%r9, %%rdx\n\tmov %%rdx, "
+			"(%%rsi,%%rax,8)\n\tlea (%%rax,%%rdx), %%r9\n\tneg %%r9\n",
+			unit % 11 * 8);
 		return 10;
 	case 2: /* a short scan */
-		fprintf(out, "\tlea 8(%%rsi), %%rax\n\tlea %u(%%rsi), %%rcx\n\txor %%edx, %%edx\n1:\tcmp (%%rax), %%r9\n\tje 2f\n\tadd $8, %%rax\n\tinc %%edx\n"
-			"\tcmp %%rcx, %%rax\n\tjne 1b\n2:\tmov %%rdx, 16(%%rsp)\n", 16 + unit % 24 * 8);
+		fprintf(out,
+			"\tlea 8(%%rsi), %%rax\n\tlea %u(%%rsi), %%rcx\n\txor %%edx, "
+			"%%edx\n1:\tcmp (%%rax), %%r9\n\tje 2f\n\tadd $8, %%rax\n\tinc %%edx\n"
+			"\tcmp %%rcx, %%rax\n\tjne 1b\n2:\tmov %%rdx, 16(%%rsp)\n",
+			16 + unit % 24 * 8);
 		return 10;
 	case 3: /* a bounded field, as a switch tests it */
-		fprintf(out, "\tmov %u(%%rdi), %%eax\n\tcmp $3, %%eax\n\tje 1f\n\tjb 2f\n\tcmp $9, %%eax\n\tjne 3f\n1:\tincq 24(%%rsi)\n\tjmp 3f\n2:\tincq 32(%%rsi)\n3:\tmov %%eax, %%r9d\n",
+		fprintf(out,
+			"\tmov %u(%%rdi), %%eax\n\tcmp $3, %%eax\n\tje 1f\n\tjb 2f\n\tcmp $9, "
+			"%%eax\n\tjne 3f\n1:\tincq 24(%%rsi)\n\tjmp 3f\n2:\tincq "
+			"32(%%rsi)\n3:\tmov %%eax, %%r9d\n",
 			unit % 11 * 8);
 		return 10;
 	default: /* target memory */
-		fprintf(out, "\tmov %%rdi, %%rbx\n\tmov %%rsi, %%rbp\n\tlea 24(%%rsp), %%rdi\n\tmov $8, %%esi\n\tmov 8(%%rbx), %%rdx\n\tTRY_READ\n\tmov %%rbx, %%rdi\n"
-			"\tmov %%rbp, %%rsi\n\tmov 24(%%rsp), %%r9\n\tmov %%r9, %u(%%rsi)\n", unit % 32 * 8);
+		fprintf(out,
+			"\tmov %%rdi, %%rbx\n\tmov %%rsi, %%rbp\n\tlea 24(%%rsp), %%rdi\n\tmov $8, "
+			"%%esi\n\tmov 8(%%rbx), %%rdx\n\tTRY_READ\n\tmov %%rbx, %%rdi\n"
+			"\tmov %%rbp, %%rsi\n\tmov 24(%%rsp), %%r9\n\tmov %%r9, %u(%%rsi)\n",
+			unit % 32 * 8);
 		return 10;
 	}
 }
@@ -141,27 +181,40 @@ static unsigned mix_unit(FILE *out, unsigned unit)
 /* A walk to an end that varies: what the pointer may be follows from what it is to the end. */
 static unsigned related_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\tmov %u(%%rdi), %%eax\n\tand $%u, %%eax\n\tlea (%%rsi,%%rax), %%rcx\n\tmov %%rsi, %%rdx\n1:\tcmp %%rcx, %%rdx\n\tje 2f\n\tincb (%%rdx)\n"
-		"\tinc %%rdx\n\tjmp 1b\n2:\tmov %%eax, %%r9d\n", unit % 11 * 8, 7 + unit % 16 * 8);
+	fprintf(out,
+		"\tmov %u(%%rdi), %%eax\n\tand $%u, %%eax\n\tlea (%%rsi,%%rax), %%rcx\n\tmov "
+		"%%rsi, %%rdx\n1:\tcmp %%rcx, %%rdx\n\tje 2f\n\tincb (%%rdx)\n"
+		"\tinc %%rdx\n\tjmp 1b\n2:\tmov %%eax, %%r9d\n",
+		unit % 11 * 8, 7 + unit % 16 * 8);
 	return 10;
 }
 
-/* The longest earlier match at each place of a window, as compressors look for it: three loops, one within the other, each with ways out in between. */
+/* The longest earlier match at each place of a window, as compressors look for it: three loops, one
+ * within the other, each with ways out in between. */
 static unsigned nest_unit(FILE *out, unsigned unit)
 {
-	fprintf(out, "\txor %%eax, %%eax\n1:\txor %%r10d, %%r10d\n\txor %%ecx, %%ecx\n\ttest %%eax, %%eax\n\tje 7f\n"
-		"2:\txor %%edx, %%edx\n3:\tlea (%%rax,%%rdx), %%r8d\n\tcmp $%u, %%r8d\n\tjae 5f\n\tlea (%%rcx,%%rdx), %%r11d\n\tmovzbl (%%rsi,%%r11), %%r12d\n"
+	fprintf(out,
+		"\txor %%eax, %%eax\n1:\txor %%r10d, %%r10d\n\txor %%ecx, %%ecx\n\ttest %%eax, "
+		"%%eax\n\tje 7f\n"
+		"2:\txor %%edx, %%edx\n3:\tlea (%%rax,%%rdx), %%r8d\n\tcmp $%u, %%r8d\n\tjae "
+		"5f\n\tlea (%%rcx,%%rdx), %%r11d\n\tmovzbl (%%rsi,%%r11), %%r12d\n"
 		"\tcmp %%r12b, (%%rsi,%%r8)\n\tjne 5f\n\tinc %%edx\n\tcmp $15, %%edx\n\tjb 3b\n",
 		48 + unit % 16 * 8);
-	fprintf(out, "5:\tcmp %%r10d, %%edx\n\tcmova %%edx, %%r10d\n\tinc %%ecx\n\tcmp %%eax, %%ecx\n\tjb 2b\n"
-		"\tcmp $3, %%r10d\n\tjb 7f\n\tincq %u(%%rsi)\n\tadd %%r10d, %%eax\n\tjmp 8f\n7:\tincq %u(%%rsi)\n\tinc %%eax\n8:\tcmp $%u, %%eax\n\tjb 1b\n"
-		"\tmov %%eax, %%r9d\n", unit % 24 * 8, 8 + unit % 24 * 8, 48 + unit % 16 * 8);
+	fprintf(out,
+		"5:\tcmp %%r10d, %%edx\n\tcmova %%edx, %%r10d\n\tinc %%ecx\n\tcmp %%eax, "
+		"%%ecx\n\tjb 2b\n"
+		"\tcmp $3, %%r10d\n\tjb 7f\n\tincq %u(%%rsi)\n\tadd %%r10d, %%eax\n\tjmp "
+		"8f\n7:\tincq %u(%%rsi)\n\tinc %%eax\n8:\tcmp $%u, %%eax\n\tjb 1b\n"
+		"\tmov %%eax, %%r9d\n",
+		unit % 24 * 8, 8 + unit % 24 * 8, 48 + unit % 16 * 8);
 	return 31;
 }
 
 static const struct shape shapes[] = {
-	{ "straight", straight_unit, NULL }, { "branches", branch_unit, NULL }, { "loops", loop_unit, NULL }, { "calls", call_unit, call_after }, { "mix", mix_unit, NULL },
-	{ "related", related_unit, NULL }, { "nests", nest_unit, NULL },
+	{ "straight", straight_unit, NULL }, { "branches", branch_unit, NULL },
+	{ "loops", loop_unit, NULL },        { "calls", call_unit, call_after },
+	{ "mix", mix_unit, NULL },           { "related", related_unit, NULL },
+	{ "nests", nest_unit, NULL },
 };
 
 static void run_command(const char *const *argv)
@@ -169,11 +222,13 @@ static void run_command(const char *const *argv)
 	pid_t pid;
 	int status;
 
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0 || waitpid(pid, &status, 0) != pid || status != 0)
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0 ||
+	    waitpid(pid, &status, 0) != pid || status != 0)
 		die("failed", argv[0]);
 }
 
-static void make_image(const char *prologue, const char *directory, const struct shape *shape, unsigned instructions, char *image, size_t image_size)
+static void make_image(const char *prologue, const char *directory, const struct shape *shape,
+		       unsigned instructions, char *image, size_t image_size)
 {
 	char source[512], object[512];
 	unsigned units = 0, made = 14;
@@ -185,8 +240,11 @@ static void make_image(const char *prologue, const char *directory, const struct
 	out = fopen(source, "w");
 	if (!out)
 		die(strerror(errno), source);
-	fprintf(out, "\t.include \"%s\"\n\tpush %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tsub $48, %%rsp\n\tmov (%%rdi), %%r9\n\txor %%ecx, %%ecx\n"
-		"\tmovq $0, 8(%%rsp)\n\tmovq $0, 16(%%rsp)\n\tmovq $0, 24(%%rsp)\n", prologue);
+	fprintf(out,
+		"\t.include \"%s\"\n\tpush %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tsub $48, "
+		"%%rsp\n\tmov (%%rdi), %%r9\n\txor %%ecx, %%ecx\n"
+		"\tmovq $0, 8(%%rsp)\n\tmovq $0, 16(%%rsp)\n\tmovq $0, 24(%%rsp)\n",
+		prologue);
 	while (made + 10 <= instructions)
 		made += shape->unit(out, units++);
 	fprintf(out, "\tadd $48, %%rsp\n\tpop %%r12\n\tpop %%rbp\n\tpop %%rbx\n\tret\n");
@@ -195,8 +253,11 @@ static void make_image(const char *prologue, const char *directory, const struct
 	fprintf(out, "\tTABLES\n");
 	if (fclose(out))
 		die(strerror(errno), source);
-	run_command((const char *const[]){ "as", "--defsym", "LOCAL=256", "--defsym", "GLOBAL=0", "-o", object, source, NULL });
-	run_command((const char *const[]){ "ld", "-shared", "-nostdlib", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", image, object, NULL });
+	run_command((const char *const[]){ "as", "--defsym", "LOCAL=256", "--defsym", "GLOBAL=0",
+					   "-o", object, source, NULL });
+	run_command((const char *const[]){ "ld", "-shared", "-nostdlib", "-z", "now", "-z",
+					   "noexecstack", "--build-id=none", "-o", image, object,
+					   NULL });
 }
 
 /* ---- measuring ---- */
@@ -231,7 +292,8 @@ static void add_subject(const char *name, const char *path)
 	make_policy(&policy);
 	fay_verify(s->file, s->size, &policy, &verdict);
 	if (verdict.outcome != FAY_ACCEPTED) {
-		fprintf(stderr, "verify_speed: %s is refused: %s: %s (%s)\n", name, fay_rule_id(verdict.rejection.rule), verdict.rejection.what,
+		fprintf(stderr, "verify_speed: %s is refused: %s: %s (%s)\n", name,
+			fay_rule_id(verdict.rejection.rule), verdict.rejection.what,
 			verdict.rejection.disassembly ? verdict.rejection.disassembly : "");
 		exit(1);
 	}
@@ -256,7 +318,8 @@ static void verify_once(const struct subject *s)
 	fay_verdict_deinit(&verdict);
 }
 
-/* Peak of resident memory of a child that runs verify_once(), in KiB; s NULL: of one that does nothing. */
+/* Peak of resident memory of a child that runs verify_once(), in KiB; s NULL: of one that does
+ * nothing. */
 static long child_kilobytes(const struct subject *s)
 {
 	struct rusage usage;
@@ -282,7 +345,8 @@ static uint64_t decode_zydis(const struct subject *s)
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (size_t at = 0; at < s->code_size; at += insn.length, count++) {
-		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, s->code + at, s->code_size - at, &insn, operands)))
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, s->code + at, s->code_size - at,
+						       &insn, operands)))
 			die("Zydis does not decode it", s->name);
 	}
 	return count;
@@ -312,7 +376,8 @@ static uint64_t decode_capstone(const struct subject *s, bool detail)
 /* Small images repeat until a reading takes a while. */
 static double measure(const struct subject *s, enum reader reader)
 {
-	unsigned most = s->instructions < 20000 ? 20000 / (unsigned)s->instructions + 1 : 1, repeat = 0;
+	unsigned most = s->instructions < 20000 ? 20000 / (unsigned)s->instructions + 1 : 1,
+		 repeat = 0;
 	double begin, end;
 
 	if (most > 40)
@@ -348,17 +413,23 @@ static double quantile(const double *sorted, unsigned n, double p)
 
 static void print_table(unsigned rounds)
 {
-	printf("%-18s %8s %8s %6s  %9s %22s %9s %9s %9s %9s\n", "image", "insns", "obligat.", "solver", "ms", "million insns/s [q1,q3]", "zydis", "capstone", "cs detail",
+	printf("%-18s %8s %8s %6s  %9s %22s %9s %9s %9s %9s\n", "image", "insns", "obligat.",
+	       "solver", "ms", "million insns/s [q1,q3]", "zydis", "capstone", "cs detail",
 	       "peak KiB");
 	for (unsigned i = 0; i < subject_count; i++) {
 		const struct subject *s = &subjects[i];
 		double n = (double)s->instructions * 1e3; /* ns to million a second */
 
-		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %9.2f %9.2f %9.2f %9ld\n", s->name, (unsigned long long)s->instructions,
-		       (unsigned long long)s->obligations, (unsigned long long)s->by_solver, quantile(s->ns[READER_FAY], rounds, .5) / 1e6,
-		       n / quantile(s->ns[READER_FAY], rounds, .5), n / quantile(s->ns[READER_FAY], rounds, .75),
-		       n / quantile(s->ns[READER_FAY], rounds, .25), n / quantile(s->ns[READER_ZYDIS], rounds, .5),
-		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5), n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
+		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %9.2f %9.2f %9.2f %9ld\n",
+		       s->name, (unsigned long long)s->instructions,
+		       (unsigned long long)s->obligations, (unsigned long long)s->by_solver,
+		       quantile(s->ns[READER_FAY], rounds, .5) / 1e6,
+		       n / quantile(s->ns[READER_FAY], rounds, .5),
+		       n / quantile(s->ns[READER_FAY], rounds, .75),
+		       n / quantile(s->ns[READER_FAY], rounds, .25),
+		       n / quantile(s->ns[READER_ZYDIS], rounds, .5),
+		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5),
+		       n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
 	}
 }
 
@@ -374,15 +445,20 @@ static void write_json(const char *path, unsigned rounds)
 	if (!out)
 		die(strerror(errno), path);
 	strftime(date, sizeof(date), "%F", gmtime(&now));
-	fprintf(out, "{\"date\":\"%s\",\"rounds\":%u,\"load\":%.1f,\"results\":[", date, rounds, load);
+	fprintf(out, "{\"date\":\"%s\",\"rounds\":%u,\"load\":%.1f,\"results\":[", date, rounds,
+		load);
 	for (unsigned i = 0; i < subject_count; i++) {
 		const struct subject *s = &subjects[i];
 
-		fprintf(out, "%s\n{\"image\":\"%s\",\"instructions\":%llu,\"code_bytes\":%zu,\"obligations\":%llu,\"by_solver\":%llu,\"peak_kib\":%ld,\"ns\":{", i ? "," : "",
-			s->name, (unsigned long long)s->instructions, s->code_size, (unsigned long long)s->obligations,
-			(unsigned long long)s->by_solver, s->kilobytes);
+		fprintf(out,
+			"%s\n{\"image\":\"%s\",\"instructions\":%llu,\"code_bytes\":%zu,"
+			"\"obligations\":%llu,\"by_solver\":%llu,\"peak_kib\":%ld,\"ns\":{",
+			i ? "," : "", s->name, (unsigned long long)s->instructions, s->code_size,
+			(unsigned long long)s->obligations, (unsigned long long)s->by_solver,
+			s->kilobytes);
 		for (unsigned r = 0; r < READER_COUNT; r++)
-			fprintf(out, "%s\"%s\":{\"median\":%.0f,\"q1\":%.0f,\"q3\":%.0f}", r ? "," : "", reader_names[r], quantile(s->ns[r], rounds, .5),
+			fprintf(out, "%s\"%s\":{\"median\":%.0f,\"q1\":%.0f,\"q3\":%.0f}",
+				r ? "," : "", reader_names[r], quantile(s->ns[r], rounds, .5),
 				quantile(s->ns[r], rounds, .25), quantile(s->ns[r], rounds, .75));
 		fprintf(out, "}}");
 	}
@@ -442,7 +518,8 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (argc - at < 2 || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]\n");
+		fprintf(stderr, "usage: verify_speed [--rounds N] [--json FILE] [--only SHAPE] "
+				"PROLOGUE DIRECTORY [IMAGE...]\n");
 		return 2;
 	}
 	make_subjects(argv[at], argv[at + 1], only);

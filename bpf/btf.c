@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's own description of its types. The file is the kernel's, but every offset is checked all the same: once when it is opened, so that what is
- * handed out can be followed without looking.
+ * The kernel's own description of its types. The file is the kernel's, but every offset is checked
+ * all the same: once when it is opened, so that what is handed out can be followed without looking.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,20 +34,15 @@ static size_t extra(uint32_t info)
 	switch (BTF_INFO_KIND(info)) {
 	case BTF_KIND_INT:
 	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		return 4;
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
+	case BTF_KIND_DECL_TAG: return 4;
+	case BTF_KIND_ARRAY: return sizeof(struct btf_array);
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 	case BTF_KIND_DATASEC:
-	case BTF_KIND_ENUM64:
-		return 12 * count;
+	case BTF_KIND_ENUM64: return 12 * count;
 	case BTF_KIND_ENUM:
-	case BTF_KIND_FUNC_PROTO:
-		return 8 * count;
-	default:
-		return 0;
+	case BTF_KIND_FUNC_PROTO: return 8 * count;
+	default: return 0;
 	}
 }
 
@@ -57,7 +52,8 @@ static bool index_types(struct fay_btf *btf, const uint8_t *at, size_t size)
 	uint32_t id = 1;
 	for (size_t offset = 0; offset < size; id++) {
 		const struct btf_type *type = (const void *)(at + offset);
-		if (size - offset < sizeof(*type) || size - offset - sizeof(*type) < extra(type->info))
+		if (size - offset < sizeof(*type) ||
+		    size - offset - sizeof(*type) < extra(type->info))
 			return false;
 		if (btf->types)
 			btf->types[id] = type;
@@ -70,11 +66,13 @@ static bool index_types(struct fay_btf *btf, const uint8_t *at, size_t size)
 static bool index_file(struct fay_btf *btf)
 {
 	const struct btf_header *header = (const void *)btf->bytes;
-	if (btf->size < sizeof(*header) || header->magic != BTF_MAGIC || header->version != BTF_VERSION || header->hdr_len > btf->size)
+	if (btf->size < sizeof(*header) || header->magic != BTF_MAGIC ||
+	    header->version != BTF_VERSION || header->hdr_len > btf->size)
 		return false;
 	size_t rest = btf->size - header->hdr_len;
-	if (header->type_off > rest || header->type_len > rest - header->type_off || header->str_off > rest ||
-	    header->str_len > rest - header->str_off || header->type_off % 4 || header->hdr_len % 4 || !header->str_len)
+	if (header->type_off > rest || header->type_len > rest - header->type_off ||
+	    header->str_off > rest || header->str_len > rest - header->str_off ||
+	    header->type_off % 4 || header->hdr_len % 4 || !header->str_len)
 		return false;
 	const uint8_t *types = btf->bytes + header->hdr_len + header->type_off;
 	btf->strings = (const char *)btf->bytes + header->hdr_len + header->str_off;
@@ -109,7 +107,8 @@ static bool read_file(struct fay_btf *btf, const char *path)
 	return fine;
 }
 
-int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **result, struct fay_error *error)
+int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **result,
+		   struct fay_error *error)
 {
 	struct fay_btf *btf = calloc(1, sizeof(*btf));
 	if (!btf) {
@@ -134,8 +133,10 @@ int fay_btf_open(const char *path, struct fay_btf **result, struct fay_error *er
 	if (!btf)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (!read_file(btf, path)) {
-		fay_error_set(error, FAY_E_REFUSED, "the kernel's types are not known: %s: %s (a kernel with CONFIG_DEBUG_INFO_BTF has them)", path,
-			      strerror(errno));
+		fay_error_set(error, FAY_E_REFUSED,
+			      "the kernel's types are not known: %s: %s (a kernel with "
+			      "CONFIG_DEBUG_INFO_BTF has them)",
+			      path, strerror(errno));
 	} else if (!index_file(btf)) {
 		fay_error_set(error, FAY_E_REFUSED, "%s is malformed", path);
 	} else {
@@ -173,7 +174,8 @@ const char *fay_btf_string(const struct fay_btf *btf, uint32_t offset)
 uint32_t fay_btf_find(const struct fay_btf *btf, unsigned wanted, const char *name)
 {
 	for (uint32_t id = 1; id < btf->count; id++)
-		if (kind(btf->types[id]) == wanted && !strcmp(fay_btf_string(btf, btf->types[id]->name_off), name))
+		if (kind(btf->types[id]) == wanted &&
+		    !strcmp(fay_btf_string(btf, btf->types[id]->name_off), name))
 			return id;
 	return 0;
 }
@@ -189,11 +191,8 @@ uint32_t fay_btf_strip(const struct fay_btf *btf, uint32_t id)
 		case BTF_KIND_VOLATILE:
 		case BTF_KIND_CONST:
 		case BTF_KIND_RESTRICT:
-		case BTF_KIND_TYPE_TAG:
-			id = type->type;
-			break;
-		default:
-			return id;
+		case BTF_KIND_TYPE_TAG: id = type->type; break;
+		default: return id;
 		}
 	}
 	return 0;
@@ -211,16 +210,11 @@ uint32_t fay_btf_size(const struct fay_btf *btf, uint32_t id)
 			count *= ((const struct btf_array *)(type + 1))->nelems;
 			id = ((const struct btf_array *)(type + 1))->type;
 			break;
-		case BTF_KIND_PTR:
-			count *= 8;
-			return count <= UINT32_MAX ? (uint32_t)count : 0;
+		case BTF_KIND_PTR: count *= 8; return count <= UINT32_MAX ? (uint32_t)count : 0;
 		case BTF_KIND_FUNC:
 		case BTF_KIND_FUNC_PROTO:
-		case BTF_KIND_FWD:
-			return 0;
-		default:
-			count *= type->size;
-			return count <= UINT32_MAX ? (uint32_t)count : 0;
+		case BTF_KIND_FWD: return 0;
+		default: count *= type->size; return count <= UINT32_MAX ? (uint32_t)count : 0;
 		}
 		if (count > UINT32_MAX)
 			return 0;
@@ -228,9 +222,12 @@ uint32_t fay_btf_size(const struct fay_btf *btf, uint32_t id)
 	return 0;
 }
 
-/* --- members ----------------------------------------------------------------------------------------------------------- */
+/* --- members
+ * -------------------------------------------------------------------------------------------------
+ * */
 
-static const struct btf_member *members_of(const struct fay_btf *btf, uint32_t id, uint32_t *count, bool *bit_fields)
+static const struct btf_member *members_of(const struct fay_btf *btf, uint32_t id, uint32_t *count,
+					   bool *bit_fields)
 {
 	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, id));
 	if (!type || (kind(type) != BTF_KIND_STRUCT && kind(type) != BTF_KIND_UNION))
@@ -240,17 +237,22 @@ static const struct btf_member *members_of(const struct fay_btf *btf, uint32_t i
 	return (const struct btf_member *)(type + 1);
 }
 
-static bool find_member(const struct fay_btf *btf, uint32_t id, const char *name, struct fay_btf_field *field, int depth)
+static bool find_member(const struct fay_btf *btf, uint32_t id, const char *name,
+			struct fay_btf_field *field, int depth)
 {
 	uint32_t count;
 	bool bit_fields;
 	const struct btf_member *members = members_of(btf, id, &count, &bit_fields);
 	for (uint32_t i = 0; members && i < count; i++) {
 		const struct btf_member *member = &members[i];
-		uint32_t offset = bit_fields ? BTF_MEMBER_BIT_OFFSET(member->offset) : member->offset;
+		uint32_t offset =
+			bit_fields ? BTF_MEMBER_BIT_OFFSET(member->offset) : member->offset;
 		const char *own = fay_btf_string(btf, member->name_off);
 		if (!strcmp(own, name)) {
-			*field = (struct fay_btf_field){ own, member->type, offset, bit_fields ? BTF_MEMBER_BITFIELD_SIZE(member->offset) : 0 };
+			*field = (struct fay_btf_field){
+				own, member->type, offset,
+				bit_fields ? BTF_MEMBER_BITFIELD_SIZE(member->offset) : 0
+			};
 			return true;
 		}
 		if (*own || !depth || !find_member(btf, member->type, name, field, depth - 1))
@@ -261,12 +263,14 @@ static bool find_member(const struct fay_btf *btf, uint32_t id, const char *name
 	return false;
 }
 
-bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name, struct fay_btf_field *field)
+bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name,
+		    struct fay_btf_field *field)
 {
 	return *name && find_member(btf, structure, name, field, MAX_NESTING);
 }
 
-static size_t add_names(const struct fay_btf *btf, uint32_t id, const char **names, size_t max, int depth)
+static size_t add_names(const struct fay_btf *btf, uint32_t id, const char **names, size_t max,
+			int depth)
 {
 	uint32_t count;
 	bool bit_fields;
@@ -277,31 +281,40 @@ static size_t add_names(const struct fay_btf *btf, uint32_t id, const char **nam
 		if (*own)
 			names[found++] = own;
 		else if (depth)
-			found += add_names(btf, members[i].type, names + found, max - found, depth - 1);
+			found += add_names(btf, members[i].type, names + found, max - found,
+					   depth - 1);
 	}
 	return found;
 }
 
-size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names, size_t max)
+size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names,
+			    size_t max)
 {
 	return add_names(btf, structure, names, max, MAX_NESTING);
 }
 
-/* --- tracepoints ------------------------------------------------------------------------------------------------------- */
+/* --- tracepoints
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 #define TRACEPOINT_PREFIX "btf_trace_"
 
 /* From parameter `first` on. What follows `...` has no type. */
-static void take_arguments(const struct fay_btf *btf, const struct btf_type *prototype, uint32_t first, struct fay_btf_tracepoint *point)
+static void take_arguments(const struct fay_btf *btf, const struct btf_type *prototype,
+			   uint32_t first, struct fay_btf_tracepoint *point)
 {
 	const struct btf_param *parameters = (const struct btf_param *)(prototype + 1);
-	for (uint32_t i = first; i < BTF_INFO_VLEN(prototype->info) && point->argument_count < 12 && parameters[i].type; i++) {
-		point->arguments[point->argument_count].name = fay_btf_string(btf, parameters[i].name_off);
+	for (uint32_t i = first;
+	     i < BTF_INFO_VLEN(prototype->info) && point->argument_count < 12 && parameters[i].type;
+	     i++) {
+		point->arguments[point->argument_count].name =
+			fay_btf_string(btf, parameters[i].name_off);
 		point->arguments[point->argument_count++].type = parameters[i].type;
 	}
 }
 
-bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint)
+bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name,
+			struct fay_btf_tracepoint *tracepoint)
 {
 	char full[256];
 	memset(tracepoint, 0, sizeof(*tracepoint));
@@ -309,7 +322,8 @@ bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_
 		return false;
 	tracepoint->id = fay_btf_find(btf, BTF_KIND_TYPEDEF, full);
 	const struct btf_type *type = tracepoint->id ? fay_btf_type(btf, tracepoint->id) : NULL;
-	/* The typedef is of a pointer to a prototype whose parameters have types but no names; the function that calls the probes has both. */
+	/* The typedef is of a pointer to a prototype whose parameters have types but no names; the
+	 * function that calls the probes has both. */
 	snprintf(full, sizeof(full), "__traceiter_%s", name);
 	uint32_t named = fay_btf_find(btf, BTF_KIND_FUNC, full);
 	if (type && named)
@@ -323,11 +337,13 @@ bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_
 	return true;
 }
 
-bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *function)
+bool fay_btf_function(const struct fay_btf *btf, const char *name,
+		      struct fay_btf_tracepoint *function)
 {
 	memset(function, 0, sizeof(*function));
 	function->id = fay_btf_find(btf, BTF_KIND_FUNC, name);
-	const struct btf_type *type = function->id ? fay_btf_type(btf, fay_btf_type(btf, function->id)->type) : NULL;
+	const struct btf_type *type =
+		function->id ? fay_btf_type(btf, fay_btf_type(btf, function->id)->type) : NULL;
 	if (!type || kind(type) != BTF_KIND_FUNC_PROTO)
 		return false;
 	take_arguments(btf, type, 0, function);
@@ -338,17 +354,17 @@ struct fay_btf_result fay_btf_result(const struct fay_btf *btf, uint32_t prototy
 {
 	const struct btf_type *function = fay_btf_type(btf, prototype), *type;
 	if (function && kind(function) == BTF_KIND_FUNC_PROTO && !function->type)
-		return (struct fay_btf_result){0, false};
+		return (struct fay_btf_result){ 0, false };
 	type = function ? fay_btf_type(btf, fay_btf_strip(btf, function->type)) : NULL;
 	if (!type || type->size >= 8)
-		return (struct fay_btf_result){8, false};
+		return (struct fay_btf_result){ 8, false };
 	switch (kind(type)) {
 	case BTF_KIND_INT:
-		return (struct fay_btf_result){type->size, BTF_INT_ENCODING(*(const uint32_t *)(type + 1)) & BTF_INT_SIGNED};
-	case BTF_KIND_ENUM:
-		return (struct fay_btf_result){type->size, true};
-	default:
-		return (struct fay_btf_result){8, false};
+		return (struct fay_btf_result){
+			type->size, BTF_INT_ENCODING(*(const uint32_t *)(type + 1)) & BTF_INT_SIGNED
+		};
+	case BTF_KIND_ENUM: return (struct fay_btf_result){ type->size, true };
+	default: return (struct fay_btf_result){ 8, false };
 	}
 }
 
@@ -357,7 +373,8 @@ size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t
 	size_t count = 0, prefix = strlen(TRACEPOINT_PREFIX);
 	for (uint32_t id = 1; id < btf->count; id++) {
 		const char *name = fay_btf_string(btf, btf->types[id]->name_off);
-		if (kind(btf->types[id]) != BTF_KIND_TYPEDEF || strncmp(name, TRACEPOINT_PREFIX, prefix))
+		if (kind(btf->types[id]) != BTF_KIND_TYPEDEF ||
+		    strncmp(name, TRACEPOINT_PREFIX, prefix))
 			continue;
 		if (count < max)
 			names[count] = name + prefix;

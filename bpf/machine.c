@@ -47,7 +47,10 @@ uint32_t fay_bpf_threads(void)
 const char *fay_bpf_functions_off(void)
 {
 	/* Attaching would succeed all the same. */
-	return read_number("/proc/sys/kernel/ftrace_enabled", 1) ? NULL : "sysctl kernel.ftrace_enabled is 0, so this kernel's functions call no probes";
+	return read_number("/proc/sys/kernel/ftrace_enabled", 1)
+		       ? NULL
+		       : "sysctl kernel.ftrace_enabled is 0, so this kernel's functions call no "
+			 "probes";
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -21,7 +21,8 @@ static size_t page_up(size_t size)
 
 static size_t slots_size(const struct fay_bpf_object *object)
 {
-	return page_up((size_t)(object->values[FAY_BPF_VALUE_PROCESSORS] + 1) * object->slot_stride);
+	return page_up((size_t)(object->values[FAY_BPF_VALUE_PROCESSORS] + 1) *
+		       object->slot_stride);
 }
 
 static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum fay_bpf_map map)
@@ -42,11 +43,10 @@ static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum f
 		attributes.max_entries = RING_BYTES;
 		break;
 	case FAY_BPF_STARTS:
-		attributes.value_size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] * sizeof(struct fay_bpf_start));
+		attributes.value_size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] *
+						   sizeof(struct fay_bpf_start));
 		break;
-	case FAY_BPF_NAMES:
-		attributes.value_size = FAY_BPF_SYSCALLS * sizeof(uint64_t);
-		break;
+	case FAY_BPF_NAMES: attributes.value_size = FAY_BPF_SYSCALLS * sizeof(uint64_t); break;
 	case FAY_BPF_CALLS:
 		attributes.map_type = BPF_MAP_TYPE_HASH;
 		attributes.key_size = attributes.value_size = 8;
@@ -74,7 +74,9 @@ static int fill_maps(struct fay_bpf_session *session)
 {
 	const struct fay_bpf_object *object = session->object;
 	uint32_t zero = 0;
-	return session->maps[FAY_BPF_NAMES] >= 0 ? update(session->maps[FAY_BPF_NAMES], &zero, object->names) : 0;
+	return session->maps[FAY_BPF_NAMES] >= 0
+		       ? update(session->maps[FAY_BPF_NAMES], &zero, object->names)
+		       : 0;
 }
 
 /* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
@@ -98,10 +100,13 @@ int fay_bpf_maps_create(struct fay_bpf_session *session, struct fay_error *error
 	}
 	if (!code)
 		code = fill_maps(session);
-	return code ? fay_bpf_refused(code, "creating the kernel's memory for the result", error) : FAY_OK;
+	return code ? fay_bpf_refused(code, "creating the kernel's memory for the result", error)
+		    : FAY_OK;
 }
 
-/* --- our side of the memory ----------------------------------------------------------------------------------------------- */
+/* --- our side of the memory
+ * -----------------------------------------------------------------------------------------------
+ * */
 
 static void fill_control(struct fay_bpf_session *session)
 {
@@ -122,13 +127,17 @@ static void fill_control(struct fay_bpf_session *session)
 static int map_slots(struct fay_bpf_session *session, struct fay_error *error)
 {
 	size_t slots = slots_size(session->object);
-	uint8_t *memory = mmap(NULL, FAY_SHM_PAGE + slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory = mmap(NULL, FAY_SHM_PAGE + slots, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->memory = memory;
 	session->size = FAY_SHM_PAGE + slots;
-	if (mmap(memory + FAY_SHM_PAGE, slots, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, session->maps[FAY_BPF_SLOTS], 0) == MAP_FAILED)
-		return fay_error_set(error, FAY_E_INTERNAL, "mapping the kernel's memory for the result: %s", strerror(errno));
+	if (mmap(memory + FAY_SHM_PAGE, slots, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 session->maps[FAY_BPF_SLOTS], 0) == MAP_FAILED)
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "mapping the kernel's memory for the result: %s",
+				     strerror(errno));
 	fill_control(session);
 	return FAY_OK;
 }
@@ -139,11 +148,13 @@ static int map_ring(struct fay_bpf_session *session, struct fay_error *error)
 	if (map < 0)
 		return FAY_OK;
 	void *consumer = mmap(NULL, FAY_SHM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	void *producer = mmap(NULL, FAY_SHM_PAGE + 2 * (size_t)RING_BYTES, PROT_READ, MAP_SHARED, map, FAY_SHM_PAGE);
+	void *producer = mmap(NULL, FAY_SHM_PAGE + 2 * (size_t)RING_BYTES, PROT_READ, MAP_SHARED,
+			      map, FAY_SHM_PAGE);
 	session->consumer = consumer == MAP_FAILED ? NULL : consumer;
 	session->producer = producer == MAP_FAILED ? NULL : producer;
 	if (!session->consumer || !session->producer)
-		return fay_error_set(error, FAY_E_INTERNAL, "mapping the ring: %s", strerror(errno));
+		return fay_error_set(error, FAY_E_INTERNAL, "mapping the ring: %s",
+				     strerror(errno));
 	session->data = (const uint8_t *)producer + FAY_SHM_PAGE;
 	return FAY_OK;
 }
@@ -153,9 +164,11 @@ static int map_listed(struct fay_bpf_session *session, struct fay_error *error)
 	const struct fay_bpf_object *object = session->object;
 	if (session->maps[FAY_BPF_PIDS] < 0)
 		return FAY_OK;
-	uint8_t *listed = mmap(NULL, FAY_BPF_PIDS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, session->maps[FAY_BPF_PIDS], 0);
+	uint8_t *listed = mmap(NULL, FAY_BPF_PIDS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       session->maps[FAY_BPF_PIDS], 0);
 	if (listed == MAP_FAILED)
-		return fay_error_set(error, FAY_E_INTERNAL, "mapping the list of processes: %s", strerror(errno));
+		return fay_error_set(error, FAY_E_INTERNAL, "mapping the list of processes: %s",
+				     strerror(errno));
 	session->listed = listed;
 	for (size_t i = 0; i < object->pid_count; i++)
 		if ((uint32_t)object->pids[i] < FAY_BPF_PIDS_MAX)
@@ -207,7 +220,8 @@ size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *
 	bool wanted = true;
 	if (!session->consumer)
 		return 0;
-	uint64_t at = *session->consumer, head = __atomic_load_n(session->producer, __ATOMIC_ACQUIRE);
+	uint64_t at = *session->consumer,
+		 head = __atomic_load_n(session->producer, __ATOMIC_ACQUIRE);
 	while (at < head && wanted) {
 		const uint8_t *record = session->data + (at & (RING_BYTES - 1));
 		uint32_t length = __atomic_load_n((const uint32_t *)record, __ATOMIC_ACQUIRE);

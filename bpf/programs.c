@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading a session's programs: this machine's values and maps are put into them, and what the kernel's verifier says against one is handed on.
+ * Loading a session's programs: this machine's values and maps are put into them, and what the
+ * kernel's verifier says against one is handed on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static uint64_t machine_value(const struct fay_bpf_session *session, uint32_t nu
 }
 
 /* The instructions with descriptors in the maps' places, and this machine's values. */
-static struct bpf_insn *resolve(const struct fay_bpf_session *session, const struct fay_bpf_program *program)
+static struct bpf_insn *resolve(const struct fay_bpf_session *session,
+				const struct fay_bpf_program *program)
 {
 	struct bpf_insn *code = malloc((program->count + 1) * sizeof(*code));
 	if (!code)
@@ -29,7 +31,8 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session, const str
 	for (uint32_t i = 0; i + 1 < program->count; i++) {
 		if (code[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
-		if (code[i].src_reg == FAY_BPF_PSEUDO_MACHINE && (uint32_t)code[i].imm < FAY_BPF_VALUES) {
+		if (code[i].src_reg == FAY_BPF_PSEUDO_MACHINE &&
+		    (uint32_t)code[i].imm < FAY_BPF_VALUES) {
 			uint64_t value = machine_value(session, (uint32_t)code[i].imm);
 			code[i].src_reg = 0;
 			code[i].imm = (int32_t)value;
@@ -42,7 +45,8 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session, const str
 	return code;
 }
 
-static int load(struct fay_bpf_session *session, const struct fay_bpf_program *program, struct bpf_insn *code, char *log)
+static int load(struct fay_bpf_session *session, const struct fay_bpf_program *program,
+		struct bpf_insn *code, char *log)
 {
 	union bpf_attr attributes;
 	memset(&attributes, 0, sizeof(attributes));
@@ -51,7 +55,7 @@ static int load(struct fay_bpf_session *session, const struct fay_bpf_program *p
 	attributes.attach_btf_id = program->btf_id;
 	attributes.insns = (uintptr_t)code;
 	attributes.insn_cnt = program->count;
-	attributes.license = (uintptr_t) "Dual MIT/GPL";
+	attributes.license = (uintptr_t)"Dual MIT/GPL";
 	memcpy(attributes.prog_name, "fay", 3);
 	if (log) {
 		attributes.log_buf = (uintptr_t)log;
@@ -72,15 +76,17 @@ static const char *last_lines(const char *log, unsigned lines)
 	return at;
 }
 
-static int explain_refusal(int code, const struct fay_bpf_program *program, const char *log, struct fay_error *error)
+static int explain_refusal(int code, const struct fay_bpf_program *program, const char *log,
+			   struct fay_error *error)
 {
 	char what[128];
 	snprintf(what, sizeof(what), "loading the BPF program for %s", program->name);
 	if (!*log || code == -EPERM)
 		return fay_bpf_refused(code, what, error);
 	return fay_error_set(error, FAY_E_REFUSED,
-			     "the kernel's BPF verifier refused the program for %s (%s); nothing was attached. The end of its log:\n%s", program->name,
-			     strerror(-code), last_lines(log, 8));
+			     "the kernel's BPF verifier refused the program for %s (%s); nothing "
+			     "was attached. The end of its log:\n%s",
+			     program->name, strerror(-code), last_lines(log, 8));
 }
 
 /* First without a log, which costs time; once more with one to be told why. */

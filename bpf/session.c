@@ -2,13 +2,16 @@
 /*
  * A generated object in the kernel: its maps, its programs, their attachment.
  *
- * The memory that the programs aggregate in is a BPF array of one element, mapped into this process, that holds a slot of fay/shm.h for each processor; a page
- * of ours in front of it is the control page. So the aggregator reads it as it reads a traced process's memory. One more slot, behind
- * those of the processors, is written by this process only: losses that the kernel counts by itself.
+ * The memory that the programs aggregate in is a BPF array of one element, mapped into this
+ * process, that holds a slot of fay/shm.h for each processor; a page of ours in front of it is the
+ * control page. So the aggregator reads it as it reads a traced process's memory. One more slot,
+ * behind those of the processors, is written by this process only: losses that the kernel counts by
+ * itself.
  *
- * Ordering guarantees: a slot has one writer at a time, the program that runs on its processor (programs of tracepoints run with preemption disabled; one that
- * would interrupt another on the same processor is kept out by the slot's busy flag, or by the kernel's own guard of a program against itself). Rows in the ring
- * come in the order of their reservation.
+ * Ordering guarantees: a slot has one writer at a time, the program that runs on its processor
+ * (programs of tracepoints run with preemption disabled; one that would interrupt another on the
+ * same processor is kept out by the slot's busy flag, or by the kernel's own guard of a program
+ * against itself). Rows in the ring come in the order of their reservation.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -40,7 +43,10 @@ void fay_bpf_object_deinit(struct fay_bpf_object *object)
 int fay_bpf_refused(int code, const char *what, struct fay_error *error)
 {
 	if (code == -EPERM)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: not permitted; BPF needs root, or CAP_BPF and CAP_PERFMON (`fay doctor` says more)", what);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%s: not permitted; BPF needs root, or CAP_BPF and "
+				     "CAP_PERFMON (`fay doctor` says more)",
+				     what);
 	if (code == -ENOMEM || code == -E2BIG)
 		return fay_error_set(error, FAY_E_LIMIT, "%s: %s", what, strerror(-code));
 	return fay_error_set(error, FAY_E_REFUSED, "%s: %s", what, strerror(-code));
@@ -69,7 +75,8 @@ static struct fay_bpf_session *make(const struct fay_bpf_object *object)
 	session->refusals = calloc(object->program_count + 1, sizeof(int));
 	session->clocks = malloc((processors + 1) * sizeof(int));
 	session->ticked = calloc(processors + 1, sizeof(*session->ticked));
-	if (!session->programs || !session->links || !session->refusals || !session->clocks || !session->ticked) {
+	if (!session->programs || !session->links || !session->refusals || !session->clocks ||
+	    !session->ticked) {
 		free_tables(session);
 		return NULL;
 	}
@@ -82,7 +89,8 @@ static struct fay_bpf_session *make(const struct fay_bpf_object *object)
 	return session;
 }
 
-int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **result, struct fay_error *error)
+int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **result,
+			   struct fay_error *error)
 {
 	struct fay_bpf_session *session = make(object);
 	if (!session)
@@ -105,7 +113,9 @@ struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *sessio
 	return (struct fay_shm_control *)session->memory;
 }
 
-/* --- attaching --------------------------------------------------------------------------------------------------------------- */
+/* --- attaching
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static uint64_t monotonic(void)
 {
@@ -130,9 +140,11 @@ static int attach_clock(struct fay_bpf_session *session, uint32_t processor)
 					      .sample_period = session->timer->period,
 					      .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED };
 	int program = session->programs[session->timer - session->object->programs];
-	int clock = session->clocks[processor] = (int)syscall(SYS_perf_event_open, &attributes, -1, processor, -1, PERF_FLAG_FD_CLOEXEC);
+	int clock = session->clocks[processor] = (int)syscall(SYS_perf_event_open, &attributes, -1,
+							      processor, -1, PERF_FLAG_FD_CLOEXEC);
 	session->ticked[processor] = 0;
-	if (clock >= 0 && !ioctl(clock, PERF_EVENT_IOC_SET_BPF, program) && !ioctl(clock, PERF_EVENT_IOC_ENABLE, 0))
+	if (clock >= 0 && !ioctl(clock, PERF_EVENT_IOC_SET_BPF, program) &&
+	    !ioctl(clock, PERF_EVENT_IOC_ENABLE, 0))
 		return 0;
 	int code = -errno;
 	close_clock(session, processor);
@@ -154,12 +166,14 @@ static int attach_clocks(struct fay_bpf_session *session, uint32_t index)
 	return code;
 }
 
-/* A processor that is switched off, as most are while the machine sleeps, loses its clock for good: the time that the clock has been on stands still from then. */
+/* A processor that is switched off, as most are while the machine sleeps, loses its clock for good:
+ * the time that the clock has been on stands still from then. */
 static bool ticks(struct fay_bpf_session *session, uint32_t processor)
 {
 	uint64_t values[2]; /* the count; that time */
 	int clock = session->clocks[processor];
-	if (clock < 0 || read(clock, values, sizeof(values)) != sizeof(values) || values[1] == session->ticked[processor])
+	if (clock < 0 || read(clock, values, sizeof(values)) != sizeof(values) ||
+	    values[1] == session->ticked[processor])
 		return false;
 	session->ticked[processor] = values[1];
 	return true;
@@ -197,7 +211,8 @@ static int check_functions(const struct fay_bpf_session *session, struct fay_err
 {
 	const char *off = fay_bpf_functions_off();
 	for (uint32_t i = 0; off && i < session->object->program_count; i++)
-		if (session->object->programs[i].attach == BPF_TRACE_FENTRY || session->object->programs[i].attach == BPF_TRACE_FEXIT)
+		if (session->object->programs[i].attach == BPF_TRACE_FENTRY ||
+		    session->object->programs[i].attach == BPF_TRACE_FEXIT)
 			return fay_error_set(error, FAY_E_REFUSED, "%s", off);
 	return FAY_OK;
 }
@@ -250,19 +265,25 @@ static uint64_t missed(int program)
 	attributes.info.bpf_fd = (uint32_t)program;
 	attributes.info.info_len = sizeof(info);
 	attributes.info.info = (uintptr_t)&info;
-	return program < 0 || fay_bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attributes) ? 0 : info.recursion_misses;
+	return program < 0 || fay_bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attributes)
+		       ? 0
+		       : info.recursion_misses;
 }
 
 void fay_bpf_session_detach(struct fay_bpf_session *session)
 {
 	uint64_t lost = 0;
 	close_links(session);
-	/* Programs run in RCU read-side sections: after a grace period none that began before is still running. */
+	/* Programs run in RCU read-side sections: after a grace period none that began before is
+	 * still running. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(50000); /* no processor runs a program for so long */
 	for (uint32_t i = 0; i < session->object->program_count; i++)
 		lost += missed(session->programs[i]);
-	struct fay_slot_header *own = (void *)(session->memory + FAY_SHM_PAGE + (size_t)session->object->values[FAY_BPF_VALUE_PROCESSORS] * session->object->slot_stride);
+	struct fay_slot_header *own =
+		(void *)(session->memory + FAY_SHM_PAGE +
+			 (size_t)session->object->values[FAY_BPF_VALUE_PROCESSORS] *
+				 session->object->slot_stride);
 	__atomic_store_n(&own->lost_reentrant, lost, __ATOMIC_RELAXED);
 }
 

@@ -13,11 +13,12 @@ struct fay_bpf_session {
 	uint64_t *ticked;      /* ns that each clock had been on when it was last looked at */
 	uint64_t looked;       /* monotonic ns: when that was */
 	const struct fay_bpf_program *timer; /* what the clocks run; NULL: nothing */
-	int *refusals;         /* errno of programs that were left out; 0 */
-	uint8_t *memory;       /* control page, then the slots */
+	int *refusals;                       /* errno of programs that were left out; 0 */
+	uint8_t *memory;                     /* control page, then the slots */
 	size_t size;
-	uint8_t *listed;       /* PIDS; NULL: there is none */
-	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over. */
+	uint8_t *listed; /* PIDS; NULL: there is none */
+	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over.
+	 * */
 	uint64_t *consumer;
 	const uint64_t *producer;
 	const uint8_t *data;

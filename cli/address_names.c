@@ -16,7 +16,8 @@ static void write_bare(const struct fay_code_place *place, char *text, size_t si
 		snprintf(text, size, "[%s]", place->module ? place->module : "unknown");
 }
 
-static void write_place(const struct fay_code_place *place, uint64_t address, unsigned form, char *text, size_t size)
+static void write_place(const struct fay_code_place *place, uint64_t address, unsigned form,
+			char *text, size_t size)
 {
 	char buffer[64];
 	if (form & FAY_ADDRESS_BARE) {
@@ -28,13 +29,20 @@ static void write_place(const struct fay_code_place *place, uint64_t address, un
 	else if (!place->name)
 		snprintf(text, size, "%s+0x%" PRIx64, place->module, place->offset);
 	else if (form & FAY_ADDRESS_EXACT && !place->offset)
-		snprintf(text, size, "%s!%s", place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name);
+		snprintf(text, size, "%s!%s", place->module,
+			 form & FAY_ADDRESS_READABLE
+				 ? fay_cli_readable(place->name, buffer, sizeof(buffer))
+				 : place->name);
 	else
-		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name,
+		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module,
+			 form & FAY_ADDRESS_READABLE
+				 ? fay_cli_readable(place->name, buffer, sizeof(buffer))
+				 : place->name,
 			 place->offset);
 }
 
-void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size)
+void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form,
+			  char *text, size_t size)
 {
 	write_place(fay_cli_address_place(addresses, address, form), address, form, text, size);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses in results, by name. An address means something in the process that it comes from, and a row may be of several processes; so it is looked for in all
- * that were traced, as they were mapped when their tracing began and whenever they loaded modules since. If two of them have different code there, the
- * address itself is shown.
+ * Addresses in results, by name. An address means something in the process that it comes from, and
+ * a row may be of several processes; so it is looked for in all that were traced, as they were
+ * mapped when their tracing began and whenever they loaded modules since. If two of them have
+ * different code there, the address itself is shown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,13 +44,16 @@ void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses)
 
 static bool same_place(const struct fay_code_place *a, const struct fay_code_place *b)
 {
-	return a->offset == b->offset && !strcmp(a->module, b->module) && (a->name ? b->name && !strcmp(a->name, b->name) : !b->name);
+	return a->offset == b->offset && !strcmp(a->module, b->module) &&
+	       (a->name ? b->name && !strcmp(a->name, b->name) : !b->name);
 }
 
 /* false: nobody has code there, or it is not known whose it is. */
-static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bool exact, struct fay_code_place *place)
+static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bool exact,
+		       struct fay_code_place *place)
 {
-	uint64_t back = exact ? 0 : 1; /* what a call returns to may be another function's first byte */
+	/* what a call returns to may be another function's first byte */
+	uint64_t back = exact ? 0 : 1;
 	bool found = false;
 	for (size_t i = 0; i < addresses->count; i++) {
 		struct fay_code_place one;
@@ -64,29 +68,35 @@ static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bo
 	return found;
 }
 
-static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address, bool exact, struct fay_code_place *place)
+static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address, bool exact,
+			   struct fay_code_place *place)
 {
 	struct fay_error error; /* then they are shown as numbers */
 	if (!addresses->kernel_read)
 		fay_kernel_symbols_read(&addresses->kernel, &error);
 	addresses->kernel_read = true;
-	const struct fay_kernel_symbol *symbol = fay_kernel_symbols_find(&addresses->kernel, address - !exact);
+	const struct fay_kernel_symbol *symbol =
+		fay_kernel_symbols_find(&addresses->kernel, address - !exact);
 	if (symbol)
-		*place = (struct fay_code_place){ FAY_KERNEL_MODULE_NAME, symbol->name, address - symbol->address };
+		*place = (struct fay_code_place){ FAY_KERNEL_MODULE_NAME, symbol->name,
+						  address - symbol->address };
 	return symbol != NULL;
 }
 
 /* The kernel's addresses are none of a process's. */
-const struct fay_code_place *fay_cli_address_place(struct fay_cli_addresses *addresses, uint64_t address, unsigned form)
+const struct fay_code_place *fay_cli_address_place(struct fay_cli_addresses *addresses,
+						   uint64_t address, unsigned form)
 {
 	bool exact = form & FAY_ADDRESS_EXACT;
 	uint64_t at = (address ^ exact) % FAY_CLI_ADDRESSES_KNOWN;
 	struct fay_code_place *place = &addresses->known[at].place;
-	if (addresses->known[at].address == address && addresses->known[at].exact == exact && address)
+	if (addresses->known[at].address == address && addresses->known[at].exact == exact &&
+	    address)
 		return place;
 	addresses->known[at].address = address;
 	addresses->known[at].exact = exact;
-	if (!(form & FAY_ADDRESS_KERNEL ? find_in_kernel : find_place)(addresses, address, exact, place))
+	if (!(form & FAY_ADDRESS_KERNEL ? find_in_kernel : find_place)(addresses, address, exact,
+								       place))
 		*place = (struct fay_code_place){ 0 };
 	return place;
 }

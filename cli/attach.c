@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `fay attach`: to a query that was asked of a cluster with --detach. Its image comes from the query's stream and is verified here like any other. */
+/* `fay attach`: to a query that was asked of a cluster with --detach. Its image comes from the
+ * query's stream and is verified here like any other. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,15 +11,18 @@
 
 #define LOOK_MS 100
 #define STOP_EVERY 500000000u /* ns */
-#define STOPS_MAX 1200u       /* after so many of them, ten minutes, the query is over, whatever still comes */
+/* after so many of them, ten minutes, the query is over, whatever still comes */
+#define STOPS_MAX 1200u
 
-static const char usage_text[] = "usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv] [--stop]\n";
+static const char usage_text[] =
+	"usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv] [--stop]\n";
 
 struct attach {
 	struct fay_detached detached;
 	bool stop, finished;
-	uint64_t told;  /* monotonic ns: when agents were told to end, last; 0: not yet */
-	uint32_t stops; /* how often: whoever stands still itself counts no time in which agents could not answer */
+	uint64_t told; /* monotonic ns: when agents were told to end, last; 0: not yet */
+	/* how often: whoever stands still itself counts no time in which agents could not answer */
+	uint32_t stops;
 	char text[FAY_WIRE_TEXT_MAX + 1];
 };
 
@@ -31,8 +35,12 @@ static int usage(void)
 static int parse(struct trace *trace, struct attach *attach, int argc, char **argv)
 {
 	static const struct option options[] = {
-		FAY_CLUSTER_OPTIONS,		      { "json", no_argument, NULL, 'j' }, { "csv", no_argument, NULL, 'C' },
-		{ "every", required_argument, NULL, 'e' }, { "stop", no_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
+		FAY_CLUSTER_OPTIONS,
+		{ "json", no_argument, NULL, 'j' },
+		{ "csv", no_argument, NULL, 'C' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "stop", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int option;
@@ -44,8 +52,9 @@ static int parse(struct trace *trace, struct attach *attach, int argc, char **ar
 			attach->stop = true;
 		else if (option == 'h')
 			trace->help = true;
-		else if (option == 'e' ? !fay_cli_duration(optarg, &trace->every) || !trace->every :
-					 fay_cli_cluster_option(&trace->cluster, "fay attach", option, optarg) != FAY_OK)
+		else if (option == 'e' ? !fay_cli_duration(optarg, &trace->every) || !trace->every
+				       : fay_cli_cluster_option(&trace->cluster, "fay attach",
+								option, optarg) != FAY_OK)
 			return usage();
 	}
 	if (trace->help)
@@ -67,10 +76,12 @@ static void read_known(struct fay_cli_functions *known, const struct fay_wire_me
 }
 
 /* The query's own image and text. */
-static int prepare(struct trace *trace, struct attach *attach, const struct fay_keys *keys, struct fay_error *error)
+static int prepare(struct trace *trace, struct attach *attach, const struct fay_keys *keys,
+		   struct fay_error *error)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
-	if (fay_detached_open(&trace->cluster.root.bus, keys, attach->detached.query, &attach->detached, error))
+	if (fay_detached_open(&trace->cluster.root.bus, keys, attach->detached.query,
+			      &attach->detached, error))
 		return error->code;
 	fay_text_copy(attach->text, sizeof(attach->text), meta->text);
 	memcpy(attach->text, meta->text.bytes, meta->text.size); /* the query may have lines */
@@ -82,13 +93,16 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	memcpy(trace->image.data, meta->image, meta->image_size);
 	trace->image.size = meta->image_size;
-	if (fay_trace_image(trace, error) || fay_aggregator_create(trace->schema, &trace->aggregator, error))
+	if (fay_trace_image(trace, error) ||
+	    fay_aggregator_create(trace->schema, &trace->aggregator, error))
 		return error->code;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
 	trace->cluster_rows = trace->aggregator;
 	trace->cluster.root.lease = meta->lease;
-	trace->cluster.root.horizon = trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
-	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict, trace->aggregator, &trace->root, error);
+	trace->cluster.root.horizon =
+		trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
+	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict,
+			       trace->aggregator, &trace->root, error);
 }
 
 /* Again and again: an agent may just be connecting. */
@@ -103,18 +117,21 @@ static void tell_to_stop(struct trace *trace, struct attach *attach)
 }
 
 /*
- * Whoever says nothing long after it was told to end is gone; so is, long after the query's own end, whoever has not said good-bye, once nothing comes of any machine: by that
- * alone it is the end where this machine's clock is ahead of the one by which the query began.
+ * Whoever says nothing long after it was told to end is gone; so is, long after the query's own
+ * end, whoever has not said good-bye, once nothing comes of any machine: by that alone it is the
+ * end where this machine's clock is ahead of the one by which the query began.
  */
 static bool is_over(struct trace *trace, const struct attach *attach)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
-	uint64_t patience = trace->cluster.root.lost_after, windows = 3 * meta->window, quiet = patience > windows ? patience : windows;
+	uint64_t patience = trace->cluster.root.lost_after, windows = 3 * meta->window,
+		 quiet = patience > windows ? patience : windows;
 	if (fay_root_is_behind(trace->root))
 		return false;
 	if (fay_root_finished(trace->root))
 		return true;
-	bool ended = meta->life && fay_cli_realtime() > meta->began + meta->life + patience && fay_root_silence(trace->root) > quiet;
+	bool ended = meta->life && fay_cli_realtime() > meta->began + meta->life + patience &&
+		     fay_root_silence(trace->root) > quiet;
 	if (ended || attach->stops > STOPS_MAX)
 		return fay_root_give_up(trace->root, 0);
 	return attach->stops > patience / STOP_EVERY + 1 && fay_root_give_up(trace->root, patience);
@@ -122,10 +139,12 @@ static bool is_over(struct trace *trace, const struct attach *attach)
 
 static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
 {
-	uint64_t every = trace->every ? trace->every : 1000000000u, next = fay_cli_monotonic() + every;
+	uint64_t every = trace->every ? trace->every : 1000000000u,
+		 next = fay_cli_monotonic() + every;
 	bool pictures = trace->writer.live || trace->every;
 	while (!fay_trace_interrupted && !attach->finished) {
-		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, fay_cli_realtime(), error))
+		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) ||
+		    fay_trace_windows_tick(trace, fay_cli_realtime(), error))
 			return error->code;
 		if (attach->stop)
 			tell_to_stop(trace, attach);
@@ -146,7 +165,9 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 	struct fay_coverage coverage;
 	fay_root_coverage(trace->root, &coverage);
 	trace->detach = !attach->finished;
-	trace->end_reason = !attach->finished ? "interrupted; the query goes on" : coverage.lost ? "the query is over; not all machines answered" : "the query is over";
+	trace->end_reason = !attach->finished ? "interrupted; the query goes on"
+			    : coverage.lost   ? "the query is over; not all machines answered"
+					      : "the query is over";
 	return FAY_OK;
 }
 
@@ -186,7 +207,8 @@ int fay_attach_main(int argc, char **argv)
 		return FAY_OK;
 	}
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
-	if (!(result = fay_cli_cluster_keys(&trace.cluster, &keys, &error)) && !(result = prepare(&trace, &attach, &keys, &error)))
+	if (!(result = fay_cli_cluster_keys(&trace.cluster, &keys, &error)) &&
+	    !(result = prepare(&trace, &attach, &keys, &error)))
 		result = run(&trace, &attach, &error);
 	fay_trace_deinit(&trace);
 	fay_detached_close(&attach.detached);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay bench`: scripts/bench of the source tree that this program was built in, or that it lies in (build/bin/fay). The benchmarks are not part of what is installed:
- * they compile targets for the tools that they compare.
+ * `fay bench`: scripts/bench of the source tree that this program was built in, or that it lies in
+ * (build/bin/fay). The benchmarks are not part of what is installed: they compile targets for the
+ * tools that they compare.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +19,8 @@ static const char *script_path(char *buffer, size_t size)
 	if (length > 0) {
 		exe[length] = 0;
 		*strrchr(exe, '/') = 0;
-		if ((size_t)snprintf(buffer, size, "%s/../../scripts/bench", exe) < size && !access(buffer, X_OK))
+		if ((size_t)snprintf(buffer, size, "%s/../../scripts/bench", exe) < size &&
+		    !access(buffer, X_OK))
 			return buffer;
 	}
 	return FAY_SOURCE_BENCH;
@@ -31,6 +33,7 @@ int fay_bench_main(int argc, char **argv)
 
 	argv[0] = (char *)script;
 	execv(script, argv);
-	fprintf(stderr, "fay bench: %s: %s; the benchmarks lie in fay's source tree\n", script, strerror(errno));
+	fprintf(stderr, "fay bench: %s: %s; the benchmarks lie in fay's source tree\n", script,
+		strerror(errno));
 	return FAY_E_REFUSED;
 }

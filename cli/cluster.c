@@ -10,9 +10,10 @@
 
 #include "cluster.h"
 
-static const char usage_text[] = "usage: fay cluster keygen NAME\n"
-				 "       fay cluster status --cluster URL --key FILE [--json] [--await N]\n"
-				 "       fay cluster top --cluster URL --key FILE [--every 1s]\n";
+static const char usage_text[] =
+	"usage: fay cluster keygen NAME\n"
+	"       fay cluster status --cluster URL --key FILE [--json] [--await N]\n"
+	"       fay cluster top --cluster URL --key FILE [--every 1s]\n";
 
 static int usage(void)
 {
@@ -34,7 +35,10 @@ static int keygen(int argc, char **argv)
 	char text[FAY_KEY_HEX + 1];
 	fay_keys_hex(text, keys.public);
 	printf("%s\n", text);
-	fprintf(stderr, "fay: %s.key is secret; %s.pub is for signers files (who asks) and machines files (agents)\n", argv[1], argv[1]);
+	fprintf(stderr,
+		"fay: %s.key is secret; %s.pub is for signers files (who asks) and machines files "
+		"(agents)\n",
+		argv[1], argv[1]);
 	return FAY_OK;
 }
 
@@ -54,13 +58,15 @@ static void print_json(const struct fay_machine *machine)
 	if (machine->clock_error == UINT64_MAX)
 		printf("null,\"clock_error_ns\":null}\n");
 	else
-		printf("%" PRId64 ",\"clock_error_ns\":%" PRIu64 "}\n", machine->clock_offset, machine->clock_error);
+		printf("%" PRId64 ",\"clock_error_ns\":%" PRIu64 "}\n", machine->clock_offset,
+		       machine->clock_error);
 }
 
 static void print_machines(const struct fay_root *root, bool json)
 {
 	if (!json)
-		printf("%-20s %-32s %5s %8s %14s  %s\n", "machine", "kernel", "CPUs", "queries", "clock", "labels");
+		printf("%-20s %-32s %5s %8s %14s  %s\n", "machine", "kernel", "CPUs", "queries",
+		       "clock", "labels");
 	for (size_t i = 0; i < fay_root_machine_count(root); i++) {
 		const struct fay_machine *machine = fay_root_machine(root, i);
 		char clock[32] = "?";
@@ -69,8 +75,10 @@ static void print_machines(const struct fay_root *root, bool json)
 			continue;
 		}
 		if (machine->clock_error != UINT64_MAX)
-			snprintf(clock, sizeof(clock), "%+.3f ms", (double)machine->clock_offset / 1e6);
-		printf("%-20s %-32s %5u %8u %14s  %s\n", machine->name, machine->kernel, machine->cpus, machine->queries, clock, machine->labels);
+			snprintf(clock, sizeof(clock), "%+.3f ms",
+				 (double)machine->clock_offset / 1e6);
+		printf("%-20s %-32s %5u %8u %14s  %s\n", machine->name, machine->kernel,
+		       machine->cpus, machine->queries, clock, machine->labels);
 	}
 }
 
@@ -82,7 +90,8 @@ static void on_signal(int number)
 }
 
 /* Until it is interrupted; each picture asks anew, so machines that are gone disappear. */
-static int show(struct fay_cli_cluster *cluster, const struct fay_keys *keys, bool json, bool again, uint64_t every, struct fay_error *error)
+static int show(struct fay_cli_cluster *cluster, const struct fay_keys *keys, bool json, bool again,
+		uint64_t every, struct fay_error *error)
 {
 	struct fay_root *root;
 	do {
@@ -93,7 +102,8 @@ static int show(struct fay_cli_cluster *cluster, const struct fay_keys *keys, bo
 		print_machines(root, json);
 		fflush(stdout);
 		fay_root_destroy(root);
-		struct timespec pause = { .tv_sec = (time_t)(every / 1000000000u), .tv_nsec = (long)(every % 1000000000u) };
+		struct timespec pause = { .tv_sec = (time_t)(every / 1000000000u),
+					  .tv_nsec = (long)(every % 1000000000u) };
 		if (again)
 			nanosleep(&pause, NULL);
 	} while (again && !interrupted);
@@ -102,7 +112,10 @@ static int show(struct fay_cli_cluster *cluster, const struct fay_keys *keys, bo
 
 static int status(int argc, char **argv, bool again)
 {
-	static const struct option options[] = { FAY_CLUSTER_OPTIONS, { "json", no_argument, NULL, 'j' }, { "every", required_argument, NULL, 'e' }, { 0 } };
+	static const struct option options[] = { FAY_CLUSTER_OPTIONS,
+						 { "json", no_argument, NULL, 'j' },
+						 { "every", required_argument, NULL, 'e' },
+						 { 0 } };
 	struct fay_cli_cluster cluster;
 	struct fay_error error;
 	struct fay_keys keys;
@@ -113,7 +126,9 @@ static int status(int argc, char **argv, bool again)
 	while ((option = fay_cli_getopt(argc, argv, "", options)) != -1) {
 		if (option == 'j')
 			json = true;
-		else if (option == 'e' ? !fay_cli_duration(optarg, &every) : fay_cli_cluster_option(&cluster, "fay cluster", option, optarg) != FAY_OK)
+		else if (option == 'e' ? !fay_cli_duration(optarg, &every)
+				       : fay_cli_cluster_option(&cluster, "fay cluster", option,
+								optarg) != FAY_OK)
 			return usage();
 	}
 	if (optind < argc || !cluster.root.bus.url)
@@ -123,7 +138,8 @@ static int status(int argc, char **argv, bool again)
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);
 	}
-	if (fay_cli_cluster_keys(&cluster, &keys, &error) || show(&cluster, &keys, json, again, every, &error))
+	if (fay_cli_cluster_keys(&cluster, &keys, &error) ||
+	    show(&cluster, &keys, json, again, every, &error))
 		return fay_cli_fail(&error);
 	return FAY_OK;
 }

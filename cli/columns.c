@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How wide text is on a terminal, where a letter may take two columns, or none (a combining accent). */
+/* How wide text is on a terminal, where a letter may take two columns, or none (a combining
+ * accent). */
 #include <locale.h>
 #include <string.h>
 #include <wchar.h>
@@ -9,7 +10,8 @@
 
 #define ESCAPE '\033'
 
-/* The bytes of one character that is shown (or of our own command for a colour, no columns), and its columns. */
+/* The bytes of one character that is shown (or of our own command for a colour, no columns), and
+ * its columns. */
 static size_t one(const char *text, size_t size, unsigned *columns)
 {
 	const uint8_t *s = (const uint8_t *)text;
@@ -31,7 +33,8 @@ static size_t one(const char *text, size_t size, unsigned *columns)
 	return length;
 }
 
-/* wcwidth() knows the characters of the locale: that of the C library, which needs no files, has them all. */
+/* wcwidth() knows the characters of the locale: that of the C library, which needs no files, has
+ * them all. */
 static locale_t use_all_characters(void)
 {
 	static locale_t all;

@@ -14,7 +14,7 @@ bool fay_cli_duration(const char *text, uint64_t *nanoseconds)
 	static const struct {
 		const char *unit;
 		double factor;
-	} units[] = { { "", 1e9 }, { "s", 1e9 },     { "ms", 1e6 },    { "us", 1e3 },
+	} units[] = { { "", 1e9 }, { "s", 1e9 },      { "ms", 1e6 },   { "us", 1e3 },
 		      { "ns", 1 }, { "m", 60 * 1e9 }, { "min", 60e9 }, { "h", 3600e9 } };
 	char *end;
 	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
@@ -37,7 +37,8 @@ bool fay_cli_size(const char *text, uint64_t *bytes)
 	static const struct {
 		const char *unit;
 		double factor;
-	} units[] = { { "KB", 1e3 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
+	} units[] = { { "KB", 1e3 },   { "kB", 1e3 },      { "MB", 1e6 },        { "GB", 1e9 },
+		      { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
 	char *end;
 	if (!isdigit((unsigned char)text[0]))
 		return false;
@@ -97,7 +98,8 @@ static bool status_line(pid_t pid, const char *key, char line[128])
 static bool has_ended(pid_t pid)
 {
 	char line[128], state;
-	return !status_line(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 || state == 'Z' || state == 'X';
+	return !status_line(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 ||
+	       state == 'Z' || state == 'X';
 }
 
 size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
@@ -119,7 +121,8 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
 			name[strcspn(name, "\n")] = 0;
 		fclose(file);
 		/* The kernel keeps 15 characters of a name. */
-		if (strncmp(name, comm, FAY_COMM_SIZE - 1) || atoi(entry->d_name) == getpid() || has_ended(atoi(entry->d_name)))
+		if (strncmp(name, comm, FAY_COMM_SIZE - 1) || atoi(entry->d_name) == getpid() ||
+		    has_ended(atoi(entry->d_name)))
 			continue;
 		if (count < max)
 			pids[count] = atoi(entry->d_name);
@@ -140,5 +143,7 @@ pid_t fay_cli_tracer_of(pid_t pid)
 {
 	char line[128];
 	pid_t tracer = 0;
-	return status_line(pid, "TracerPid:", line) && sscanf(line, "TracerPid: %d", &tracer) == 1 ? tracer : 0;
+	return status_line(pid, "TracerPid:", line) && sscanf(line, "TracerPid: %d", &tracer) == 1
+		       ? tracer
+		       : 0;
 }

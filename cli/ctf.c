@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events into CTF's data streams. Within a stream times must not go back, and saved rows lie in the order in which they were drained; so the events of some 64 MiB are
- * sorted by time and become a stream, a file, of their own. Readers merge streams by time.
+ * Events into CTF's data streams. Within a stream times must not go back, and saved rows lie in the
+ * order in which they were drained; so the events of some 64 MiB are sorted by time and become a
+ * stream, a file, of their own. Readers merge streams by time.
  */
 #include "ctf.h"
 
@@ -52,7 +53,9 @@ struct fay_ctf {
 	uint64_t events, events_lost;
 };
 
-/* --- the directory ---------------------------------------------------------------------------------------------------------- */
+/* --- the directory
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool is_empty(int directory)
 {
@@ -83,7 +86,8 @@ int fay_ctf_create(const char *directory, struct fay_ctf **result, struct fay_er
 	ctf->made = !mkdir(directory, 0700);
 	ctf->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ctf->directory < 0)
-		fay_error_set(error, FAY_E_USAGE, "cannot make the directory '%s': %s", directory, strerror(errno));
+		fay_error_set(error, FAY_E_USAGE, "cannot make the directory '%s': %s", directory,
+			      strerror(errno));
 	else if (!is_empty(ctf->directory))
 		fay_error_set(error, FAY_E_USAGE, "the directory '%s' is not empty", directory);
 	else {
@@ -100,7 +104,8 @@ static FILE *create(struct fay_ctf *ctf, const char *name, struct fay_error *err
 	int file = openat(ctf->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
 	if (!stream) {
-		fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s/%s': %s", ctf->path, name, strerror(errno));
+		fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s/%s': %s", ctf->path, name,
+			      strerror(errno));
 		if (file >= 0)
 			close(file);
 	}
@@ -115,7 +120,9 @@ static int finish_file(struct fay_ctf *ctf, FILE *file, const char *name, struct
 		failed = true;
 		why = errno;
 	}
-	return failed ? fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s/%s': %s", ctf->path, name, strerror(why)) : FAY_OK;
+	return failed ? fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s/%s': %s", ctf->path,
+				      name, strerror(why))
+		      : FAY_OK;
 }
 
 static void name_of_file(uint32_t number, char name[32])
@@ -144,7 +151,9 @@ void fay_ctf_destroy(struct fay_ctf *ctf)
 	free(ctf);
 }
 
-/* --- packets ---------------------------------------------------------------------------------------------------------------- */
+/* --- packets
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static int by_time(const void *left, const void *right)
 {
@@ -188,7 +197,9 @@ static int put_chunk(struct fay_ctf *ctf, struct fay_error *error)
 	return finish_file(ctf, file, name, error);
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------------- */
+/* --- events
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool make_entry(struct fay_ctf *ctf)
 {
@@ -213,7 +224,8 @@ static size_t put_string(uint8_t *to, const char *text, size_t most)
 }
 
 /* Names of addresses; behind the outermost frame there are empty strings. */
-static size_t put_frames(const struct fay_saved *saved, const struct fay_ctf_part *part, const uint8_t *from, uint8_t *to)
+static size_t put_frames(const struct fay_saved *saved, const struct fay_ctf_part *part,
+			 const uint8_t *from, uint8_t *to)
 {
 	size_t size = 0;
 	for (uint32_t at = 0; at < part->size; at += 8) {
@@ -221,14 +233,16 @@ static size_t put_frames(const struct fay_saved *saved, const struct fay_ctf_par
 		char number[32];
 		memcpy(&address, from + at, sizeof(address));
 		snprintf(number, sizeof(number), "0x%" PRIx64, address);
-		const char *name = fay_saved_name(saved, fay_saved_address(address, !at && part->form == FAY_CTF_FRAMES));
+		const char *name = fay_saved_name(
+			saved, fay_saved_address(address, !at && part->form == FAY_CTF_FRAMES));
 		size += put_string(to + size, !address ? "" : name ?: number, FAY_CTF_NAME_MAX);
 	}
 	return size;
 }
 
 /* The row's columns behind the event's header; no more bytes than FAY_CTF_EVENT_MAX. */
-static size_t encode(const struct fay_ctf_source *source, const struct fay_saved *saved, const uint8_t *row, uint8_t *to)
+static size_t encode(const struct fay_ctf_source *source, const struct fay_saved *saved,
+		     const uint8_t *row, uint8_t *to)
 {
 	size_t size = 0;
 	for (uint32_t i = 0; i < source->part_count; i++) {
@@ -241,15 +255,12 @@ static size_t encode(const struct fay_ctf_source *source, const struct fay_saved
 			break;
 		case FAY_CTF_NAME:
 			memcpy(&hash, from, sizeof(hash));
-			size += put_string(to + size, fay_saved_name(saved, hash) ?: "", FAY_CTF_NAME_MAX);
+			size += put_string(to + size, fay_saved_name(saved, hash) ?: "",
+					   FAY_CTF_NAME_MAX);
 			break;
-		case FAY_CTF_FLAG:
-			to[size++] = *from != 0;
-			break;
+		case FAY_CTF_FLAG: to[size++] = *from != 0; break;
 		case FAY_CTF_FRAMES:
-		case FAY_CTF_CALLER:
-			size += put_frames(saved, part, from, to + size);
-			break;
+		case FAY_CTF_CALLER: size += put_frames(saved, part, from, to + size); break;
 		case FAY_CTF_WORDS:
 			memcpy(to + size, from, part->size);
 			size += part->size;
@@ -259,7 +270,8 @@ static size_t encode(const struct fay_ctf_source *source, const struct fay_saved
 	return size;
 }
 
-static int add_event(struct fay_ctf *ctf, uint32_t first_source, const struct fay_saved *saved, const uint8_t *row, struct fay_error *error)
+static int add_event(struct fay_ctf *ctf, uint32_t first_source, const struct fay_saved *saved,
+		     const uint8_t *row, struct fay_error *error)
 {
 	uint32_t index = first_source + fay_saved_row_stream(saved);
 	const struct fay_ctf_source *source = &ctf->classes.sources[index];
@@ -267,17 +279,23 @@ static int add_event(struct fay_ctf *ctf, uint32_t first_source, const struct fa
 	if (ctf->used > CHUNK - FAY_CTF_EVENT_MAX && put_chunk(ctf, error))
 		return error->code;
 	if (!make_entry(ctf) || !fay_ctf_class(&ctf->classes, index, saved, row, &class))
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu events, or more than %u functions, or functions that are made up", ctf->entry_count, FAY_CTF_CLASSES_MAX);
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "out of memory for %zu events, or more than %u functions, or "
+				     "functions that are made up",
+				     ctf->entry_count, FAY_CTF_CLASSES_MAX);
 	struct event_header header = { .class = class };
 	memcpy(&header.time, row + source->time_offset, sizeof(header.time));
 	memcpy(ctf->bytes + ctf->used, &header, sizeof(header));
-	size_t size = sizeof(header) + encode(source, saved, row, ctf->bytes + ctf->used + sizeof(header));
-	ctf->entries[ctf->entry_count++] = (struct entry){ header.time, (uint32_t)ctf->used, (uint32_t)size };
+	size_t size = sizeof(header) +
+		      encode(source, saved, row, ctf->bytes + ctf->used + sizeof(header));
+	ctf->entries[ctf->entry_count++] =
+		(struct entry){ header.time, (uint32_t)ctf->used, (uint32_t)size };
 	ctf->used += size;
 	return FAY_OK;
 }
 
-int fay_ctf_add(struct fay_ctf *ctf, struct fay_saved *saved, const char *name, struct fay_error *error)
+int fay_ctf_add(struct fay_ctf *ctf, struct fay_saved *saved, const char *name,
+		struct fay_error *error)
 {
 	uint32_t first = ctf->classes.source_count;
 	for (uint32_t i = 0; i < fay_saved_header(saved)->stream_count; i++)

@@ -11,7 +11,8 @@ struct finding {
 	bool ok;
 	char why[512];
 };
-void __attribute__((format(printf, 3, 4))) fay_doctor_found(struct finding *finding, bool ok, const char *format, ...);
+void __attribute__((format(printf, 3, 4))) fay_doctor_found(struct finding *finding, bool ok,
+							    const char *format, ...);
 /* First line of a file; NULL if it cannot be read. */
 const char *fay_doctor_first_line(const char *path, char *buffer, size_t size);
 bool fay_doctor_has_capability(unsigned capability);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What BPF this kernel grants, by trying it: programs that do nothing are loaded, attached and removed. The same findings choose the back end of a
- * query about the kernel.
+ * What BPF this kernel grants, by trying it: programs that do nothing are loaded, attached and
+ * removed. The same findings choose the back end of a query about the kernel.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -16,13 +16,14 @@
 /* Loads "return 0". Returns the program's descriptor or -errno. */
 static int load_nothing(uint32_t type, uint32_t expected_attach, uint32_t btf_id)
 {
-	static const struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
+	static const struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+						{ .code = BPF_JMP | BPF_EXIT } };
 	union bpf_attr attributes;
 	memset(&attributes, 0, sizeof(attributes));
 	attributes.prog_type = type;
 	attributes.insns = (uintptr_t)code;
 	attributes.insn_cnt = 2;
-	attributes.license = (uintptr_t) "Dual MIT/GPL";
+	attributes.license = (uintptr_t)"Dual MIT/GPL";
 	attributes.expected_attach_type = expected_attach;
 	attributes.attach_btf_id = btf_id;
 	return fay_bpf_call(BPF_PROG_LOAD, &attributes);
@@ -41,10 +42,13 @@ static const char *why_refused(int code)
 {
 	char line[32];
 	static char text[256];
-	const char *unprivileged = fay_doctor_first_line("/proc/sys/kernel/unprivileged_bpf_disabled", line, sizeof(line));
+	const char *unprivileged = fay_doctor_first_line(
+		"/proc/sys/kernel/unprivileged_bpf_disabled", line, sizeof(line));
 	bool held = fay_doctor_has_capability(CAP_SYS_ADMIN) ||
 		    (fay_doctor_has_capability(CAP_BPF) && fay_doctor_has_capability(CAP_PERFMON));
-	snprintf(text, sizeof(text), "%s (CAP_BPF and CAP_PERFMON: %s; kernel.unprivileged_bpf_disabled: %s)", strerror(-code), held ? "held" : "missing",
+	snprintf(text, sizeof(text),
+		 "%s (CAP_BPF and CAP_PERFMON: %s; kernel.unprivileged_bpf_disabled: %s)",
+		 strerror(-code), held ? "held" : "missing",
 		 unprivileged ? unprivileged : "absent");
 	return text;
 }
@@ -57,8 +61,9 @@ void fay_doctor_btf(struct finding *finding)
 		fay_doctor_found(finding, false, "%.400s", error.message);
 		return;
 	}
-	fay_doctor_found(finding, true, "%u types, %zu tracepoints: arguments are known by name and type", fay_btf_count(btf),
-			 fay_btf_tracepoints(btf, NULL, 0));
+	fay_doctor_found(finding, true,
+			 "%u types, %zu tracepoints: arguments are known by name and type",
+			 fay_btf_count(btf), fay_btf_tracepoints(btf, NULL, 0));
 	fay_btf_close(btf);
 }
 
@@ -73,20 +78,26 @@ static uint32_t find_type(unsigned kind, const char *name)
 	return id;
 }
 
-static void try_to_attach(struct finding *finding, uint32_t type, const char *what, const char *shown)
+static void try_to_attach(struct finding *finding, uint32_t type, const char *what,
+			  const char *shown)
 {
-	int program = load_nothing(BPF_PROG_TYPE_TRACING, type == BTF_KIND_FUNC ? BPF_TRACE_FENTRY : BPF_TRACE_RAW_TP,
+	int program = load_nothing(BPF_PROG_TYPE_TRACING,
+				   type == BTF_KIND_FUNC ? BPF_TRACE_FENTRY : BPF_TRACE_RAW_TP,
 				   find_type(type, what));
 	if (program < 0) {
-		bool lacking = program == -EPERM && type == BTF_KIND_FUNC && fay_doctor_has_capability(CAP_BPF);
-		fay_doctor_found(finding, false, "loading a program for %s: %s%s", shown, why_refused(program),
-				 lacking ? "; the kernel lacks hotpatch points, or an LSM refuses" : "");
+		bool lacking = program == -EPERM && type == BTF_KIND_FUNC &&
+			       fay_doctor_has_capability(CAP_BPF);
+		fay_doctor_found(finding, false, "loading a program for %s: %s%s", shown,
+				 why_refused(program),
+				 lacking ? "; the kernel lacks hotpatch points, or an LSM refuses"
+					 : "");
 		return;
 	}
 	int link = attach(program);
 	close(program);
 	if (link < 0) {
-		fay_doctor_found(finding, false, "a program for %s loads, but attaching it: %s", shown, strerror(-link));
+		fay_doctor_found(finding, false, "a program for %s loads, but attaching it: %s",
+				 shown, strerror(-link));
 		return;
 	}
 	close(link);
@@ -96,9 +107,12 @@ static void try_to_attach(struct finding *finding, uint32_t type, const char *wh
 void fay_doctor_bpf(struct finding *finding)
 {
 	if (!find_type(BTF_KIND_TYPEDEF, "btf_trace_sys_enter"))
-		fay_doctor_found(finding, false, "the kernel's types do not describe tracepoints (or BTF cannot be read)");
+		fay_doctor_found(
+			finding, false,
+			"the kernel's types do not describe tracepoints (or BTF cannot be read)");
 	else
-		try_to_attach(finding, BTF_KIND_TYPEDEF, "btf_trace_sys_enter", "tracepoint sys_enter");
+		try_to_attach(finding, BTF_KIND_TYPEDEF, "btf_trace_sys_enter",
+			      "tracepoint sys_enter");
 }
 
 void fay_doctor_fentry(struct finding *finding)
@@ -106,7 +120,9 @@ void fay_doctor_fentry(struct finding *finding)
 	if (fay_bpf_functions_off())
 		fay_doctor_found(finding, false, "%s", fay_bpf_functions_off());
 	else if (!find_type(BTF_KIND_FUNC, "vfs_read"))
-		fay_doctor_found(finding, false, "no BTF for kernel functions: fentry programs have nothing to attach to");
+		fay_doctor_found(
+			finding, false,
+			"no BTF for kernel functions: fentry programs have nothing to attach to");
 	else
 		try_to_attach(finding, BTF_KIND_FUNC, "vfs_read", "vfs_read");
 }
@@ -128,7 +144,8 @@ void fay_doctor_kprobe_multi(struct finding *finding)
 	int link = fay_bpf_call(BPF_LINK_CREATE, &attributes);
 	close(program);
 	if (link < 0) {
-		fay_doctor_found(finding, false, "attaching to vfs_read: %s (CONFIG_FPROBE)", strerror(-link));
+		fay_doctor_found(finding, false, "attaching to vfs_read: %s (CONFIG_FPROBE)",
+				 strerror(-link));
 		return;
 	}
 	close(link);
@@ -139,7 +156,8 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 {
 	static char text[1600];
 	struct finding bpf = { 0 }, fentry = { 0 }, multi = { 0 };
-	const char *refused = fay_kernel_modules_refused(), *no_native = refused ? refused : "fay.ko is not there for this kernel";
+	const char *refused = fay_kernel_modules_refused(),
+		   *no_native = refused ? refused : "fay.ko is not there for this kernel";
 	if (kind == FAY_KERNEL_FUNCTIONS && fay_bpf_functions_off()) {
 		snprintf(text, sizeof(text), "none: %s", fay_bpf_functions_off());
 		return text;
@@ -148,16 +166,21 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 		return "native code through fay.ko";
 	fay_doctor_bpf(&bpf);
 	if (kind != FAY_KERNEL_FUNCTIONS) {
-		snprintf(text, sizeof(text), bpf.ok ? "BPF: %s" : "none: BPF is not granted here: %s", bpf.why);
+		snprintf(text, sizeof(text),
+			 bpf.ok ? "BPF: %s" : "none: BPF is not granted here: %s", bpf.why);
 		return text;
 	}
 	fay_doctor_fentry(&fentry);
 	fay_doctor_kprobe_multi(&multi);
 	if (fentry.ok)
-		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; no native code: %s", fentry.why, no_native);
+		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; no native code: %s",
+			 fentry.why, no_native);
 	else
-		snprintf(text, sizeof(text), "none: %s, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
-					     "cluster.Syscall and cluster.Tracepoint run", no_native, fentry.why, multi.why);
+		snprintf(
+			text, sizeof(text),
+			"none: %s, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
+			"cluster.Syscall and cluster.Tracepoint run",
+			no_native, fentry.why, multi.why);
 	return text;
 }
 

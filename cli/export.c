@@ -17,9 +17,14 @@ static int export_files(struct fay_ctf *ctf, char **files, struct fay_error *err
 		if (fay_saved_open(*files, &saved, error))
 			return error->code;
 		if (fay_saved_cut_off(saved))
-			fprintf(stderr, "fay: %s is cut off: what wrote it was killed or had no room, and functions have no names\n", *files);
+			fprintf(stderr,
+				"fay: %s is cut off: what wrote it was killed or had no room, and "
+				"functions have no names\n",
+				*files);
 		if (fay_saved_header(saved)->events_lost)
-			fprintf(stderr, "fay: %s: %" PRIu64 " events were lost when they were saved\n", *files, fay_saved_header(saved)->events_lost);
+			fprintf(stderr,
+				"fay: %s: %" PRIu64 " events were lost when they were saved\n",
+				*files, fay_saved_header(saved)->events_lost);
 		int result = fay_ctf_add(ctf, saved, *files, error);
 		fay_saved_close(saved);
 		if (result)
@@ -33,7 +38,9 @@ static int export_files(struct fay_ctf *ctf, char **files, struct fay_error *err
 
 int fay_export_main(int argc, char **argv)
 {
-	static const struct option options[] = { { "ctf", required_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+	static const struct option options[] = { { "ctf", required_argument, NULL, 'c' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	const char *directory = NULL;
 	struct fay_ctf *ctf;
 	struct fay_error error = { 0 };
@@ -43,7 +50,9 @@ int fay_export_main(int argc, char **argv)
 		if (option == 'h') {
 			fputs(usage, stdout);
 			printf("\n"
-			       "  --ctf DIRECTORY  the events of all the saved traces, on one timeline, as a CTF trace, which babeltrace2 and Trace Compass read\n");
+			       "  --ctf DIRECTORY  the events of all the saved traces, on one "
+			       "timeline, as a CTF trace, which babeltrace2 and Trace Compass "
+			       "read\n");
 			return FAY_OK;
 		}
 		if (option != 'c') {

@@ -10,7 +10,8 @@
 
 #include "follow.h"
 
-/* Keeps the two pipes only: the end of orders must be closed once fay closes its own, also if an agent has other followers that were started later. */
+/* Keeps the two pipes only: the end of orders must be closed once fay closes its own, also if an
+ * agent has other followers that were started later. */
 static void become_follower(int orders, int events)
 {
 	enum { ORDERS = 3, EVENTS = 4, FREE = 5 };
@@ -55,7 +56,8 @@ int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
 static void order(struct fay_follow *follow, int word, pid_t pid)
 {
 	struct fay_follow_message message = { word, pid };
-	if (follow->follower && write(follow->orders, &message, sizeof(message)) != (ssize_t)sizeof(message))
+	if (follow->follower &&
+	    write(follow->orders, &message, sizeof(message)) != (ssize_t)sizeof(message))
 		follow->ended = true;
 }
 
@@ -86,7 +88,8 @@ void fay_follow_release(struct fay_follow *follow, pid_t pid)
 	struct fay_follow_message message;
 	order(follow, FAY_FOLLOW_RELEASE, pid);
 	while (receive(follow, 2000, &message) && message.word != FAY_FOLLOW_RELEASED)
-		if (message.word == FAY_FOLLOW_EXECUTED && follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
+		if (message.word == FAY_FOLLOW_EXECUTED &&
+		    follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
 			follow->kept[follow->kept_count++] = message.pid;
 		else
 			fay_follow_take(follow, message.pid);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The follower. It seizes every thread of the processes it is told to take, with the options that make the kernel report fork, vfork, clone and exec and
- * seize what is born, and lets all run on. So no program that a followed process starts can escape, however short it runs.
+ * The follower. It seizes every thread of the processes it is told to take, with the options that
+ * make the kernel report fork, vfork, clone and exec and seize what is born, and lets all run on.
+ * So no program that a followed process starts can escape, however short it runs.
  *
- * When a process has run execve, it is let run to the entry point of its new program (entry.c; its libraries are there then, its main has not begun), stopped
- * and let go of, so that fay can attach to it as to any other; fay then orders it taken again.
+ * When a process has run execve, it is let run to the entry point of its new program (entry.c; its
+ * libraries are there then, its main has not begun), stopped and let go of, so that fay can attach
+ * to it as to any other; fay then orders it taken again.
  *
- * It is a process of its own, since fay must not wait for each thread's birth nor a thread's birth for fay. If fay dies the pipe of orders ends: what stands stopped
- * is let go on, and the kernel lets all others go as the follower exits. Nothing is changed in them but the breakpoint at an entry point, for the
- * microseconds that the dynamic loader needs.
+ * It is a process of its own, since fay must not wait for each thread's birth nor a thread's birth
+ * for fay. If fay dies the pipe of orders ends: what stands stopped is let go on, and the kernel
+ * lets all others go as the follower exits. Nothing is changed in them but the breakpoint at an
+ * entry point, for the microseconds that the dynamic loader needs.
  *
- * Limits: nobody else (debugger, strace, another fay) can trace what is followed. A parent that waits with WUNTRACED sees the stop. Followed by
- * somebody without privilege, set-user-ID programs run without theirs, as under strace.
+ * Limits: nobody else (debugger, strace, another fay) can trace what is followed. A parent that
+ * waits with WUNTRACED sees the stop. Followed by somebody without privilege, set-user-ID programs
+ * run without theirs, as under strace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +33,8 @@
 #include "cli.h"
 #include "follow.h"
 
-#define OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
 struct follower {
 	struct thread {
@@ -39,8 +44,9 @@ struct follower {
 	pid_t *waiting; /* processes that stand at their entry point */
 	size_t waiting_count, waiting_room;
 	pid_t releasing; /* 0: none */
-	pid_t lent;      /* was released, and fay has not said yet whether it is taken again; 0: none */
-	bool taken;      /* any, ever */
+	/* was released, and fay has not said yet whether it is taken again; 0: none */
+	pid_t lent;
+	bool taken; /* any, ever */
 	int events;
 };
 
@@ -68,7 +74,8 @@ static struct thread *add(struct follower *follower, pid_t tid, pid_t pid)
 	struct thread *known = find(follower, tid);
 	if (known)
 		return known;
-	follower->threads = more(follower->threads, follower->count, &follower->room, sizeof(*follower->threads));
+	follower->threads = more(follower->threads, follower->count, &follower->room,
+				 sizeof(*follower->threads));
 	follower->threads[follower->count] = (struct thread){ tid, pid };
 	return &follower->threads[follower->count++];
 }
@@ -87,7 +94,9 @@ static void tell(struct follower *follower, int word, pid_t pid)
 		_exit(0); /* fay is gone */
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------------- */
+/* --- orders
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void take(struct follower *follower, pid_t pid);
 
@@ -116,7 +125,8 @@ static bool waits_no_more(struct follower *follower, pid_t pid)
 	return false;
 }
 
-/* Again until no new thread is found: one that is not held yet may make another. The depth is that of the tree of processes. */
+/* Again until no new thread is found: one that is not held yet may make another. The depth is that
+ * of the tree of processes. */
 static void take(struct follower *follower, pid_t pid)
 {
 	char path[64];
@@ -129,7 +139,8 @@ static void take(struct follower *follower, pid_t pid)
 		before = follower->count;
 		while (tasks && (entry = readdir(tasks))) {
 			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-			if (tid > 0 && !find(follower, tid) && !ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
+			if (tid > 0 && !find(follower, tid) &&
+			    !ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
 				add(follower, tid, pid);
 			if (tid > 0)
 				take_children(follower, pid, entry->d_name);
@@ -180,7 +191,8 @@ static void obey(struct follower *follower, int orders)
 	}
 	if (message.word != FAY_FOLLOW_RELEASE && message.pid == follower->lent)
 		follower->lent = 0;
-	if (message.word == FAY_FOLLOW_TAKE && message.pid == follower->releasing) /* it was not let go of in time */
+	/* it was not let go of in time */
+	if (message.word == FAY_FOLLOW_TAKE && message.pid == follower->releasing)
 		follower->releasing = 0;
 	if (message.word == FAY_FOLLOW_TAKE)
 		take(follower, message.pid);
@@ -190,7 +202,9 @@ static void obey(struct follower *follower, int orders)
 		kill(message.pid, SIGCONT);
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------- */
+/* --- events
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* The process has one thread now, whatever it had before. */
 static void executed(struct follower *follower, pid_t pid)
@@ -206,19 +220,22 @@ static void executed(struct follower *follower, pid_t pid)
 	}
 	/* It goes on stopped; fay has it taken again. */
 	ptrace(PTRACE_DETACH, pid, 0, SIGSTOP);
-	follower->waiting = more(follower->waiting, follower->waiting_count, &follower->waiting_room, sizeof(pid_t));
+	follower->waiting = more(follower->waiting, follower->waiting_count,
+				 &follower->waiting_room, sizeof(pid_t));
 	follower->waiting[follower->waiting_count++] = pid;
 	tell(follower, FAY_FOLLOW_EXECUTED, pid);
 }
 
 /*
- * What was just born is held as well, and says so itself, later, or has already: until then it is known from its parent, or its process would be thought to be let go of when it is not. One that has been
- * let go of meanwhile is not added again.
+ * What was just born is held as well, and says so itself, later, or has already: until then it is
+ * known from its parent, or its process would be thought to be let go of when it is not. One that
+ * has been let go of meanwhile is not added again.
  */
 static void born(struct follower *follower, pid_t parent)
 {
 	unsigned long tid;
-	if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &tid) || find(follower, (pid_t)tid) || fay_cli_tracer_of((pid_t)tid) != getpid())
+	if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &tid) || find(follower, (pid_t)tid) ||
+	    fay_cli_tracer_of((pid_t)tid) != getpid())
 		return;
 	pid_t pid = fay_cli_process_of((pid_t)tid);
 	add(follower, (pid_t)tid, pid ? pid : (pid_t)tid);
@@ -231,7 +248,8 @@ static void stopped(struct follower *follower, pid_t tid, int status)
 	int event = status >> 16, number = WSTOPSIG(status);
 	if (!thread)
 		thread = add(follower, tid, pid ? pid : tid);
-	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) {
+	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+	    event == PTRACE_EVENT_VFORK) {
 		born(follower, tid);
 		thread = find(follower, tid); /* the list may have moved */
 	}
@@ -240,7 +258,8 @@ static void stopped(struct follower *follower, pid_t tid, int status)
 	} else if (follower->releasing && thread->pid == follower->releasing) {
 		ptrace(PTRACE_DETACH, tid, 0, event ? 0 : number);
 		forget(follower, tid);
-	} else if (event == PTRACE_EVENT_STOP && (number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)) {
+	} else if (event == PTRACE_EVENT_STOP && (number == SIGSTOP || number == SIGTSTP ||
+						  number == SIGTTIN || number == SIGTTOU)) {
 		ptrace(PTRACE_LISTEN, tid, 0, 0);
 	} else {
 		ptrace(PTRACE_CONT, tid, 0, event ? 0 : number);
@@ -275,7 +294,8 @@ void fay_follower_main(int orders, int events)
 		} else if (tid > 0) {
 			forget(&follower, tid);
 		} else {
-			if (follower.taken && !follower.count && !follower.waiting_count && !follower.releasing && !follower.lent)
+			if (follower.taken && !follower.count && !follower.waiting_count &&
+			    !follower.releasing && !follower.lent)
 				_exit(0); /* nobody is left; fay sees the end of the pipe */
 			ppoll(&wait, 1, NULL, &none);
 			if (wait.revents)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program `fay` that users start: it becomes the one that does the job. Most subcommands are in one program, which lies in ../libexec and is linked
- * with LLVM; loading that takes longer than a verification, so `fay verify` is the program fay-verify, which lies beside this one.
- * Both take over the process: its id, its name and its arguments stay.
+ * The program `fay` that users start: it becomes the one that does the job. Most subcommands are in
+ * one program, which lies in ../libexec and is linked with LLVM; loading that takes longer than a
+ * verification, so `fay verify` is the program fay-verify, which lies beside this one. Both take
+ * over the process: its id, its name and its arguments stay.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +24,8 @@ static bool beside(const char *relative, char path[PATH_MAX])
 		return false;
 	path[length] = 0;
 	end = strrchr(path, '/') + 1;
-	return snprintf(end, PATH_MAX - (size_t)(end - path), "%s", relative) < PATH_MAX - (end - path);
+	return snprintf(end, PATH_MAX - (size_t)(end - path), "%s", relative) <
+	       PATH_MAX - (end - path);
 }
 
 int main(int argc, char **argv)

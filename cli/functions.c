@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file whose debug information tells the names and types of a traced function's arguments: the one that the traced process has mapped. A command that is not
- * started yet, and `fay explain` without a process, have the one that would be run. Offsets of another build would be wrong without a sign, so a process that turns out
- * to have another file is not traced.
+ * The file whose debug information tells the names and types of a traced function's arguments: the
+ * one that the traced process has mapped. A command that is not started yet, and `fay explain`
+ * without a process, have the one that would be run. Offsets of another build would be wrong
+ * without a sign, so a process that turns out to have another file is not traced.
  */
 #include <glob.h>
 #include <stdlib.h>
@@ -11,16 +12,19 @@
 
 #include "cli.h"
 
-
 /* The first function that matches, of an open target. */
-static int find_in(struct fay_cli_functions *functions, struct fay_target *target, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_in(struct fay_cli_functions *functions, struct fay_target *target,
+		   const char *pattern, struct fay_query_function *function,
+		   struct fay_error *error)
 {
 	struct fay_function_list list;
 	int code = fay_target_find(target, pattern, &list, error);
 	if (code)
 		return code;
-	if (!fay_target_file_of(target, &list.items[0], &functions->file) || (function->fd = dup(functions->file.fd)) < 0) {
-		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in", pattern);
+	if (!fay_target_file_of(target, &list.items[0], &functions->file) ||
+	    (function->fd = dup(functions->file.fd)) < 0) {
+		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in",
+				     pattern);
 	} else {
 		snprintf(function->path, sizeof(function->path), "%s", functions->file.path);
 		snprintf(function->name, sizeof(function->name), "%s", list.items[0].name);
@@ -33,7 +37,8 @@ static int find_in(struct fay_cli_functions *functions, struct fay_target *targe
 	return code;
 }
 
-static int find_in_process(struct fay_cli_functions *functions, pid_t pid, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_in_process(struct fay_cli_functions *functions, pid_t pid, const char *pattern,
+			   struct fay_query_function *function, struct fay_error *error)
 {
 	struct fay_target *target;
 	int code = fay_target_open_pid(pid, &target, error);
@@ -44,7 +49,8 @@ static int find_in_process(struct fay_cli_functions *functions, pid_t pid, const
 	return code;
 }
 
-static int find_in_file(struct fay_cli_functions *functions, const char *path, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_in_file(struct fay_cli_functions *functions, const char *path, const char *pattern,
+			struct fay_query_function *function, struct fay_error *error)
 {
 	struct fay_target *target;
 	int code = fay_target_open_file(path, &target, error);
@@ -57,10 +63,12 @@ static int find_in_file(struct fay_cli_functions *functions, const char *path, c
 
 static bool same_build(const struct fay_function_file *a, const struct fay_function_file *b)
 {
-	return a->build_id_size == b->build_id_size && !memcmp(a->build_id, b->build_id, a->build_id_size);
+	return a->build_id_size == b->build_id_size &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_size);
 }
 
-static int find_known(struct fay_cli_functions *functions, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_known(struct fay_cli_functions *functions, const char *pattern,
+		      struct fay_query_function *function, struct fay_error *error)
 {
 	const struct fay_cli_functions *known = functions->known;
 	bool found = !find_in_file(functions, known->path, pattern, function, error);
@@ -69,7 +77,10 @@ static int find_known(struct fay_cli_functions *functions, const char *pattern, 
 	if (found)
 		close(function->fd);
 	function->fd = -1;
-	return fay_error_set(error, FAY_E_REFUSED, "the query's names are those of %s as it was when the query was asked, and %s: attach where it is as it was", known->path,
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the query's names are those of %s as it was when the query was "
+			     "asked, and %s: attach where it is as it was",
+			     known->path,
 			     found ? "here it is another build" : "here it is not to be read");
 }
 
@@ -81,7 +92,9 @@ static bool find_program(const char *name, char path[4096])
 		return snprintf(path, 4096, "%s", name) < 4096;
 	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
 		size_t length = strcspn(folders, ":");
-		if (snprintf(path, 4096, "%.*s/%s", (int)length, length ? folders : ".", name) < 4096 && !access(path, X_OK))
+		if (snprintf(path, 4096, "%.*s/%s", (int)length, length ? folders : ".", name) <
+			    4096 &&
+		    !access(path, X_OK))
 			return true;
 		folders += length + (folders[length] == ':');
 	}
@@ -89,10 +102,16 @@ static bool find_program(const char *name, char path[4096])
 }
 
 /* A library by the name that a pattern calls it by. */
-static int find_in_libraries(struct fay_cli_functions *functions, const char *module, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_in_libraries(struct fay_cli_functions *functions, const char *module,
+			     const char *pattern, struct fay_query_function *function,
+			     struct fay_error *error)
 {
-	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/local/lib", "/lib64", "/usr/lib" };
-	int code = fay_error_set(error, FAY_E_REFUSED, "which file `%s` means is known once a process is named: -p PID, --comm NAME, or -- COMMAND", module);
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/local/lib", "/lib64",
+					       "/usr/lib" };
+	int code = fay_error_set(error, FAY_E_REFUSED,
+				 "which file `%s` means is known once a process is named: -p PID, "
+				 "--comm NAME, or -- COMMAND",
+				 module);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		char name[512];
 		glob_t files;
@@ -108,7 +127,8 @@ static int find_in_libraries(struct fay_cli_functions *functions, const char *mo
 	return code;
 }
 
-size_t fay_cli_processes(const struct fay_cli_functions *functions, const struct fay_query_process *process, pid_t pids[FAY_CLI_PROCESSES_MAX])
+size_t fay_cli_processes(const struct fay_cli_functions *functions,
+			 const struct fay_query_process *process, pid_t pids[FAY_CLI_PROCESSES_MAX])
 {
 	size_t count = 0;
 	if (process && process->pid)
@@ -120,13 +140,16 @@ size_t fay_cli_processes(const struct fay_cli_functions *functions, const struct
 	for (size_t i = 0; i < functions->pid_count && count < FAY_CLI_PROCESSES_MAX; i++)
 		pids[count++] = functions->pids[i];
 	for (size_t i = 0; i < functions->comm_count && count < FAY_CLI_PROCESSES_MAX; i++) {
-		size_t found = fay_cli_find_comm(functions->comms[i], pids + count, FAY_CLI_PROCESSES_MAX - count);
-		count = found < FAY_CLI_PROCESSES_MAX - count ? count + found : FAY_CLI_PROCESSES_MAX;
+		size_t found = fay_cli_find_comm(functions->comms[i], pids + count,
+						 FAY_CLI_PROCESSES_MAX - count);
+		count = found < FAY_CLI_PROCESSES_MAX - count ? count + found
+							      : FAY_CLI_PROCESSES_MAX;
 	}
 	return count;
 }
 
-int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function,
+			  struct fay_error *error)
 {
 	struct fay_cli_functions *functions = context;
 	pid_t pids[FAY_CLI_PROCESSES_MAX];
@@ -146,10 +169,13 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 	if (program && !find_in_file(functions, path, pattern, function, error))
 		return FAY_OK;
 	/* If there is no such library either, what was wrong with the program is said. */
-	return find_in_libraries(functions, module, pattern, function, program ? &unused : error) ? (int)error->code : FAY_OK;
+	return find_in_libraries(functions, module, pattern, function, program ? &unused : error)
+		       ? (int)error->code
+		       : FAY_OK;
 }
 
-int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target, struct fay_error *error)
+int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target,
+			   struct fay_error *error)
 {
 	const struct fay_function_file *known = &functions->file;
 	struct fay_function_list list;
@@ -157,10 +183,14 @@ int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay
 	if (fay_target_find(target, functions->pattern, &list, NULL))
 		return FAY_OK; /* it is not traced there */
 	bool found = fay_target_file_of(target, &list.items[0], &file);
-	bool same = found && (known->build_id_size ? same_build(known, &file) : known->device == file.device && known->inode == file.inode);
+	bool same = found && (known->build_id_size
+				      ? same_build(known, &file)
+				      : known->device == file.device && known->inode == file.inode);
 	fay_function_list_deinit(&list);
 	if (same)
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "process %d runs another build of %s than the one that the query's types are of", fay_target_pid(target),
-			     functions->pattern);
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"process %d runs another build of %s than the one that the query's types are of",
+		fay_target_pid(target), functions->pattern);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What may have been meant: of words of the command line that mean nothing, and of queries that a shell or the habits of another tool have changed. */
+/* What may have been meant: of words of the command line that mean nothing, and of queries that a
+ * shell or the habits of another tool have changed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <getopt.h>
@@ -75,8 +76,14 @@ static bool is_pattern(const char *query)
 /* "kprobe:vfs_read { ... }": of bpftrace and its kin. */
 static bool is_probe_of_others(const char *query)
 {
-	static const char *const kinds[] = { "kprobe:", "kretprobe:", "uprobe:", "uretprobe:", "tracepoint:", "t:", "k:", "kr:", "u:", "ur:", "usdt:", "fentry:", "fexit:", "kfunc:",
-					     "kretfunc:", "profile:", "interval:", "software:", "hardware:", "rawtracepoint:", "syscall::", "syscall:", "pid$", "BEGIN", "END", "probe " };
+	static const char *const kinds[] = {
+		"kprobe:",   "kretprobe:", "uprobe:",   "uretprobe:", "tracepoint:",
+		"t:",        "k:",         "kr:",       "u:",         "ur:",
+		"usdt:",     "fentry:",    "fexit:",    "kfunc:",     "kretfunc:",
+		"profile:",  "interval:",  "software:", "hardware:",  "rawtracepoint:",
+		"syscall::", "syscall:",   "pid$",      "BEGIN",      "END",
+		"probe "
+	};
 	query += strspn(query, " \t\n");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strncmp(query, kinds[i], strlen(kinds[i])))
@@ -87,11 +94,13 @@ static bool is_probe_of_others(const char *query)
 /* A source whose name has no quotes: a shell has taken them away. */
 static bool has_lost_quotes(const char *query)
 {
-	static const char *const sources[] = { "Function(", "Return(", "Syscall(", "Tracepoint(", "Usdt(", "process(", "file(" };
+	static const char *const sources[] = { "Function(", "Return(",  "Syscall(", "Tracepoint(",
+					       "Usdt(",     "process(", "file(" };
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]) && !strchr(query, '"'); i++) {
 		const char *name = strstr(query, sources[i]);
 		name += name ? strlen(sources[i]) : 0;
-		if (name && *name && (isalpha((unsigned char)*name) || strchr("_*/.", *name)) && strncmp(name, "kernel", 6))
+		if (name && *name && (isalpha((unsigned char)*name) || strchr("_*/.", *name)) &&
+		    strncmp(name, "kernel", 6))
 			return true;
 	}
 	return false;
@@ -103,9 +112,17 @@ void fay_cli_query_hint(const char *query, struct fay_error *error)
 	if (error->code != FAY_E_USAGE || strncmp(error->message, "query:", 6))
 		return;
 	if (is_probe_of_others(query))
-		snprintf(error->message + used, room, "\nthat is no FayLINQ; what one-liners of bpftrace are here: docs/from-bpftrace.md");
+		snprintf(error->message + used, room,
+			 "\nthat is no FayLINQ; what one-liners of bpftrace are here: "
+			 "docs/from-bpftrace.md");
 	else if (is_pattern(query))
-		snprintf(error->message + used, room, "\na query says what is asked of the function: 'cluster.Function(\"%.100s\").Count()'", query);
+		snprintf(error->message + used, room,
+			 "\na query says what is asked of the function: "
+			 "'cluster.Function(\"%.100s\").Count()'",
+			 query);
 	else if (has_lost_quotes(query))
-		snprintf(error->message + used, room, "\nthe query has no double quotes: a shell takes them away unless the whole query is in single ones, 'cluster.Function(\"libc!read\").Count()'");
+		snprintf(
+			error->message + used, room,
+			"\nthe query has no double quotes: a shell takes them away unless the "
+			"whole query is in single ones, 'cluster.Function(\"libc!read\").Count()'");
 }

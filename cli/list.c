@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay list`: the functions that a pattern names, in a process, a file or the running kernel, one a line:
+ * `fay list`: the functions that a pattern names, in a process, a file or the running kernel, one a
+ * line:
  *
  *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
  *
- * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the kernel, tracefs's
- * list says which functions have a hotpatch point; where it cannot be read /proc/kallsyms names all functions, and that is said.
+ * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object
+ * a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the
+ * kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
+ * /proc/kallsyms names all functions, and that is said.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -27,7 +30,8 @@ struct list_options {
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | FILE] ['module!glob']\n"
+	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | FILE] "
+		     "['module!glob']\n"
 		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		     "  fay list /usr/bin/redis-server 'call*'\n"
 		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT markers\n"
@@ -68,7 +72,8 @@ static void print_function(const struct list_options *options, const struct fay_
 		printf(",\"semaphore\":%s", marker->semaphore ? "true" : "false");
 	}
 	/* As text: a JSON number loses bits of an address above 2^53. */
-	printf(",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 "}\n", function->address, function->size);
+	printf(",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 "}\n", function->address,
+	       function->size);
 }
 
 static int finish_output(void)
@@ -84,12 +89,12 @@ static int list_target(const struct list_options *options)
 	struct fay_target *target;
 	struct fay_function_list list;
 	struct fay_error error;
-	int code = options->pid ? fay_target_open_pid(options->pid, &target, &error) :
-				  fay_target_open_file(options->file, &target, &error);
+	int code = options->pid ? fay_target_open_pid(options->pid, &target, &error)
+				: fay_target_open_file(options->file, &target, &error);
 	if (code)
 		return fay_cli_fail(&error);
-	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error) :
-			       fay_target_find(target, options->pattern, &list, &error);
+	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error)
+			     : fay_target_find(target, options->pattern, &list, &error);
 	if (code) {
 		fay_target_close(target);
 		return fay_cli_fail(&error);
@@ -101,11 +106,14 @@ static int list_target(const struct list_options *options)
 	return finish_output();
 }
 
-/* --- the kernel ---------------------------------------------------------------------------------------------------- */
+/* --- the kernel
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct kernel_source {
 	const char *path;
-	bool traceable_only; /* lines "name [module]"; else kallsyms' "address type name [module]" */
+	/* lines "name [module]"; else kallsyms' "address type name [module]" */
+	bool traceable_only;
 };
 
 static const struct kernel_source kernel_sources[] = {
@@ -115,7 +123,8 @@ static const struct kernel_source kernel_sources[] = {
 };
 
 /* False for what is not a function. */
-static bool parse_kernel_line(bool traceable_only, char *line, uint64_t *address, char name[512], char module[256])
+static bool parse_kernel_line(bool traceable_only, char *line, uint64_t *address, char name[512],
+			      char module[256])
 {
 	char type = 'T', in[256] = "";
 	int got;
@@ -130,11 +139,12 @@ static bool parse_kernel_line(bool traceable_only, char *line, uint64_t *address
 
 static bool kernel_module_matches(const char *pattern, const char *module)
 {
-	return !fnmatch(pattern, module, 0) || (!strcmp(module, "kernel") && !fnmatch(pattern, "vmlinux", 0));
+	return !fnmatch(pattern, module, 0) ||
+	       (!strcmp(module, "kernel") && !fnmatch(pattern, "vmlinux", 0));
 }
 
-static int list_kernel_from(const struct list_options *options, const struct kernel_source *source, FILE *file,
-			    const char *module_pattern, const char *function_pattern)
+static int list_kernel_from(const struct list_options *options, const struct kernel_source *source,
+			    FILE *file, const char *module_pattern, const char *function_pattern)
 {
 	char *line = NULL, name[512], module[256];
 	size_t room = 0, functions = 0, matches = 0;
@@ -144,19 +154,23 @@ static int list_kernel_from(const struct list_options *options, const struct ker
 			continue;
 		functions++;
 		addresses |= address;
-		if (!kernel_module_matches(module_pattern, module) || fnmatch(function_pattern, name, 0))
+		if (!kernel_module_matches(module_pattern, module) ||
+		    fnmatch(function_pattern, name, 0))
 			continue;
-		struct fay_function function = { .module = module, .name = name, .path = source->path, .address = address };
+		struct fay_function function = {
+			.module = module, .name = name, .path = source->path, .address = address
+		};
 		print_function(options, &function);
 		matches++;
 	}
 	free(line);
 	if (!source->traceable_only && functions && !addresses)
-		fprintf(stderr, "fay list: addresses are hidden (kernel.kptr_restrict, or CAP_SYSLOG is missing)\n");
+		fprintf(stderr, "fay list: addresses are hidden (kernel.kptr_restrict, or "
+				"CAP_SYSLOG is missing)\n");
 	if (matches)
 		return finish_output();
-	fprintf(stderr, "fay: no kernel function matches `%s` among the %zu of %s; try '*%s*'\n", options->pattern, functions,
-		source->path, function_pattern);
+	fprintf(stderr, "fay: no kernel function matches `%s` among the %zu of %s; try '*%s*'\n",
+		options->pattern, functions, source->path, function_pattern);
 	return functions ? FAY_E_USAGE : FAY_E_REFUSED;
 }
 
@@ -176,7 +190,8 @@ static int list_kernel(const struct list_options *options)
 		}
 		if (!source->traceable_only)
 			fprintf(stderr,
-				"fay list: %s: %s; from /proc/kallsyms instead, which does not say which of these functions "
+				"fay list: %s: %s; from /proc/kallsyms instead, which does not say "
+				"which of these functions "
 				"can be traced\n",
 				kernel_sources[0].path, strerror(why));
 		int code = list_kernel_from(options, source, file, module, function);
@@ -184,13 +199,16 @@ static int list_kernel(const struct list_options *options)
 		return code;
 	}
 	fprintf(stderr,
-		"fay: the kernel's functions cannot be listed: neither tracefs (mount -t tracefs tracefs /sys/kernel/tracing) nor "
+		"fay: the kernel's functions cannot be listed: neither tracefs (mount -t tracefs "
+		"tracefs /sys/kernel/tracing) nor "
 		"/proc/kallsyms is readable: %s\n",
 		strerror(why));
 	return FAY_E_REFUSED;
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------- */
+/* --- options
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool parse_pid(const char *text, pid_t *pid)
 {
@@ -218,10 +236,13 @@ static int parse_operands(struct list_options *options, int count, char **operan
 		if (!count)
 			return usage_error("say where: -p PID, --comm NAME, --kernel or a FILE");
 		if (strchr(operands[0], '!') && count == 1)
-			return usage_error("that is a pattern; say where: -p PID, --comm NAME, --kernel or a FILE");
+			return usage_error("that is a pattern; say where: -p PID, --comm NAME, "
+					   "--kernel or a FILE");
 		options->file = *operands++;
-		if (fay_cli_is_number(options->file) && access(options->file, F_OK) && fay_cli_process_of(atoi(options->file)))
-			return usage_error("that is a number, and there is no such file; -p PID names a process");
+		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
+		    fay_cli_process_of(atoi(options->file)))
+			return usage_error("that is a number, and there is no such file; -p PID "
+					   "names a process");
 		count--;
 	}
 	if (count > 1)
@@ -238,11 +259,14 @@ static int resolve_comm(struct list_options *options)
 	size_t count = fay_cli_find_comm(options->comm, pids, 1);
 	if (!count) {
 		const char *nearest = fay_cli_nearest_comm(options->comm);
-		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
+		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm,
+			nearest ? "; did you mean `" : "", nearest ? nearest : "",
+			nearest ? "`?" : "");
 		return FAY_E_REFUSED;
 	}
 	if (count > 1)
-		fprintf(stderr, "fay list: %zu processes are called `%s`; this is of PID %d\n", count, options->comm, pids[0]);
+		fprintf(stderr, "fay list: %zu processes are called `%s`; this is of PID %d\n",
+			count, options->comm, pids[0]);
 	options->pid = pids[0];
 	return FAY_OK;
 }
@@ -265,24 +289,12 @@ int fay_list_main(int argc, char **argv)
 			if (!parse_pid(optarg, &options.pid))
 				return usage_error("-p wants a process id, a positive number");
 			break;
-		case 'c':
-			options.comm = optarg;
-			break;
-		case 'k':
-			options.kernel = true;
-			break;
-		case 'u':
-			options.usdt = true;
-			break;
-		case 'j':
-			options.json = true;
-			break;
-		case 'h':
-			print_usage(stdout);
-			return FAY_OK;
-		default:
-			print_usage(stderr);
-			return FAY_E_USAGE;
+		case 'c': options.comm = optarg; break;
+		case 'k': options.kernel = true; break;
+		case 'u': options.usdt = true; break;
+		case 'j': options.json = true; break;
+		case 'h': print_usage(stdout); return FAY_OK;
+		default: print_usage(stderr); return FAY_E_USAGE;
 		}
 	}
 	int code = parse_operands(&options, argc - optind, argv + optind);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay`: one command, one subcommand a job. Results go to standard output, everything else to standard error; exit codes are
- * those of fay/error.h: 0 done or accepted, 1 rejected or the query cannot run, 2 usage, 3 a limit was hit, 4 internal.
+ * `fay`: one command, one subcommand a job. Results go to standard output, everything else to
+ * standard error; exit codes are those of fay/error.h: 0 done or accepted, 1 rejected or the query
+ * cannot run, 2 usage, 3 a limit was hit, 4 internal.
  */
 #include <string.h>
 
@@ -17,16 +18,20 @@ static const struct command {
 	int (*main)(int argc, char **argv);
 	const char *usage;
 } commands[] = {
-	{ "trace", fay_trace_main, "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] [-o FILE] 'QUERY' [-- COMMAND...]" },
+	{ "trace", fay_trace_main,
+	  "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] [-o FILE] "
+	  "'QUERY' [-- COMMAND...]" },
 	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
 	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },
-	{ "attach", fay_attach_main, "attach ID --cluster URL --key FILE [--json | --csv] [--stop]" },
+	{ "attach", fay_attach_main,
+	  "attach ID --cluster URL --key FILE [--json | --csv] [--stop]" },
 	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
-	{ "bench", fay_bench_main, "bench [--install-peers] [--list] [--rounds N] [--out FILE.json]" },
+	{ "bench", fay_bench_main,
+	  "bench [--install-peers] [--list] [--rounds N] [--out FILE.json]" },
 	{ "help", help_main, "help [COMMAND]" },
 };
 
@@ -38,7 +43,8 @@ static void print_usage(FILE *out)
 	fprintf(out, "\n"
 		     "for example, the sizes of a server's reads, live:\n"
 		     "    fay trace --comm redis-server --for 10s \\\n"
-		     "        'from io in cluster.Function(\"libc!read\") group io by io.Arg(2)/1024 into g\n"
+		     "        'from io in cluster.Function(\"libc!read\") group io by "
+		     "io.Arg(2)/1024 into g\n"
 		     "         select new { kilobytes = g.Key, reads = g.Count() }'\n");
 }
 
@@ -56,7 +62,8 @@ static int unknown_command(const char *name)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		names[i] = commands[i].name;
 	nearest = fay_query_suggest(name, names, sizeof(commands) / sizeof(commands[0]));
-	fprintf(stderr, "fay: unknown command '%s'%s%s%s\n", name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	fprintf(stderr, "fay: unknown command '%s'%s%s%s\n", name,
+		nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 	print_usage(stderr);
 	return FAY_E_USAGE;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results on standard output: a table (redrawn in place on a terminal), JSON lines, CSV, or folded stacks.
+ * Results on standard output: a table (redrawn in place on a terminal), JSON lines, CSV, or folded
+ * stacks.
  *
- * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each picture, with "final" true in the last
- * picture, then {"type":"end"...} from trace.c.
+ * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each
+ * picture, with "final" true in the last picture, then {"type":"end"...} from trace.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,15 +19,17 @@
 #define LEAST_CELL 12
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 
-static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
-					   "average", "histogram", "histogram", "histogram",
-					   "quantiles", "distinct", "top", "first", "last", "sample" };
-static const char *const type_names[] = { "?",	      "int64", "uint64", "string",
+static const char *const merge_names[] = { "key",       "count",     "sum",       "min",
+					   "max",       "average",   "histogram", "histogram",
+					   "histogram", "quantiles", "distinct",  "top",
+					   "first",     "last",      "sample" };
+static const char *const type_names[] = { "?",        "int64", "uint64", "string",
 					  "function", "time",  "bool" };
 
 static const char *merge_name(const struct fay_schema_column *column)
 {
-	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed" : merge_names[column->merge];
+	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed"
+							      : merge_names[column->merge];
 }
 
 static const char *type_name(const struct fay_view_column *view)
@@ -39,9 +42,11 @@ static const char *type_name(const struct fay_view_column *view)
 	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
 }
 
-/* --- histograms --------------------------------------------------------------------------------- */
+/* --- histograms ---------------------------------------------------------------------------------
+ * */
 
-/* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and could not be drawn over. */
+/* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and
+ * could not be drawn over. */
 static int bar_width(const struct fay_writer *writer, int used)
 {
 	int width = fay_output_width(writer), room = width - used - 2;
@@ -88,7 +93,8 @@ static void print_histogram(const struct fay_writer *writer, const struct fay_vi
 		fprintf(out, "  (no value yet)\n");
 }
 
-/* --- whole results ---------------------------------------------------------------------------------- */
+/* --- whole results
+ * ---------------------------------------------------------------------------------- */
 
 void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
 		      size_t count)
@@ -113,8 +119,8 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 			const struct fay_view_column *column = &views[i].columns[c];
 			fprintf(out, "%s{\"name\":", c ? "," : "");
 			fay_json_string(out, column->name, strlen(column->name));
-			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}",
-				type_name(column), merge_name(column->column));
+			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}", type_name(column),
+				merge_name(column->column));
 		}
 		fprintf(out, "]}");
 	}
@@ -130,7 +136,8 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 		fay_json_string(out, view->title, strlen(view->title));
 	else
 		fprintf(out, "null");
-	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false", writer->revised ? ",\"revised\":true" : "");
+	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false",
+		writer->revised ? ",\"revised\":true" : "");
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		if (c)
 			fputc(',', out);
@@ -143,8 +150,8 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 
 static bool is_numeric(const struct fay_view_column *column)
 {
-	return !column->address && column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
-	       column->column->type != FAY_TYPE_TIME;
+	return !column->address && column->column->type != FAY_TYPE_STRING &&
+	       column->column->type != FAY_TYPE_FUNCTION && column->column->type != FAY_TYPE_TIME;
 }
 
 /* The count column that bars are drawn for, or -1: the first COUNT of a grouped result. */
@@ -182,13 +189,16 @@ static int compare_ranked(const void *left, const void *right)
 }
 
 /* Which rows a picture that has no room for all shows: those of the largest counts. */
-static struct ranked *rank_rows(const struct fay_view *view, const struct fay_result *result, int bars)
+static struct ranked *rank_rows(const struct fay_view *view, const struct fay_result *result,
+				int bars)
 {
 	struct ranked *ranked = calloc(result->row_count, sizeof(*ranked));
 	if (!ranked)
 		return NULL;
 	for (size_t r = 0; r < result->row_count; r++)
-		ranked[r] = (struct ranked){ column_count_value(view, bars, result->rows + r * result->row_size), r };
+		ranked[r] = (struct ranked){
+			column_count_value(view, bars, result->rows + r * result->row_size), r
+		};
 	qsort(ranked, result->row_count, sizeof(*ranked), compare_ranked);
 	return ranked;
 }
@@ -199,23 +209,24 @@ static const uint8_t *row_at(const struct fay_result *result, const struct ranke
 }
 
 static void column_widths(const struct fay_writer *writer, const struct fay_view *view,
-			  const struct fay_result *result, const struct ranked *ranked,
-			  size_t rows, int *widths)
+			  const struct fay_result *result, const struct ranked *ranked, size_t rows,
+			  int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
 		widths[c] = (int)fay_output_columns(view->columns[c].name);
 	for (size_t r = 0; r < rows; r++) {
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			fay_output_format_value(writer, &view->columns[c], row_at(result, ranked, r), text,
-				     sizeof(text));
+			fay_output_format_value(writer, &view->columns[c],
+						row_at(result, ranked, r), text, sizeof(text));
 			int width = (int)fay_output_columns(text);
 			widths[c] = width > widths[c] ? width : widths[c];
 		}
 	}
 }
 
-/* In a live picture names give way to numbers: the widest columns of text become narrower until all columns fit, or none is wide any more. */
+/* In a live picture names give way to numbers: the widest columns of text become narrower until all
+ * columns fit, or none is wide any more. */
 static void narrow(const struct fay_writer *writer, const struct fay_view *view, int *widths)
 {
 	int used = 0, room = fay_output_width(writer);
@@ -224,7 +235,8 @@ static void narrow(const struct fay_writer *writer, const struct fay_view *view,
 	while (writer->limited && room && used - 2 > room) {
 		int widest = -1;
 		for (uint32_t c = 0; c < view->column_count; c++)
-			if (!is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL && (widest < 0 || widths[c] > widths[widest]))
+			if (!is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL &&
+			    (widest < 0 || widths[c] > widths[widest]))
 				widest = (int)c;
 		if (widest < 0)
 			return;
@@ -234,7 +246,8 @@ static void narrow(const struct fay_writer *writer, const struct fay_view *view,
 }
 
 /* Text that is wider than its column has that only in live pictures: its end is left out. */
-static void print_cell(const struct fay_writer *writer, const struct fay_view_column *column, int width, const char *text)
+static void print_cell(const struct fay_writer *writer, const struct fay_view_column *column,
+		       int width, const char *text)
 {
 	FILE *out = writer->out;
 	unsigned columns = fay_output_columns(text);
@@ -245,13 +258,14 @@ static void print_cell(const struct fay_writer *writer, const struct fay_view_co
 		return;
 	}
 	gap = gap < 0 ? 0 : gap;
-	fprintf(out, "%*s%s%*s  ", is_numeric(column) ? gap : 0, "", text, is_numeric(column) ? 0 : gap, "");
+	fprintf(out, "%*s%s%*s  ", is_numeric(column) ? gap : 0, "", text,
+		is_numeric(column) ? 0 : gap, "");
 }
 
 /* What is behind a row's cells, and below them. */
 struct table {
 	struct ranked *ranked; /* NULL: rows are in the result's order */
-	size_t rows;		     /* that are shown */
+	size_t rows;           /* that are shown */
 	int *widths;
 	int used; /* characters of all cells */
 	int bars; /* the column that bars are drawn for, or -1 */
@@ -261,7 +275,8 @@ struct table {
 	struct fay_heat heat;
 };
 
-static void measure_table(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, struct table *table)
+static void measure_table(const struct fay_writer *writer, const struct fay_view *view,
+			  const struct fay_result *result, struct table *table)
 {
 	column_widths(writer, view, result, table->ranked, table->rows, table->widths);
 	narrow(writer, view, table->widths);
@@ -269,21 +284,26 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 		table->used += table->widths[c] + 2;
 	table->bar_width = bar_width(writer, table->used);
 	for (size_t r = 0; table->bars >= 0 && r < result->row_count; r++) {
-		uint64_t count = column_count_value(view, table->bars, result->rows + r * result->row_size);
+		uint64_t count =
+			column_count_value(view, table->bars, result->rows + r * result->row_size);
 		table->largest = count > table->largest ? count : table->largest;
 	}
 	for (size_t r = 0; table->heat_column && r < table->rows; r++)
-		fay_output_heat_widen(&table->heat, table->heat_column, row_at(result, table->ranked, r));
+		fay_output_heat_widen(&table->heat, table->heat_column,
+				      row_at(result, table->ranked, r));
 }
 
-static void print_head(const struct fay_writer *writer, const struct fay_view *view, const int *widths)
+static void print_head(const struct fay_writer *writer, const struct fay_view *view,
+		       const int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL, view->columns[c].name);
+		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL,
+			   view->columns[c].name);
 	fputc('\n', writer->out);
 }
 
-static void print_cells(const struct fay_writer *writer, const struct fay_view *view, const uint8_t *row, const int *widths)
+static void print_cells(const struct fay_writer *writer, const struct fay_view *view,
+			const uint8_t *row, const int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
@@ -293,20 +313,24 @@ static void print_cells(const struct fay_writer *writer, const struct fay_view *
 }
 
 /* Stacks, and histograms that are not in the heat map. */
-static void print_below(const struct fay_writer *writer, const struct fay_view *view, const struct table *table, const uint8_t *row)
+static void print_below(const struct fay_writer *writer, const struct fay_view *view,
+			const struct table *table, const uint8_t *row)
 {
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		struct fay_value value;
 		if (column->stack_frames)
 			fay_output_stack_lines(writer, column, row);
-		if (fay_output_is_histogram(column) && column != table->heat_column && fay_value_decode(column->column, row, &value))
-			print_histogram(writer, column, value.histogram.buckets, value.histogram.count);
+		if (fay_output_is_histogram(column) && column != table->heat_column &&
+		    fay_value_decode(column->column, row, &value))
+			print_histogram(writer, column, value.histogram.buckets,
+					value.histogram.count);
 	}
 }
 
 /* Lines of one row, with what is below it. */
-static unsigned row_height(const struct fay_view *view, const struct table *table, const uint8_t *row)
+static unsigned row_height(const struct fay_view *view, const struct table *table,
+			   const uint8_t *row)
 {
 	unsigned lines = 1;
 	for (uint32_t c = 0; c < view->column_count; c++) {
@@ -315,7 +339,8 @@ static unsigned row_height(const struct fay_view *view, const struct table *tabl
 		size_t first, count;
 		uint32_t depth = column->stack_frames ? fay_output_stack_depth(column, row) : 0;
 		lines += depth ? depth - 1 : 0;
-		if (!fay_output_is_histogram(column) || column == table->heat_column || !fay_value_decode(column->column, row, &value))
+		if (!fay_output_is_histogram(column) || column == table->heat_column ||
+		    !fay_value_decode(column->column, row, &value))
 			continue;
 		count = find_buckets(value.histogram.buckets, value.histogram.count, &first);
 		lines += count ? (unsigned)count : 1;
@@ -324,7 +349,8 @@ static unsigned row_height(const struct fay_view *view, const struct table *tabl
 }
 
 /* How many of the rows have room in so many lines. */
-static size_t rows_that_fit(const struct fay_view *view, const struct fay_result *result, const struct table *table, unsigned lines)
+static size_t rows_that_fit(const struct fay_view *view, const struct fay_result *result,
+			    const struct table *table, unsigned lines)
 {
 	unsigned used = 0;
 	for (size_t r = 0; r < result->row_count; r++) {
@@ -335,16 +361,19 @@ static size_t rows_that_fit(const struct fay_view *view, const struct fay_result
 	return result->row_count;
 }
 
-static void print_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, const struct table *table)
+static void print_rows(const struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, const struct table *table)
 {
 	for (size_t r = 0; r < table->rows; r++) {
 		const uint8_t *row = row_at(result, table->ranked, r);
 		print_cells(writer, view, row, table->widths);
 		if (table->heat_column) {
-			fay_output_heat_line(writer, &table->heat, table->heat_column, row, table->used);
+			fay_output_heat_line(writer, &table->heat, table->heat_column, row,
+					     table->used);
 		} else if (table->bars >= 0 && table->bar_width) {
 			char text[MAX_BAR + 1];
-			bar(text, column_count_value(view, table->bars, row), table->largest, table->bar_width);
+			bar(text, column_count_value(view, table->bars, row), table->largest,
+			    table->bar_width);
 			fprintf(writer->out, "|%-*s|", table->bar_width, text);
 		}
 		fputc('\n', writer->out);
@@ -352,22 +381,30 @@ static void print_rows(const struct fay_writer *writer, const struct fay_view *v
 	}
 }
 
-/* Which rows are shown: in a picture that is cut to the terminal's size as many as have room, and one at least, whose end is cut off. `lines`: behind the table's head. */
-static void choose_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, struct table *table, unsigned lines)
+/* Which rows are shown: in a picture that is cut to the terminal's size as many as have room, and
+ * one at least, whose end is cut off. `lines`: behind the table's head. */
+static void choose_rows(const struct fay_writer *writer, const struct fay_view *view,
+			const struct fay_result *result, struct table *table, unsigned lines)
 {
-	table->rows = writer->limited ? rows_that_fit(view, result, table, lines) : result->row_count;
+	table->rows =
+		writer->limited ? rows_that_fit(view, result, table, lines) : result->row_count;
 	if (table->rows == result->row_count)
 		return;
 	if (table->bars >= 0 && !view->ordered)
 		table->ranked = rank_rows(view, result, table->bars);
-	table->rows = rows_that_fit(view, result, table, lines ? lines - 1 : 0); /* a line says how many more there are */
+	/* a line says how many more there are */
+	table->rows = rows_that_fit(view, result, table, lines ? lines - 1 : 0);
 	table->rows += !table->rows;
 }
 
-static void print_table(struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result)
+static void print_table(struct fay_writer *writer, const struct fay_view *view,
+			const struct fay_result *result)
 {
-	struct table table = { .bars = bar_column(view), .heat_column = writer->heat_map ? fay_output_heat_column(view) : NULL };
-	unsigned share = fay_live_share(writer), head = 1 + (view->title != NULL) + (table.heat_column != NULL);
+	struct table table = { .bars = bar_column(view),
+			       .heat_column =
+				       writer->heat_map ? fay_output_heat_column(view) : NULL };
+	unsigned share = fay_live_share(writer),
+		 head = 1 + (view->title != NULL) + (table.heat_column != NULL);
 	table.widths = calloc(view->column_count + 1, sizeof(*table.widths));
 	if (!table.widths)
 		return;
@@ -403,8 +440,7 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 		if (final)
 			fay_output_folded(writer, view, result);
 		return;
-	case FAY_FORMAT_TABLE:
-		break;
+	case FAY_FORMAT_TABLE: break;
 	}
 	if (view->title)
 		fprintf(writer->out, "%s:\n", view->title);
@@ -416,7 +452,8 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 }
 
 /* Rows that come one by one: what is wide enough for them all is not known. */
-static void write_table_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+static void write_table_row(struct fay_writer *writer, const struct fay_view *view,
+			    const uint8_t *row)
 {
 	const struct fay_view_column *heat = fay_output_heat_column(view);
 	int used = (int)view->column_count * (STREAM_CELL + 2);
@@ -449,7 +486,10 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 		return;
 	}
 	if (writer->format == FAY_FORMAT_FOLDED) {
-		fay_output_folded(writer, view, &(struct fay_result){ .rows = (uint8_t *)row, .row_count = 1, .row_size = view->row_size });
+		fay_output_folded(writer, view,
+				  &(struct fay_result){ .rows = (uint8_t *)row,
+							.row_count = 1,
+							.row_size = view->row_size });
 		return;
 	}
 	write_table_row(writer, view, row);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results as CSV (RFC 4180, lines end with a line feed). Values are whole: nothing is cut to a column's width. A cell with a comma, a quote or a line break stands in quotes. The RFC knows no
- * other control characters and no bytes that are not text; they are written as `\x1b`, since what a traced program calls itself must not command the terminal.
+ * Results as CSV (RFC 4180, lines end with a line feed). Values are whole: nothing is cut to a
+ * column's width. A cell with a comma, a quote or a line break stands in quotes. The RFC knows no
+ * other control characters and no bytes that are not text; they are written as `\x1b`, since what a
+ * traced program calls itself must not command the terminal.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 #include "fay/utf8.h"
 #include "output.h"
 
-/* Would a spreadsheet take the cell for a formula, and run what the traced program put into a name? Numbers are none. */
+/* Would a spreadsheet take the cell for a formula, and run what the traced program put into a name?
+ * Numbers are none. */
 static bool is_formula(const char *text)
 {
 	char *end;
@@ -47,11 +50,14 @@ static void write_cell(FILE *out, const char *text)
 /* Numbers and times need no quotes. */
 static bool is_plain_cell(const struct fay_view_column *column, const struct fay_value *value)
 {
-	return (value->kind == FAY_VALUE_I64 && !column->enumeration) || value->kind == FAY_VALUE_DOUBLE ||
-	       (value->kind == FAY_VALUE_U64 && !column->address && column->column->type != FAY_TYPE_FUNCTION);
+	return (value->kind == FAY_VALUE_I64 && !column->enumeration) ||
+	       value->kind == FAY_VALUE_DOUBLE ||
+	       (value->kind == FAY_VALUE_U64 && !column->address &&
+		column->column->type != FAY_TYPE_FUNCTION);
 }
 
-static void write_value(struct fay_writer *writer, const struct fay_view_column *column, const uint8_t *row)
+static void write_value(struct fay_writer *writer, const struct fay_view_column *column,
+			const uint8_t *row)
 {
 	struct fay_value value;
 	char *text = NULL;

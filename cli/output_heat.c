@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heat maps: a row's histogram as one line, a character for each bucket or for some neighbouring ones, the darker the more of the row's values lie in it. Rows of windows of
- * time below one another are a map of time and value. Shares are of each row's own values, so that a line does not depend on those that come later.
+ * Heat maps: a row's histogram as one line, a character for each bucket or for some neighbouring
+ * ones, the darker the more of the row's values lie in it. Rows of windows of time below one
+ * another are a map of time and value. Shares are of each row's own values, so that a line does not
+ * depend on those that come later.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +24,9 @@ _Static_assert(sizeof(colours) == LEVELS + 1, "a colour for each shade");
 
 bool fay_output_is_histogram(const struct fay_view_column *column)
 {
-	return column->column->merge == FAY_MERGE_HIST_LOG2 || column->column->merge == FAY_MERGE_HIST_LOGLINEAR || column->column->merge == FAY_MERGE_HIST_LINEAR;
+	return column->column->merge == FAY_MERGE_HIST_LOG2 ||
+	       column->column->merge == FAY_MERGE_HIST_LOGLINEAR ||
+	       column->column->merge == FAY_MERGE_HIST_LINEAR;
 }
 
 const struct fay_view_column *fay_output_heat_column(const struct fay_view *view)
@@ -36,7 +40,12 @@ const struct fay_view_column *fay_output_heat_column(const struct fay_view *view
 int fay_output_width(const struct fay_writer *writer)
 {
 	struct winsize window;
-	return writer->live && !ioctl(fileno(writer->screen ? writer->screen : writer->out), TIOCGWINSZ, &window) && window.ws_col ? window.ws_col : 0;
+	return writer->live &&
+			       !ioctl(fileno(writer->screen ? writer->screen : writer->out),
+				      TIOCGWINSZ, &window) &&
+			       window.ws_col
+		       ? window.ws_col
+		       : 0;
 }
 
 static bool coloured(const struct fay_writer *writer)
@@ -45,7 +54,8 @@ static bool coloured(const struct fay_writer *writer)
 	return writer->live && !(no && *no) && terminal && strcmp(terminal, "dumb");
 }
 
-bool fay_output_heat_widen(struct fay_heat *heat, const struct fay_view_column *column, const uint8_t *row)
+bool fay_output_heat_widen(struct fay_heat *heat, const struct fay_view_column *column,
+			   const uint8_t *row)
 {
 	struct fay_value value;
 	size_t first = heat->first, end = heat->end;
@@ -65,10 +75,12 @@ bool fay_output_heat_widen(struct fay_heat *heat, const struct fay_view_column *
 }
 
 /* Neighbouring buckets that share a character where there is no room for all. */
-static size_t buckets_together(const struct fay_writer *writer, const struct fay_heat *heat, int used)
+static size_t buckets_together(const struct fay_writer *writer, const struct fay_heat *heat,
+			       int used)
 {
 	int width = fay_output_width(writer), room = (width ? width : PLAIN_WIDTH) - used - 2;
-	size_t count = heat->end - heat->first, least = room < LEAST_WIDTH ? LEAST_WIDTH : (size_t)room;
+	size_t count = heat->end - heat->first,
+	       least = room < LEAST_WIDTH ? LEAST_WIDTH : (size_t)room;
 	return count ? (count + least - 1) / least : 1;
 }
 
@@ -77,8 +89,10 @@ static int characters(const struct fay_heat *heat, size_t together)
 	return (int)((heat->end - heat->first + together - 1) / together);
 }
 
-/* The least value of the first bucket and the largest of the last one stand above the map's ends. */
-void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat *heat, const struct fay_view_column *column, int used)
+/* The least value of the first bucket and the largest of the last one stand above the map's ends.
+ * */
+void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat *heat,
+			  const struct fay_view_column *column, int used)
 {
 	char low[64], high[64];
 	if (!heat->end)
@@ -91,10 +105,12 @@ void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat
 		*dots = 0;
 	const char *end = last && last[2] ? last + 2 : high;
 	int gap = width - (int)strlen(low) - (int)strlen(end);
-	fprintf(writer->out, "%*s %s%*s%s\n", used, "", low, gap < 4 ? 4 : gap, gap < 4 ? " .. " : "", end);
+	fprintf(writer->out, "%*s %s%*s%s\n", used, "", low, gap < 4 ? 4 : gap,
+		gap < 4 ? " .. " : "", end);
 }
 
-void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat *heat, const struct fay_view_column *column, const uint8_t *row, int used)
+void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat *heat,
+			  const struct fay_view_column *column, const uint8_t *row, int used)
 {
 	struct fay_value value;
 	uint64_t total = 0;
@@ -110,7 +126,9 @@ void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat
 		for (size_t i = from; i < from + together && i < heat->end; i++)
 			count += value.histogram.buckets[i];
 		/* By the root of the share, or all but the fullest buckets would look empty. */
-		size_t level = count ? 1 + (size_t)(sqrt((double)count / (double)total) * (LEVELS - 1)) : 0;
+		size_t level =
+			count ? 1 + (size_t)(sqrt((double)count / (double)total) * (LEVELS - 1))
+			      : 0;
 		if (colour && level)
 			fprintf(writer->out, "\033[48;5;%um \033[0m", colours[level]);
 		else

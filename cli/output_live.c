@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Live pictures: each is drawn over the last one on a terminal. A picture is made in memory, cut to the terminal's size as it is at that moment, and written at once. Its lines
- * overwrite the old ones, which are not cleared before, so nothing flickers; none is wrapped and none scrolls away, so the cursor finds the way back to the first.
+ * Live pictures: each is drawn over the last one on a terminal. A picture is made in memory, cut to
+ * the terminal's size as it is at that moment, and written at once. Its lines overwrite the old
+ * ones, which are not cleared before, so nothing flickers; none is wrapped and none scrolls away,
+ * so the cursor finds the way back to the first.
  *
- * When a terminal becomes narrower it wraps lines that it shows (xterm alone cuts them): that is reckoned with. What is written to standard error meanwhile takes the picture's
- * place, and the picture is drawn anew below it. The last result is no picture: it is printed whole.
+ * When a terminal becomes narrower it wraps lines that it shows (xterm alone cuts them): that is
+ * reckoned with. What is written to standard error meanwhile takes the picture's place, and the
+ * picture is drawn anew below it. The last result is no picture: it is printed whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,8 @@ static void terminal_size(const struct fay_writer *writer, unsigned *lines, unsi
 	*columns = known && window.ws_col ? window.ws_col : PLAIN_COLUMNS;
 }
 
-/* To the first line of the last picture, so many lines up. Lines that have scrolled off a terminal that became lower are out of reach. */
+/* To the first line of the last picture, so many lines up. Lines that have scrolled off a terminal
+ * that became lower are out of reach. */
 static unsigned go_back(struct fay_writer *writer)
 {
 	unsigned lines, columns, up = 0;
@@ -42,7 +46,8 @@ static unsigned go_back(struct fay_writer *writer)
 	return up;
 }
 
-/* Line by line: tmux, for one, keeps in its history what a command to clear the whole screen clears. */
+/* Line by line: tmux, for one, keeps in its history what a command to clear the whole screen
+ * clears. */
 static void wipe(struct fay_writer *writer)
 {
 	unsigned lines = go_back(writer);
@@ -93,14 +98,16 @@ void fay_live_begin(struct fay_writer *writer, size_t views, bool final)
 
 unsigned fay_live_share(const struct fay_writer *writer)
 {
-	unsigned share = writer->views_left ? (unsigned)(writer->lines_left / writer->views_left) : writer->lines_left;
+	unsigned share = writer->views_left ? (unsigned)(writer->lines_left / writer->views_left)
+					    : writer->lines_left;
 	return share ? share : 1;
 }
 
 static unsigned count_lines(const char *text, size_t size)
 {
 	unsigned lines = 0;
-	for (const char *end = text + size; text < end && (text = memchr(text, '\n', (size_t)(end - text))); text++)
+	for (const char *end = text + size;
+	     text < end && (text = memchr(text, '\n', (size_t)(end - text))); text++)
 		lines++;
 	return lines;
 }
@@ -119,9 +126,11 @@ void fay_live_view_end(struct fay_writer *writer)
 	unsigned share = fay_live_share(writer);
 	if (!writer->screen || !writer->limited || fflush(writer->out))
 		return;
-	unsigned lines = count_lines(writer->picture + writer->view_at, writer->picture_size - writer->view_at);
+	unsigned lines = count_lines(writer->picture + writer->view_at,
+				     writer->picture_size - writer->view_at);
 	if (lines > share) {
-		size_t end = writer->view_at + find_line(writer->picture + writer->view_at, share - 1);
+		size_t end =
+			writer->view_at + find_line(writer->picture + writer->view_at, share - 1);
 		fseeko(writer->out, (off_t)end, SEEK_SET);
 		fprintf(writer->out, "... and %u more lines\n", lines - share + 1);
 		fflush(writer->out);
@@ -140,7 +149,8 @@ static void draw_line(struct fay_writer *writer, const char *text, size_t size, 
 	fwrite(text, shown, 1, writer->screen);
 	if (shown < size && memchr(text, '\033', shown))
 		fputs("\033[0m", writer->screen);
-	if (used < columns) /* else the cursor waits behind the last column, and would clear that one */
+	/* else the cursor waits behind the last column, and would clear that one */
+	if (used < columns)
 		fputs("\033[K", writer->screen);
 	fputc('\n', writer->screen);
 	writer->drawn[writer->lines_drawn++] = (uint16_t)(used < UINT16_MAX ? used : UINT16_MAX);
@@ -151,7 +161,9 @@ static void draw(struct fay_writer *writer)
 	unsigned lines, columns;
 	const char *end = writer->picture + writer->picture_size;
 	terminal_size(writer, &lines, &columns);
-	for (const char *line = writer->picture, *next; line < end && writer->lines_drawn < FAY_LIVE_LINES && writer->lines_drawn + 1 < lines; line = next + 1) {
+	for (const char *line = writer->picture, *next;
+	     line < end && writer->lines_drawn < FAY_LIVE_LINES && writer->lines_drawn + 1 < lines;
+	     line = next + 1) {
 		next = memchr(line, '\n', (size_t)(end - line));
 		next = next ? next : end;
 		draw_line(writer, line, (size_t)(next - line), columns);

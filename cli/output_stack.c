@@ -23,7 +23,8 @@ uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_
 	return depth;
 }
 
-void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, uint32_t frame, unsigned form, char *text,
+void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint8_t *row, uint32_t frame, unsigned form, char *text,
 			    size_t size)
 {
 	uint64_t address = address_of(view, row, frame);
@@ -36,18 +37,21 @@ void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_vi
 		fay_cli_printable(text);
 }
 
-unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view,
+				const uint8_t *row)
 {
 	uint32_t depth = fay_output_stack_depth(view, row);
 	char name[FRAME_SIZE];
 	for (uint32_t i = 1; i < depth; i++) {
-		fay_output_stack_frame(writer, view, row, i, FAY_ADDRESS_READABLE, name, sizeof(name));
+		fay_output_stack_frame(writer, view, row, i, FAY_ADDRESS_READABLE, name,
+				       sizeof(name));
 		fprintf(writer->out, "  %s\n", name);
 	}
 	return depth > 1 ? depth - 1 : 0;
 }
 
-void fay_output_json_stack(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+void fay_output_json_stack(const struct fay_writer *writer, const struct fay_view_column *view,
+			   const uint8_t *row)
 {
 	uint32_t depth = fay_output_stack_depth(view, row);
 	char name[FRAME_SIZE];
@@ -60,7 +64,8 @@ void fay_output_json_stack(const struct fay_writer *writer, const struct fay_vie
 	fputc(']', writer->out);
 }
 
-char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint8_t *row)
 {
 	uint32_t depth = fay_output_stack_depth(view, row);
 	char name[FRAME_SIZE], *text = NULL;
@@ -73,7 +78,9 @@ char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_vi
 	return memory && !fclose(memory) ? text : NULL;
 }
 
-/* --- folded ---------------------------------------------------------------------------------------------------------- */
+/* --- folded
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct folded {
 	char *text;
@@ -89,7 +96,8 @@ static void put_part(FILE *out, const char *text, bool first)
 }
 
 /* Keys that are no stack come first, as a flame graph's lowest frames. */
-static void put_line(const struct fay_writer *writer, const struct fay_view *view, const uint8_t *row, FILE *out)
+static void put_line(const struct fay_writer *writer, const struct fay_view *view,
+		     const uint8_t *row, FILE *out)
 {
 	char name[FRAME_SIZE];
 	bool first = true;
@@ -103,8 +111,11 @@ static void put_line(const struct fay_writer *writer, const struct fay_view *vie
 	}
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
-		for (uint32_t frame = column->stack_frames ? fay_output_stack_depth(column, row) : 0; frame-- > 0; first = false) {
-			fay_output_stack_frame(writer, column, row, frame, FAY_ADDRESS_BARE, name, sizeof(name));
+		for (uint32_t frame = column->stack_frames ? fay_output_stack_depth(column, row)
+							   : 0;
+		     frame-- > 0; first = false) {
+			fay_output_stack_frame(writer, column, row, frame, FAY_ADDRESS_BARE, name,
+					       sizeof(name));
 			put_part(out, name, first);
 		}
 	}
@@ -131,7 +142,8 @@ static int compare_folded(const void *left, const void *right)
 	return strcmp(((const struct folded *)left)->text, ((const struct folded *)right)->text);
 }
 
-static bool fold_row(const struct fay_writer *writer, const struct fay_view *view, const uint8_t *row, struct folded *line)
+static bool fold_row(const struct fay_writer *writer, const struct fay_view *view,
+		     const uint8_t *row, struct folded *line)
 {
 	size_t size;
 	FILE *out = open_memstream(&line->text, &size);
@@ -142,14 +154,17 @@ static bool fold_row(const struct fay_writer *writer, const struct fay_view *vie
 	return !fclose(out);
 }
 
-void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result)
+void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result)
 {
 	struct folded *lines = calloc(result->row_count + 1, sizeof(*lines));
 	size_t count = 0;
-	while (lines && count < result->row_count && fold_row(writer, view, result->rows + count * result->row_size, &lines[count]))
+	while (lines && count < result->row_count &&
+	       fold_row(writer, view, result->rows + count * result->row_size, &lines[count]))
 		count++;
 	if (count < result->row_count)
-		fprintf(stderr, "fay: out of memory for the stacks: %zu of %zu rows are shown\n", count, result->row_count);
+		fprintf(stderr, "fay: out of memory for the stacks: %zu of %zu rows are shown\n",
+			count, result->row_count);
 	if (count)
 		qsort(lines, count, sizeof(*lines), compare_folded);
 	for (size_t i = 0; i < count; i++) {

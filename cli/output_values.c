@@ -28,7 +28,9 @@ void fay_json_string(FILE *out, const char *bytes, size_t size)
 		else if (length)
 			fwrite(bytes + i, length, 1, out);
 		else
-			fprintf(out, "\\u%04x", c); /* no character of UTF-8, or one that commands a terminal: each byte as Latin-1 */
+			/* no character of UTF-8, or one that commands a terminal: each byte as
+			 * Latin-1 */
+			fprintf(out, "\\u%04x", c);
 		length += !length;
 	}
 	fputc('"', out);
@@ -36,20 +38,22 @@ void fay_json_string(FILE *out, const char *bytes, size_t size)
 
 static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
 {
-	const char *name = writer->function_name ?
-				   writer->function_name(writer->name_context, hash) :
-				   NULL;
+	const char *name =
+		writer->function_name ? writer->function_name(writer->name_context, hash) : NULL;
 	if (name)
 		return name;
 	snprintf(unknown, 32, "function#%016" PRIx64, hash);
 	return unknown;
 }
 
-/* As people write it where people read it; programs get the symbol's name, by which it can be selected. */
-static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32], char readable[READABLE])
+/* As people write it where people read it; programs get the symbol's name, by which it can be
+ * selected. */
+static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32],
+				  char readable[READABLE])
 {
 	const char *name = function_name(writer, hash, unknown);
-	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE) : name;
+	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE)
+						  : name;
 }
 
 static void format_time(uint64_t ns, char *text, size_t size)
@@ -64,7 +68,7 @@ static void format_time(uint64_t ns, char *text, size_t size)
 
 /* The inclusive lower and upper bound of a bucket, as text. */
 void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
-			 char label[64])
+			     char label[64])
 {
 	if (column->merge == FAY_MERGE_HIST_LOG2) {
 		if (bucket == 0)
@@ -78,7 +82,8 @@ void fay_output_bucket_label(const struct fay_schema_column *column, size_t buck
 	}
 	if (column->merge == FAY_MERGE_HIST_LOGLINEAR) {
 		unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
-		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket, next = bucket + 1;
+		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket,
+			 next = bucket + 1;
 		if (exponent) {
 			start = (part + (1u << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
 			next = start + (UINT64_C(1) << (exponent - 1));
@@ -102,7 +107,8 @@ void fay_output_bucket_label(const struct fay_schema_column *column, size_t buck
 }
 
 /* A key of a list, by the column's type. */
-static void put_key(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key)
+static void put_key(FILE *out, const struct fay_writer *writer,
+		    const struct fay_schema_column *column, uint64_t key)
 {
 	char unknown[32], readable[READABLE];
 	if (column->type == FAY_TYPE_I64)
@@ -126,7 +132,8 @@ static void put_real(FILE *out, const struct fay_writer *writer, double value)
 }
 
 /* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample. */
-static void put_list(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row)
+static void put_list(FILE *out, const struct fay_writer *writer,
+		     const struct fay_schema_column *column, const uint8_t *row)
 {
 	struct fay_item item;
 	size_t i = 0;
@@ -145,8 +152,10 @@ static void put_list(FILE *out, const struct fay_writer *writer, const struct fa
 		fputs("none is frequent", out);
 }
 
-/* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a sample an array of values. */
-static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row)
+/* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a
+ * sample an array of values. */
+static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column,
+		      const uint8_t *row)
 {
 	FILE *out = writer->out;
 	struct fay_item item;
@@ -173,7 +182,8 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
 }
 
-static void put_histogram(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, const struct fay_value *value)
+static void put_histogram(FILE *out, const struct fay_writer *writer,
+			  const struct fay_schema_column *column, const struct fay_value *value)
 {
 	uint64_t total = 0;
 	size_t shown = 0;
@@ -183,18 +193,22 @@ static void put_histogram(FILE *out, const struct fay_writer *writer, const stru
 		if (!value->histogram.buckets[i] || writer->format != FAY_FORMAT_CSV)
 			continue;
 		fay_output_bucket_label(column, i, value->histogram.count, label);
-		fprintf(out, "%s%s:%" PRIu64, shown++ ? " " : "", label, value->histogram.buckets[i]);
+		fprintf(out, "%s%s:%" PRIu64, shown++ ? " " : "", label,
+			value->histogram.buckets[i]);
 	}
 	if (writer->format != FAY_FORMAT_CSV)
 		fprintf(out, "(%" PRIu64 " values)", total);
 }
 
-static void put_unsigned(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view, uint64_t value)
+static void put_unsigned(FILE *out, const struct fay_writer *writer,
+			 const struct fay_view_column *view, uint64_t value)
 {
 	const struct fay_schema_column *column = view->column;
 	char unknown[32], text[FAY_OUTPUT_NAME], readable[READABLE];
 	if (view->address && writer->address_name) {
-		writer->address_name(writer->name_context, value, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, sizeof(text));
+		writer->address_name(writer->name_context, value,
+				     writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0,
+				     text, sizeof(text));
 		fputs(text, out);
 	} else if (column->type == FAY_TYPE_FUNCTION) {
 		fputs(shown_function(writer, value, unknown, readable), out);
@@ -208,13 +222,17 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer, const struc
 	}
 }
 
-void fay_output_put_value(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+void fay_output_put_value(FILE *out, const struct fay_writer *writer,
+			  const struct fay_view_column *view, const uint8_t *row)
 {
 	const char *name = NULL;
 	struct fay_value value;
 	char text[FAY_OUTPUT_NAME];
 	if (view->stack_frames && fay_output_stack_depth(view, row)) {
-		fay_output_stack_frame(writer, view, row, 0, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, sizeof(text));
+		fay_output_stack_frame(writer, view, row, 0,
+				       writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE
+									  : 0,
+				       text, sizeof(text));
 		fputs(text, out);
 		return;
 	}
@@ -224,31 +242,26 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer, const stru
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
+					 : NULL;
 		if (name)
 			fputs(name, out);
 		else
 			fprintf(out, "%" PRId64, value.i64);
 		break;
-	case FAY_VALUE_U64:
-		put_unsigned(out, writer, view, value.u64);
-		break;
-	case FAY_VALUE_DOUBLE:
-		put_real(out, writer, value.d);
-		break;
+	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
+	case FAY_VALUE_DOUBLE: put_real(out, writer, value.d); break;
 	case FAY_VALUE_STRING:
-		fprintf(out, "%.*s", (int)strnlen(value.string.bytes, value.string.size), value.string.bytes);
+		fprintf(out, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
+			value.string.bytes);
 		break;
-	case FAY_VALUE_HISTOGRAM:
-		put_histogram(out, writer, view->column, &value);
-		break;
-	case FAY_VALUE_LIST:
-		put_list(out, writer, view->column, row);
-		break;
+	case FAY_VALUE_HISTOGRAM: put_histogram(out, writer, view->column, &value); break;
+	case FAY_VALUE_LIST: put_list(out, writer, view->column, row); break;
 	}
 }
 
-/* What ends a text that has no room: never half a character, which could not be told from what the program made of it. */
+/* What ends a text that has no room: never half a character, which could not be told from what the
+ * program made of it. */
 static void mark_cut(char *text, size_t size)
 {
 	size_t at = size - 4;
@@ -257,7 +270,8 @@ static void mark_cut(char *text, size_t size)
 	strcpy(text + at, "...");
 }
 
-void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
+void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			     const uint8_t *row, char *text, size_t size)
 {
 	char *whole = NULL;
 	size_t length = 0;
@@ -273,7 +287,8 @@ void fay_output_format_value(const struct fay_writer *writer, const struct fay_v
 	fay_cli_printable(text);
 }
 
-void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			   const uint8_t *row)
 {
 	const struct fay_schema_column *column = view->column;
 	const char *name = NULL;
@@ -290,7 +305,8 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
+					 : NULL;
 		if (name)
 			fay_json_string(out, name, strlen(name));
 		else
@@ -299,7 +315,8 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	case FAY_VALUE_U64:
 		if (view->address && writer->address_name) {
 			char text[FAY_OUTPUT_NAME];
-			writer->address_name(writer->name_context, value.u64, 0, text, sizeof(text));
+			writer->address_name(writer->name_context, value.u64, 0, text,
+					     sizeof(text));
 			fay_json_string(out, text, strlen(text));
 		} else if (column->type == FAY_TYPE_FUNCTION) {
 			name = function_name(writer, value.u64, unknown);
@@ -310,12 +327,8 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 			fprintf(out, "%" PRIu64, value.u64);
 		}
 		break;
-	case FAY_VALUE_DOUBLE:
-		fprintf(out, "%.17g", value.d);
-		break;
-	case FAY_VALUE_STRING:
-		fay_json_string(out, value.string.bytes, value.string.size);
-		break;
+	case FAY_VALUE_DOUBLE: fprintf(out, "%.17g", value.d); break;
+	case FAY_VALUE_STRING: fay_json_string(out, value.string.bytes, value.string.size); break;
 	case FAY_VALUE_HISTOGRAM:
 		fputc('[', out);
 		for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
@@ -323,14 +336,11 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 			if (!value.histogram.buckets[i])
 				continue;
 			fay_output_bucket_label(column, i, value.histogram.count, label);
-			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}", shown++ ? "," : "",
-				label, value.histogram.buckets[i]);
+			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}",
+				shown++ ? "," : "", label, value.histogram.buckets[i]);
 		}
 		fputc(']', out);
 		break;
-	case FAY_VALUE_LIST:
-		json_list(writer, column, row);
-		break;
+	case FAY_VALUE_LIST: json_list(writer, column, row); break;
 	}
 }
-

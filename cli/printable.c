@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, strings and paths are the traced program's, which may be hostile: no byte of theirs commands the terminal. Tables show `?` instead; standard error
- * passes through a filter, whoever writes there. JSON and CSV escape such bytes (output_values.c, output_csv.c).
+ * Names, strings and paths are the traced program's, which may be hostile: no byte of theirs
+ * commands the terminal. Tables show `?` instead; standard error passes through a filter, whoever
+ * writes there. JSON and CSV escape such bytes (output_values.c, output_csv.c).
  */
 #include <string.h>
 #include <unistd.h>

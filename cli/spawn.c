@@ -2,10 +2,11 @@
 /*
  * `fay trace ... -- COMMAND`: start a program so that not one call of it is missed.
  *
- * The child is traced over its exec; a breakpoint at the executable's entry point (AT_ENTRY of its auxiliary vector) lets the dynamic
- * loader do its work first, since only then are the libraries there whose functions are to be patched. The byte is put back and
- * the process left in an ordinary group stop, which the loader's session then attaches to like to any other process.
- * Limit: constructors of shared libraries run inside the dynamic loader, before the entry point.
+ * The child is traced over its exec; a breakpoint at the executable's entry point (AT_ENTRY of its
+ * auxiliary vector) lets the dynamic loader do its work first, since only then are the libraries
+ * there whose functions are to be patched. The byte is put back and the process left in an ordinary
+ * group stop, which the loader's session then attaches to like to any other process. Limit:
+ * constructors of shared libraries run inside the dynamic loader, before the entry point.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ struct failure {
 
 static void fail(int pipe, bool untraced)
 {
-	struct failure failure = {errno, untraced};
+	struct failure failure = { errno, untraced };
 	if (write(pipe, &failure, sizeof(failure)) != sizeof(failure))
 		_exit(126);
 	_exit(127);
@@ -37,7 +38,8 @@ static void child_main(char **command, int failure)
 {
 	signal(SIGPIPE, SIG_DFL); /* which fay ignores */
 	signal(SIGXFSZ, SIG_DFL);
-	/* fay attaches through a child of its own (loader/keeper.c), which Yama lets trace descendants only, unless they agree. */
+	/* fay attaches through a child of its own (loader/keeper.c), which Yama lets trace
+	 * descendants only, unless they agree. */
 	prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
 	/* Should fay be killed before it lets the command go, the command goes on, untraced. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -51,10 +53,15 @@ static int cannot_run(const char *command, int pipe, struct fay_error *error)
 {
 	struct failure failure;
 	if (read(pipe, &failure, sizeof(failure)) != sizeof(failure))
-		failure = (struct failure){ENOEXEC, false};
+		failure = (struct failure){ ENOEXEC, false };
 	if (failure.untraced)
-		return fay_error_set(error, FAY_E_REFUSED, "'%s' is not run, since it cannot be traced: ptrace is refused even for a child of fay's: %s (a sandbox, or fay itself is traced)", command, strerror(failure.code));
-	return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command, strerror(failure.code));
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"'%s' is not run, since it cannot be traced: ptrace is refused even for a "
+			"child of fay's: %s (a sandbox, or fay itself is traced)",
+			command, strerror(failure.code));
+	return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command,
+			     strerror(failure.code));
 }
 
 static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *error)
@@ -80,11 +87,13 @@ static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *er
 		return error->code;
 	}
 	close(pipes[0]);
-	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it ends with fay. */
+	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it
+	 * ends with fay. */
 	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL);
 	int result = to_entry ? fay_cli_run_to_entry(child, error) : FAY_OK;
 	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
-		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s", strerror(errno));
+		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s",
+				       strerror(errno));
 	if (result) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);

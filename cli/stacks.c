@@ -15,14 +15,17 @@ void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks)
 }
 
 /* The rows of the file, read once, none if they cannot be; NULL: no memory, or too many files. */
-static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks, const struct fay_code_range *range)
+static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks,
+					     const struct fay_code_range *range)
 {
 	for (size_t i = 0; i < stacks->count; i++)
-		if (stacks->files[i].device == range->device && stacks->files[i].inode == range->inode)
+		if (stacks->files[i].device == range->device &&
+		    stacks->files[i].inode == range->inode)
 			return &stacks->files[i].rows;
 	if (stacks->count == FILES_MAX)
 		return NULL;
-	struct fay_cli_stacks_file *grown = realloc(stacks->files, (stacks->count + 1) * sizeof(*grown));
+	struct fay_cli_stacks_file *grown =
+		realloc(stacks->files, (stacks->count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	stacks->files = grown;
@@ -48,28 +51,32 @@ static size_t first_row(const struct fay_unwind_rows *rows, uint64_t address)
 }
 
 /* Appends the rows of one mapping to the tables; count 0: there are none, or no room. */
-static void add_rows(struct fay_cli_stacks *stacks, struct fay_stack_tables *tables, const struct fay_code_range *range, struct fay_stack_module *module)
+static void add_rows(struct fay_cli_stacks *stacks, struct fay_stack_tables *tables,
+		     const struct fay_code_range *range, struct fay_stack_module *module)
 {
 	const struct fay_unwind_rows *rows = rows_of(stacks, range);
 	uint64_t from = range->start - range->bias, to = range->end - range->bias;
 	if (!rows || !rows->count || to - from > UINT32_MAX)
 		return;
 	module->first = (uint32_t)tables->row_count;
-	for (size_t i = first_row(rows, from); i < rows->count && rows->items[i].address < to; i++) {
+	for (size_t i = first_row(rows, from); i < rows->count && rows->items[i].address < to;
+	     i++) {
 		const struct fay_unwind_row *row = &rows->items[i];
 		if (tables->row_count + module->count == FAY_STACK_ROWS) {
 			module->count = 0;
 			stacks->left_out++;
 			return;
 		}
-		tables->rows[tables->row_count + module->count++] =
-			(struct fay_stack_row){row->address < from ? 0 : (uint32_t)(row->address - from), row->rule};
+		tables->rows[tables->row_count + module->count++] = (struct fay_stack_row){
+			row->address < from ? 0 : (uint32_t)(row->address - from), row->rule
+		};
 	}
 	tables->row_count += module->count;
 }
 
 /* The mapping as the current list has it; NULL: it is new. */
-static const struct fay_stack_module *known(const struct fay_stack_modules *list, const struct fay_stack_module *module)
+static const struct fay_stack_module *known(const struct fay_stack_modules *list,
+					    const struct fay_stack_module *module)
 {
 	for (uint64_t i = 0; i < list->count; i++)
 		if (list->items[i].start == module->start && list->items[i].size == module->size)
@@ -77,12 +84,16 @@ static const struct fay_stack_module *known(const struct fay_stack_modules *list
 	return NULL;
 }
 
-/* The rows that were appended for the mapping are taken back if those of before say the same: another file may lie at the same place now. */
-static void reuse_rows(struct fay_stack_tables *tables, const struct fay_stack_modules *before, struct fay_stack_module *module)
+/* The rows that were appended for the mapping are taken back if those of before say the same:
+ * another file may lie at the same place now. */
+static void reuse_rows(struct fay_stack_tables *tables, const struct fay_stack_modules *before,
+		       struct fay_stack_module *module)
 {
 	const struct fay_stack_module *same = known(before, module);
-	if (!same || (module->count && (module->count != same->count ||
-					memcmp(&tables->rows[module->first], &tables->rows[same->first], same->count * sizeof(tables->rows[0])))))
+	if (!same ||
+	    (module->count && (module->count != same->count ||
+			       memcmp(&tables->rows[module->first], &tables->rows[same->first],
+				      same->count * sizeof(tables->rows[0])))))
 		return;
 	tables->row_count -= module->count;
 	*module = *same;
@@ -94,7 +105,8 @@ static int compare_modules(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_stack_tables *tables)
+void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *target,
+			 struct fay_stack_tables *tables)
 {
 	uint64_t current = tables->current & 1;
 	struct fay_stack_modules *list = &tables->lists[!current];
@@ -104,7 +116,8 @@ void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *targe
 	for (size_t i = 0; more && list->count < FAY_STACK_MODULES; i++) {
 		if (!fay_target_code(target, i, &range, &more))
 			continue;
-		struct fay_stack_module module = {.start = range.start, .size = range.end - range.start};
+		struct fay_stack_module module = { .start = range.start,
+						   .size = range.end - range.start };
 		add_rows(stacks, tables, &range, &module);
 		reuse_rows(tables, &tables->lists[current], &module);
 		if (module.count)
@@ -117,10 +130,13 @@ void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *targe
 /* How many of the tables' bytes are used. */
 static size_t used_size(const struct fay_stack_tables *tables)
 {
-	return offsetof(struct fay_stack_tables, rows) + tables->row_count * sizeof(tables->rows[0]);
+	return offsetof(struct fay_stack_tables, rows) +
+	       tables->row_count * sizeof(tables->rows[0]);
 }
 
-int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables, struct fay_error *error)
+int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target,
+			struct fay_attach_options *options, struct fay_stack_tables **tables,
+			struct fay_error *error)
 {
 	*tables = calloc(1, sizeof(**tables));
 	if (!*tables)
@@ -132,18 +148,21 @@ int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target
 }
 
 /* They are written and never read: the program can write there, too. */
-static void publish(const struct fay_stack_tables *tables, uint64_t rows, struct fay_session *session)
+static void publish(const struct fay_stack_tables *tables, uint64_t rows,
+		    struct fay_session *session)
 {
 	size_t size;
 	struct fay_stack_tables *there = fay_session_global(session, &size);
 	if (!there || size < sizeof(*there))
 		return;
-	memcpy(&there->rows[rows], &tables->rows[rows], (tables->row_count - rows) * sizeof(tables->rows[0]));
+	memcpy(&there->rows[rows], &tables->rows[rows],
+	       (tables->row_count - rows) * sizeof(tables->rows[0]));
 	there->lists[tables->current] = tables->lists[tables->current];
 	__atomic_store_n(&there->current, tables->current, __ATOMIC_RELEASE);
 }
 
-void fay_cli_stacks_renew(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_stack_tables *tables, struct fay_session *session)
+void fay_cli_stacks_renew(struct fay_cli_stacks *stacks, struct fay_target *target,
+			  struct fay_stack_tables *tables, struct fay_session *session)
 {
 	uint64_t rows = tables->row_count;
 	fay_cli_stacks_fill(stacks, target, tables);

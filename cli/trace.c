@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay trace`: the whole pipeline in one process. Query or vendor image -> image -> verifier -> loader -> aggregator -> output.
+ * `fay trace`: the whole pipeline in one process. Query or vendor image -> image -> verifier ->
+ * loader -> aggregator -> output.
  *
- * Whatever ends a trace (Ctrl-C, --for, the query's own deadline, the targets' exit, a full disk under standard output), the end is the same: detach
- * from all targets, merge once more now that nothing can count any longer, print the final result and what was lost.
+ * Whatever ends a trace (Ctrl-C, --for, the query's own deadline, the targets' exit, a full disk
+ * under standard output), the end is the same: detach from all targets, merge once more now that
+ * nothing can count any longer, print the final result and what was lost.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +16,8 @@
 
 #define CLOCK_SET 1000000 /* ns: two clocks that are read one behind the other differ by less */
 
-volatile sig_atomic_t fay_trace_interrupted, fay_trace_asked_for_figures, fay_trace_asked_for_snapshot;
+volatile sig_atomic_t fay_trace_interrupted, fay_trace_asked_for_figures,
+	fay_trace_asked_for_snapshot;
 
 static void on_signal(int number)
 {
@@ -94,7 +97,8 @@ void fay_trace_deinit(struct trace *trace)
 int fay_trace_spawn(struct trace *trace, struct fay_error *error)
 {
 	bool early = fay_trace_is_kernel(trace) || trace->native;
-	int result = early ? fay_cli_spawn_early(trace->command, &trace->child, error) : fay_cli_spawn(trace->command, &trace->child, error);
+	int result = early ? fay_cli_spawn_early(trace->command, &trace->child, error)
+			   : fay_cli_spawn(trace->command, &trace->child, error);
 	if (!result)
 		trace->pids[trace->pid_count++] = trace->child;
 	return result;
@@ -108,13 +112,15 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
-	if ((result = fay_trace_join_start(trace, error)) || (result = fay_trace_counted_start(trace, error)))
+	if ((result = fay_trace_join_start(trace, error)) ||
+	    (result = fay_trace_counted_start(trace, error)))
 		return result;
 	if ((result = fay_trace_save_start(trace, error)))
 		return result;
 	if ((result = fay_trace_open_output(trace, error)) || trace->cluster.root.bus.url)
 		return result;
-	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
+	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native &&
+	    (result = fay_follow_start(&trace->follower, error)))
 		return result;
 	return trace->command && !trace->child ? fay_trace_spawn(trace, error) : FAY_OK;
 }
@@ -123,7 +129,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 static void catch_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGXCPU };
-	const struct sigaction action = { .sa_handler = on_signal }, question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+	const struct sigaction action = { .sa_handler = on_signal },
+			       question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &action, NULL);
 	sigaction(SIGUSR1, &question, NULL);
@@ -133,7 +140,8 @@ static void catch_signals(void)
 	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
 		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` lets it be is one that cannot be written */
+	/* a file as large as `ulimit -f` lets it be is one that cannot be written */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void fay_trace_init(struct trace *trace)
@@ -147,7 +155,8 @@ void fay_trace_init(struct trace *trace)
 	catch_signals();
 }
 
-/* Attaches to all that the trace is about, here. What the kernel sees of a process is watched before the process goes on. */
+/* Attaches to all that the trace is about, here. What the kernel sees of a process is watched
+ * before the process goes on. */
 static int attach(struct trace *trace, struct fay_error *error)
 {
 	int result = FAY_OK;
@@ -168,7 +177,8 @@ static int run(struct trace *trace, struct fay_error *error)
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	int result = fay_trace_finish(trace, fay_trace_run(trace, error), error);
 	if (!result && !trace->session_count && !trace->gone_count && trace->first_failure.code) {
-		*error = trace->first_failure; /* of all that was followed nothing could be traced */
+		/* of all that was followed nothing could be traced */
+		*error = trace->first_failure;
 		result = error->code;
 	}
 	return result;
@@ -193,7 +203,9 @@ int fay_trace_main(int argc, char **argv)
 	if (result && trace.child)
 		kill(trace.child, SIGKILL); /* it has done nothing yet */
 	if (!result)
-		result = cluster ? fay_trace_cluster(&trace, &error) : file ? fay_trace_file(&trace, &error) : run(&trace, &error);
+		result = cluster ? fay_trace_cluster(&trace, &error)
+			 : file  ? fay_trace_file(&trace, &error)
+				 : run(&trace, &error);
 	if (!result)
 		result = fay_trace_close_output(&trace, &error);
 	fay_trace_deinit(&trace);

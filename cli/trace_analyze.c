@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --analyze: what became of the query's rows on their way, printed with each picture of --every, on SIGUSR1, and at the end. */
+/* --analyze: what became of the query's rows on their way, printed with each picture of --every, on
+ * SIGUSR1, and at the end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ static void fill(struct trace *trace, const struct fay_result *last)
 	for (unsigned side = 0; side < trace->plan->source_count; side++)
 		m->handed_on[side] = fay_aggregator_traffic(trace->aggregator, side);
 	fay_trace_join_counts(trace, m);
-	m->lost = last->events_lost_reentrant + last->events_lost_full + last->events_lost_no_slot + last->calls_lost;
+	m->lost = last->events_lost_reentrant + last->events_lost_full + last->events_lost_no_slot +
+		  last->calls_lost;
 	m->live_rows = last->live_rows;
 	m->merged_rows = last->row_count;
 	if (trace->plan->streams && !trace->plan->collects)
@@ -56,11 +58,13 @@ void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last,
 		return;
 	fill(trace, last);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
-		fay_plan_print_measured_json(trace->writer.out, trace->plan, &trace->measured, final);
+		fay_plan_print_measured_json(trace->writer.out, trace->plan, &trace->measured,
+					     final);
 		return;
 	}
 	fflush(trace->writer.out);
-	fprintf(stderr, "fay: measured%s, from the result down to the probes\n", final ? "" : " so far");
+	fprintf(stderr, "fay: measured%s, from the result down to the probes\n",
+		final ? "" : " so far");
 	fay_plan_print_measured(stderr, trace->plan, &trace->measured);
 }
 
@@ -76,7 +80,9 @@ int fay_trace_analyze_tick(struct trace *trace, struct fay_error *error)
 		return error->code;
 	int result = FAY_OK;
 	if (trace->plan->finishes && !trace->plan->window_step && !trace->plan->window_events) {
-		result = fay_plan_finish(trace->plan, trace->plan->collects ? &trace->collected : &now, fay_trace_function_name, trace, &finished, error);
+		result = fay_plan_finish(trace->plan,
+					 trace->plan->collects ? &trace->collected : &now,
+					 fay_trace_function_name, trace, &finished, error);
 		trace->measured.result_rows = result ? 0 : finished.row_count;
 		if (!result)
 			fay_result_deinit(&finished);

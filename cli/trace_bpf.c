@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace of a query about the kernel, through BPF: docs/bpf.md. Nothing is installed in any process. */
+/* A trace of a query about the kernel, through BPF: docs/bpf.md. Nothing is installed in any
+ * process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,10 +15,15 @@
 
 static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
 {
-	if (fay_plan_kernel_kind(trace->plan, side) == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
-		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
+	if (fay_plan_kernel_kind(trace->plan, side) == FAY_KERNEL_FUNCTIONS &&
+	    !fay_cli_kernel_bpf_functions())
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "functions of the kernel cannot be traced here: %s",
+				     fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
 	if (!fay_bpf_knows_processes())
-		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "fay runs in a PID namespace (a container): the kernel's "
+				     "events have other process numbers than are known here");
 	return FAY_OK;
 }
 
@@ -46,7 +52,8 @@ int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	int result = FAY_OK;
-	bool by_name = trace->comm_count && fay_trace_is_mixed(trace); /* `pids` are then also those that the name meant at the beginning */
+	/* `pids` are then also those that the name meant at the beginning */
+	bool by_name = trace->comm_count && fay_trace_is_mixed(trace);
 	struct fay_bpf_options options = {
 		.not_self = true,
 		.pids = trace->pids,
@@ -73,10 +80,12 @@ static void report_skipped(const struct trace *trace, const struct trace_bpf *bp
 	for (uint32_t i = 0; i < bpf->object.program_count; i++) {
 		const char *why = fay_bpf_session_skipped(bpf->session, i);
 		if (why && (++skipped <= SKIPPED_SHOWN || trace->verbose))
-			fprintf(stderr, "fay: not traced: %s: %s\n", bpf->object.programs[i].name, why);
+			fprintf(stderr, "fay: not traced: %s: %s\n", bpf->object.programs[i].name,
+				why);
 	}
 	if (skipped > SKIPPED_SHOWN && !trace->verbose)
-		fprintf(stderr, "fay: not traced: %u more; --verbose names them\n", skipped - SKIPPED_SHOWN);
+		fprintf(stderr, "fay: not traced: %u more; --verbose names them\n",
+			skipped - SKIPPED_SHOWN);
 }
 
 static void report(const struct trace *trace)
@@ -93,7 +102,8 @@ static void report(const struct trace *trace)
 			if (shown == PROGRAMS_SHOWN)
 				more++;
 			else
-				fprintf(stderr, "%s%s", shown++ ? ", " : "", bpf->object.programs[i].name);
+				fprintf(stderr, "%s%s", shown++ ? ", " : "",
+					bpf->object.programs[i].name);
 		}
 		programs += bpf->object.program_count;
 		instructions += fay_bpf_session_instructions(bpf->session);
@@ -102,7 +112,10 @@ static void report(const struct trace *trace)
 		fprintf(stderr, " and %u more", more);
 	fprintf(stderr, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
 	if (trace->verbose)
-		fprintf(stderr, "fay: %u BPF programs of %u instructions together; the kernel's verifier took them\n", programs, instructions);
+		fprintf(stderr,
+			"fay: %u BPF programs of %u instructions together; the kernel's verifier "
+			"took them\n",
+			programs, instructions);
 }
 
 static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *error)
@@ -118,7 +131,8 @@ static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
 	int result;
-	if ((result = fay_trace_check_processes(trace, error)) || (result = fay_trace_bpf_generate(trace, error)))
+	if ((result = fay_trace_check_processes(trace, error)) ||
+	    (result = fay_trace_bpf_generate(trace, error)))
 		return result;
 	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
 		fay_cli_addresses_take(&trace->addresses, trace->pids[i]);
@@ -143,7 +157,8 @@ struct taker {
 static bool take_row(void *context, const uint8_t *row)
 {
 	struct taker *taker = context;
-	taker->result = fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
+	taker->result =
+		fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
 	return !taker->result;
 }
 
@@ -151,8 +166,10 @@ static void look_for_processors(struct trace_bpf *bpf)
 {
 	uint32_t came = bpf->session ? fay_bpf_session_tick(bpf->session) : 0;
 	if (came)
-		fprintf(stderr, "fay: %u processor%s switched on during this trace; up to %u ms of what ran there then are missing\n", came,
-			came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
+		fprintf(stderr,
+			"fay: %u processor%s switched on during this trace; up to %u ms of what "
+			"ran there then are missing\n",
+			came, came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
 }
 
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
@@ -168,7 +185,8 @@ int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-/* Once the command has ended, if there is one, it is looked now and then whether children of its are left. */
+/* Once the command has ended, if there is one, it is looked now and then whether children of its
+ * are left. */
 static bool has_followed(struct trace *trace)
 {
 	uint64_t now = fay_cli_monotonic();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared with the processor time that it has used. If that is more
- * than the budget allows, the costliest points are taken out, as many as it takes. What was left out is said at once and, with the exact number of its events
- * whose probes ran, at the end.
+ * --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
+ * with the processor time that it has used. If that is more than the budget allows, the costliest
+ * points are taken out, as many as it takes. What was left out is said at once and, with the exact
+ * number of its events whose probes ran, at the end.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,12 +12,13 @@
 #include "trace.h"
 
 #define LOOK_EVERY 250000000u /* ns */
-#define CPU_LEAST 10000000u   /* ns of processor time, below which a share says little: then the next look is at a longer time */
+/* ns of processor time, below which a share says little: then the next look is at a longer time */
+#define CPU_LEAST 10000000u
 #define SHOWN 20u
 
 struct left_out {
 	uint64_t after; /* ns since the trace began; 0: not left out */
-	double share;	/* of the processor time, in the last look */
+	double share;   /* of the processor time, in the last look */
 };
 
 /* Of one session. */
@@ -25,11 +27,11 @@ struct account {
 	pid_t pid;
 	size_t count;
 	struct fay_point_cost *costs; /* by point */
-	uint64_t *spent;	      /* ns, between the last two looks */
+	uint64_t *spent;              /* ns, between the last two looks */
 	struct left_out *left;
-	size_t out; /* points that are left out */
+	size_t out;          /* points that are left out */
 	uint64_t cpu_before; /* ns, of the process */
-	bool stuck; /* points could not be taken out, which was said */
+	bool stuck;          /* points could not be taken out, which was said */
 };
 
 struct fay_trace_budget {
@@ -49,7 +51,10 @@ struct candidate {
 static int account_init(struct account *account, struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_point_count(session);
-	*account = (struct account){ .session = session, .pid = pid, .count = count, .cpu_before = fay_process_cpu_ns(pid) };
+	*account = (struct account){ .session = session,
+				     .pid = pid,
+				     .count = count,
+				     .cpu_before = fay_process_cpu_ns(pid) };
 	account->costs = calloc(count + 1, sizeof(*account->costs));
 	account->spent = calloc(count + 1, sizeof(*account->spent));
 	account->left = calloc(count + 1, sizeof(*account->left));
@@ -71,17 +76,20 @@ static int open_accounts(struct trace *trace)
 	for (size_t i = 0; i < trace->session_count; i++) {
 		if (has_account(budget, trace->sessions[i]))
 			continue;
-		struct account *grown = realloc(budget->items, (budget->count + 1) * sizeof(*grown));
+		struct account *grown =
+			realloc(budget->items, (budget->count + 1) * sizeof(*grown));
 		if (!grown)
 			return FAY_E_LIMIT;
 		budget->items = grown;
-		if (account_init(&grown[budget->count++], trace->sessions[i], fay_target_pid(trace->targets[i])))
+		if (account_init(&grown[budget->count++], trace->sessions[i],
+				 fay_target_pid(trace->targets[i])))
 			return FAY_E_LIMIT;
 	}
 	return FAY_OK;
 }
 
-/* Brings the account up to date, and adds what was spent since the last time. Returns how much of that points spent that are still in place. */
+/* Brings the account up to date, and adds what was spent since the last time. Returns how much of
+ * that points spent that are still in place. */
 static double account_look(struct account *account, double *all)
 {
 	double in_place = 0;
@@ -116,12 +124,16 @@ static void say_left_out(const struct trace *trace, const struct candidate *cand
 		return;
 	fprintf(stderr, "fay: budget of %g%%: left out from now on: ", trace->budget * 100);
 	print_name(account, candidate->point);
-	fprintf(stderr, " (took %.1f%% of the processor time, %" PRIu64 " ns an event)%s\n", account->left[candidate->point].share * 100,
-		event_ns(&account->costs[candidate->point]), number == SHOWN && !trace->verbose ? "; what follows is named with --verbose only" : "");
+	fprintf(stderr, " (took %.1f%% of the processor time, %" PRIu64 " ns an event)%s\n",
+		account->left[candidate->point].share * 100,
+		event_ns(&account->costs[candidate->point]),
+		number == SHOWN && !trace->verbose ? "; what follows is named with --verbose only"
+						   : "");
 }
 
 /* Takes those points out that belong to this session. */
-static int take_out(struct trace *trace, struct account *account, const struct candidate *chosen, size_t count, double cpu)
+static int take_out(struct trace *trace, struct account *account, const struct candidate *chosen,
+		    size_t count, double cpu)
 {
 	size_t *points = calloc(count + 1, sizeof(*points)), own = 0;
 	struct fay_error error;
@@ -133,13 +145,15 @@ static int take_out(struct trace *trace, struct account *account, const struct c
 	bool failed = own && fay_session_take_out(account->session, points, own, &error);
 	free(points);
 	if (failed && !account->stuck && fay_session_target_alive(account->session))
-		fprintf(stderr, "fay: over the budget, but nothing could be left out: %s\n", error.message);
+		fprintf(stderr, "fay: over the budget, but nothing could be left out: %s\n",
+			error.message);
 	account->stuck |= failed;
 	for (size_t i = 0; i < count && !failed; i++) {
 		if (chosen[i].account != account)
 			continue;
 		account->left[chosen[i].point] =
-			(struct left_out){ .after = fay_cli_monotonic() - trace->spending->began, .share = (double)chosen[i].spent / cpu };
+			(struct left_out){ .after = fay_cli_monotonic() - trace->spending->began,
+					   .share = (double)chosen[i].spent / cpu };
 		trace->spending->left_out++;
 		account->out++;
 		say_left_out(trace, &chosen[i]);
@@ -153,16 +167,20 @@ static int costliest_first(const void *a, const void *b)
 	return x->spent < y->spent ? 1 : x->spent > y->spent ? -1 : 0;
 }
 
-/* The points of the process, its accounts from `first` on, that can be taken out and cost something; costliest first. */
-static size_t find_candidates(struct fay_trace_budget *budget, size_t first, struct candidate *candidates)
+/* The points of the process, its accounts from `first` on, that can be taken out and cost
+ * something; costliest first. */
+static size_t find_candidates(struct fay_trace_budget *budget, size_t first,
+			      struct candidate *candidates)
 {
 	pid_t pid = budget->items[first].pid;
 	size_t count = 0;
 	for (size_t i = first; i < budget->count; i++) {
 		struct account *account = &budget->items[i];
 		for (size_t k = 0; k < account->count && account->pid == pid; k++)
-			if (!account->costs[k].taken_out && !account->costs[k].fixed && account->spent[k])
-				candidates[count++] = (struct candidate){ account, k, account->spent[k] };
+			if (!account->costs[k].taken_out && !account->costs[k].fixed &&
+			    account->spent[k])
+				candidates[count++] =
+					(struct candidate){ account, k, account->spent[k] };
 	}
 	qsort(candidates, count, sizeof(*candidates), costliest_first);
 	return count;
@@ -194,7 +212,8 @@ static int look_at(struct trace *trace, size_t first)
 {
 	struct fay_trace_budget *budget = trace->spending;
 	struct account *items = budget->items;
-	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid), cpu = cpu_now - items[first].cpu_before;
+	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid),
+		 cpu = cpu_now - items[first].cpu_before;
 	double spent = 0;
 	int result = FAY_OK;
 	if (cpu_now < items[first].cpu_before || cpu < CPU_LEAST)
@@ -270,17 +289,22 @@ static void print_left_out(const struct trace *trace, const struct account *acco
 	const struct fay_function *function = fay_session_point(account->session, point);
 	FILE *out = trace->writer.out;
 	if (trace->writer.format == FAY_FORMAT_JSON) {
-		fprintf(out, "{\"type\":\"left_out\",\"process\":%d,\"module\":", (int)account->pid);
+		fprintf(out,
+			"{\"type\":\"left_out\",\"process\":%d,\"module\":", (int)account->pid);
 		fay_json_string(out, function->module, strlen(function->module));
 		fprintf(out, ",\"function\":");
 		fay_json_string(out, function->name, strlen(function->name));
-		fprintf(out, ",\"after_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"event_ns\":%" PRIu64 ",\"share\":%.6f}\n", left->after, cost->events,
-			event_ns(cost), left->share);
+		fprintf(out,
+			",\"after_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"event_ns\":%" PRIu64
+			",\"share\":%.6f}\n",
+			left->after, cost->events, event_ns(cost), left->share);
 	}
 	fprintf(stderr, "fay: left out: ");
 	print_name(account, point);
-	fprintf(stderr, " from %.3f s on; the probes ran for %" PRIu64 " events until then, and for none that came later\n", (double)left->after / 1e9,
-		cost->events);
+	fprintf(stderr,
+		" from %.3f s on; the probes ran for %" PRIu64
+		" events until then, and for none that came later\n",
+		(double)left->after / 1e9, cost->events);
 }
 
 /* Events that were under way have ended, and their processor time is to be counted, too. */
@@ -288,10 +312,12 @@ static void look_finally(struct fay_trace_budget *budget)
 {
 	for (size_t i = 0; i < budget->count; i++) {
 		struct account *account = &budget->items[i];
-		bool counts = is_first_of_process(budget, i) && fay_session_target_alive(account->session);
+		bool counts = is_first_of_process(budget, i) &&
+			      fay_session_target_alive(account->session);
 		uint64_t cpu_now = counts ? fay_process_cpu_ns(account->pid) : 0;
 		account_look(account, &budget->spent);
-		budget->cpu += cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
+		budget->cpu +=
+			cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
 	}
 }
 
@@ -311,9 +337,14 @@ void fay_trace_budget_print(const struct trace *trace)
 	}
 	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
 	if (trace->writer.format == FAY_FORMAT_JSON)
-		fprintf(trace->writer.out, "{\"type\":\"budget\",\"share\":%g,\"measured\":%.6f,\"left_out\":%zu}\n", trace->budget, measured, budget->left_out);
-	fprintf(stderr, "fay: the probes took about %.2f%% of the processor time, the budget was %g%%; %zu function%s left out\n", measured * 100,
-		trace->budget * 100, budget->left_out, budget->left_out == 1 ? " was" : "s were");
+		fprintf(trace->writer.out,
+			"{\"type\":\"budget\",\"share\":%g,\"measured\":%.6f,\"left_out\":%zu}\n",
+			trace->budget, measured, budget->left_out);
+	fprintf(stderr,
+		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; %zu "
+		"function%s left out\n",
+		measured * 100, trace->budget * 100, budget->left_out,
+		budget->left_out == 1 ? " was" : "s were");
 }
 
 void fay_trace_budget_deinit(struct trace *trace)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Queries with windows of so many events: rows of events are put in order and counted, and each window is shown once it has all of its events. */
+/* Queries with windows of so many events: rows of events are put in order and counted, and each
+ * window is shown once it has all of its events. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "fay/order.h"
 #include "trace.h"
 
-#define LATENESS_SAVED UINT64_C(2000000000) /* ns: saved rows lie in the order in which they were drained, thread by thread */
+/* ns: saved rows lie in the order in which they were drained, thread by thread */
+#define LATENESS_SAVED UINT64_C(2000000000)
 
 struct fay_trace_counted {
 	struct trace *trace;
@@ -14,7 +16,7 @@ struct fay_trace_counted {
 	struct fay_schema schema; /* of the windows' rows */
 	struct fay_aggregator *windows;
 	uint64_t number, events; /* of the window that is filled: its number, what it has */
-	struct fay_error error; /* the first; code 0: none */
+	struct fay_error error;  /* the first; code 0: none */
 	uint8_t row[4096];
 };
 
@@ -24,7 +26,8 @@ static int show(struct trace *trace, const struct fay_result *rows, struct fay_e
 	if (fay_plan_finish(trace->plan, rows, fay_trace_function_name, trace, &finished, error))
 		return error->code;
 	for (size_t r = 0; r < finished.row_count; r++)
-		fay_write_row(&trace->writer, &trace->views[0], finished.rows + r * finished.row_size);
+		fay_write_row(&trace->writer, &trace->views[0],
+			      finished.rows + r * finished.row_size);
 	fay_result_deinit(&finished);
 	return FAY_OK;
 }
@@ -50,7 +53,8 @@ static void take_event(void *context, const uint8_t *event)
 	struct fay_trace_counted *c = context;
 	if (c->error.code)
 		return;
-	if (fay_plan_event(c->trace->plan, c->number, event, c->row) && fay_aggregator_take_row(c->windows, 0, c->row, &c->error))
+	if (fay_plan_event(c->trace->plan, c->number, event, c->row) &&
+	    fay_aggregator_take_row(c->windows, 0, c->row, &c->error))
 		return;
 	if (++c->events == c->trace->plan->window_events)
 		close_window(c);
@@ -73,7 +77,8 @@ int fay_trace_counted_start(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	c->trace = trace;
 	fay_plan_schema(plan, &c->schema);
-	if (fay_order_create(plan->event_size, plan->event_time_offset, 0, take_event, c, &c->order, error) ||
+	if (fay_order_create(plan->event_size, plan->event_time_offset, 0, take_event, c, &c->order,
+			     error) ||
 	    fay_aggregator_create(&c->schema, &c->windows, error))
 		return error->code;
 	fay_aggregator_on_row(trace->aggregator, take_row, c);
@@ -111,7 +116,8 @@ int fay_trace_counted_end(struct trace *trace, struct fay_result *last, struct f
 	fay_order_advance(c->order, UINT64_MAX);
 	if (c->events && !c->error.code)
 		close_window(c);
-	if (fay_aggregator_snapshot(trace->aggregator, 0, last, error)) /* what was lost, and where */
+	/* what was lost, and where */
+	if (fay_aggregator_snapshot(trace->aggregator, 0, last, error))
 		return error->code;
 	return fay_trace_counted_error(trace, error);
 }
@@ -123,9 +129,15 @@ void fay_trace_counted_print_end(const struct trace *trace)
 		return;
 	fay_order_counts(trace->counted->order, &counts);
 	if (trace->writer.format == FAY_FORMAT_JSON)
-		fprintf(trace->writer.out, ",\"counted\":{\"events\":%" PRIu64 ",\"windows\":%" PRIu64 ",\"late\":%" PRIu64 "}", counts.rows, trace->counted->number, counts.late);
-	fprintf(stderr, "fay: %" PRIu64 " events in %" PRIu64 " windows", counts.rows, trace->counted->number);
+		fprintf(trace->writer.out,
+			",\"counted\":{\"events\":%" PRIu64 ",\"windows\":%" PRIu64
+			",\"late\":%" PRIu64 "}",
+			counts.rows, trace->counted->number, counts.late);
+	fprintf(stderr, "fay: %" PRIu64 " events in %" PRIu64 " windows", counts.rows,
+		trace->counted->number);
 	if (counts.late)
-		fprintf(stderr, "; %" PRIu64 " came late, and lie in a later window than their time says", counts.late);
+		fprintf(stderr,
+			"; %" PRIu64 " came late, and lie in a later window than their time says",
+			counts.late);
 	fprintf(stderr, "\n");
 }

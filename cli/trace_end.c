@@ -10,8 +10,10 @@
 
 #define DETACH_TRIES 5
 
-/* All sessions of a process at once, with that by which it waits. It is a first session's number; false: an earlier one's process is the same. */
-static bool sessions_of_first(const struct trace *trace, size_t first, struct fay_session **list, size_t *count)
+/* All sessions of a process at once, with that by which it waits. It is a first session's number;
+ * false: an earlier one's process is the same. */
+static bool sessions_of_first(const struct trace *trace, size_t first, struct fay_session **list,
+			      size_t *count)
 {
 	pid_t pid = fay_target_pid(trace->targets[first]);
 	*count = 0;
@@ -34,12 +36,17 @@ static void say_left_mapped(struct fay_session *const *list, size_t count, pid_t
 	for (size_t i = 0; i < count; i++)
 		left |= fay_session_left_mapped(list[i]);
 	if (left)
-		fprintf(stderr, "fay: process %d: memory of the trace stays mapped there, harmless, since a thread may still be inside of it; the next trace, or `fay doctor --clean`, removes it when none is\n", pid);
+		fprintf(stderr,
+			"fay: process %d: memory of the trace stays mapped there, harmless, since "
+			"a thread may still be inside of it; the next trace, or `fay doctor "
+			"--clean`, removes it when none is\n",
+			pid);
 }
 
 /*
- * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If it stays so, it is said which process is
- * still patched; its probes go on counting into memory that nobody reads.
+ * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If
+ * it stays so, it is said which process is still patched; its probes go on counting into memory
+ * that nobody reads.
  */
 static int detach_all(struct trace *trace, struct fay_error *error)
 {
@@ -60,7 +67,8 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 			continue;
 		}
 		result = fay_error_set(error, FAY_E_INTERNAL,
-				       "process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s",
+				       "process %d is STILL PATCHED (it runs correctly; `fay "
+				       "doctor` lists it): %s",
 				       fay_target_pid(trace->targets[i]), one.message);
 		fprintf(stderr, "fay: %s\n", error->message);
 	}
@@ -70,7 +78,8 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 	return result;
 }
 
-/* Threads of forked children that took a slot, one after the other: their calls are not part of the result. */
+/* Threads of forked children that took a slot, one after the other: their calls are not part of the
+ * result. */
 static size_t child_threads(const struct trace *trace)
 {
 	size_t count = 0;
@@ -79,13 +88,18 @@ static size_t child_threads(const struct trace *trace)
 		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
 		if (!shm || size < sizeof(*shm))
 			continue;
-		uint64_t stride = shm->slot_stride, offset = shm->slots_offset, used = shm->slot_next;
+		uint64_t stride = shm->slot_stride, offset = shm->slots_offset,
+			 used = shm->slot_next;
 		for (uint64_t s = 0; s < used && s < shm->slot_max; s++, offset += stride) {
-			if (stride < FAY_SLOT_HEADER || offset > size - FAY_SLOT_HEADER || offset % 8)
+			if (stride < FAY_SLOT_HEADER || offset > size - FAY_SLOT_HEADER ||
+			    offset % 8)
 				break; /* the target wrote over its control page */
 			const struct fay_slot_header *slot =
 				(const void *)((const char *)shm + offset);
-			count += slot->pid && (slot->pid != shm->target_pid || slot->process > FAY_PROCESS_TRACED) ? slot->taken : 0;
+			count += slot->pid && (slot->pid != shm->target_pid ||
+					       slot->process > FAY_PROCESS_TRACED)
+					 ? slot->taken
+					 : 0;
 		}
 	}
 	return count;
@@ -93,14 +107,16 @@ static size_t child_threads(const struct trace *trace)
 
 static uint64_t lost_events(const struct fay_result *result)
 {
-	return result->events_lost_reentrant + result->events_lost_full + result->events_lost_no_slot + result->calls_lost;
+	return result->events_lost_reentrant + result->events_lost_full +
+	       result->events_lost_no_slot + result->calls_lost;
 }
 
 void fay_trace_count_unknown(struct trace *trace)
 {
 	struct fay_result calls;
 	struct fay_error error;
-	if (!trace->plan || !trace->plan->keeps_arguments || fay_aggregator_snapshot(trace->aggregator, 1, &calls, &error))
+	if (!trace->plan || !trace->plan->keeps_arguments ||
+	    fay_aggregator_snapshot(trace->aggregator, 1, &calls, &error))
 		return;
 	if (calls.row_count)
 		memcpy(&trace->unknown_calls, calls.rows, sizeof(trace->unknown_calls));
@@ -121,17 +137,20 @@ static void print_command_end(const struct trace *trace)
 static bool counts_late(const struct trace *trace)
 {
 	uint32_t offset;
-	return trace->plan && trace->plan->window_step && !trace->plan->joins && !trace->root && !fay_trace_is_file(trace) && fay_plan_window_count(trace->plan, &offset);
+	return trace->plan && trace->plan->window_step && !trace->plan->joins && !trace->root &&
+	       !fay_trace_is_file(trace) && fay_plan_window_count(trace->plan, &offset);
 }
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
-	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
+	uint64_t lost = lost_events(result), unknown = trace->unknown_calls,
+		 late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	bool cut_off = false, programs = fay_trace_children_executed(trace);
-	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++) {
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++) {
 		lost += fay_saved_header(fay_plan_saved(trace->plan, side))->events_lost;
 		cut_off |= fay_saved_cut_off(fay_plan_saved(trace->plan, side));
 	}
@@ -147,17 +166,21 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		if (programs)
 			fputs(",\"child_programs_not_traced\":true", trace->writer.out);
 		if (result->calls_jumped)
-			fprintf(trace->writer.out, ",\"calls_left_by_jump\":%" PRIu64, result->calls_jumped);
+			fprintf(trace->writer.out, ",\"calls_left_by_jump\":%" PRIu64,
+				result->calls_jumped);
 		if (counts_late(trace))
 			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
 		if (trace->plan && trace->plan->keeps_arguments)
-			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64, unknown);
+			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64,
+				unknown);
 		fprintf(trace->writer.out,
-			",\"threads\":%u,\"events_lost\":%" PRIu64
-			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
-			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu,\"modules_late\":%" PRIu64 "}\n",
-			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
-			result->events_lost_no_slot, result->calls_lost, children, late);
+			",\"threads\":%u,\"events_lost\":%" PRIu64 ",\"lost_reentrant\":%" PRIu64
+			",\"lost_full\":%" PRIu64 ",\"lost_no_slot\":%" PRIu64
+			",\"lost_calls\":%" PRIu64
+			",\"child_threads_not_counted\":%zu,\"modules_late\":%" PRIu64 "}\n",
+			result->threads, lost, result->events_lost_reentrant,
+			result->events_lost_full, result->events_lost_no_slot, result->calls_lost,
+			children, late);
 	}
 	if (trace->writer.format != FAY_FORMAT_JSON) {
 		fay_trace_join_print_end(trace);
@@ -170,32 +193,47 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	fprintf(stderr, "fay: %s; ", trace->end_reason);
 	/* Rows of kernel events come through one ring, whatever the processor. */
 	if (result->threads || !fay_trace_is_kernel(trace))
-		fprintf(stderr, "%u %s%s counted, ", result->threads, fay_trace_is_kernel(trace) ? "processor" : "thread",
+		fprintf(stderr, "%u %s%s counted, ", result->threads,
+			fay_trace_is_kernel(trace) ? "processor" : "thread",
 			result->threads == 1 ? "" : "s");
 	fprintf(stderr, "%" PRIu64 " event%s lost", lost, lost == 1 ? "" : "s");
 	if (lost)
-		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
+		fprintf(stderr,
+			" (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
 			" no thread slot, %" PRIu64 " calls without a record)",
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(stderr, "\n");
 	if (trace->events_late)
-		fprintf(stderr, "fay: %" PRIu64 " event%s came late, more than %u s after the end of the last window that the time said: in no window\n", trace->events_late,
-			trace->events_late == 1 ? "" : "s", FAY_WINDOWS_HORIZON / 1000000000u);
+		fprintf(stderr,
+			"fay: %" PRIu64 " event%s came late, more than %u s after the end of the "
+			"last window that the time said: in no window\n",
+			trace->events_late, trace->events_late == 1 ? "" : "s",
+			FAY_WINDOWS_HORIZON / 1000000000u);
 	if (unknown)
-		fprintf(stderr, "fay: %" PRIu64 " call%s ended whose arguments were not kept; they are not in the result\n", unknown, unknown == 1 ? "" : "s");
+		fprintf(stderr,
+			"fay: %" PRIu64
+			" call%s ended whose arguments were not kept; they are not in the result\n",
+			unknown, unknown == 1 ? "" : "s");
 	if (late)
-		fprintf(stderr, "fay: %" PRIu64 " time%s a program that had changed its modules went on before fay had seen to them; calls of theirs may be missing\n", late,
-			late == 1 ? "" : "s");
+		fprintf(stderr,
+			"fay: %" PRIu64
+			" time%s a program that had changed its modules went on before fay had "
+			"seen to them; calls of theirs may be missing\n",
+			late, late == 1 ? "" : "s");
 	if (result->calls_jumped)
-		fprintf(stderr, "fay: %" PRIu64 " call%s went on in a function whose end is not seen: an event where it jumped there, without a return value\n", result->calls_jumped,
-			result->calls_jumped == 1 ? "" : "s");
+		fprintf(stderr,
+			"fay: %" PRIu64 " call%s went on in a function whose end is not seen: an "
+			"event where it jumped there, without a return value\n",
+			result->calls_jumped, result->calls_jumped == 1 ? "" : "s");
 	if (children)
 		fprintf(stderr,
-			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",
+			"fay: %zu thread%s of forked children called traced functions too; they "
+			"are not counted\n",
 			children, children == 1 ? "" : "s");
 	if (programs)
-		fprintf(stderr, "fay: children executed other programs, which were not traced; with --follow they are\n");
+		fprintf(stderr, "fay: children executed other programs, which were not traced; "
+				"with --follow they are\n");
 }
 
 static void print_timing(const struct trace *trace)
@@ -215,11 +253,13 @@ static void print_timing(const struct trace *trace)
 	fprintf(stderr, "  %-24s %9.3f ms\n", "longest pause of target", (double)pause / 1e6);
 }
 
-/* Of a query that has its rows: what is lost from now on, while it is detached, it does not miss. */
+/* Of a query that has its rows: what is lost from now on, while it is detached, it does not miss.
+ * */
 static bool losses_so_far(struct trace *trace, struct fay_result *losses)
 {
 	struct fay_error error;
-	if (!fay_trace_has_all_rows(trace) || fay_trace_snapshot(trace, trace->views[0].state, losses, &error))
+	if (!fay_trace_has_all_rows(trace) ||
+	    fay_trace_snapshot(trace, trace->views[0].state, losses, &error))
 		return false;
 	fay_result_deinit(losses);
 	return true;
@@ -276,7 +316,8 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 			result = error->code;
 		}
 	} else if (trace->save_path && !result) {
-		fprintf(stderr, "fay: %" PRIu64 " events saved in %s%s\n", rows, trace->save_path, trace->save_bytes || trace->save_age ? " and the files before it" : "");
+		fprintf(stderr, "fay: %" PRIu64 " events saved in %s%s\n", rows, trace->save_path,
+			trace->save_bytes || trace->save_age ? " and the files before it" : "");
 	}
 	fay_result_deinit(&last);
 	print_timing(trace);

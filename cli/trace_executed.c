@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a traced process has executed another program, however short that ran: a counter of the process's threads that is off, and that the kernel switches on at
- * execve (perf_event_open(2), enable_on_exec), has then been on for some time. A second one of a command's children, too, tells of those. Where it is not allowed, a command's name when it ends is compared with the one that it had
- * while it was traced.
+ * Whether a traced process has executed another program, however short that ran: a counter of the
+ * process's threads that is off, and that the kernel switches on at execve (perf_event_open(2),
+ * enable_on_exec), has then been on for some time. A second one of a command's children, too, tells
+ * of those. Where it is not allowed, a command's name when it ends is compared with the one that it
+ * had while it was traced.
  */
 #include <linux/perf_event.h>
 #include <string.h>
@@ -48,7 +50,9 @@ void fay_trace_executed_watch(struct trace *trace, pid_t pid)
 	if (trace->follow || trace->executed_count == TRACE_EXECUTED_MAX)
 		return;
 	int children = pid == trace->child ? open_counter(pid, true) : -1;
-	trace->executed[trace->executed_count++] = (struct trace_executed){ .pid = pid, .counter = open_counter(pid, false), .children = children };
+	trace->executed[trace->executed_count++] = (struct trace_executed){
+		.pid = pid, .counter = open_counter(pid, false), .children = children
+	};
 }
 
 static bool was_on(int counter)
@@ -69,7 +73,8 @@ bool fay_trace_children_executed(const struct trace *trace)
 bool fay_trace_reap(struct trace *trace)
 {
 	siginfo_t ended = { 0 };
-	if (!trace->child || waitid(P_PID, (id_t)trace->child, &ended, WEXITED | WNOHANG | WNOWAIT) || !ended.si_pid)
+	if (!trace->child ||
+	    waitid(P_PID, (id_t)trace->child, &ended, WEXITED | WNOHANG | WNOWAIT) || !ended.si_pid)
 		return false;
 	for (size_t i = 0; i < trace->executed_count; i++)
 		if (trace->executed[i].pid == trace->child)
@@ -80,7 +85,8 @@ bool fay_trace_reap(struct trace *trace)
 static bool is_traced(const struct trace *trace, pid_t pid)
 {
 	for (size_t i = 0; i < trace->session_count; i++)
-		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
+		if (fay_target_pid(trace->targets[i]) == pid &&
+		    fay_session_target_alive(trace->sessions[i]))
 			return true;
 	return false;
 }
@@ -91,7 +97,8 @@ void fay_trace_executed_tick(struct trace *trace)
 	for (size_t i = 0; i < trace->executed_count; i++) {
 		struct trace_executed *executed = &trace->executed[i];
 		/* The name is the traced program's if that is still there afterwards. */
-		if (executed->pid == trace->child && executed->counter < 0 && read_comm(executed->pid, comm) && is_traced(trace, executed->pid))
+		if (executed->pid == trace->child && executed->counter < 0 &&
+		    read_comm(executed->pid, comm) && is_traced(trace, executed->pid))
 			memcpy(executed->traced, comm, sizeof(comm));
 	}
 }
@@ -101,7 +108,9 @@ const struct trace_executed *fay_trace_executed(const struct trace *trace, bool 
 	for (size_t i = 0; i < trace->executed_count; i++) {
 		const struct trace_executed *executed = &trace->executed[i];
 		*sure = executed->counter >= 0;
-		if (*sure ? was_on(executed->counter) : executed->traced[0] && executed->last[0] && strcmp(executed->traced, executed->last))
+		if (*sure ? was_on(executed->counter)
+			  : executed->traced[0] && executed->last[0] &&
+				    strcmp(executed->traced, executed->last))
 			return executed;
 	}
 	return NULL;

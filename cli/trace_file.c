@@ -25,7 +25,8 @@ struct pending {
 	bool there;
 };
 
-static void read_event(const struct fay_plan *plan, unsigned side, struct pending *next, struct fay_error *error)
+static void read_event(const struct fay_plan *plan, unsigned side, struct pending *next,
+		       struct fay_error *error)
 {
 	const uint8_t *row;
 	next->there = false;
@@ -33,12 +34,14 @@ static void read_event(const struct fay_plan *plan, unsigned side, struct pendin
 		next->there = fay_plan_saved_event(plan, side, row, &next->event, &next->probe);
 }
 
-/* Of several files, the one whose event came first, -1 if all end here; what is far before it does not come any more. */
+/* Of several files, the one whose event came first, -1 if all end here; what is far before it does
+ * not come any more. */
 static int choose(struct trace *trace, const struct pending next[FAY_JOIN_SOURCES])
 {
 	int first = -1;
 	for (int side = 0; side < (int)trace->plan->source_count; side++)
-		if (next[side].there && (first < 0 || next[side].event.time < next[first].event.time))
+		if (next[side].there &&
+		    (first < 0 || next[side].event.time < next[first].event.time))
 			first = side;
 	if (first >= 0) {
 		fay_trace_join_advance(trace, next[first].event.time);
@@ -47,7 +50,8 @@ static int choose(struct trace *trace, const struct pending next[FAY_JOIN_SOURCE
 	return first;
 }
 
-/* The files are not read further then; what was read is in the result. The next signal ends the showing of windows. */
+/* The files are not read further then; what was read is in the result. The next signal ends the
+ * showing of windows. */
 static void say_interrupted(struct trace *trace)
 {
 	uint64_t rows = 0, all = 0;
@@ -55,7 +59,10 @@ static void say_interrupted(struct trace *trace)
 		rows += fay_saved_rows_read(fay_plan_saved(trace->plan, side));
 		all += fay_saved_header(fay_plan_saved(trace->plan, side))->row_count;
 	}
-	snprintf(trace->reason, sizeof(trace->reason), "interrupted after %" PRIu64 " of %" PRIu64 " saved events; the result is of these", rows, all);
+	snprintf(trace->reason, sizeof(trace->reason),
+		 "interrupted after %" PRIu64 " of %" PRIu64
+		 " saved events; the result is of these",
+		 rows, all);
 	trace->end_reason = trace->reason;
 	fay_trace_interrupted = 0;
 }
@@ -64,7 +71,7 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 		      struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
-	struct pending next[FAY_JOIN_SOURCES] = {0};
+	struct pending next[FAY_JOIN_SOURCES] = { 0 };
 	uint64_t rows = 0;
 	for (unsigned side = 0; side < plan->source_count && !error->code; side++) {
 		fay_saved_stop_on(fay_plan_saved(plan, side), &fay_trace_interrupted);
@@ -86,7 +93,8 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 	if (!trace->end_reason && fay_trace_interrupted)
 		say_interrupted(trace);
 	if (!trace->end_reason)
-		trace->end_reason = plan->joins ? "the saved traces end here" : "the saved trace ends here";
+		trace->end_reason =
+			plan->joins ? "the saved traces end here" : "the saved trace ends here";
 	if (error->code)
 		return error->code;
 	fay_replay_end(replay);
@@ -99,15 +107,20 @@ static void report_events(const struct fay_saved *saved)
 {
 	const struct fay_saved_header *header = fay_saved_header(saved);
 	if (fay_saved_cut_off(saved))
-		fprintf(stderr, "fay: %" PRIu64 " saved events; the file is cut off: what wrote it was killed or had no room, and functions have no names\n",
+		fprintf(stderr,
+			"fay: %" PRIu64 " saved events; the file is cut off: what wrote it was "
+			"killed or had no room, and functions have no names\n",
 			header->row_count);
 	else
-		fprintf(stderr, "fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n", header->row_count, header->events_lost);
+		fprintf(stderr,
+			"fay: %" PRIu64 " saved events, %" PRIu64
+			" were lost when they were saved\n",
+			header->row_count, header->events_lost);
 }
 
 int fay_trace_file(struct trace *trace, struct fay_error *error)
 {
-	struct taker taker = {trace, {0}};
+	struct taker taker = { trace, { 0 } };
 	struct fay_replay *replay;
 	uint64_t since = fay_cli_monotonic();
 	error->code = FAY_OK;
@@ -132,18 +145,23 @@ static void write_saved(const char *name, unsigned form, char *text, size_t size
 	const char *bang = strchr(name, '!'), *plus = bang ? strrchr(bang, '+') : NULL;
 	int length = bang ? (int)((plus ? plus : name + strlen(name)) - bang - 1) : 0;
 	snprintf(bare, sizeof(bare), "%.*s", length, bang ? bang + 1 : "");
-	const char *shown = form & (FAY_ADDRESS_READABLE | FAY_ADDRESS_BARE) ? fay_cli_readable(bare, buffer, sizeof(buffer)) : bare;
+	const char *shown = form & (FAY_ADDRESS_READABLE | FAY_ADDRESS_BARE)
+				    ? fay_cli_readable(bare, buffer, sizeof(buffer))
+				    : bare;
 	if (!bang && form & FAY_ADDRESS_BARE)
-		snprintf(text, size, "[%.*s]", (int)strcspn(name, "+"), name[0] == '0' ? "unknown" : name);
+		snprintf(text, size, "[%.*s]", (int)strcspn(name, "+"),
+			 name[0] == '0' ? "unknown" : name);
 	else if (!bang)
 		snprintf(text, size, "%s", name);
 	else if (form & FAY_ADDRESS_BARE)
 		snprintf(text, size, "%s", shown);
 	else
-		snprintf(text, size, "%.*s!%s%s", (int)(bang - name), name, shown, plus ? plus : "");
+		snprintf(text, size, "%.*s!%s%s", (int)(bang - name), name, shown,
+			 plus ? plus : "");
 }
 
-void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text, size_t size)
+void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text,
+			     size_t size)
 {
 	uint64_t key = fay_saved_address(address, form & FAY_ADDRESS_EXACT);
 	const char *name = NULL;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes after a trace has begun: programs that followed processes execute (--follow), processes of a name (--comm NAME --wait), and modules that
- * traced processes load (dlopen). Each is attached to as in the beginning, by a session of its own; what does not have a function that is asked for is passed over.
+ * What comes after a trace has begun: programs that followed processes execute (--follow),
+ * processes of a name (--comm NAME --wait), and modules that traced processes load (dlopen). Each
+ * is attached to as in the beginning, by a session of its own; what does not have a function that
+ * is asked for is passed over.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +29,8 @@ void fay_trace_forget_session(struct trace *trace, size_t index)
 		trace->gone = grown;
 		trace->gone[trace->gone_count++] = trace->targets[index];
 	} else {
-		fay_target_close(trace->targets[index]); /* its functions have no names in the result */
+		/* its functions have no names in the result */
+		fay_target_close(trace->targets[index]);
 	}
 	free(trace->stack_tables[index]);
 	size_t last = --trace->session_count;
@@ -42,10 +45,12 @@ bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 		return true;
 	for (size_t i = trace->session_count; i-- > 0;) {
 		size_t size;
-		if (fay_session_target_alive(trace->sessions[i]) || fay_session_in_use(trace->sessions[i]))
+		if (fay_session_target_alive(trace->sessions[i]) ||
+		    fay_session_in_use(trace->sessions[i]))
 			continue;
 		fay_session_run(trace->sessions[i], FAY_PROBE_END);
-		if (fay_aggregator_retire(trace->aggregator, fay_session_shm(trace->sessions[i], &size), error))
+		if (fay_aggregator_retire(trace->aggregator,
+					  fay_session_shm(trace->sessions[i], &size), error))
 			return false;
 		fay_trace_forget_session(trace, i);
 	}
@@ -72,7 +77,9 @@ void fay_trace_watch(struct trace *trace, pid_t pid)
 /* 0: it has ended. */
 static uint64_t modules_of(const struct trace_watched *watched)
 {
-	return watched->born && fay_process_start(watched->pid) == watched->born ? fay_process_modules(watched->pid) : 0;
+	return watched->born && fay_process_start(watched->pid) == watched->born
+		       ? fay_process_modules(watched->pid)
+		       : 0;
 }
 
 bool fay_trace_watches(const struct trace *trace)
@@ -100,18 +107,23 @@ static void attach_later(struct trace *trace, pid_t pid)
 	if (known && !fay_process_start(pid)) /* it has ended meanwhile, with its new modules */
 		return;
 	if (++trace->later_failures <= FAILURES_SHOWN || trace->verbose)
-		fprintf(stderr, "fay: process %d: %s: %s\n", pid, known ? "modules that it has loaded are not traced" : "not traced", error.message);
+		fprintf(stderr, "fay: process %d: %s: %s\n", pid,
+			known ? "modules that it has loaded are not traced" : "not traced",
+			error.message);
 }
 
 static bool is_traced(const struct trace *trace, pid_t pid)
 {
 	for (size_t i = 0; i < trace->session_count; i++)
-		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
+		if (fay_target_pid(trace->targets[i]) == pid &&
+		    fay_session_target_alive(trace->sessions[i]))
 			return true;
 	return false;
 }
 
-/* --- --comm NAME --wait ----------------------------------------------------------------------------------------------- */
+/* --- --comm NAME --wait
+ * -----------------------------------------------------------------------------------------------
+ * */
 
 static bool is_seen(const struct trace *trace, pid_t pid)
 {
@@ -152,7 +164,9 @@ static void look_for_names(struct trace *trace)
 			continue;
 		trace->seen[trace->seen_count++] = pids[i];
 		/* A child of one that is followed is counted there. */
-		if (is_traced(trace, pids[i]) || (trace->follower.follower && fay_cli_tracer_of(pids[i]) == trace->follower.follower))
+		if (is_traced(trace, pids[i]) ||
+		    (trace->follower.follower &&
+		     fay_cli_tracer_of(pids[i]) == trace->follower.follower))
 			continue;
 		attach_later(trace, pids[i]);
 		if (trace->follower.follower)
@@ -160,7 +174,9 @@ static void look_for_names(struct trace *trace)
 	}
 }
 
-/* --- modules ---------------------------------------------------------------------------------------------------------- */
+/* --- modules
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* What is followed may execute another program as soon as it goes on: it is taken again before. */
 void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace_waiting *waiting)
@@ -190,7 +206,8 @@ static uint64_t processor_time(void)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* A program that has become another has other modules, too, but is left alone unless that was asked for. Returns how long looking took, without attaching. */
+/* A program that has become another has other modules, too, but is left alone unless that was asked
+ * for. Returns how long looking took, without attaching. */
 static uint64_t look_at_watched(struct trace *trace)
 {
 	uint64_t took = 0;
@@ -202,13 +219,15 @@ static uint64_t look_at_watched(struct trace *trace)
 			fay_trace_modules_leave(trace, watched);
 		if (!modules)
 			*watched = trace->watched[--trace->watched_count];
-		else if (modules != watched->modules && (trace->follow || trace->wait || is_traced(trace, watched->pid)))
+		else if (modules != watched->modules &&
+			 (trace->follow || trace->wait || is_traced(trace, watched->pid)))
 			fay_trace_attach_modules(trace, watched->pid, NULL);
 	}
 	return took;
 }
 
-/* So often that a module is found soon, and so rarely that looking takes no more than its share of the time. */
+/* So often that a module is found soon, and so rarely that looking takes no more than its share of
+ * the time. */
 static void look_for_modules(struct trace *trace)
 {
 	uint64_t rest = LOOK_SHARE * look_at_watched(trace);

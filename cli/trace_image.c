@@ -12,12 +12,16 @@
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
-	struct fay_query_options options = { .now = trace->asked ? trace->asked : fay_trace_now(trace),
+	struct fay_query_options options = { .now = trace->asked ? trace->asked
+								 : fay_trace_now(trace),
 					     .whole_events = trace->save_path != NULL,
-					     .extend = !trace->image.data, /* of a detached query the image is there, and the C files may not be */
+					     /* of a detached query the image is there, and the C
+					      * files may not be */
+					     .extend = !trace->image.data,
 					     .find = fay_cli_find_function,
 					     .find_context = &trace->described };
-	/* On a cluster process numbers are those of other machines; types are those of a file here, and machines that have another build of it refuse. */
+	/* On a cluster process numbers are those of other machines; types are those of a file here,
+	 * and machines that have another build of it refuse. */
 	trace->described = (struct fay_cli_functions){
 		.pids = trace->pids,
 		.pid_count = trace->cluster.root.bus.url ? 0 : trace->pid_count,
@@ -47,8 +51,11 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 	fay_trace_stage(trace, "generate IR", since);
 	since = fay_cli_monotonic();
 	if (!result) {
-		struct fay_compile_options options = { .size = sizeof(options), .unfuelled = trace->plan->extended, .debug_lines = trace->plan->extended };
-		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image, error);
+		struct fay_compile_options options = { .size = sizeof(options),
+						       .unfuelled = trace->plan->extended,
+						       .debug_lines = trace->plan->extended };
+		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image,
+					    error);
 	}
 	LLVMContextDispose(context);
 	fay_trace_stage(trace, "guard and compile", since);
@@ -56,16 +63,25 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 }
 
 /* For the kernel, and for the processes and threads that are asked for. */
-static int compile_for_kernel(struct trace *trace, struct fay_buffer *image, struct fay_error *error)
+static int compile_for_kernel(struct trace *trace, struct fay_buffer *image,
+			      struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
-	struct fay_event_filter filter = { .pids = trace->pids, .pid_count = trace->pid_count, .tids = trace->tids, .tid_count = trace->tid_count };
-	struct fay_compile_options options = { .size = sizeof(options), .march = "general", .confined = true, .unfuelled = trace->plan->extended, .debug_lines = trace->plan->extended };
+	struct fay_event_filter filter = { .pids = trace->pids,
+					   .pid_count = trace->pid_count,
+					   .tids = trace->tids,
+					   .tid_count = trace->tid_count };
+	struct fay_compile_options options = { .size = sizeof(options),
+					       .march = "general",
+					       .confined = true,
+					       .unfuelled = trace->plan->extended,
+					       .debug_lines = trace->plan->extended };
 	int result = fay_plan_generate_kernel(trace->plan, &filter, context, &module, error);
 	if (!result)
-		result = fay_compile_module(module, fay_plan_kernel_spec(trace->plan), &options, image, error);
+		result = fay_compile_module(module, fay_plan_kernel_spec(trace->plan), &options,
+					    image, error);
 	LLVMContextDispose(context);
 	fay_trace_stage(trace, "compile for the kernel", since);
 	return result;
@@ -80,7 +96,8 @@ static int read_image(struct trace *trace, struct fay_error *error)
 		int code = errno;
 		if (file)
 			fclose(file);
-		return fay_error_set(error, FAY_E_USAGE, "cannot open '%s': %s", path, strerror(code));
+		return fay_error_set(error, FAY_E_USAGE, "cannot open '%s': %s", path,
+				     strerror(code));
 	}
 	if (!S_ISREG(stat.st_mode) || stat.st_size > (off_t)FAY_IMAGE_MAX_FILE) {
 		fclose(file);
@@ -89,7 +106,10 @@ static int read_image(struct trace *trace, struct fay_error *error)
 	}
 	if (strlen(path) > 2 && !strcmp(path + strlen(path) - 2, ".c")) {
 		fclose(file);
-		return fay_error_set(error, FAY_E_USAGE, "'%s' is a probe in C; `fay cc %s -o IMAGE` makes an image of it", path, path);
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"'%s' is a probe in C; `fay cc %s -o IMAGE` makes an image of it", path,
+			path);
 	}
 	trace->image.size = (size_t)stat.st_size;
 	trace->image.data = malloc(trace->image.size + 1);
@@ -100,11 +120,13 @@ static int read_image(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-static int read_policy(const struct trace *trace, struct fay_policy *policy, struct fay_error *error)
+static int read_policy(const struct trace *trace, struct fay_policy *policy,
+		       struct fay_error *error)
 {
 	char message[512];
 	fay_policy_default(policy);
-	if (trace->policy_path && fay_policy_read(trace->policy_path, policy, message, sizeof(message)))
+	if (trace->policy_path &&
+	    fay_policy_read(trace->policy_path, policy, message, sizeof(message)))
 		return fay_error_set(error, FAY_E_USAGE, "%s", message);
 	return FAY_OK;
 }
@@ -117,8 +139,10 @@ static int judge(const struct trace *trace, struct fay_verdict *verdict, struct 
 		if (trace->plan && trace->plan->extended)
 			fay_verdict_source(verdict, ".");
 		fay_verdict_print(stderr, name, verdict);
-		return fay_error_set(error, verdict->outcome == FAY_EXHAUSTED ? FAY_E_LIMIT : FAY_E_REFUSED,
-				     "the probe was refused by the verifier (%s); nothing was installed", fay_rule_id(verdict->rejection.rule));
+		return fay_error_set(
+			error, verdict->outcome == FAY_EXHAUSTED ? FAY_E_LIMIT : FAY_E_REFUSED,
+			"the probe was refused by the verifier (%s); nothing was installed",
+			fay_rule_id(verdict->rejection.rule));
 	}
 	if (trace->verbose)
 		fay_verdict_print(stderr, name, verdict);
@@ -135,7 +159,8 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 		fay_policy_restrict_kernel(&policy);
 	fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
 	trace->verified = true;
-	if (!trace->plan && trace->verdict.outcome == FAY_ACCEPTED && fay_kernel_is_target(&trace->verdict)) {
+	if (!trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
+	    fay_kernel_is_target(&trace->verdict)) {
 		/* Only now is it known what an image is for. */
 		fay_verdict_deinit(&trace->verdict);
 		fay_policy_restrict_kernel(&policy);
@@ -148,7 +173,8 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
-	if (read_policy(trace, &policy, error) || compile_for_kernel(trace, &trace->side_image, error))
+	if (read_policy(trace, &policy, error) ||
+	    compile_for_kernel(trace, &trace->side_image, error))
 		return error->code;
 	uint64_t since = fay_cli_monotonic();
 	fay_policy_restrict_kernel(&policy);
@@ -159,7 +185,8 @@ int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 }
 
 /* As if the image had it. */
-static const struct fay_schema_column *computed_column(const struct fay_plan_column *column, struct fay_schema_column *made)
+static const struct fay_schema_column *computed_column(const struct fay_plan_column *column,
+						       struct fay_schema_column *made)
 {
 	*made = (struct fay_schema_column){ .name = column->name,
 					    .type = (uint16_t)column->type,
@@ -178,8 +205,8 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 	view->ordered = trace->plan && trace->plan->ordered;
 	view->row_size = state->row_size;
 	view->title = trace->plan ? NULL : state->name;
-	view->column_count = trace->plan ? trace->plan->column_count :
-					   (uint32_t)state->keys + state->values;
+	view->column_count =
+		trace->plan ? trace->plan->column_count : (uint32_t)state->keys + state->values;
 	view->columns = calloc(view->column_count + 1u, sizeof(*view->columns));
 	view->computed = calloc(view->column_count + 1u, sizeof(*view->computed));
 	if (!view->columns || !view->computed)
@@ -193,15 +220,18 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 				position += state->keys;
 		}
 		if (trace->plan && trace->plan->columns[c].source == FAY_PLAN_COMPUTED)
-			view->columns[c].column = computed_column(&trace->plan->columns[c], &view->computed[c]);
+			view->columns[c].column =
+				computed_column(&trace->plan->columns[c], &view->computed[c]);
 		else
 			view->columns[c].column = &schema->columns[state->first_column + position];
-		view->columns[c].enumeration = trace->plan ? trace->plan->columns[c].enumeration : NULL;
+		view->columns[c].enumeration =
+			trace->plan ? trace->plan->columns[c].enumeration : NULL;
 		view->columns[c].address = trace->plan && trace->plan->columns[c].address;
-		view->columns[c].stack_frames = trace->plan ? trace->plan->columns[c].stack_frames : 0;
+		view->columns[c].stack_frames =
+			trace->plan ? trace->plan->columns[c].stack_frames : 0;
 		view->columns[c].kernel_stack = trace->plan && trace->plan->columns[c].kernel_stack;
-		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
-						      view->columns[c].column->name;
+		view->columns[c].name =
+			trace->plan ? trace->plan->columns[c].name : view->columns[c].column->name;
 	}
 	return FAY_OK;
 }
@@ -209,7 +239,8 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 static int make_views(struct trace *trace, struct fay_error *error)
 {
 	trace->shown = trace->schema;
-	if (trace->plan && (trace->plan->joins || trace->plan->window_events || trace->plan->regroups)) {
+	if (trace->plan &&
+	    (trace->plan->joins || trace->plan->window_events || trace->plan->regroups)) {
 		fay_plan_result_schema(trace->plan, &trace->result_schema);
 		trace->shown = &trace->result_schema;
 	}
@@ -229,21 +260,25 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 		return result;
 	if ((result = fay_trace_stacks_check(trace, error)))
 		return result;
-	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error))))
+	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) ||
+			     (result = fay_trace_find_processes(trace, error))))
 		return result;
-	if (trace->query && trace->native && trace->command && (result = fay_trace_spawn(trace, error)))
+	if (trace->query && trace->native && trace->command &&
+	    (result = fay_trace_spawn(trace, error)))
 		return result;
 	if (fay_trace_is_kernel(trace)) {
 		result = fay_trace_bpf_prepare(trace, error);
 		return result ? result : make_views(trace, error);
 	}
-	if (fay_trace_is_mixed(trace) && !trace->native_side && (result = fay_trace_bpf_prepare(trace, error)))
+	if (fay_trace_is_mixed(trace) && !trace->native_side &&
+	    (result = fay_trace_bpf_prepare(trace, error)))
 		return result;
 	trace->schema = &trace->verdict.schema;
 	if (trace->image.data) {
 		/* of a detached query */
 	} else if (trace->query) {
-		result = trace->native ? compile_for_kernel(trace, &trace->image, error) : compile_plan(trace, error);
+		result = trace->native ? compile_for_kernel(trace, &trace->image, error)
+				       : compile_plan(trace, error);
 		if (result)
 			return result;
 	} else if ((result = read_image(trace, error))) {
@@ -251,6 +286,7 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 	}
 	result = verify_image(trace, error);
 	if (!result && !trace->query)
-		(void)((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error)));
+		(void)((result = fay_trace_native_prepare(trace, error)) ||
+		       (result = fay_trace_find_processes(trace, error)));
 	return result ? result : make_views(trace, error);
 }

@@ -7,8 +7,8 @@
 #include "trace.h"
 
 /*
- * How long after an event's time its row may come, ns: a thread may be taken off its processor in between. Saved rows lie in the order in which they were
- * drained, thread by thread.
+ * How long after an event's time its row may come, ns: a thread may be taken off its processor in
+ * between. Saved rows lie in the order in which they were drained, thread by thread.
  */
 #define LATENESS UINT64_C(2000000000)
 #define LATENESS_SAVED UINT64_C(10000000000)
@@ -43,9 +43,11 @@ int fay_trace_join_start(struct trace *trace, struct fay_error *error)
 	if (!j)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	fay_plan_schema(trace->plan, &j->schema);
-	if (fay_pairs_create(trace->plan, take_pair, j, &j->pairs, error) || fay_aggregator_create(&j->schema, &j->rows, error))
+	if (fay_pairs_create(trace->plan, take_pair, j, &j->pairs, error) ||
+	    fay_aggregator_create(&j->schema, &j->rows, error))
 		return error->code;
-	if (j->schema.states[0].kind == FAY_STATE_CELL) /* one value is there without any pair, too */
+	/* one value is there without any pair, too */
+	if (j->schema.states[0].kind == FAY_STATE_CELL)
 		fay_aggregator_take_row(j->rows, 0, nothing, &j->error);
 	fay_aggregator_on_row(j->rows, fay_trace_row, trace);
 	fay_aggregator_on_row(trace->aggregator, take_row, j);
@@ -85,13 +87,19 @@ void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measu
 
 static void print_json_counts(FILE *out, const char *name, const struct fay_join_counts *c)
 {
-	fprintf(out, ",\"%s\":{\"left\":%" PRIu64 ",\"right\":%" PRIu64 ",\"pairs\":%" PRIu64 ",\"evicted\":%" PRIu64 ",\"late\":%" PRIu64 "}", name, c->rows[0],
-		c->rows[1], c->pairs, c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
+	fprintf(out,
+		",\"%s\":{\"left\":%" PRIu64 ",\"right\":%" PRIu64 ",\"pairs\":%" PRIu64
+		",\"evicted\":%" PRIu64 ",\"late\":%" PRIu64 "}",
+		name, c->rows[0], c->rows[1], c->pairs, c->evicted[0] + c->evicted[1],
+		c->late[0] + c->late[1]);
 }
 
 void fay_trace_join_print_end(const struct trace *trace)
 {
-	static const char *const names[FAY_JOIN_SOURCES - 1] = { "join", "second_join" }, *const lefts[FAY_JOIN_SOURCES - 1] = { "events", "pairs" };
+	static const char *const names[FAY_JOIN_SOURCES - 1] = { "join", "second_join" },
+							  *const lefts[FAY_JOIN_SOURCES - 1] = {
+								  "events", "pairs"
+							  };
 	struct fay_pairs_counts counts;
 	if (!trace->join)
 		return;
@@ -100,9 +108,13 @@ void fay_trace_join_print_end(const struct trace *trace)
 		const struct fay_join_counts *c = &counts.joins[step];
 		if (trace->writer.format == FAY_FORMAT_JSON)
 			print_json_counts(trace->writer.out, names[step], c);
-		fprintf(stderr, "fay: joined %" PRIu64 " %s with %" PRIu64 "%s: %" PRIu64 " pairs", c->rows[0], lefts[step], c->rows[1], step ? " events" : "", c->pairs);
+		fprintf(stderr, "fay: joined %" PRIu64 " %s with %" PRIu64 "%s: %" PRIu64 " pairs",
+			c->rows[0], lefts[step], c->rows[1], step ? " events" : "", c->pairs);
 		if (c->evicted[0] + c->evicted[1] + c->late[0] + c->late[1])
-			fprintf(stderr, "; pairs may be missing: %" PRIu64 " events were dropped early for want of memory, %" PRIu64 " came late",
+			fprintf(stderr,
+				"; pairs may be missing: %" PRIu64
+				" events were dropped early for want of memory, %" PRIu64
+				" came late",
 				c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
 		fprintf(stderr, "\n");
 	}
@@ -118,7 +130,8 @@ const struct fay_schema *fay_trace_merged_schema(const struct trace *trace)
 	return trace->join ? &trace->join->schema : trace->schema;
 }
 
-static int snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int snapshot(struct trace *trace, uint32_t state, struct fay_result *result,
+		    struct fay_error *error)
 {
 	struct fay_result sources, joined;
 	if (!trace->join)
@@ -137,7 +150,8 @@ static int snapshot(struct trace *trace, uint32_t state, struct fay_result *resu
 	return FAY_OK;
 }
 
-int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
+int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result,
+		       struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	int code = snapshot(trace, state, result, error);

@@ -9,9 +9,11 @@
 
 #include "trace.h"
 
-static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
-	"                 [-o FILE] [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+static const char usage_text[] = "usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
+				 "[--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
+				 "                 [-o FILE] [--timing] [--verbose] [--policy "
+				 "FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
+				 "[--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -26,33 +28,47 @@ void fay_trace_help(void)
 	fputs(usage_text, stdout);
 	printf("\n"
 	       "  -p, --pid PID    a process; may be given several times\n"
-	       "  --comm NAME      all processes of that name; may be given several times. What is given by -p and by --comm is traced,\n"
+	       "  --comm NAME      all processes of that name; may be given several times. What is "
+	       "given by -p and by --comm is traced,\n"
 	       "                   the ones as well as the others\n"
-	       "                   (a query about the kernel needs neither: it is about the whole machine then)\n"
+	       "                   (a query about the kernel needs neither: it is about the whole "
+	       "machine then)\n"
 	       "  --tid TID        only this thread; may be given several times\n"
-	       "  --wait           what is asked for may come later: processes of the name, or modules that a process loads\n"
+	       "  --wait           what is asked for may come later: processes of the name, or "
+	       "modules that a process loads\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
-	       "  --follow         count forked children, too, and trace what they and the process execute\n"
+	       "  --follow         count forked children, too, and trace what they and the process "
+	       "execute\n"
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
-	       "  -o, --output FILE  results into a file, which is made anew, instead of standard output; messages stay on standard error\n"
-	       "  --heat-map       histograms of groups as lines of a heat map; those of windows of time are in any case\n"
-	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame graphs\n"
+	       "  -o, --output FILE  results into a file, which is made anew, instead of standard "
+	       "output; messages stay on standard error\n"
+	       "  --heat-map       histograms of groups as lines of a heat map; those of windows "
+	       "of time are in any case\n"
+	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame "
+	       "graphs\n"
 	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
-	       "  --rotate SIZE|T  begin a new file after so many bytes, such as 64MB, or so long, such as 10m; FILE.1 is the first\n"
+	       "  --rotate SIZE|T  begin a new file after so many bytes, such as 64MB, or so long, "
+	       "such as 10m; FILE.1 is the first\n"
 	       "                   that is full. SIGUSR2 sets apart what is there\n"
 	       "  --keep N         with --rotate: keep only the last N files\n"
-	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
+	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a "
+	       "query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
-	       "  --budget P%%      leave functions out, the costliest first, where probes take more than P%% of the processor time\n"
-	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
-	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of its edges: at the end, with each\n"
+	       "  --budget P%%      leave functions out, the costliest first, where probes take "
+	       "more than P%% of the processor time\n"
+	       "  --share N        N functions with the same probes share one trampoline (256 "
+	       "unless given)\n"
+	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of "
+	       "its edges: at the end, with each\n"
 	       "                   result of --every, and when SIGUSR1 comes\n"
 	       "  --timing         how long each stage took, on standard error\n"
-	       "  -v, --verbose    the verifier's report and how each probe is run, on standard error\n"
+	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
+	       "error\n"
 	       "\nOn many machines (docs/cluster.md):\n"
-	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s", fay_cli_cluster_help);
+	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s",
+	       fay_cli_cluster_help);
 }
 
 static int add_pid(struct trace *trace, const char *text)
@@ -61,7 +77,9 @@ static int add_pid(struct trace *trace, const char *text)
 	errno = 0;
 	long pid = strtol(text, &end, 10);
 	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
-		fprintf(stderr, "fay trace: '%s' is not a process id; --comm takes the name of a program\n", text);
+		fprintf(stderr,
+			"fay trace: '%s' is not a process id; --comm takes the name of a program\n",
+			text);
 		return FAY_E_USAGE;
 	}
 	if (trace->pid_count == FAY_CLI_MAX_TARGETS) {
@@ -103,11 +121,13 @@ static int find_threads(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->tid_count; i++) {
 		pid_t pid = fay_cli_process_of(trace->tids[i]);
 		if (!pid)
-			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d", (int)trace->tids[i]);
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
+					     (int)trace->tids[i]);
 		if (names_process(trace, pid))
 			continue;
 		if (trace->pid_count == FAY_CLI_MAX_TARGETS)
-			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_CLI_MAX_TARGETS);
+			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
+					     FAY_CLI_MAX_TARGETS);
 		trace->pids[trace->pid_count++] = pid;
 	}
 	return FAY_OK;
@@ -130,11 +150,20 @@ static int find_comm(struct trace *trace, const char *comm, struct fay_error *er
 	if (!found && !trace->wait) {
 		const char *nearest = fay_cli_nearest_comm(comm);
 		bool number = fay_cli_is_number(comm) && fay_cli_process_of(atoi(comm));
-		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm, number ? "; -p " : nearest ? "; did you mean '" : "",
-				     number ? comm : nearest ? nearest : "", number ? " takes a process by its number" : nearest ? "'?" : "");
+		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm,
+				     number    ? "; -p "
+				     : nearest ? "; did you mean '"
+					       : "",
+				     number    ? comm
+				     : nearest ? nearest
+					       : "",
+				     number    ? " takes a process by its number"
+				     : nearest ? "'?"
+					       : "");
 	}
 	if (found > room)
-		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_CLI_MAX_TARGETS);
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
+				     FAY_CLI_MAX_TARGETS);
 	trace->pid_count += found;
 	return FAY_OK;
 }
@@ -168,7 +197,10 @@ static int set_budget(struct trace *trace, const char *text)
 	if (*end == '%')
 		end++;
 	if (*end || end == text || !(percent > 0 && percent <= 100)) {
-		fprintf(stderr, "fay trace: --budget wants a share of the processor time such as 2%%, not '%s'\n", text);
+		fprintf(stderr,
+			"fay trace: --budget wants a share of the processor time such as 2%%, not "
+			"'%s'\n",
+			text);
 		return FAY_E_USAGE;
 	}
 	trace->budget = percent / 100;
@@ -178,9 +210,13 @@ static int set_budget(struct trace *trace, const char *text)
 /* After so many bytes, or so long; both may be given. */
 static int set_rotation(struct trace *trace, const char *text)
 {
-	if (fay_cli_size(text, &trace->save_bytes) || (fay_cli_duration(text, &trace->save_age) && trace->save_age))
+	if (fay_cli_size(text, &trace->save_bytes) ||
+	    (fay_cli_duration(text, &trace->save_age) && trace->save_age))
 		return FAY_OK;
-	fprintf(stderr, "fay trace: --rotate wants a size such as 64MB or a duration such as 10m, not '%s'\n", text);
+	fprintf(stderr,
+		"fay trace: --rotate wants a size such as 64MB or a duration such as 10m, not "
+		"'%s'\n",
+		text);
 	return FAY_E_USAGE;
 }
 
@@ -190,7 +226,8 @@ static int set_keep(struct trace *trace, const char *text)
 	errno = 0;
 	long keep = strtol(text, &end, 10);
 	if (errno || *end || end == text || keep < 2 || keep > 1000000) {
-		fprintf(stderr, "fay trace: --keep wants a number of files, at least 2, not '%s'\n", text);
+		fprintf(stderr, "fay trace: --keep wants a number of files, at least 2, not '%s'\n",
+			text);
 		return FAY_E_USAGE;
 	}
 	trace->save_keep = (uint64_t)keep;
@@ -200,89 +237,66 @@ static int set_keep(struct trace *trace, const char *text)
 static int parse_option(struct trace *trace, int option)
 {
 	switch (option) {
-	case 'S':
-		trace->save_path = optarg;
-		return FAY_OK;
-	case 'p':
-		return add_pid(trace, optarg);
-	case 'c':
-		return add_comm(trace, optarg);
-	case 'T':
-		return add_tid(trace, optarg);
-	case 'F':
-		trace->follow = true;
-		return FAY_OK;
-	case 'w':
-		trace->wait = true;
-		return FAY_OK;
-	case 'f':
-		return set_duration("--for", optarg, &trace->duration);
-	case 'e':
-		return set_duration("--every", optarg, &trace->every);
+	case 'S': trace->save_path = optarg; return FAY_OK;
+	case 'p': return add_pid(trace, optarg);
+	case 'c': return add_comm(trace, optarg);
+	case 'T': return add_tid(trace, optarg);
+	case 'F': trace->follow = true; return FAY_OK;
+	case 'w': trace->wait = true; return FAY_OK;
+	case 'f': return set_duration("--for", optarg, &trace->duration);
+	case 'e': return set_duration("--every", optarg, &trace->every);
 	case 'j':
 	case 'C':
 	case 'O':
 		if (trace->writer.format != FAY_FORMAT_TABLE)
 			return usage("--json, --csv or --folded, one of them");
-		trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : option == 'C' ? FAY_FORMAT_CSV : FAY_FORMAT_FOLDED;
+		trace->writer.format = option == 'j'   ? FAY_FORMAT_JSON
+				       : option == 'C' ? FAY_FORMAT_CSV
+						       : FAY_FORMAT_FOLDED;
 		return FAY_OK;
-	case 'P':
-		trace->probe_path = optarg;
-		return FAY_OK;
-	case 'y':
-		trace->policy_path = optarg;
-		return FAY_OK;
-	case 'o':
-		trace->output_path = optarg;
-		return FAY_OK;
-	case 's':
-		return set_share(trace, optarg);
-	case 'B':
-		return set_budget(trace, optarg);
-	case 'A':
-		trace->analyze = true;
-		return FAY_OK;
-	case 'r':
-		return set_rotation(trace, optarg);
-	case 'k':
-		return set_keep(trace, optarg);
-	case 'H':
-		trace->writer.heat_map = true;
-		return FAY_OK;
-	case 't':
-		trace->timing = true;
-		return FAY_OK;
-	case 'v':
-		trace->verbose = true;
-		return FAY_OK;
-	case 'D':
-		trace->detach = true;
-		return FAY_OK;
-	case 'h':
-		trace->help = true;
-		return FAY_OK;
+	case 'P': trace->probe_path = optarg; return FAY_OK;
+	case 'y': trace->policy_path = optarg; return FAY_OK;
+	case 'o': trace->output_path = optarg; return FAY_OK;
+	case 's': return set_share(trace, optarg);
+	case 'B': return set_budget(trace, optarg);
+	case 'A': trace->analyze = true; return FAY_OK;
+	case 'r': return set_rotation(trace, optarg);
+	case 'k': return set_keep(trace, optarg);
+	case 'H': trace->writer.heat_map = true; return FAY_OK;
+	case 't': trace->timing = true; return FAY_OK;
+	case 'v': trace->verbose = true; return FAY_OK;
+	case 'D': trace->detach = true; return FAY_OK;
+	case 'h': trace->help = true; return FAY_OK;
 	}
-	return fay_cli_cluster_option(&trace->cluster, "fay trace", option, optarg) ? usage(NULL) : FAY_OK;
+	return fay_cli_cluster_option(&trace->cluster, "fay trace", option, optarg) ? usage(NULL)
+										    : FAY_OK;
 }
 
 /* Processes are looked for on the machines. */
 static int check_cluster(const struct trace *trace)
 {
 	if (trace->command || trace->save_path || trace->tid_count)
-		return usage("--cluster goes with --comm or -p, not with a command, --tid or --save");
+		return usage(
+			"--cluster goes with --comm or -p, not with a command, --tid or --save");
 	return FAY_OK;
 }
 
 int fay_trace_options(struct trace *trace, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' },    { "comm", required_argument, NULL, 'c' },
-		{ "for", required_argument, NULL, 'f' },    { "every", required_argument, NULL, 'e' },
-		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "comm", required_argument, NULL, 'c' },
+		{ "for", required_argument, NULL, 'f' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "csv", no_argument, NULL, 'C' },
 		{ "folded", no_argument, NULL, 'O' },
-		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
-		{ "policy", required_argument, NULL, 'y' }, { "verbose", no_argument, NULL, 'v' },
-		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
+		{ "probe", required_argument, NULL, 'P' },
+		{ "timing", no_argument, NULL, 't' },
+		{ "policy", required_argument, NULL, 'y' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "follow", no_argument, NULL, 'F' },
+		{ "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
 		{ "rotate", required_argument, NULL, 'r' },
 		{ "keep", required_argument, NULL, 'k' },
@@ -291,8 +305,10 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		FAY_CLUSTER_OPTIONS,
 		{ "detach", no_argument, NULL, 'D' },
 		{ "tid", required_argument, NULL, 'T' },
-		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
-		{ "budget", required_argument, NULL, 'B' }, { "analyze", no_argument, NULL, 'A' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "share", required_argument, NULL, 's' },
+		{ "budget", required_argument, NULL, 'B' },
+		{ "analyze", no_argument, NULL, 'A' },
 		{ 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */
@@ -318,7 +334,10 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	if (optind < own && trace->probe_path)
 		return usage("either a query or --probe IMAGE, not both");
 	if (optind < own) {
-		fprintf(stderr, "fay trace: '%s' is one word too many: a query is one argument (quote it), and a command comes behind `--`\n", argv[optind]);
+		fprintf(stderr,
+			"fay trace: '%s' is one word too many: a query is one argument (quote it), "
+			"and a command comes behind `--`\n",
+			argv[optind]);
 		return usage(NULL);
 	}
 	if (!trace->query && !trace->probe_path)
@@ -328,7 +347,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	if (trace->save_path && !trace->query)
 		return usage("--save goes with a query");
 	if (trace->save_path && trace->output_path)
-		return usage("--output is for results, and --save keeps events in a file of its own instead of showing any");
+		return usage("--output is for results, and --save keeps events in a file of its "
+			     "own instead of showing any");
 	if (trace->detach && trace->output_path)
 		return usage("--output is for results, and --detach leaves them to `fay attach`");
 	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
@@ -342,7 +362,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
 	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
-		return usage("--budget goes with processes that run or a command, not with --follow, --wait or --cluster");
+		return usage("--budget goes with processes that run or a command, not with "
+			     "--follow, --wait or --cluster");
 	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
 		return usage("--analyze goes with a query on this machine");
 	if (trace->detach && !trace->cluster.root.bus.url)
@@ -352,10 +373,13 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	return FAY_OK;
 }
 
-int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process, struct fay_error *error)
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
+			  struct fay_error *error)
 {
 	if (trace->pid_count || trace->comm_count || trace->command || trace->tid_count)
-		return fay_error_set(error, FAY_E_USAGE, "the query names its process: leave out -p, --comm, --tid and the command");
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"the query names its process: leave out -p, --comm, --tid and the command");
 	if (process->comm)
 		trace->comms[trace->comm_count++] = process->comm;
 	else
@@ -372,10 +396,14 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine, stru
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
 	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and this one is called '%s'; other machines are asked with --cluster", machine, name);
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the query is about machine(\"%s\"), and this one is called '%s'; "
+			     "other machines are asked with --cluster",
+			     machine, name);
 }
 
-/* Each process once, whatever ways it was named, and by its own number: what looks like a process of a thread's number is one whose events all seem another's. */
+/* Each process once, whatever ways it was named, and by its own number: what looks like a process
+ * of a thread's number is one whose events all seem another's. */
 static int check_numbers(struct trace *trace, struct fay_error *error)
 {
 	size_t count = trace->pid_count;
@@ -383,42 +411,55 @@ static int check_numbers(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < count; i++) {
 		pid_t pid = trace->pids[i], process = fay_cli_process_of(pid);
 		if (process && process != pid)
-			return fay_error_set(error, FAY_E_REFUSED, "%d is a thread of process %d: -p %d traces the process, --tid %d that thread alone", (int)pid, (int)process,
-					     (int)process, (int)pid);
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "%d is a thread of process %d: -p %d traces the "
+					     "process, --tid %d that thread alone",
+					     (int)pid, (int)process, (int)process, (int)pid);
 		if (!names_process(trace, pid))
 			trace->pids[trace->pid_count++] = pid;
 	}
 	return FAY_OK;
 }
 
-/* The kernel is asked for numbers and names, whoever has them: a number that nobody has is a mistake, a name may come. */
+/* The kernel is asked for numbers and names, whoever has them: a number that nobody has is a
+ * mistake, a name may come. */
 static int check_kernel(struct trace *trace, struct fay_error *error)
 {
 	pid_t none;
 	for (size_t i = 0; i < trace->tid_count; i++)
 		if (!fay_cli_process_of(trace->tids[i]))
-			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d", (int)trace->tids[i]);
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
+					     (int)trace->tids[i]);
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if (!fay_cli_find_comm(trace->comms[i], &none, 0))
-			fprintf(stderr, "fay: no process is named '%s' yet; threads that have, or get, that name are traced\n", trace->comms[i]);
+			fprintf(stderr,
+				"fay: no process is named '%s' yet; threads that have, or get, "
+				"that name are traced\n",
+				trace->comms[i]);
 	return check_numbers(trace, error);
 }
 
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
-	if (trace->budget && (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
+	if (trace->budget &&
+	    (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
 		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
 	if (trace->cluster.root.bus.url) /* agents look for processes themselves */
 		return FAY_OK;
 	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
-		return fay_error_set(error, FAY_E_USAGE, "of a query about the kernel --follow goes with -p or a command: --comm is any process of that name, whoever's child it is, and no other");
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"of a query about the kernel --follow goes with -p or a command: --comm is "
+			"any process of that name, whoever's child it is, and no other");
 	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
 		return check_kernel(trace, error);
 	if (fay_trace_is_file(trace)) {
 		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
 			return FAY_OK;
-		return fay_error_set(error, FAY_E_USAGE, "a saved trace needs no process: leave out -p, --comm, --follow and the command");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "a saved trace needs no process: leave out -p, --comm, "
+				     "--follow and the command");
 	}
 	if ((result = check_numbers(trace, error)))
 		return result;
@@ -431,6 +472,7 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	if ((result = find_threads(trace, error)))
 		return result;
 	if (!trace->command && !trace->pid_count && !(trace->wait && trace->comm_count))
-		return fay_error_set(error, FAY_E_USAGE, "which process? Give -p PID, --comm NAME, or -- COMMAND");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of events as they come: shown at once, skipped, or kept until the end where the query orders them. */
+/* Rows of events as they come: shown at once, skipped, or kept until the end where the query orders
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,8 @@ void fay_trace_row(void *context, uint32_t state, const uint8_t *row)
 
 bool fay_trace_has_all_rows(const struct trace *trace)
 {
-	return trace->plan && trace->plan->streams && !trace->plan->collects && trace->rows_shown >= trace->plan->row_limit;
+	return trace->plan && trace->plan->streams && !trace->plan->collects &&
+	       trace->rows_shown >= trace->plan->row_limit;
 }
 
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
@@ -78,6 +80,7 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 	if (!trace->collect_failed)
 		return fay_trace_join_error(trace, error) ?: fay_trace_counted_error(trace, error);
 	return fay_error_set(error, FAY_E_LIMIT,
-			     "more rows than %u MiB hold are to be ordered: a `take` behind the order, a condition, or groups make them fewer",
+			     "more rows than %u MiB hold are to be ordered: a `take` behind the "
+			     "order, a condition, or groups make them fewer",
 			     COLLECTED_BYTES >> 20);
 }

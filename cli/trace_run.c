@@ -44,20 +44,25 @@ static int cannot_write(const struct trace *trace, struct fay_error *error)
 	if (!fay_trace_errno_of_output)
 		fay_trace_errno_of_output = errno;
 	if (trace->output_path)
-		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result to '%s': %s", trace->output_path, strerror(fay_trace_errno_of_output));
-	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s", strerror(fay_trace_errno_of_output));
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result to '%s': %s",
+				     trace->output_path, strerror(fay_trace_errno_of_output));
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
+			     strerror(fay_trace_errno_of_output));
 }
 
 /* Whether the output took everything so far. */
 int fay_trace_check_output(struct trace *trace, struct fay_error *error)
 {
-	return !fflush(trace->writer.out) && !ferror(trace->writer.out) ? FAY_OK : cannot_write(trace, error);
+	return !fflush(trace->writer.out) && !ferror(trace->writer.out)
+		       ? FAY_OK
+		       : cannot_write(trace, error);
 }
 
 static bool is_asked(const struct trace *trace, int descriptor)
 {
 	bool is = false;
-	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++)
 		is |= fay_saved_is(fay_plan_saved(trace->plan, side), descriptor);
 	return is;
 }
@@ -68,10 +73,14 @@ static FILE *create_output(const struct trace *trace, struct fay_error *error)
 	int descriptor = open(trace->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	bool asked = descriptor >= 0 && is_asked(trace, descriptor);
 	struct stat status;
-	FILE *out = descriptor < 0 || asked || fstat(descriptor, &status) || (S_ISREG(status.st_mode) && ftruncate(descriptor, 0)) ? NULL : fdopen(descriptor, "w");
+	FILE *out = descriptor < 0 || asked || fstat(descriptor, &status) ||
+				    (S_ISREG(status.st_mode) && ftruncate(descriptor, 0))
+			    ? NULL
+			    : fdopen(descriptor, "w");
 	if (out)
 		return out;
-	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", trace->output_path, asked ? "it is the saved trace that is asked" : strerror(errno));
+	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", trace->output_path,
+		      asked ? "it is the saved trace that is asked" : strerror(errno));
 	if (descriptor >= 0)
 		close(descriptor);
 	return NULL;
@@ -97,8 +106,8 @@ int fay_trace_close_output(struct trace *trace, struct fay_error *error)
 }
 
 /* What the root makes of the merged rows, or of the rows collected so far. */
-static int draw_finished(struct trace *trace, const struct fay_view *view, const struct fay_result *merged, bool final,
-			 struct fay_error *error)
+static int draw_finished(struct trace *trace, const struct fay_view *view,
+			 const struct fay_result *merged, bool final, struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
 	struct fay_result finished;
@@ -107,8 +116,8 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 		fay_write_result(&trace->writer, view, merged, final);
 		return FAY_OK;
 	}
-	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged, fay_trace_function_name, trace, &finished,
-			    error))
+	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged,
+			    fay_trace_function_name, trace, &finished, error))
 		return error->code;
 	trace->measured.result_rows = finished.row_count;
 	fay_write_result(&trace->writer, view, &finished, final);
@@ -116,14 +125,16 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 	return FAY_OK;
 }
 
-static int draw_views(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+static int draw_views(struct trace *trace, bool final, struct fay_result *last,
+		      struct fay_error *error)
 {
 	for (size_t i = 0; i < trace->view_count; i++) {
 		const struct fay_view *view = &trace->views[i];
 		struct fay_result result;
 		if (fay_trace_snapshot(trace, view->state, &result, error))
 			return error->code;
-		int drawn = view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
+		int drawn =
+			view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
 		if (last) {
 			if (result.threads < last->threads) /* those that filled another state */
 				result.threads = last->threads;
@@ -138,7 +149,8 @@ static int draw_views(struct trace *trace, bool final, struct fay_result *last, 
 	return FAY_OK;
 }
 
-int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last,
+		   struct fay_error *error)
 {
 	if (final)
 		fay_trace_count_unknown(trace);
@@ -184,8 +196,8 @@ static bool any_event(struct trace *trace)
 }
 
 /*
- * Whether a process is there and runs a program. One that is ending gives up its memory before it becomes a zombie; it then has no
- * executable any more (proc(5), /proc/pid/exe).
+ * Whether a process is there and runs a program. One that is ending gives up its memory before it
+ * becomes a zombie; it then has no executable any more (proc(5), /proc/pid/exe).
  */
 static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
 {
@@ -213,7 +225,9 @@ static bool is_without_program(pid_t pid)
 
 static void say_end(const struct trace *trace, char *text, size_t size)
 {
-	int killed = trace->child_ended && WIFSIGNALED(trace->child_status) ? WTERMSIG(trace->child_status) : 0;
+	int killed = trace->child_ended && WIFSIGNALED(trace->child_status)
+			     ? WTERMSIG(trace->child_status)
+			     : 0;
 	if (killed && sigabbrev_np(killed))
 		snprintf(text, size, "ended: killed by SIG%s", sigabbrev_np(killed));
 	else if (killed)
@@ -234,7 +248,8 @@ static const char *how_targets_ended(struct trace *trace)
 		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
 			continue;
 		snprintf(trace->reason, sizeof(trace->reason),
-			 "process %d replaced its program (execve) and is now '%s', which is not traced; with --follow it is",
+			 "process %d replaced its program (execve) and is now '%s', which is not "
+			 "traced; with --follow it is",
 			 pid, comm);
 		return trace->reason;
 	}
@@ -243,10 +258,17 @@ static const char *how_targets_ended(struct trace *trace)
 	if (!executed)
 		snprintf(trace->reason, sizeof(trace->reason), "the traced program %s", end);
 	else if (sure)
-		snprintf(trace->reason, sizeof(trace->reason), "process %d replaced its program (execve) by %s%s%s, which was not traced (with --follow it is), and %s", executed->pid,
-			 executed->last[0] ? "'" : "", executed->last[0] ? executed->last : "another", executed->last[0] ? "'" : "", end);
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "process %d replaced its program (execve) by %s%s%s, which was not traced "
+			 "(with --follow it is), and %s",
+			 executed->pid, executed->last[0] ? "'" : "",
+			 executed->last[0] ? executed->last : "another",
+			 executed->last[0] ? "'" : "", end);
 	else
-		snprintf(trace->reason, sizeof(trace->reason), "the traced program %s; it was called '%s' by then: if that is another one that it executed, that was not traced; with --follow it is", end, executed->last);
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program %s; it was called '%s' by then: if that is another "
+			 "one that it executed, that was not traced; with --follow it is",
+			 end, executed->last);
 	return trace->reason;
 }
 
@@ -264,10 +286,13 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 		return "the budget leaves nothing to trace";
 	if (!targets_alive(trace)) {
 		/*
-		 * A child of ours that is ending has given up its memory before it can be waited for: a moment, or seconds where there was much of it and the machine
-		 * is busy. One that executes something else is not waited for so long.
+		 * A child of ours that is ending has given up its memory before it can be waited
+		 * for: a moment, or seconds where there was much of it and the machine is busy. One
+		 * that executes something else is not waited for so long.
 		 */
-		for (int i = 0; trace->child && !targets_alive(trace) && i < (is_without_program(trace->child) ? 20000 : 100); i++)
+		for (int i = 0; trace->child && !targets_alive(trace) &&
+				i < (is_without_program(trace->child) ? 20000 : 100);
+		     i++)
 			usleep(1000);
 		return how_targets_ended(trace);
 	}
@@ -290,7 +315,8 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_session_tick(trace->sessions[i]);
 		fay_trace_native_tick(trace);
 		uint64_t polled = fay_trace_now(trace); /* what was ready by then is taken up now */
-		if (fay_trace_bpf_poll(trace, error) || (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
+		if (fay_trace_bpf_poll(trace, error) ||
+		    (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
 			return error->code;
 		if (fay_trace_poll(trace, error) < 0 || fay_trace_rows_error(trace, error) ||
 		    fay_trace_windows_tick(trace, polled, error))
@@ -302,7 +328,8 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_trace_stage(trace, "start to first event", trace->started);
 			waiting_first = false;
 		}
-		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) || fay_trace_save_tick(trace, error))
+		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) ||
+		    fay_trace_save_tick(trace, error))
 			return error->code;
 		bool over = fay_cli_monotonic() >= next;
 		if (!over && !(trace->writer.live && fay_live_due))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --save: rows of events into a file; --rotate: into one after the other, of which --keep of the last ones stay. A flight recorder: with SIGUSR2 what is there is set apart,
- * under names that are not removed. docs/saved-trace.md
+ * --save: rows of events into a file; --rotate: into one after the other, of which --keep of the
+ * last ones stay. A flight recorder: with SIGUSR2 what is there is set apart, under names that are
+ * not removed. docs/saved-trace.md
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +15,8 @@
 struct fay_trace_save {
 	struct fay_save *file; /* NULL: it could not be made */
 	struct fay_save_layout layout;
-	uint64_t began;       /* monotonic ns */
-	uint64_t lost_before; /* events, when the file began */
+	uint64_t began;        /* monotonic ns */
+	uint64_t lost_before;  /* events, when the file began */
 	uint64_t oldest, next; /* FILE.oldest to FILE.(next - 1) are there, finished */
 	uint64_t snapshots;
 };
@@ -37,14 +38,20 @@ void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row)
 static void name_address(void *context, uint64_t address, bool exact, char *text, size_t size)
 {
 	bool kernel = address >> 63;
-	fay_trace_address_name(context, address, (exact ? FAY_ADDRESS_EXACT : 0) | (kernel ? FAY_ADDRESS_KERNEL : 0), text, size);
+	fay_trace_address_name(context, address,
+			       (exact ? FAY_ADDRESS_EXACT : 0) | (kernel ? FAY_ADDRESS_KERNEL : 0),
+			       text, size);
 }
 
-/* `lost`: all since the trace began. The program can write to the counters: they may have become less. */
-static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost, struct fay_error *error)
+/* `lost`: all since the trace began. The program can write to the counters: they may have become
+ * less. */
+static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost,
+		       struct fay_error *error)
 {
 	uint64_t before = trace->save->lost_before;
-	const struct fay_save_names names = { .function = fay_trace_function_name, .address = name_address, .context = trace };
+	const struct fay_save_names names = { .function = fay_trace_function_name,
+					      .address = name_address,
+					      .context = trace };
 	return fay_save_finish(file, lost > before ? lost - before : 0, &names, error);
 }
 
@@ -60,10 +67,14 @@ int fay_trace_save_start(struct trace *trace, struct fay_error *error)
 	if (!trace->save_path)
 		return FAY_OK;
 	if (fay_trace_is_file(trace))
-		return fay_error_set(error, FAY_E_USAGE, "--save keeps events that happen, and these are saved already");
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"--save keeps events that happen, and these are saved already");
 	if (!trace->plan->streams || trace->plan->collects)
 		return fay_error_set(error, FAY_E_USAGE,
-				     "--save keeps rows of events, and this query has none: leave out the aggregates, groups and order, and ask them of the saved trace by file(\"%s\")",
+				     "--save keeps rows of events, and this query has none: leave "
+				     "out the aggregates, groups and order, and ask them of the "
+				     "saved trace by file(\"%s\")",
 				     trace->save_path);
 	trace->save = calloc(1, sizeof(*trace->save));
 	if (!trace->save)
@@ -79,16 +90,21 @@ int fay_trace_save_start(struct trace *trace, struct fay_error *error)
 /* --- one file after the other --- */
 
 /* FILE.NUMBER, FILE.snapshot-SNAPSHOT.NUMBER; false: too long. */
-static bool name_of(const struct trace *trace, uint64_t snapshot, uint64_t number, char path[PATH_MAX])
+static bool name_of(const struct trace *trace, uint64_t snapshot, uint64_t number,
+		    char path[PATH_MAX])
 {
-	int length = snapshot ? snprintf(path, PATH_MAX, "%s.snapshot-%" PRIu64 ".%" PRIu64, trace->save_path, snapshot, number)
+	int length = snapshot ? snprintf(path, PATH_MAX, "%s.snapshot-%" PRIu64 ".%" PRIu64,
+					 trace->save_path, snapshot, number)
 			      : snprintf(path, PATH_MAX, "%s.%" PRIu64, trace->save_path, number);
 	return length > 0 && length < PATH_MAX;
 }
 
 static int move(const char *from, const char *to, struct fay_error *error)
 {
-	return rename(from, to) ? fay_error_set(error, FAY_E_INTERNAL, "cannot rename '%s' to '%s': %s", from, to, strerror(errno)) : FAY_OK;
+	return rename(from, to)
+		       ? fay_error_set(error, FAY_E_INTERNAL, "cannot rename '%s' to '%s': %s",
+				       from, to, strerror(errno))
+		       : FAY_OK;
 }
 
 /* Files beyond --keep, the current one included. */
@@ -112,7 +128,8 @@ static int finish(struct trace *trace, uint64_t lost, struct fay_error *error)
 		return error->code;
 	save->lost_before = lost;
 	if (!name_of(trace, 0, save->next, path))
-		return fay_error_set(error, FAY_E_LIMIT, "the name '%s' is too long", trace->save_path);
+		return fay_error_set(error, FAY_E_LIMIT, "the name '%s' is too long",
+				     trace->save_path);
 	if (move(trace->save_path, path, error))
 		return error->code;
 	save->next++;
@@ -127,9 +144,12 @@ static int set_apart(struct trace *trace, struct fay_error *error)
 	struct fay_trace_save *save = trace->save;
 	uint64_t first = save->oldest, snapshot = ++save->snapshots;
 	for (; save->oldest < save->next; save->oldest++)
-		if (!name_of(trace, 0, save->oldest, from) || !name_of(trace, snapshot, save->oldest, to) || move(from, to, error))
+		if (!name_of(trace, 0, save->oldest, from) ||
+		    !name_of(trace, snapshot, save->oldest, to) || move(from, to, error))
 			return error->code;
-	fprintf(stderr, "fay: snapshot %" PRIu64 ": %s.snapshot-%" PRIu64 ".%" PRIu64 " to .%" PRIu64 "\n", snapshot, trace->save_path, snapshot, first, save->next - 1);
+	fprintf(stderr,
+		"fay: snapshot %" PRIu64 ": %s.snapshot-%" PRIu64 ".%" PRIu64 " to .%" PRIu64 "\n",
+		snapshot, trace->save_path, snapshot, first, save->next - 1);
 	return FAY_OK;
 }
 
@@ -138,7 +158,8 @@ static int lost_so_far(struct trace *trace, uint64_t *lost, struct fay_error *er
 	struct fay_result counts;
 	if (fay_trace_snapshot(trace, 0, &counts, error))
 		return error->code;
-	*lost = counts.events_lost_reentrant + counts.events_lost_full + counts.events_lost_no_slot + counts.calls_lost;
+	*lost = counts.events_lost_reentrant + counts.events_lost_full +
+		counts.events_lost_no_slot + counts.calls_lost;
 	fay_result_deinit(&counts);
 	return FAY_OK;
 }
@@ -150,7 +171,8 @@ int fay_trace_save_tick(struct trace *trace, struct fay_error *error)
 	uint64_t lost = 0;
 	if (!save || !save->file)
 		return FAY_OK;
-	/* A trace that goes on without what it is for would be found out at its end, hours later. */
+	/* A trace that goes on without what it is for would be found out at its end, hours later.
+	 * */
 	if (fay_save_check(save->file, error)) {
 		trace->end_reason = "no more events can be saved";
 		return error->code;

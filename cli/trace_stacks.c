@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Queries with stacks: each session's probes get the tables by which they walk, and get them anew when the process has loaded modules. */
+/* Queries with stacks: each session's probes get the tables by which they walk, and get them anew
+ * when the process has loaded modules. */
 #include <stdlib.h>
 
 #include "trace.h"
@@ -16,7 +17,9 @@ int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
 	if (trace->writer.format == FAY_FORMAT_FOLDED && !shows_stack(plan))
-		return fay_error_set(error, FAY_E_USAGE, "--folded shows stacks, and this result has none: group by x.Stack(16), for example");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "--folded shows stacks, and this result has none: group by "
+				     "x.Stack(16), for example");
 	return FAY_OK;
 }
 
@@ -24,10 +27,14 @@ int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error)
 static void say_left_out(const struct trace *trace, const struct fay_target *target, size_t before)
 {
 	if (trace->stacks.left_out > before && !before)
-		fprintf(stderr, "fay: process %d has more code than stacks can be walked in; they end in what was mapped last\n", fay_target_pid(target));
+		fprintf(stderr,
+			"fay: process %d has more code than stacks can be walked in; they end in "
+			"what was mapped last\n",
+			fay_target_pid(target));
 }
 
-int fay_trace_stacks_make(struct trace *trace, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables,
+int fay_trace_stacks_make(struct trace *trace, struct fay_target *target,
+			  struct fay_attach_options *options, struct fay_stack_tables **tables,
 			  struct fay_error *error)
 {
 	*tables = NULL;

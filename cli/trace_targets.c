@@ -17,7 +17,8 @@ int fay_trace_check_processes(const struct trace *trace, struct fay_error *error
 	size_t count = fay_trace_is_kernel(trace) ? trace->pid_count : trace->pid_named;
 	for (size_t i = 0; i < count; i++)
 		if (kill(trace->pids[i], 0) && errno == ESRCH)
-			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
+			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d",
+					     trace->pids[i]);
 	return FAY_OK;
 }
 
@@ -27,8 +28,11 @@ static void say_later(struct trace *trace, size_t index)
 	size_t points = fay_session_point_count(session);
 	if (++trace->later > LATER_SHOWN && !trace->verbose)
 		return;
-	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points, points == 1 ? "" : "s", "more, in",
-		fay_target_pid(trace->targets[index]), trace->later == LATER_SHOWN && !trace->verbose ? "; what follows is named with --verbose only" : "");
+	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points,
+		points == 1 ? "" : "s", "more, in", fay_target_pid(trace->targets[index]),
+		trace->later == LATER_SHOWN && !trace->verbose
+			? "; what follows is named with --verbose only"
+			: "");
 }
 
 /* In our PID namespace, whose numbers the kernel's events have, too (fay_trace_bpf_prepare()). */
@@ -37,29 +41,39 @@ static bool has_our_numbers(pid_t pid)
 	char path[64];
 	struct stat ours, its;
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
-/* What events of the program and of the kernel are joined by has to mean the same in both. In doubt whatever reads such a number joins by it. */
+/* What events of the program and of the kernel are joined by has to mean the same in both. In doubt
+ * whatever reads such a number joins by it. */
 static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error *error)
 {
 	uint32_t fields = 0;
 	for (uint32_t i = 0; i < trace->verdict.probe_count; i++)
 		fields |= trace->verdict.probes[i].event_fields;
-	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) || has_our_numbers(pid))
+	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) ||
+	    has_our_numbers(pid))
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "process %d is in another PID namespace (a container): in its events `pid` and `tid` are the numbers there, in the kernel's those of the machine, "
-						   "so such events cannot be joined", pid);
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"process %d is in another PID namespace (a container): in its events `pid` and "
+		"`tid` are the numbers there, in the kernel's those of the machine, "
+		"so such events cannot be joined",
+		pid);
 }
 
 /* The last session's, with what its probes walk stacks by. */
-static int attach_session(struct trace *trace, struct fay_target *target, struct fay_attach_options *options, struct fay_error *error)
+static int attach_session(struct trace *trace, struct fay_target *target,
+			  struct fay_attach_options *options, struct fay_error *error)
 {
 	struct fay_stack_tables *tables;
 	size_t index = trace->session_count;
-	if (trace->plan && trace->plan->typed && fay_cli_check_function(&trace->described, target, error))
+	if (trace->plan && trace->plan->typed &&
+	    fay_cli_check_function(&trace->described, target, error))
 		return error->code;
-	if (check_numbers(trace, fay_target_pid(target), error) || fay_trace_stacks_make(trace, target, options, &tables, error))
+	if (check_numbers(trace, fay_target_pid(target), error) ||
+	    fay_trace_stacks_make(trace, target, options, &tables, error))
 		return error->code;
 	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
 		free(tables);
@@ -80,12 +94,14 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .beside = beside,
 					      .tids = trace->tids,
 					      .tid_count = trace->tid_count,
-					      .when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
+					      .when_full = trace->plan ? trace->plan->when_full
+								       : FAY_FULL_BLOCK,
 					      .clock = fay_trace_clock_set(trace),
 					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
 	size_t size;
-	fay_trace_watch(trace, pid); /* before its modules are read: one that comes meanwhile is seen later */
+	/* before its modules are read: one that comes meanwhile is seen later */
+	fay_trace_watch(trace, pid);
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
 	size_t index = trace->session_count;
@@ -93,11 +109,13 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	options.modules = !options.beside_count;
 	options.loading = options.beside_count;
 	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
-	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) || fay_target_open_pid(pid, &target, error))
+	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) ||
+	    fay_target_open_pid(pid, &target, error))
 		return error->code;
 	int code = attach_session(trace, target, &options, error);
 	if (code) {
-		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules || !fay_trace_modules_wait(trace, pid, target))
+		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules ||
+		    !fay_trace_modules_wait(trace, pid, target))
 			fay_target_close(target);
 		return error->code;
 	}
@@ -111,8 +129,12 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if (later)
 		say_later(trace, index);
 	if (trace->verbose && fay_session_unhooked(session))
-		fprintf(stderr, "fay: process %d does not wait when it loads modules: %s; they are looked for\n", pid, fay_session_unhooked(session));
-	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid, error);
+		fprintf(stderr,
+			"fay: process %d does not wait when it loads modules: %s; they are looked "
+			"for\n",
+			pid, fay_session_unhooked(session));
+	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid,
+				  error);
 }
 
 void fay_trace_report_dispatch(const struct trace *trace)
@@ -145,13 +167,16 @@ void fay_trace_report_points(const struct trace *trace)
 			skipped_count - SKIPPED_SHOWN);
 	if (!trace->session_count) {
 		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
-			trace->comm_count ? "waiting for processes" : trace->follow ? "following" : "waiting for modules");
+			trace->comm_count ? "waiting for processes"
+			: trace->follow   ? "following"
+					  : "waiting for modules");
 		return;
 	}
 	if (trace->verbose)
 		fay_trace_report_dispatch(trace);
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
-		points == 1 ? "" : "s", trace->session_count, trace->session_count == 1 ? "" : "es");
+		points == 1 ? "" : "s", trace->session_count,
+		trace->session_count == 1 ? "" : "es");
 }
 
 /* How a module that is not there yet is traced. */
@@ -159,11 +184,15 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
 {
 	size_t used = strlen(error->message);
 	if (!strncmp(error->message, "no module ", 10))
-		snprintf(error->message + used, sizeof(error->message) - used, "\nif it is loaded later: with --wait it is traced then%s",
-			 trace->child ? "; if it belongs to a program that this one executes or starts: with --follow" : "");
+		snprintf(error->message + used, sizeof(error->message) - used,
+			 "\nif it is loaded later: with --wait it is traced then%s",
+			 trace->child ? "; if it belongs to a program that this one executes or "
+					"starts: with --follow"
+				      : "");
 }
 
-/* Several processes, or by name with --wait: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
+/* Several processes, or by name with --wait: one that cannot be traced is named, the others are
+ * traced. What is followed may come to something that can be traced. */
 int fay_trace_attach(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
@@ -172,7 +201,8 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 			continue;
 		if (!trace->first_failure.code)
 			trace->first_failure = *error;
-		bool again = trace->wait && i >= trace->pid_named; /* by its name, and said then: look_for_names() */
+		/* by its name, and said then: look_for_names() */
+		bool again = trace->wait && i >= trace->pid_named;
 		if (again || ((trace->follow || trace->wait) && error->code == FAY_E_USAGE))
 			continue;
 		if (trace->pid_count == 1) {
@@ -198,12 +228,14 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	const char *name;
 	if (trace->root && !fay_trace_is_kernel(trace))
 		return fay_root_function_name(trace->root, hash);
-	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++) {
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++) {
 		name = fay_saved_name(fay_plan_saved(trace->plan, side), hash);
 		if (name || side + 1 == trace->plan->source_count)
 			return name;
 	}
-	if (trace->functions && ((name = fay_kernel_session_function_name(trace->functions, hash)) || trace->native))
+	if (trace->functions &&
+	    ((name = fay_kernel_session_function_name(trace->functions, hash)) || trace->native))
 		return name;
 	if (fay_trace_is_kernel(trace))
 		return fay_trace_bpf_name(trace, hash);
@@ -222,7 +254,8 @@ void fay_trace_address_name(void *context, uint64_t address, unsigned form, char
 {
 	struct trace *trace = context;
 	if (trace->root)
-		fay_cli_code_name(fay_root_function_name(trace->root, address), address, form, text, size);
+		fay_cli_code_name(fay_root_function_name(trace->root, address), address, form, text,
+				  size);
 	else if (fay_trace_is_file(trace))
 		fay_trace_saved_address(trace, address, form, text, size);
 	else

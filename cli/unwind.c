@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind table of an object file as rows of the one thing that a walk of the stack needs: for each place, how the caller's frame is found. The table is a sequence
- * of entries (FDE, one for each function, with a common part, the CIE), each a little program that says how the frame changes from instruction to
- * instruction. Of its registers only rbp, the return address and the frame address (CFA) are followed; what is described in another way than by one of
- * these and a constant has no rule, and a walk ends there.
+ * The unwind table of an object file as rows of the one thing that a walk of the stack needs: for
+ * each place, how the caller's frame is found. The table is a sequence of entries (FDE, one for
+ * each function, with a common part, the CIE), each a little program that says how the frame
+ * changes from instruction to instruction. Of its registers only rbp, the return address and the
+ * frame address (CFA) are followed; what is described in another way than by one of these and a
+ * constant has no rule, and a walk ends there.
  *
- * Format: DWARF 5, section 6.4; Linux Standard Base core specification 5.0, section 10.6; System V ABI, AMD64 supplement, 4.2.4. The file may say anything: every byte is
- * read through a cursor that does not leave the table.
+ * Format: DWARF 5, section 6.4; Linux Standard Base core specification 5.0, section 10.6; System V
+ * ABI, AMD64 supplement, 4.2.4. The file may say anything: every byte is read through a cursor that
+ * does not leave the table.
  */
 #include "unwind.h"
 
@@ -18,12 +21,13 @@
 
 #include "fay/stacks.h"
 
-#define RBP 6u  /* numbers of DWARF's, AMD64 supplement, figure 3.36 */
+#define RBP 6u /* numbers of DWARF's, AMD64 supplement, figure 3.36 */
 #define RSP 7u
 #define RETURN_ADDRESS 16u
 #define REMEMBERED_MAX 8u
 #define ROWS_MAX (4u << 20)
-/* A common part is read again where the one before it was another; in all, so many times the table's size. */
+/* A common part is read again where the one before it was another; in all, so many times the
+ * table's size. */
 #define COMMON_TIMES 64u
 
 struct cursor {
@@ -106,21 +110,16 @@ static uint64_t encoded(const struct reader *r, struct cursor *c, uint8_t encodi
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		value = fixed(c, 8);
-		break;
-	case DW_EH_PE_udata4:
-		value = fixed(c, 4);
-		break;
+	case DW_EH_PE_sdata8: value = fixed(c, 8); break;
+	case DW_EH_PE_udata4: value = fixed(c, 4); break;
 	case DW_EH_PE_sdata4:
 		value = fixed(c, 4);
 		value = relative ? (uint64_t)(int64_t)(int32_t)(uint32_t)value : value;
 		break;
-	default:
-		c->bad = true;
-		break;
+	default: c->bad = true; break;
 	}
-	if (encoding & DW_EH_PE_indirect || ((encoding & 0x70) && (encoding & 0x70) != DW_EH_PE_pcrel))
+	if (encoding & DW_EH_PE_indirect ||
+	    ((encoding & 0x70) && (encoding & 0x70) != DW_EH_PE_pcrel))
 		c->bad = true;
 	return relative && (encoding & 0x70) == DW_EH_PE_pcrel ? value + here : value;
 }
@@ -139,10 +138,13 @@ static bool in_words(int64_t bytes, int64_t max)
 
 static uint32_t rule_of(const struct frame *f)
 {
-	int64_t offset = f->base == FAY_STACK_INDIRECT ? below(f->offset) : f->offset, saved = f->rbp == PLACE_SAVED ? below(f->rbp_at) : 0;
-	bool known = f->base != FAY_STACK_END && f->return_address == PLACE_SAVED && f->return_at == -8 && f->rbp != PLACE_UNKNOWN &&
+	int64_t offset = f->base == FAY_STACK_INDIRECT ? below(f->offset) : f->offset,
+		saved = f->rbp == PLACE_SAVED ? below(f->rbp_at) : 0;
+	bool known = f->base != FAY_STACK_END && f->return_address == PLACE_SAVED &&
+		     f->return_at == -8 && f->rbp != PLACE_UNKNOWN &&
 		     (f->rbp == PLACE_AT_RBP) == (f->base == FAY_STACK_INDIRECT);
-	if (!known || !in_words(offset, FAY_STACK_OFFSET_MAX) || !in_words(saved, FAY_STACK_SAVED_MAX) || (f->rbp == PLACE_SAVED && !saved))
+	if (!known || !in_words(offset, FAY_STACK_OFFSET_MAX) ||
+	    !in_words(saved, FAY_STACK_SAVED_MAX) || (f->rbp == PLACE_SAVED && !saved))
 		return FAY_STACK_END;
 	return fay_stack_rule(f->base, (uint32_t)(offset / 8), (uint32_t)(saved / 8));
 }
@@ -152,7 +154,8 @@ static void add_row(struct reader *r, uint64_t address, uint32_t rule)
 	struct fay_unwind_rows *rows = r->rows;
 	if (rows->count == r->room) {
 		size_t more = 2 * r->room + 1024;
-		struct fay_unwind_row *grown = more <= ROWS_MAX ? realloc(rows->items, more * sizeof(*grown)) : NULL;
+		struct fay_unwind_row *grown =
+			more <= ROWS_MAX ? realloc(rows->items, more * sizeof(*grown)) : NULL;
 		if (!grown) {
 			r->out_of_memory = true;
 			return;
@@ -160,7 +163,7 @@ static void add_row(struct reader *r, uint64_t address, uint32_t rule)
 		rows->items = grown;
 		r->room = more;
 	}
-	rows->items[rows->count++] = (struct fay_unwind_row){address, rule};
+	rows->items[rows->count++] = (struct fay_unwind_row){ address, rule };
 }
 
 /* --- the little programs --- */
@@ -198,14 +201,15 @@ static void set_base(struct frame *f, uint64_t number)
 static struct cursor block(struct cursor *c)
 {
 	uint64_t size = leb(c, false);
-	struct cursor inside = {c->at, c->at, false};
+	struct cursor inside = { c->at, c->at, false };
 	skip(c, size);
 	inside.end = c->at;
 	return inside;
 }
 
 /*
- * Functions that align their stack have two expressions, always the same: the frame's address was saved, so far from rbp; and the caller's rbp where rbp points to.
+ * Functions that align their stack have two expressions, always the same: the frame's address was
+ * saved, so far from rbp; and the caller's rbp where rbp points to.
  */
 static void set_expression(struct frame *f, struct cursor *c)
 {
@@ -246,20 +250,11 @@ static bool run_frame(struct frame *f, const struct common *common, struct curso
 		set_base(f, leb(c, false));
 		f->offset = scaled(common, leb(c, true));
 		return true;
-	case DW_CFA_def_cfa_register:
-		set_base(f, leb(c, false));
-		return true;
-	case DW_CFA_def_cfa_offset:
-		f->offset = (int64_t)leb(c, false);
-		return true;
-	case DW_CFA_def_cfa_offset_sf:
-		f->offset = scaled(common, leb(c, true));
-		return true;
-	case DW_CFA_def_cfa_expression:
-		set_expression(f, c);
-		return true;
-	default:
-		return false;
+	case DW_CFA_def_cfa_register: set_base(f, leb(c, false)); return true;
+	case DW_CFA_def_cfa_offset: f->offset = (int64_t)leb(c, false); return true;
+	case DW_CFA_def_cfa_offset_sf: f->offset = scaled(common, leb(c, true)); return true;
+	case DW_CFA_def_cfa_expression: set_expression(f, c); return true;
+	default: return false;
 	}
 }
 
@@ -274,33 +269,22 @@ static void run_register(struct frame *f, const struct common *common, struct cu
 	case DW_CFA_offset_extended_sf:
 		set_register(f, number, PLACE_SAVED, scaled(common, leb(c, true)));
 		break;
-	case DW_CFA_restore_extended:
-		restore_register(f, &common->initial, number);
-		break;
-	case DW_CFA_same_value:
-		set_register(f, number, PLACE_SAME, 0);
-		break;
-	case DW_CFA_undefined:
-		set_register(f, number, PLACE_UNKNOWN, 0);
-		break;
+	case DW_CFA_restore_extended: restore_register(f, &common->initial, number); break;
+	case DW_CFA_same_value: set_register(f, number, PLACE_SAME, 0); break;
+	case DW_CFA_undefined: set_register(f, number, PLACE_UNKNOWN, 0); break;
 	case DW_CFA_register:
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		leb(c, false);
 		set_register(f, number, PLACE_UNKNOWN, 0);
 		break;
-	case DW_CFA_expression:
-		set_register_expression(f, c, number);
-		break;
+	case DW_CFA_expression: set_register_expression(f, c, number); break;
 	case DW_CFA_val_expression:
 		block(c);
 		set_register(f, number, PLACE_UNKNOWN, 0);
 		break;
-	case DW_CFA_GNU_args_size: /* `number` is a size, which matters to nobody here */
-		break;
-	default:
-		c->bad = true;
-		break;
+	case DW_CFA_GNU_args_size: /* `number` is a size, which matters to nobody here */ break;
+	default: c->bad = true; break;
 	}
 }
 
@@ -309,31 +293,18 @@ static void run_one(const struct reader *r, struct machine *m, struct cursor *c)
 	const struct common *common = &r->common;
 	uint8_t op = (uint8_t)fixed(c, 1), low = op & 0x3f;
 	switch (op & 0xc0) {
-	case DW_CFA_advance_loc:
-		m->place += low * common->code_factor;
-		return;
+	case DW_CFA_advance_loc: m->place += low * common->code_factor; return;
 	case DW_CFA_offset:
 		set_register(&m->frame, low, PLACE_SAVED, scaled(common, leb(c, false)));
 		return;
-	case DW_CFA_restore:
-		restore_register(&m->frame, &common->initial, low);
-		return;
+	case DW_CFA_restore: restore_register(&m->frame, &common->initial, low); return;
 	}
 	switch (op) {
-	case DW_CFA_nop:
-		break;
-	case DW_CFA_set_loc:
-		m->place = encoded(r, c, common->encoding, true);
-		break;
-	case DW_CFA_advance_loc1:
-		m->place += fixed(c, 1) * common->code_factor;
-		break;
-	case DW_CFA_advance_loc2:
-		m->place += fixed(c, 2) * common->code_factor;
-		break;
-	case DW_CFA_advance_loc4:
-		m->place += fixed(c, 4) * common->code_factor;
-		break;
+	case DW_CFA_nop: break;
+	case DW_CFA_set_loc: m->place = encoded(r, c, common->encoding, true); break;
+	case DW_CFA_advance_loc1: m->place += fixed(c, 1) * common->code_factor; break;
+	case DW_CFA_advance_loc2: m->place += fixed(c, 2) * common->code_factor; break;
+	case DW_CFA_advance_loc4: m->place += fixed(c, 4) * common->code_factor; break;
 	case DW_CFA_remember_state:
 		c->bad |= m->depth == REMEMBERED_MAX;
 		if (!c->bad)
@@ -354,17 +325,20 @@ static void run_one(const struct reader *r, struct machine *m, struct cursor *c)
 /* --- entries --- */
 
 /* "zPLR" and the like: what follows in the common part and in each entry. */
-static bool read_augmentation(const struct reader *r, struct common *common, struct cursor *c, const char *letters)
+static bool read_augmentation(const struct reader *r, struct common *common, struct cursor *c,
+			      const char *letters)
 {
 	if (*letters != 'z')
 		return !*letters;
 	common->augmented = true;
 	uint64_t size = leb(c, false);
-	struct cursor data = {c->at, c->at, false};
+	struct cursor data = { c->at, c->at, false };
 	skip(c, size);
 	data.end = c->at;
 	while (*++letters) {
-		uint8_t encoding = *letters == 'R' || *letters == 'P' || *letters == 'L' ? (uint8_t)fixed(&data, 1) : 0;
+		uint8_t encoding = *letters == 'R' || *letters == 'P' || *letters == 'L'
+					   ? (uint8_t)fixed(&data, 1)
+					   : 0;
 		if (*letters == 'R')
 			common->encoding = encoding;
 		else if (*letters == 'P')
@@ -380,10 +354,10 @@ static bool read_augmentation(const struct reader *r, struct common *common, str
 static void read_common(struct reader *r, uint64_t offset)
 {
 	struct common *common = &r->common;
-	*common = (struct common){.offset = offset};
+	*common = (struct common){ .offset = offset };
 	if (offset > r->size || r->size - offset < 8)
 		return;
-	struct cursor c = {r->table + offset, r->table + r->size, false};
+	struct cursor c = { r->table + offset, r->table + r->size, false };
 	uint64_t length = fixed(&c, 4);
 	if (length > (uint64_t)(c.end - c.at) || fixed(&c, 4) != 0)
 		return;
@@ -400,7 +374,7 @@ static void read_common(struct reader *r, uint64_t offset)
 	common->data_factor = (int64_t)leb(&c, true);
 	uint64_t return_register = version == 1 ? fixed(&c, 1) : leb(&c, false);
 	bool fine = read_augmentation(r, common, &c, letters) && return_register == RETURN_ADDRESS;
-	struct machine m = {0};
+	struct machine m = { 0 };
 	while (fine && !c.bad && c.at < c.end)
 		run_one(r, &m, &c);
 	common->initial = m.frame;
@@ -411,8 +385,9 @@ static void read_common(struct reader *r, uint64_t offset)
 static void read_function(struct reader *r, struct cursor *c)
 {
 	const struct common *common = &r->common;
-	struct machine m = {.frame = common->initial};
-	uint64_t start = encoded(r, c, common->encoding, true), end = start + encoded(r, c, common->encoding & 0x0f, false);
+	struct machine m = { .frame = common->initial };
+	uint64_t start = encoded(r, c, common->encoding, true),
+		 end = start + encoded(r, c, common->encoding & 0x0f, false);
 	if (common->augmented)
 		skip(c, leb(c, false));
 	if (c->bad || end <= start)
@@ -452,23 +427,30 @@ static void fold_rows(struct fay_unwind_rows *rows)
 	if (rows->count)
 		qsort(rows->items, rows->count, sizeof(*rows->items), compare_rows);
 	for (size_t i = 0; i < rows->count; i++) {
-		bool hidden = i + 1 < rows->count && rows->items[i + 1].address == rows->items[i].address;
+		bool hidden =
+			i + 1 < rows->count && rows->items[i + 1].address == rows->items[i].address;
 		if (!hidden && (!kept || rows->items[kept - 1].rule != rows->items[i].rule))
 			rows->items[kept++] = rows->items[i];
 	}
 	rows->count = kept;
 }
 
-bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address, struct fay_unwind_rows *rows)
+bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
+		     struct fay_unwind_rows *rows)
 {
-	struct reader r = {.table = table, .size = size, .address = address, .common.offset = UINT64_MAX, .rows = rows};
-	struct cursor c = {table, table + size, false};
-	*rows = (struct fay_unwind_rows){0};
+	struct reader r = { .table = table,
+			    .size = size,
+			    .address = address,
+			    .common.offset = UINT64_MAX,
+			    .rows = rows };
+	struct cursor c = { table, table + size, false };
+	*rows = (struct fay_unwind_rows){ 0 };
 	while (!r.out_of_memory) {
 		uint64_t length = fixed(&c, 4);
-		if (c.bad || !length || length > (uint64_t)(c.end - c.at)) /* zero: the end; 64-bit lengths are not used */
+		/* zero: the end; 64-bit lengths are not used */
+		if (c.bad || !length || length > (uint64_t)(c.end - c.at))
 			break;
-		struct cursor entry = {c.at, c.at + length, false};
+		struct cursor entry = { c.at, c.at + length, false };
 		uint64_t here = (uint64_t)(entry.at - table), back = fixed(&entry, 4);
 		c.at = entry.end;
 		if (!back || back > here) /* a common part, read where it is referred to */
@@ -493,14 +475,17 @@ bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows)
 	Elf_Scn *section = NULL;
 	size_t names;
 	bool fine = true;
-	*rows = (struct fay_unwind_rows){0};
+	*rows = (struct fay_unwind_rows){ 0 };
 	while (elf && !elf_getshdrstrndx(elf, &names) && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
-		const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
 		if (!name || strcmp(name, ".eh_frame") || header.sh_type == SHT_NOBITS)
 			continue;
 		Elf_Data *data = elf_rawdata(section, NULL);
-		fine = !data || !data->d_buf || fay_unwind_read(data->d_buf, data->d_size, header.sh_addr, rows);
+		fine = !data || !data->d_buf ||
+		       fay_unwind_read(data->d_buf, data->d_size, header.sh_addr, rows);
 		break;
 	}
 	elf_end(elf);
@@ -510,5 +495,5 @@ bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows)
 void fay_unwind_rows_deinit(struct fay_unwind_rows *rows)
 {
 	free(rows->items);
-	*rows = (struct fay_unwind_rows){0};
+	*rows = (struct fay_unwind_rows){ 0 };
 }

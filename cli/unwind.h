@@ -17,8 +17,10 @@ struct fay_unwind_rows {
 	size_t count;
 };
 
-/* Reads a table of `size` bytes that lies at virtual address `address`. What is malformed, or not understood, has no rule. false: no memory. */
-bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address, struct fay_unwind_rows *rows);
+/* Reads a table of `size` bytes that lies at virtual address `address`. What is malformed, or not
+ * understood, has no rule. false: no memory. */
+bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
+		     struct fay_unwind_rows *rows);
 /* The same of an open ELF file; no rows if it has no table. */
 bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows);
 void fay_unwind_rows_deinit(struct fay_unwind_rows *rows);

@@ -32,9 +32,11 @@ struct fay_agent {
 	char kernel[256];
 	struct fay_job *jobs[FAY_AGENT_JOBS_MAX];
 	size_t job_count;
-	struct fay_answer answered[FAY_AGENT_REMEMBERED]; /* the newest at answered_count - 1, modulo */
+	/* the newest at answered_count - 1, modulo */
+	struct fay_answer answered[FAY_AGENT_REMEMBERED];
 	uint64_t answered_count;
-	uint64_t next_stranger, strangers; /* when one is written into the audit log again; those that were not */
+	/* when one is written into the audit log again; those that were not */
+	uint64_t next_stranger, strangers;
 	struct fay_writer_buffer out;
 };
 
@@ -47,7 +49,8 @@ static void hello(struct fay_agent *agent, uint64_t ping_time)
 	fay_wire_put32(&agent->out, (uint32_t)agent->job_count);
 	fay_wire_put_text(&agent->out, agent->options.name, FAY_WIRE_NAME_MAX);
 	fay_wire_put_text(&agent->out, agent->kernel, FAY_WIRE_NAME_MAX);
-	fay_wire_put_text(&agent->out, agent->options.labels ? agent->options.labels : "", FAY_WIRE_NAME_MAX);
+	fay_wire_put_text(&agent->out, agent->options.labels ? agent->options.labels : "",
+			  FAY_WIRE_NAME_MAX);
 	fay_wire_put_text(&agent->out, FAY_VERSION, FAY_WIRE_NAME_MAX);
 	if (fay_wire_end(&agent->out, agent->keys))
 		fay_bus_send(agent->bus, "fay.1.hello", agent->out.bytes, agent->out.size);
@@ -60,7 +63,9 @@ static uint64_t next_hello(const struct fay_agent *agent)
 	return fay_monotonic() + period / 2 + fay_keys_random() % period;
 }
 
-/* --- START ------------------------------------------------------------------------------------------------------------------ */
+/* --- START
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void json_text(FILE *out, const char *text)
 {
@@ -74,7 +79,8 @@ static void json_text(FILE *out, const char *text)
 }
 
 /* `signer` NULL: a stranger. */
-static void audit(const struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_key_entry *signer,
+static void audit(const struct fay_agent *agent, const struct fay_wire_head *head,
+		  const struct fay_wire_start *start, const struct fay_key_entry *signer,
 		  const struct fay_verdict *verdict, const char *outcome)
 {
 	const struct fay_role *role = signer ? fay_key_file_role(&agent->signers, signer) : NULL;
@@ -86,7 +92,9 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 	if (verdict)
 		fay_keys_hex(sha, verdict->image_sha256);
 	fay_text_copy(text, sizeof(text), start->text);
-	fprintf(out, "{\"time\":%" PRIu64 ",\"query\":\"%016" PRIx64 "\",\"signer\":", fay_realtime(), head->query);
+	fprintf(out,
+		"{\"time\":%" PRIu64 ",\"query\":\"%016" PRIx64 "\",\"signer\":", fay_realtime(),
+		head->query);
 	json_text(out, signer ? signer->name : "");
 	fprintf(out, ",\"role\":");
 	json_text(out, role ? role->name : "");
@@ -126,19 +134,24 @@ static void answer(struct fay_agent *agent, uint64_t sent, const struct fay_answ
 		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
 }
 
-static int read_policy(const struct fay_agent *agent, const struct fay_key_entry *signer, struct fay_policy *policy, struct fay_error *error)
+static int read_policy(const struct fay_agent *agent, const struct fay_key_entry *signer,
+		       struct fay_policy *policy, struct fay_error *error)
 {
 	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
 	const char *path = role ? role->policy : signer->policy;
 	char message[512];
 	fay_policy_default(policy);
 	if (path[0] && fay_policy_read(path, policy, message, sizeof(message)))
-		return fay_error_set(error, FAY_E_REFUSED, "the policy of signer %s cannot be read on this machine", signer->name);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the policy of signer %s cannot be read on this machine",
+				     signer->name);
 	return FAY_OK;
 }
 
-/* The image's own proof under the policy. *verdict is the caller's in any case, as is free(3) of it. */
-static int verify_image(const struct fay_policy *policy, const struct fay_wire_start *start, struct fay_verdict **result, struct fay_error *error)
+/* The image's own proof under the policy. *verdict is the caller's in any case, as is free(3) of
+ * it. */
+static int verify_image(const struct fay_policy *policy, const struct fay_wire_start *start,
+			struct fay_verdict **result, struct fay_error *error)
 {
 	struct fay_verdict *verdict = *result = calloc(1, sizeof(*verdict));
 	if (!verdict)
@@ -146,12 +159,15 @@ static int verify_image(const struct fay_policy *policy, const struct fay_wire_s
 	fay_verify(start->image, start->image_size, policy, verdict);
 	if (verdict->outcome == FAY_ACCEPTED)
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s", fay_rule_id(verdict->rejection.rule),
-			     verdict->rejection.what ? verdict->rejection.what : fay_rule_title(verdict->rejection.rule));
+	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s",
+			     fay_rule_id(verdict->rejection.rule),
+			     verdict->rejection.what ? verdict->rejection.what
+						     : fay_rule_title(verdict->rejection.rule));
 }
 
 /* A BPF object has none; the kernel's verifier will look at it. */
-static int verify_object(const struct fay_policy *policy, const struct fay_wire_start *start, struct fay_verdict **result, struct fay_error *error)
+static int verify_object(const struct fay_policy *policy, const struct fay_wire_start *start,
+			 struct fay_verdict **result, struct fay_error *error)
 {
 	struct fay_object *object;
 	if (fay_object_read(start->image, start->image_size, &object, error))
@@ -160,20 +176,28 @@ static int verify_object(const struct fay_policy *policy, const struct fay_wire_
 	return fay_object_check_policy(object, policy, error);
 }
 
-/* What the role admits of the query before anything of it is looked at. A query that has ended counts until its results are taken: it has a place, and memory. */
-static int check_role(const struct fay_agent *agent, const struct fay_role *role, const struct fay_wire_start *start, struct fay_error *error)
+/* What the role admits of the query before anything of it is looked at. A query that has ended
+ * counts until its results are taken: it has a place, and memory. */
+static int check_role(const struct fay_agent *agent, const struct fay_role *role,
+		      const struct fay_wire_start *start, struct fay_error *error)
 {
 	uint32_t running = 0;
 	if (!role)
 		return FAY_OK;
 	if (start->flags & FAY_START_BPF && !role->kernel)
-		return fay_error_set(error, FAY_E_REFUSED, "the role '%s' does not include queries about the kernel", role->name);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the role '%s' does not include queries about the kernel",
+				     role->name);
 	for (size_t i = 0; i < agent->job_count; i++) {
-		const struct fay_key_entry *asker = fay_key_file_find(&agent->signers, agent->jobs[i]->asker);
+		const struct fay_key_entry *asker =
+			fay_key_file_find(&agent->signers, agent->jobs[i]->asker);
 		running += asker && fay_key_file_role(&agent->signers, asker) == role;
 	}
 	if (role->queries && running >= role->queries)
-		return fay_error_set(error, FAY_E_LIMIT, "the role '%s' has %u queries at once, and as many run or wait for their results to be taken", role->name, role->queries);
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "the role '%s' has %u queries at once, and as many run or "
+				     "wait for their results to be taken",
+				     role->name, role->queries);
 	return FAY_OK;
 }
 
@@ -192,18 +216,22 @@ static struct fay_job_limits limits_of(const struct fay_agent *agent, const stru
 	return limits;
 }
 
-static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start, const struct fay_role *role, struct fay_verdict *verdict,
+static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start,
+		     const struct fay_role *role, struct fay_verdict *verdict,
 		     struct fay_feed *feed, struct fay_error *error)
 {
 	if (agent->options.feed)
 		return agent->options.feed(verdict, start, feed, error);
 	if (start->flags & FAY_START_BPF)
-		return fay_kernel_feed_create((struct fay_object *)verdict, start, limits_of(agent, role).memory, feed, error);
-	return fay_processes_create(verdict, start, role, limits_of(agent, role).memory, feed, error);
+		return fay_kernel_feed_create((struct fay_object *)verdict, start,
+					      limits_of(agent, role).memory, feed, error);
+	return fay_processes_create(verdict, start, role, limits_of(agent, role).memory, feed,
+				    error);
 }
 
 /* *job: started. The verdict is the job's then. */
-static int launch(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_role *role,
+static int launch(struct fay_agent *agent, const struct fay_wire_head *head,
+		  const struct fay_wire_start *start, const struct fay_role *role,
 		  struct fay_verdict *verdict, struct fay_job **job, struct fay_error *error)
 {
 	struct fay_job_limits limits = limits_of(agent, role);
@@ -211,7 +239,8 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 	int result = make_feed(agent, start, role, verdict, &feed, error);
 	if (result)
 		return result;
-	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed, &limits, job, error);
+	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed,
+				&limits, job, error);
 	if (result) {
 		feed.stop(feed.context);
 		feed.destroy(feed.context);
@@ -221,22 +250,27 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 	return result;
 }
 
-static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_key_entry *signer,
+static int start_query(struct fay_agent *agent, const struct fay_wire_head *head,
+		       const struct fay_wire_start *start, const struct fay_key_entry *signer,
 		       struct fay_error *error)
 {
 	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
 	struct fay_verdict *verdict = NULL;
 	struct fay_policy policy;
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already", FAY_AGENT_JOBS_MAX);
+		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already",
+				     FAY_AGENT_JOBS_MAX);
 	int result = check_role(agent, role, start, error);
 	if (!result)
 		result = read_policy(agent, signer, &policy, error);
 	if (!result)
-		result = start->flags & FAY_START_BPF ? verify_object(&policy, start, &verdict, error) : verify_image(&policy, start, &verdict, error);
+		result = start->flags & FAY_START_BPF
+				 ? verify_object(&policy, start, &verdict, error)
+				 : verify_image(&policy, start, &verdict, error);
 	audit(agent, head, start, signer, verdict, result ? error->message : "accepted");
 	if (!result) {
-		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count], error);
+		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count],
+				error);
 		if (!result) {
 			agent->job_count++;
 			return FAY_OK;
@@ -249,18 +283,24 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 	return result;
 }
 
-/* Strangers are not remembered, so that they cannot make the agent forget what it has started, and once a second one is written into the audit log. */
-static void refuse_stranger(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start)
+/* Strangers are not remembered, so that they cannot make the agent forget what it has started, and
+ * once a second one is written into the audit log. */
+static void refuse_stranger(struct fay_agent *agent, const struct fay_wire_head *head,
+			    const struct fay_wire_start *start)
 {
 	struct fay_answer refusal = { .query = head->query };
 	char outcome[128];
-	snprintf(refusal.reason, sizeof(refusal.reason), "who signed the query is not among this machine's signers");
+	snprintf(refusal.reason, sizeof(refusal.reason),
+		 "who signed the query is not among this machine's signers");
 	answer(agent, start->sent, &refusal);
 	if (fay_monotonic() < agent->next_stranger) {
 		agent->strangers++;
 		return;
 	}
-	snprintf(outcome, sizeof(outcome), "who signed the query is not among this machine's signers (%" PRIu64 " more since the last such line)", agent->strangers);
+	snprintf(outcome, sizeof(outcome),
+		 "who signed the query is not among this machine's signers (%" PRIu64
+		 " more since the last such line)",
+		 agent->strangers);
 	audit(agent, head, start, NULL, NULL, agent->strangers ? outcome : refusal.reason);
 	agent->strangers = 0;
 	agent->next_stranger = fay_monotonic() + SECOND;
@@ -271,7 +311,8 @@ static void receive_start(struct fay_agent *agent, const struct fay_wire_head *h
 {
 	struct fay_wire_start start;
 	struct fay_error error = { 0 };
-	if (head->sender || !head->query || !fay_wire_read_start(head->body, &start) || start.target != agent->id)
+	if (head->sender || !head->query || !fay_wire_read_start(head->body, &start) ||
+	    start.target != agent->id)
 		return;
 	const struct fay_key_entry *signer = fay_key_file_find(&agent->signers, head->key);
 	if (!signer) {
@@ -289,11 +330,14 @@ static void receive_start(struct fay_agent *agent, const struct fay_wire_head *h
 	what->accepted = !result;
 	what->processes = result ? 0 : agent->jobs[agent->job_count - 1]->feed.processes;
 	what->functions = result ? 0 : agent->jobs[agent->job_count - 1]->feed.functions;
-	snprintf(what->reason, sizeof(what->reason), "%.*s", (int)FAY_WIRE_REASON_MAX, error.message);
+	snprintf(what->reason, sizeof(what->reason), "%.*s", (int)FAY_WIRE_REASON_MAX,
+		 error.message);
 	answer(agent, start.sent, what);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct fay_job *find_job(const struct fay_agent *agent, uint64_t query)
 {
@@ -309,7 +353,9 @@ static void receive_ping(struct fay_agent *agent, uint64_t time, uint32_t period
 	hello(agent, time);
 	if (!period)
 		return;
-	agent->hello_every = period < HELLO_EVERY ? HELLO_EVERY : period > HELLO_RAREST ? HELLO_RAREST : period;
+	agent->hello_every = period < HELLO_EVERY    ? HELLO_EVERY
+			     : period > HELLO_RAREST ? HELLO_RAREST
+						     : period;
 	agent->next_hello = next_hello(agent);
 }
 
@@ -400,13 +446,15 @@ static int open_agent(struct fay_agent *agent, struct fay_error *error)
 	if (fay_bus_open(&agent->options.bus, &agent->bus, error))
 		return error->code;
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, agent->id);
-	if (fay_bus_subscribe(agent->bus, subject, &agent->mine, error) || fay_bus_subscribe(agent->bus, "fay.1.ping", &agent->ping, error))
+	if (fay_bus_subscribe(agent->bus, subject, &agent->mine, error) ||
+	    fay_bus_subscribe(agent->bus, "fay.1.ping", &agent->ping, error))
 		return error->code;
 	fay_bus_flush(agent->bus, 2000);
 	return FAY_OK;
 }
 
-int fay_agent_create(const struct fay_agent_options *options, const struct fay_keys *keys, struct fay_agent **result, struct fay_error *error)
+int fay_agent_create(const struct fay_agent_options *options, const struct fay_keys *keys,
+		     struct fay_agent **result, struct fay_error *error)
 {
 	struct utsname system;
 	struct fay_agent *agent = calloc(1, sizeof(*agent));
@@ -417,7 +465,8 @@ int fay_agent_create(const struct fay_agent_options *options, const struct fay_k
 	agent->id = fay_keys_random();
 	agent->hello_every = HELLO_EVERY;
 	if (!uname(&system))
-		snprintf(agent->kernel, sizeof(agent->kernel), "%.60s %.60s %.60s", system.sysname, system.release, system.machine);
+		snprintf(agent->kernel, sizeof(agent->kernel), "%.60s %.60s %.60s", system.sysname,
+			 system.release, system.machine);
 	if (open_agent(agent, error)) {
 		fay_agent_destroy(agent);
 		return error->code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection to NATS: what is allowed without TLS and credentials, sending, and subscriptions that are polled. */
+/* The connection to NATS: what is allowed without TLS and credentials, sending, and subscriptions
+ * that are polled. */
 #ifndef FAY_CLUSTER_BUS_H
 #define FAY_CLUSTER_BUS_H
 
@@ -10,12 +11,13 @@
 #include "fay/error.h"
 
 struct fay_bus_options {
-	const char *url;         /* one or several, separated by commas */
-	const char *credentials; /* file of a NATS user's JWT and seed; NULL: those in the URL, if any */
-	const char *ca;          /* PEM: of the servers; asks for TLS */
+	const char *url; /* one or several, separated by commas */
+	/* file of a NATS user's JWT and seed; NULL: those in the URL, if any */
+	const char *credentials;
+	const char *ca;                            /* PEM: of the servers; asks for TLS */
 	const char *certificate, *certificate_key; /* PEM: ours */
-	const char *name;        /* shown by the servers */
-	bool insecure;           /* allow plain connections, without credentials, beyond loopback */
+	const char *name;                          /* shown by the servers */
+	bool insecure; /* allow plain connections, without credentials, beyond loopback */
 };
 
 struct fay_bus;
@@ -29,22 +31,28 @@ struct fay_message {
 
 /* FAY_E_REFUSED: a plain connection, or one without credentials, to other than loopback. */
 int fay_bus_check(const struct fay_bus_options *options, struct fay_error *error);
-/* Connects; afterwards lost connections are made again for ever, unless a server refuses them: fay_bus_check_open(). */
-int fay_bus_open(const struct fay_bus_options *options, struct fay_bus **bus, struct fay_error *error);
+/* Connects; afterwards lost connections are made again for ever, unless a server refuses them:
+ * fay_bus_check_open(). */
+int fay_bus_open(const struct fay_bus_options *options, struct fay_bus **bus,
+		 struct fay_error *error);
 void fay_bus_close(struct fay_bus *bus);
 bool fay_bus_connected(const struct fay_bus *bus);
-/* FAY_E_REFUSED: no connection will be made any more. A server has refused it twice, such as after a change of the password, or has ended it with an error. */
+/* FAY_E_REFUSED: no connection will be made any more. A server has refused it twice, such as after
+ * a change of the password, or has ended it with an error. */
 int fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error);
 /* How often the connection was made. */
 uint64_t fay_bus_connections(const struct fay_bus *bus);
 /* false: not sent, and not kept. true: perhaps. */
 bool fay_bus_send(struct fay_bus *bus, const char *subject, const void *bytes, size_t size);
 /* Likewise; what answers does so to subject `reply`. */
-bool fay_bus_send_for_reply(struct fay_bus *bus, const char *subject, const char *reply, const void *bytes, size_t size);
-int fay_bus_subscribe(struct fay_bus *bus, const char *subject, struct fay_subscription **subscription, struct fay_error *error);
+bool fay_bus_send_for_reply(struct fay_bus *bus, const char *subject, const char *reply,
+			    const void *bytes, size_t size);
+int fay_bus_subscribe(struct fay_bus *bus, const char *subject,
+		      struct fay_subscription **subscription, struct fay_error *error);
 void fay_bus_unsubscribe(struct fay_subscription *subscription);
 /* The next message, for which it waits up to timeout_ms; to be released with fay_message_done(). */
-bool fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct fay_message *message);
+bool fay_bus_next(struct fay_subscription *subscription, int timeout_ms,
+		  struct fay_message *message);
 void fay_message_done(struct fay_message *message);
 /* What was sent has reached the server, or timeout_ms passed. */
 void fay_bus_flush(struct fay_bus *bus, int timeout_ms);

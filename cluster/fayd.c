@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `fayd`: the agent, in the foreground. Options on the command line, or "name = value" lines of a file given by --config. */
+/* `fayd`: the agent, in the foreground. Options on the command line, or "name = value" lines of a
+ * file given by --config. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -22,17 +23,25 @@ static void on_signal(int number)
 }
 
 /* On the command line, and in the file that --config names. */
-#define BOTH                                                                                                                               \
-	{ "url", required_argument, NULL, 'u' }, { "creds", required_argument, NULL, 'c' }, { "ca", required_argument, NULL, 'a' },        \
-		{ "cert", required_argument, NULL, 'C' }, { "cert-key", required_argument, NULL, 'K' }, { "insecure", no_argument, NULL, 'i' }, \
-		{ "name", required_argument, NULL, 'n' }, { "labels", required_argument, NULL, 'l' }, { "key", required_argument, NULL, 'k' }, \
-		{ "signers", required_argument, NULL, 's' }, { "audit", required_argument, NULL, 'A' }, { "memory", required_argument, NULL, 'm' }, \
+#define BOTH                                                                                       \
+	{ "url", required_argument, NULL, 'u' }, { "creds", required_argument, NULL, 'c' },        \
+		{ "ca", required_argument, NULL, 'a' }, { "cert", required_argument, NULL, 'C' },  \
+		{ "cert-key", required_argument, NULL, 'K' },                                      \
+		{ "insecure", no_argument, NULL, 'i' }, { "name", required_argument, NULL, 'n' },  \
+		{ "labels", required_argument, NULL, 'l' },                                        \
+		{ "key", required_argument, NULL, 'k' },                                           \
+		{ "signers", required_argument, NULL, 's' },                                       \
+		{ "audit", required_argument, NULL, 'A' },                                         \
+		{ "memory", required_argument, NULL, 'm' },                                        \
 		{ "bytes-per-second", required_argument, NULL, 'b' }
 static const struct option file_names[] = { BOTH, { 0 } };
-static const struct option names[] = { BOTH, { "config", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+static const struct option names[] = {
+	BOTH, { "config", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' }, { 0 }
+};
 
 static const char usage_text[] =
-	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit FILE]\n"
+	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit "
+	"FILE]\n"
 	"            [--creds FILE] [--ca FILE] [--cert FILE --cert-key FILE] [--insecure]\n"
 	"            [--memory MIB] [--bytes-per-second N] [--config FILE]\n";
 
@@ -46,7 +55,8 @@ static bool set_number(const char *text, uint64_t unit, uint64_t *value)
 	char *end;
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
-	if (errno || *end || end == text || text[0] == '-' || !number || number > UINT64_MAX / 2 / unit)
+	if (errno || *end || end == text || text[0] == '-' || !number ||
+	    number > UINT64_MAX / 2 / unit)
 		return false;
 	*value = number * unit;
 	return true;
@@ -56,10 +66,17 @@ static int set(void *context, int option, const char *value)
 {
 	struct settings *settings = context;
 	struct fay_agent_options *agent = &settings->agent;
-	const char **text = option == 'u' ? &agent->bus.url : option == 'c' ? &agent->bus.credentials : option == 'a' ? &agent->bus.ca :
-			    option == 'C' ? &agent->bus.certificate : option == 'K' ? &agent->bus.certificate_key :
-			    option == 'n' ? &agent->name : option == 'l' ? &agent->labels : option == 'k' ? &settings->key :
-			    option == 's' ? &agent->signers : option == 'A' ? &settings->audit : NULL;
+	const char **text = option == 'u'   ? &agent->bus.url
+			    : option == 'c' ? &agent->bus.credentials
+			    : option == 'a' ? &agent->bus.ca
+			    : option == 'C' ? &agent->bus.certificate
+			    : option == 'K' ? &agent->bus.certificate_key
+			    : option == 'n' ? &agent->name
+			    : option == 'l' ? &agent->labels
+			    : option == 'k' ? &settings->key
+			    : option == 's' ? &agent->signers
+			    : option == 'A' ? &settings->audit
+					    : NULL;
 	if (text) {
 		*text = value;
 		return FAY_OK;
@@ -95,7 +112,8 @@ static int parse(struct settings *settings, int argc, char **argv)
 			fputs(usage_text, stdout);
 			exit(FAY_OK);
 		}
-		if ((result = option == 'f' ? read_config(settings, optarg) : set(settings, option, optarg)))
+		if ((result = option == 'f' ? read_config(settings, optarg)
+					    : set(settings, option, optarg)))
 			return result;
 	}
 	if (optind == argc && settings->agent.bus.url && settings->key && settings->agent.signers)
@@ -138,8 +156,10 @@ int main(int argc, char **argv)
 		return result;
 	settings.agent.bus.name = "fayd";
 	if (settings.audit && !(settings.agent.audit = fopen(settings.audit, "ae")))
-		result = fay_error_set(&error, FAY_E_USAGE, "cannot open '%s': %s", settings.audit, strerror(errno));
-	else if (!(result = fay_keys_init(&error)) && !(result = fay_keys_read(settings.key, &keys, &error)))
+		result = fay_error_set(&error, FAY_E_USAGE, "cannot open '%s': %s", settings.audit,
+				       strerror(errno));
+	else if (!(result = fay_keys_init(&error)) &&
+		 !(result = fay_keys_read(settings.key, &keys, &error)))
 		result = run(&settings, &keys, &error);
 	if (result)
 		fprintf(stderr, "fayd: %s\n", error.message);

@@ -12,14 +12,18 @@
 #define WINDOW_MAX (3600 * SECOND)
 #define LEASE_MAX (24 * 3600 * SECOND)
 #define HORIZON_MAX (10 * 365 * 24 * 3600 * SECOND)
-#define RESEND_BYTES (256u << 10)       /* of one tick */
-#define STREAM_EARLY (256u << 10)       /* bytes of streamed rows that do not wait for the window's end */
+#define RESEND_BYTES (256u << 10) /* of one tick */
+/* bytes of streamed rows that do not wait for the window's end */
+#define STREAM_EARLY (256u << 10)
 #define BUSY_MS 2
 #define QUIET_MS 10
-#define STOOD_STILL (2 * SECOND)        /* between two ticks */
-#define RESEND_FINAL (5 * SECOND)       /* at most, once the query has ended: the asking side waits */
-#define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
-#define UNTAKEN_MAX (60 * SECOND)       /* a job that has ended, without a word from the root, which may have asked for a longer lease */
+#define STOOD_STILL (2 * SECOND) /* between two ticks */
+/* at most, once the query has ended: the asking side waits */
+#define RESEND_FINAL (5 * SECOND)
+/* an inner agent that is finished itself, without a word from the root */
+#define LINGER (5 * SECOND)
+/* a job that has ended, without a word from the root, which may have asked for a longer lease */
+#define UNTAKEN_MAX (60 * SECOND)
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -38,7 +42,9 @@ uint64_t fay_realtime(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* --- sending and keeping ------------------------------------------------------------------------------------------------ */
+/* --- sending and keeping
+ * ------------------------------------------------------------------------------------------------
+ * */
 
 static void charge(struct fay_job *job, size_t size)
 {
@@ -84,11 +90,12 @@ static bool keep(struct fay_job *job, uint64_t window)
 	if (!copy)
 		return false;
 	memcpy(copy, job->out.bytes, job->out.size);
-	job->kept[job->kept_count++] = (struct fay_kept){ .sequence = job->sequence,
-							   .window = window,
-							   .sent = fay_bus_connected(job->bus) ? fay_monotonic() : 0,
-							   .bytes = copy,
-							   .size = job->out.size };
+	job->kept[job->kept_count++] =
+		(struct fay_kept){ .sequence = job->sequence,
+				   .window = window,
+				   .sent = fay_bus_connected(job->bus) ? fay_monotonic() : 0,
+				   .bytes = copy,
+				   .size = job->out.size };
 	job->kept_bytes += job->out.size;
 	return true;
 }
@@ -96,7 +103,8 @@ static bool keep(struct fay_job *job, uint64_t window)
 static void acknowledge(struct fay_job *job, uint64_t window, uint64_t sequence)
 {
 	size_t count = 0;
-	while (count < job->kept_count && (job->kept[count].window <= window || job->kept[count].sequence <= sequence)) {
+	while (count < job->kept_count &&
+	       (job->kept[count].window <= window || job->kept[count].sequence <= sequence)) {
 		job->kept_bytes -= job->kept[count].size;
 		free(job->kept[count++].bytes);
 	}
@@ -106,14 +114,17 @@ static void acknowledge(struct fay_job *job, uint64_t window, uint64_t sequence)
 	memmove(job->kept, job->kept + count, job->kept_count * sizeof(*job->kept));
 }
 
-/* The server's answers to what it was to store: JSON, with an error or with the name of the stream. Nobody there to store it: an empty one. */
+/* The server's answers to what it was to store: JSON, with an error or with the name of the stream.
+ * Nobody there to store it: an empty one. */
 static void receive_stored(struct fay_job *job)
 {
 	struct fay_message message;
 	while (job->stored && fay_bus_next(job->stored, 0, &message)) {
 		const char *number = strrchr(message.subject, '.');
 		uint64_t sequence = number ? strtoull(number + 1, NULL, 10) : 0;
-		bool stored = message.size && memmem(message.bytes, message.size, "\"stream\"", 8) && !memmem(message.bytes, message.size, "\"error\"", 7);
+		bool stored = message.size &&
+			      memmem(message.bytes, message.size, "\"stream\"", 8) &&
+			      !memmem(message.bytes, message.size, "\"error\"", 7);
 		fay_message_done(&message);
 		for (size_t i = 0; stored && i < job->kept_count; i++) {
 			if (job->kept[i].sequence != sequence)
@@ -121,7 +132,8 @@ static void receive_stored(struct fay_job *job)
 			job->kept_bytes -= job->kept[i].size;
 			free(job->kept[i].bytes);
 			job->kept_count--;
-			memmove(job->kept + i, job->kept + i + 1, (job->kept_count - i) * sizeof(*job->kept));
+			memmove(job->kept + i, job->kept + i + 1,
+				(job->kept_count - i) * sizeof(*job->kept));
 			job->heard = fay_monotonic();
 			break;
 		}
@@ -134,17 +146,20 @@ static uint64_t resend_patience(const struct fay_job *job)
 	return job->final && patience > RESEND_FINAL ? RESEND_FINAL : patience;
 }
 
-/* What is not acknowledged for long, or was sent before the connection was lost, goes to the root again, alone. */
+/* What is not acknowledged for long, or was sent before the connection was lost, goes to the root
+ * again, alone. */
 static void resend(struct fay_job *job)
 {
-	uint64_t now = fay_monotonic(), patience = resend_patience(job), connections = fay_bus_connections(job->bus);
+	uint64_t now = fay_monotonic(), patience = resend_patience(job),
+		 connections = fay_bus_connections(job->bus);
 	size_t sent = 0;
 	if (!fay_bus_connected(job->bus))
 		return;
 	for (size_t i = 0; connections != job->connections && i < job->kept_count; i++)
 		job->kept[i].sent = 0;
 	job->connections = connections;
-	for (size_t i = 0; i < job->kept_count && i < FAY_LEDGER_AHEAD && sent < RESEND_BYTES; i++) {
+	for (size_t i = 0; i < job->kept_count && i < FAY_LEDGER_AHEAD && sent < RESEND_BYTES;
+	     i++) {
 		struct fay_kept *kept = &job->kept[i];
 		if (kept->sent && now - kept->sent < patience)
 			continue;
@@ -155,12 +170,19 @@ static void resend(struct fay_job *job)
 	}
 }
 
-/* --- making partials ----------------------------------------------------------------------------------------------------- */
+/* --- making partials
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* Ends the message that is being filled. */
-static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags, const uint64_t losses[FAY_WIRE_LOSSES])
+static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags,
+			  const uint64_t losses[FAY_WIRE_LOSSES])
 {
-	struct fay_wire_member member = { .agent = job->agent, .first = ++job->sequence, .window = window, .tree = job->tree, .flags = flags };
+	struct fay_wire_member member = { .agent = job->agent,
+					  .first = ++job->sequence,
+					  .window = window,
+					  .tree = job->tree,
+					  .flags = flags };
 	member.last = member.first;
 	member.why = flags & FAY_MEMBER_FINAL ? (uint8_t)job->final : 0;
 	fay_wire_begin(&job->out, FAY_WIRE_PARTIAL, job->query, job->agent);
@@ -193,11 +215,13 @@ static void tell_function(void *context, uint64_t hash)
 }
 
 /* `flags`: of the block, or 0. */
-static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint16_t flags, uint8_t *row)
+static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint16_t flags,
+		     uint8_t *row)
 {
 	static const uint64_t none[FAY_WIRE_LOSSES];
 	uint32_t size = job->verdict->schema.states[state].row_size;
-	if (fay_parts_size(&job->parts) + size > FAY_WIRE_PARTIAL_MAX && !close_message(job, window, 0, none))
+	if (fay_parts_size(&job->parts) + size > FAY_WIRE_PARTIAL_MAX &&
+	    !close_message(job, window, 0, none))
 		return false;
 	if (job->feed.translate)
 		job->feed.translate(job->feed.context, state, row, tell_name, job);
@@ -223,10 +247,12 @@ static bool tell_stream(struct fay_job *job, uint64_t window)
 	return true;
 }
 
-static bool tell_rows(struct fay_job *job, uint64_t window, uint16_t flags, const struct fay_result *rows)
+static bool tell_rows(struct fay_job *job, uint64_t window, uint16_t flags,
+		      const struct fay_result *rows)
 {
 	for (size_t i = 0; i < rows->row_count; i++)
-		if (!tell_row(job, window, (uint16_t)rows->state, flags, rows->rows + i * rows->row_size))
+		if (!tell_row(job, window, (uint16_t)rows->state, flags,
+			      rows->rows + i * rows->row_size))
 			return false;
 	return true;
 }
@@ -234,18 +260,21 @@ static bool tell_rows(struct fay_job *job, uint64_t window, uint16_t flags, cons
 static bool forget_windows(struct fay_job *job, uint64_t window, uint32_t state)
 {
 	struct fay_result final;
-	job->feed.forget(job->feed.context, job->changes, state, fay_realtime() - job->horizon, &final);
+	job->feed.forget(job->feed.context, job->changes, state, fay_realtime() - job->horizon,
+			 &final);
 	bool fine = tell_rows(job, window, FAY_BLOCK_FINAL, &final);
 	fay_result_deinit(&final);
 	return fine;
 }
 
-static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, struct fay_result *losses, struct fay_error *error)
+static int tell_state(struct fay_job *job, uint64_t window, uint32_t state,
+		      struct fay_result *losses, struct fay_error *error)
 {
 	struct fay_result now, changed;
 	if (job->feed.snapshot(job->feed.context, state, &now, error))
 		return error->code;
-	uint32_t threads = state && losses->threads > now.threads ? losses->threads : now.threads; /* who had no row of one state may have some of another */
+	/* who had no row of one state may have some of another */
+	uint32_t threads = state && losses->threads > now.threads ? losses->threads : now.threads;
 	*losses = now;
 	losses->rows = NULL;
 	losses->threads = threads;
@@ -257,7 +286,8 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 	fay_result_deinit(&now);
 	if (result)
 		return result;
-	if (!tell_rows(job, window, 0, &changed) || (job->horizon && job->feed.forget && !forget_windows(job, window, state)))
+	if (!tell_rows(job, window, 0, &changed) ||
+	    (job->horizon && job->feed.forget && !forget_windows(job, window, state)))
 		result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	fay_result_deinit(&changed);
 	return result;
@@ -267,14 +297,22 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 static struct fay_result losses_so_far(const struct fay_job *job)
 {
 	const uint64_t *told = job->losses_told;
-	return (struct fay_result){ .events_lost_reentrant = told[0], .events_lost_full = told[1], .events_lost_no_slot = told[2], .calls_lost = told[3],
+	return (struct fay_result){ .events_lost_reentrant = told[0],
+				    .events_lost_full = told[1],
+				    .events_lost_no_slot = told[2],
+				    .calls_lost = told[3],
 				    .threads = (uint32_t)told[5] };
 }
 
-static void losses_since(struct fay_job *job, const struct fay_result *now, uint64_t losses[FAY_WIRE_LOSSES])
+static void losses_since(struct fay_job *job, const struct fay_result *now,
+			 uint64_t losses[FAY_WIRE_LOSSES])
 {
-	const uint64_t all[FAY_WIRE_LOSSES] = { now->events_lost_reentrant, now->events_lost_full, now->events_lost_no_slot,
-						now->calls_lost, job->shed, now->threads };
+	const uint64_t all[FAY_WIRE_LOSSES] = { now->events_lost_reentrant,
+						now->events_lost_full,
+						now->events_lost_no_slot,
+						now->calls_lost,
+						job->shed,
+						now->threads };
 	for (unsigned i = 0; i < FAY_WIRE_LOSSES; i++) {
 		losses[i] = all[i] - job->losses_told[i];
 		job->losses_told[i] = all[i];
@@ -299,15 +337,19 @@ static int produce(struct fay_job *job, struct fay_error *error)
 	if (result && !job->final)
 		return result;
 	if (result)
-		job->final = FAY_FINAL_LIMIT; /* also of one that was to be stopped: rows are missing */
+		/* also of one that was to be stopped: rows are missing */
+		job->final = FAY_FINAL_LIMIT;
 	losses_since(job, &last, losses);
-	return close_message(job, window, FAY_MEMBER_LAST | (job->final ? FAY_MEMBER_FINAL : 0), losses) ?
-		       FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	return close_message(job, window, FAY_MEMBER_LAST | (job->final ? FAY_MEMBER_FINAL : 0),
+			     losses)
+		       ? FAY_OK
+		       : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
 static bool has_room(const struct fay_job *job, uint64_t now)
 {
-	return job->kept_count < FAY_JOB_KEPT_MAX && job->kept_bytes < job->limits.memory && job->budget_at <= now + job->window;
+	return job->kept_count < FAY_JOB_KEPT_MAX && job->kept_bytes < job->limits.memory &&
+	       job->budget_at <= now + job->window;
 }
 
 void fay_job_row(void *context, uint32_t state, const uint8_t *row)
@@ -340,7 +382,9 @@ void fay_job_end(struct fay_job *job, enum fay_final why)
 		fprintf(stderr, "fayd: query %016" PRIx64 ": %s\n", job->query, error.message);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void close_windows(struct fay_job *job, uint64_t now)
 {
@@ -381,7 +425,8 @@ void fay_job_tick(struct fay_job *job)
 		fay_message_done(&message);
 	}
 	receive_stored(job);
-	uint64_t now = fay_monotonic(), gap = job->ticked ? now - job->ticked : 0, silent = now - job->heard;
+	uint64_t now = fay_monotonic(), gap = job->ticked ? now - job->ticked : 0,
+		 silent = now - job->heard;
 	if (gap > STOOD_STILL) /* we did not listen either */
 		job->heard += silent < gap - STOOD_STILL ? silent : gap - STOOD_STILL;
 	job->ticked = now;
@@ -409,7 +454,8 @@ void fay_job_tick(struct fay_job *job)
 int fay_job_patience_ms(const struct fay_job *job)
 {
 	uint64_t tenth = job->window / (SECOND / 1000) / 10;
-	if (job->final || !job->feed.is_busy || job->feed.is_busy(job->feed.context) || tenth < BUSY_MS)
+	if (job->final || !job->feed.is_busy || job->feed.is_busy(job->feed.context) ||
+	    tenth < BUSY_MS)
 		return BUSY_MS;
 	return tenth < QUIET_MS ? (int)tenth : QUIET_MS;
 }
@@ -438,14 +484,17 @@ static void receive_control(struct fay_job *job, const struct fay_wire_control *
 	}
 }
 
-void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size)
+void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, const void *bytes,
+		     size_t size)
 {
 	struct fay_wire_control control;
 	struct fay_wire_assign assign;
 	bool of_asker = !head->sender && !memcmp(head->key, job->asker, FAY_KEY_BYTES);
-	if (head->type == FAY_WIRE_CONTROL && of_asker && fay_wire_read_control(head->body, &control))
+	if (head->type == FAY_WIRE_CONTROL && of_asker &&
+	    fay_wire_read_control(head->body, &control))
 		receive_control(job, &control);
-	else if (head->type == FAY_WIRE_ASSIGN && of_asker && fay_wire_read_assign(head->body, &assign))
+	else if (head->type == FAY_WIRE_ASSIGN && of_asker &&
+		 fay_wire_read_assign(head->body, &assign))
 		fay_job_assign(job, &assign);
 	else if (head->type == FAY_WIRE_PARTIAL && head->sender)
 		fay_job_collect_message(job, head, bytes, size);
@@ -456,24 +505,35 @@ static int check_start(const struct fay_wire_start *start, struct fay_error *err
 	if (start->window < WINDOW_MIN || start->window > WINDOW_MAX)
 		return fay_error_set(error, FAY_E_USAGE, "a window is 10 ms to an hour");
 	if (start->horizon > HORIZON_MAX)
-		return fay_error_set(error, FAY_E_USAGE, "windows of time are over after ten years at most");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "windows of time are over after ten years at most");
 	if (!start->lease || start->lease > LEASE_MAX || start->elapsed > INT64_MAX)
 		return fay_error_set(error, FAY_E_USAGE, "the lease is 1 ns to a day");
 	return FAY_OK;
 }
 
-int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t agent, const struct fay_wire_head *head,
-		   const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_feed *feed,
-		   const struct fay_job_limits *limits, struct fay_job **result, struct fay_error *error)
+int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t agent,
+		   const struct fay_wire_head *head, const struct fay_wire_start *start,
+		   struct fay_verdict *verdict, struct fay_feed *feed,
+		   const struct fay_job_limits *limits, struct fay_job **result,
+		   struct fay_error *error)
 {
 	char subject[64], stored[80];
 	struct fay_job *job = check_start(start, error) ? NULL : calloc(1, sizeof(*job));
 	if (!job)
-		return error->code ? (int)error->code : fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	*job = (struct fay_job){ .query = head->query, .agent = agent, .keys = keys, .bus = bus, .limits = *limits,
-				 .window = start->window, .lease = start->lease, .connections = fay_bus_connections(bus) };
+		return error->code ? (int)error->code
+				   : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	*job = (struct fay_job){ .query = head->query,
+				 .agent = agent,
+				 .keys = keys,
+				 .bus = bus,
+				 .limits = *limits,
+				 .window = start->window,
+				 .lease = start->lease,
+				 .connections = fay_bus_connections(bus) };
 	memcpy(job->asker, head->key, FAY_KEY_BYTES);
-	if (start->bytes_per_second && (!limits->bytes_per_second || start->bytes_per_second < limits->bytes_per_second))
+	if (start->bytes_per_second &&
+	    (!limits->bytes_per_second || start->bytes_per_second < limits->bytes_per_second))
 		job->limits.bytes_per_second = start->bytes_per_second;
 	job->stream.limit = FAY_JOB_STREAM_MAX;
 	snprintf(job->up, sizeof(job->up), "fay.1.q.%016" PRIx64 ".up", head->query);
@@ -485,11 +545,13 @@ int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t ag
 	job->verdict = verdict;
 	job->life = start->life;
 	job->horizon = start->horizon;
-	snprintf(job->reply, sizeof(job->reply), "fay.1.k.%016" PRIx64 ".%016" PRIx64 ".", agent, head->query);
+	snprintf(job->reply, sizeof(job->reply), "fay.1.k.%016" PRIx64 ".%016" PRIx64 ".", agent,
+		 head->query);
 	snprintf(stored, sizeof(stored), "%s*", job->reply);
 	if (fay_changes_create(&job->verdict->schema, limits->memory, &job->changes, error) ||
 	    fay_bus_subscribe(bus, subject, &job->control, error) ||
-	    (start->flags & FAY_START_DURABLE && fay_bus_subscribe(bus, stored, &job->stored, error))) {
+	    (start->flags & FAY_START_DURABLE &&
+	     fay_bus_subscribe(bus, stored, &job->stored, error))) {
 		fay_bus_unsubscribe(job->control);
 		fay_changes_destroy(job->changes);
 		free(job);

@@ -30,7 +30,9 @@ static void tick(void *context)
 		return;
 	uint32_t came = fay_bpf_session_tick(kernel->session);
 	if (came)
-		fprintf(stderr, "fayd: %u processor%s switched on during a query about the kernel\n", came, came == 1 ? " was" : "s were");
+		fprintf(stderr,
+			"fayd: %u processor%s switched on during a query about the kernel\n", came,
+			came == 1 ? " was" : "s were");
 	fay_bpf_session_drain(kernel->session, take_row, kernel);
 	if (!kernel->failure.code)
 		fay_aggregator_poll(kernel->aggregator, &kernel->failure);
@@ -52,7 +54,8 @@ static void stop(void *context)
 	tick(kernel);
 }
 
-static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int snapshot(void *context, uint32_t state, struct fay_result *result,
+		    struct fay_error *error)
 {
 	struct kernel *kernel = context;
 	if (!kernel->failure.code)
@@ -61,7 +64,8 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 	return (int)error->code;
 }
 
-static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below, struct fay_result *final)
+static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below,
+		   struct fay_result *final)
 {
 	struct kernel *kernel = context;
 	fay_changes_forget(changes, kernel->aggregator, state, below, final);
@@ -73,7 +77,8 @@ static const char *name(void *context, uint64_t hash)
 	return NULL;
 }
 
-static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell, void *tell_context)
+static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell,
+		      void *tell_context)
 {
 	struct kernel *kernel = context;
 	fay_codes_translate(&kernel->codes, state, row, tell, tell_context);
@@ -95,13 +100,15 @@ static void destroy(void *context)
 	free(kernel);
 }
 
-static int read_pids(struct kernel *kernel, const struct fay_wire_start *start, struct fay_error *error)
+static int read_pids(struct kernel *kernel, const struct fay_wire_start *start,
+		     struct fay_error *error)
 {
 	kernel->pids = calloc(start->pids.count + 1u, sizeof(*kernel->pids));
 	if (!kernel->pids)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (uint16_t i = 0; i < start->pids.count; i++)
-		memcpy(&kernel->pids[i], start->pids.bytes + i * sizeof(uint32_t), sizeof(uint32_t));
+		memcpy(&kernel->pids[i], start->pids.bytes + i * sizeof(uint32_t),
+		       sizeof(uint32_t));
 	kernel->pid_count = start->pids.count;
 	kernel->object->bpf.pids = kernel->pids;
 	kernel->object->bpf.pid_count = kernel->pid_count;
@@ -113,32 +120,48 @@ static int attach(struct kernel *kernel, uint64_t memory, struct fay_error *erro
 	struct fay_object *object = kernel->object;
 	size_t size;
 	if (!fay_bpf_knows_processes())
-		return fay_error_set(error, FAY_E_REFUSED, "fayd runs in a PID namespace (a container): the kernel's events have other process numbers than are known there");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "fayd runs in a PID namespace (a container): the kernel's "
+				     "events have other process numbers than are known there");
 	if (fay_object_resolve(object, error))
 		return error->code;
 	if ((object->bpf.values[FAY_BPF_VALUE_PROCESSORS] + 1) * object->bpf.slot_stride > memory)
-		return fay_error_set(error, FAY_E_LIMIT, "the query's state on each processor is over the agent's memory limit");
-	if (fay_aggregator_create(&object->verdict.schema, &kernel->aggregator, error) || fay_bpf_session_create(&object->bpf, &kernel->session, error))
+		return fay_error_set(
+			error, FAY_E_LIMIT,
+			"the query's state on each processor is over the agent's memory limit");
+	if (fay_aggregator_create(&object->verdict.schema, &kernel->aggregator, error) ||
+	    fay_bpf_session_create(&object->bpf, &kernel->session, error))
 		return error->code;
 	fay_aggregator_set_limit(kernel->aggregator, memory);
 	struct fay_shm_control *shm = fay_bpf_session_shm(kernel->session, &size);
-	if (fay_aggregator_add(kernel->aggregator, shm, size, 0, error) || fay_bpf_session_attach(kernel->session, error))
+	if (fay_aggregator_add(kernel->aggregator, shm, size, 0, error) ||
+	    fay_bpf_session_attach(kernel->session, error))
 		return error->code;
 	return FAY_OK;
 }
 
-int fay_kernel_feed_create(struct fay_object *object, const struct fay_wire_start *start, uint64_t memory, struct fay_feed *feed, struct fay_error *error)
+int fay_kernel_feed_create(struct fay_object *object, const struct fay_wire_start *start,
+			   uint64_t memory, struct fay_feed *feed, struct fay_error *error)
 {
 	struct kernel *kernel = calloc(1, sizeof(*kernel));
 	if (!kernel)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	kernel->object = object;
-	if (fay_codes_init(&kernel->codes, start, &object->verdict.schema, error) || read_pids(kernel, start, error) || attach(kernel, memory, error)) {
+	if (fay_codes_init(&kernel->codes, start, &object->verdict.schema, error) ||
+	    read_pids(kernel, start, error) || attach(kernel, memory, error)) {
 		destroy(kernel);
 		return error->code;
 	}
-	*feed = (struct fay_feed){ .context = kernel, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
-				   .name = name, .translate = kernel->codes.count ? translate : NULL, .on_row = on_row, .destroy = destroy };
+	*feed = (struct fay_feed){ .context = kernel,
+				   .tick = tick,
+				   .alive = alive,
+				   .stop = stop,
+				   .snapshot = snapshot,
+				   .forget = forget,
+				   .name = name,
+				   .translate = kernel->codes.count ? translate : NULL,
+				   .on_row = on_row,
+				   .destroy = destroy };
 	for (uint32_t i = 0; i < object->bpf.program_count; i++)
 		feed->functions += !fay_bpf_session_skipped(kernel->session, i);
 	return FAY_OK;

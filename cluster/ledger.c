@@ -17,10 +17,12 @@ static bool has(const struct fay_ledger *ledger, uint64_t sequence)
 {
 	if (sequence <= ledger->upto)
 		return true;
-	return sequence - ledger->upto <= FAY_LEDGER_AHEAD && ledger->ahead[word(sequence)] & bit(sequence);
+	return sequence - ledger->upto <= FAY_LEDGER_AHEAD &&
+	       ledger->ahead[word(sequence)] & bit(sequence);
 }
 
-enum fay_ledger_state fay_ledger_look(const struct fay_ledger *ledger, uint64_t first, uint64_t last)
+enum fay_ledger_state fay_ledger_look(const struct fay_ledger *ledger, uint64_t first,
+				      uint64_t last)
 {
 	if (last <= ledger->upto)
 		return FAY_LEDGER_OLD;

@@ -10,7 +10,8 @@
 
 struct fay_ledger {
 	uint64_t upto; /* all of 1..upto */
-	uint64_t ahead[FAY_LEDGER_AHEAD / 64]; /* of upto+1 .. upto+FAY_LEDGER_AHEAD, by sequence modulo FAY_LEDGER_AHEAD */
+	/* of upto+1 .. upto+FAY_LEDGER_AHEAD, by sequence modulo FAY_LEDGER_AHEAD */
+	uint64_t ahead[FAY_LEDGER_AHEAD / 64];
 };
 
 enum fay_ledger_state {
@@ -20,7 +21,8 @@ enum fay_ledger_state {
 	FAY_LEDGER_FAR,   /* too far ahead; they will come again */
 };
 /* 1 <= first <= last. */
-enum fay_ledger_state fay_ledger_look(const struct fay_ledger *ledger, uint64_t first, uint64_t last);
+enum fay_ledger_state fay_ledger_look(const struct fay_ledger *ledger, uint64_t first,
+				      uint64_t last);
 /* All must be new. */
 void fay_ledger_enter(struct fay_ledger *ledger, uint64_t first, uint64_t last);
 

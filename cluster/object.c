@@ -24,7 +24,8 @@ int fay_object_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error)
 	size_t size, all = 0;
 	FILE *file = fopen(TYPES, "re");
 	if (!file)
-		return fay_error_set(error, FAY_E_REFUSED, "the kernel's types are not known: %s cannot be read", TYPES);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the kernel's types are not known: %s cannot be read", TYPES);
 	crypto_hash_sha256_init(&hash);
 	while ((size = fread(bytes, 1, sizeof(bytes), file)) > 0) {
 		crypto_hash_sha256_update(&hash, bytes, size);
@@ -36,12 +37,16 @@ int fay_object_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error)
 	return fine ? FAY_OK : fay_error_set(error, FAY_E_REFUSED, "%s cannot be read", TYPES);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static enum kind kind_of(const struct fay_bpf_program *program)
 {
-	return program->period ? KIND_TIMER : program->attach == BPF_TRACE_RAW_TP ? KIND_TRACEPOINT :
-	       program->attach == BPF_TRACE_FENTRY ? KIND_ENTRY : KIND_EXIT;
+	return program->period                       ? KIND_TIMER
+	       : program->attach == BPF_TRACE_RAW_TP ? KIND_TRACEPOINT
+	       : program->attach == BPF_TRACE_FENTRY ? KIND_ENTRY
+						     : KIND_EXIT;
 }
 
 static void write_schema(const struct fay_schema *schema, struct fay_writer_buffer *out)
@@ -66,7 +71,8 @@ static void write_schema(const struct fay_schema *schema, struct fay_writer_buff
 	}
 }
 
-int fay_object_write(const struct fay_bpf_object *object, const struct fay_schema *schema, struct fay_writer_buffer *out, struct fay_error *error)
+int fay_object_write(const struct fay_bpf_object *object, const struct fay_schema *schema,
+		     struct fay_writer_buffer *out, struct fay_error *error)
 {
 	uint8_t types[FAY_KEY_BYTES] = { 0 };
 	if (object->typed && fay_object_types(types, error))
@@ -95,10 +101,14 @@ int fay_object_write(const struct fay_bpf_object *object, const struct fay_schem
 		fay_wire_put32(out, program->count);
 		fay_wire_put(out, program->code, program->count * sizeof(*program->code));
 	}
-	return out->bad ? fay_error_set(error, FAY_E_LIMIT, "the query's BPF programs do not fit into one message") : FAY_OK;
+	return out->bad ? fay_error_set(error, FAY_E_LIMIT,
+					"the query's BPF programs do not fit into one message")
+			: FAY_OK;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static const uint8_t *read_bytes(struct fay_reader *reader, size_t size)
 {
@@ -119,33 +129,31 @@ static void read_text(struct fay_reader *reader, char *to, size_t size)
 /* Operators whose partials the aggregator merges word by word in columns of this size. */
 static bool column_is_sound(const struct fay_schema_column *column)
 {
-	if (column->type < FAY_TYPE_I64 || column->type > FAY_TYPE_BOOL || !column->size || column->size % 8)
+	if (column->type < FAY_TYPE_I64 || column->type > FAY_TYPE_BOOL || !column->size ||
+	    column->size % 8)
 		return false;
 	switch (column->merge) {
-	case FAY_MERGE_KEY:
-		return column->type == FAY_TYPE_STRING || column->size == 8;
+	case FAY_MERGE_KEY: return column->type == FAY_TYPE_STRING || column->size == 8;
 	case FAY_MERGE_COUNT:
 	case FAY_MERGE_SUM:
 	case FAY_MERGE_MIN:
-	case FAY_MERGE_MAX:
-		return column->size == 8;
+	case FAY_MERGE_MAX: return column->size == 8;
 	case FAY_MERGE_AVERAGE:
 	case FAY_MERGE_FIRST:
-	case FAY_MERGE_LAST:
-		return column->size == 16;
+	case FAY_MERGE_LAST: return column->size == 16;
 	case FAY_MERGE_HIST_LOG2:
 	case FAY_MERGE_HIST_LINEAR:
 	case FAY_MERGE_HIST_LOGLINEAR:
 	case FAY_MERGE_QUANTILE:
-	case FAY_MERGE_DISTINCT:
-		return true;
-	default:
-		return false;
+	case FAY_MERGE_DISTINCT: return true;
+	default: return false;
 	}
 }
 
-/* One state at the beginning of each slot. The aggregator checks that it, and its columns, lie where they may. */
-static int read_schema(struct fay_object *object, struct fay_reader *reader, struct fay_error *error)
+/* One state at the beginning of each slot. The aggregator checks that it, and its columns, lie
+ * where they may. */
+static int read_schema(struct fay_object *object, struct fay_reader *reader,
+		       struct fay_error *error)
 {
 	struct fay_schema_state *state = &object->state;
 	state->kind = fay_wire_u16(reader);
@@ -159,8 +167,12 @@ static int read_schema(struct fay_object *object, struct fay_reader *reader, str
 	state->values = fay_wire_u16(reader);
 	if (reader->bad || state->keys + (uint32_t)state->values > FAY_OBJECT_COLUMNS_MAX)
 		return malformed("columns", error);
-	object->verdict.schema = (struct fay_schema){ .local_size = object->bpf.local_size, .state_count = 1, .column_count = state->keys + (uint32_t)state->values,
-						      .states = state, .columns = object->columns };
+	object->verdict.schema =
+		(struct fay_schema){ .local_size = object->bpf.local_size,
+				     .state_count = 1,
+				     .column_count = state->keys + (uint32_t)state->values,
+				     .states = state,
+				     .columns = object->columns };
 	for (uint32_t i = 0; i < object->verdict.schema.column_count; i++) {
 		struct fay_schema_column *column = &object->columns[i];
 		read_text(reader, object->column_names[i], sizeof(object->column_names[i]));
@@ -177,7 +189,8 @@ static int read_schema(struct fay_object *object, struct fay_reader *reader, str
 	return FAY_OK;
 }
 
-static int read_places(struct fay_object *object, struct fay_reader *reader, struct fay_error *error)
+static int read_places(struct fay_object *object, struct fay_reader *reader,
+		       struct fay_error *error)
 {
 	struct fay_bpf_object *bpf = &object->bpf;
 	const uint8_t *typed = read_bytes(reader, 1), *types = read_bytes(reader, FAY_KEY_BYTES);
@@ -209,26 +222,25 @@ static bool helper_is_allowed(int32_t number)
 	return false;
 }
 
-/* An ld_imm64 of two instructions: a number, one of the object's maps, one of the machine's values. */
+/* An ld_imm64 of two instructions: a number, one of the object's maps, one of the machine's values.
+ * */
 static bool wide_is_sound(const struct fay_bpf_object *object, const struct bpf_insn *code)
 {
 	uint32_t number = (uint32_t)code[0].imm;
 	if (code[0].off || code[1].code || code[1].dst_reg || code[1].src_reg || code[1].off)
 		return false;
 	switch (code[0].src_reg) {
-	case 0:
-		return true;
+	case 0: return true;
 	case BPF_PSEUDO_MAP_FD:
 	case BPF_PSEUDO_MAP_VALUE:
 		return number < FAY_BPF_MAPS && object->maps >> number & 1 && !code[1].imm;
-	case FAY_BPF_PSEUDO_MACHINE:
-		return number < FAY_BPF_VALUES && !code[1].imm;
-	default: /* the kernel's variables, other programs, descriptors of ours */
-		return false;
+	case FAY_BPF_PSEUDO_MACHINE: return number < FAY_BPF_VALUES && !code[1].imm;
+	default: /* the kernel's variables, other programs, descriptors of ours */ return false;
 	}
 }
 
-static bool code_is_sound(const struct fay_bpf_object *object, const struct bpf_insn *code, uint32_t count)
+static bool code_is_sound(const struct fay_bpf_object *object, const struct bpf_insn *code,
+			  uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (code[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
@@ -237,9 +249,13 @@ static bool code_is_sound(const struct fay_bpf_object *object, const struct bpf_
 			i++;
 		} else if (BPF_CLASS(code[i].code) == BPF_LD) {
 			return false; /* of socket filters */
-		} else if ((BPF_CLASS(code[i].code) == BPF_JMP || BPF_CLASS(code[i].code) == BPF_JMP32) && BPF_OP(code[i].code) == BPF_CALL) {
-			/* No functions of the kernel by number of their type, and none of the program's own. */
-			if (code[i].code != (BPF_JMP | BPF_CALL) || code[i].src_reg || code[i].off || !helper_is_allowed(code[i].imm))
+		} else if ((BPF_CLASS(code[i].code) == BPF_JMP ||
+			    BPF_CLASS(code[i].code) == BPF_JMP32) &&
+			   BPF_OP(code[i].code) == BPF_CALL) {
+			/* No functions of the kernel by number of their type, and none of the
+			 * program's own. */
+			if (code[i].code != (BPF_JMP | BPF_CALL) || code[i].src_reg ||
+			    code[i].off || !helper_is_allowed(code[i].imm))
 				return false;
 		}
 	}
@@ -248,30 +264,38 @@ static bool code_is_sound(const struct fay_bpf_object *object, const struct bpf_
 
 static bool set_kind(struct fay_bpf_program *program, unsigned kind, const char *name)
 {
-	static const uint32_t attach[] = { [KIND_TRACEPOINT] = BPF_TRACE_RAW_TP, [KIND_ENTRY] = BPF_TRACE_FENTRY, [KIND_EXIT] = BPF_TRACE_FEXIT };
+	static const uint32_t attach[] = { [KIND_TRACEPOINT] = BPF_TRACE_RAW_TP,
+					   [KIND_ENTRY] = BPF_TRACE_FENTRY,
+					   [KIND_EXIT] = BPF_TRACE_FEXIT };
 	if (kind < KIND_TRACEPOINT || kind > KIND_TIMER || !*name)
 		return false;
 	if (kind == KIND_TIMER) {
 		program->type = BPF_PROG_TYPE_PERF_EVENT;
 		memcpy(program->name, "timer", sizeof("timer"));
-		return program->period >= FAY_BPF_PERIOD_LEAST && program->period <= FAY_BPF_PERIOD_MOST;
+		return program->period >= FAY_BPF_PERIOD_LEAST &&
+		       program->period <= FAY_BPF_PERIOD_MOST;
 	}
 	program->type = BPF_PROG_TYPE_TRACING;
 	program->attach = attach[kind];
-	return (size_t)snprintf(program->name, sizeof(program->name), "%s %s", kind == KIND_TRACEPOINT ? "tracepoint" : "function", name) <
-		       sizeof(program->name) && !program->period;
+	return (size_t)snprintf(program->name, sizeof(program->name), "%s %s",
+				kind == KIND_TRACEPOINT ? "tracepoint" : "function",
+				name) < sizeof(program->name) &&
+	       !program->period;
 }
 
-/* More functions than one: those that the kernel does not take are left out. A function whose duration is asked for has two programs. */
+/* More functions than one: those that the kernel does not take are left out. A function whose
+ * duration is asked for has two programs. */
 static bool has_several_functions(const struct fay_bpf_object *object)
 {
 	for (uint32_t i = 1; i < object->program_count; i++)
-		if (object->programs[0].attach != BPF_TRACE_RAW_TP && strcmp(object->programs[i].name, object->programs[0].name))
+		if (object->programs[0].attach != BPF_TRACE_RAW_TP &&
+		    strcmp(object->programs[i].name, object->programs[0].name))
 			return true;
 	return false;
 }
 
-static int read_programs(struct fay_object *object, struct fay_reader *reader, struct fay_error *error)
+static int read_programs(struct fay_object *object, struct fay_reader *reader,
+			 struct fay_error *error)
 {
 	struct fay_bpf_object *bpf = &object->bpf;
 	struct bpf_insn *code = object->code;
@@ -296,7 +320,10 @@ static int read_programs(struct fay_object *object, struct fay_reader *reader, s
 		memcpy(program->code, bytes, program->count * sizeof(*code));
 		used += program->count;
 		if (!code_is_sound(bpf, program->code, program->count))
-			return fay_error_set(error, FAY_E_REFUSED, "the BPF program for %s refers to what queries have no use for", program->name);
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"the BPF program for %s refers to what queries have no use for",
+				program->name);
 	}
 	bpf->some = has_several_functions(bpf);
 	return FAY_OK;
@@ -309,7 +336,8 @@ static int read_all(struct fay_object *object, struct fay_reader *reader, struct
 		return malformed("no BPF object", error);
 	bpf->maps = fay_wire_u32(reader);
 	bpf->local_size = fay_wire_u32(reader);
-	if (reader->bad || bpf->maps >> FAY_BPF_MAPS || !(bpf->maps >> FAY_BPF_SLOTS & 1) || bpf->local_size > FAY_IMAGE_MAX_LOCAL || bpf->local_size % 8)
+	if (reader->bad || bpf->maps >> FAY_BPF_MAPS || !(bpf->maps >> FAY_BPF_SLOTS & 1) ||
+	    bpf->local_size > FAY_IMAGE_MAX_LOCAL || bpf->local_size % 8)
 		return malformed("maps", error);
 	bpf->slot_stride = (FAY_SLOT_HEADER + bpf->local_size + 63) & ~63u;
 	int result = read_schema(object, reader, error);
@@ -323,10 +351,12 @@ static int read_all(struct fay_object *object, struct fay_reader *reader, struct
 	return result;
 }
 
-int fay_object_read(const void *bytes, size_t size, struct fay_object **result, struct fay_error *error)
+int fay_object_read(const void *bytes, size_t size, struct fay_object **result,
+		    struct fay_error *error)
 {
 	struct fay_reader reader = { .at = bytes, .end = (const uint8_t *)bytes + size };
-	struct fay_object *object = calloc(1, sizeof(*object) + size); /* no more instructions than there are bytes */
+	/* no more instructions than there are bytes */
+	struct fay_object *object = calloc(1, sizeof(*object) + size);
 	if (!object)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (read_all(object, &reader, error)) {
@@ -338,7 +368,9 @@ int fay_object_read(const void *bytes, size_t size, struct fay_object **result, 
 	return FAY_OK;
 }
 
-/* --- may it run here ------------------------------------------------------------------------------------------------------ */
+/* --- may it run here
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool is_named(const struct fay_policy *policy, const struct fay_bpf_program *program)
 {
@@ -348,57 +380,79 @@ static bool is_named(const struct fay_policy *policy, const struct fay_bpf_progr
 	return fay_policy_allows(policy, name);
 }
 
-int fay_object_check_policy(const struct fay_object *object, const struct fay_policy *policy, struct fay_error *error)
+int fay_object_check_policy(const struct fay_object *object, const struct fay_policy *policy,
+			    struct fay_error *error)
 {
 	struct fay_policy usual;
 	fay_policy_default(&usual);
-	if (policy->max_instructions < usual.max_instructions || policy->allow_helpers != usual.allow_helpers || policy->denied_count ||
+	if (policy->max_instructions < usual.max_instructions ||
+	    policy->allow_helpers != usual.allow_helpers || policy->denied_count ||
 	    policy->allow_fields != usual.allow_fields || policy->speculation_confined)
-		return fay_error_set(error, FAY_E_REFUSED, "the signer's policy limits what cannot be told of BPF programs, so it has none of them");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the signer's policy limits what cannot be told of BPF "
+				     "programs, so it has none of them");
 	if (object->bpf.local_size > policy->max_local)
-		return fay_error_set(error, FAY_E_REFUSED, "%u bytes of state; the signer's policy allows %llu", object->bpf.local_size,
-				     (unsigned long long)policy->max_local);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%u bytes of state; the signer's policy allows %llu",
+				     object->bpf.local_size, (unsigned long long)policy->max_local);
 	for (uint32_t i = 0; i < object->bpf.program_count; i++) {
 		const struct fay_bpf_program *program = &object->bpf.programs[i];
-		unsigned kind = program->period ? FAY_PROBE_TIMER : program->attach == BPF_TRACE_FEXIT ? FAY_PROBE_RETURN : FAY_PROBE_ENTRY;
+		unsigned kind = program->period                      ? FAY_PROBE_TIMER
+				: program->attach == BPF_TRACE_FEXIT ? FAY_PROBE_RETURN
+								     : FAY_PROBE_ENTRY;
 		if (!(policy->allow_kinds >> kind & 1))
-			return fay_error_set(error, FAY_E_REFUSED, "the signer's policy does not allow probes of kind %s", fay_probe_kind_name(kind));
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "the signer's policy does not allow probes of kind %s",
+					     fay_probe_kind_name(kind));
 		if (!is_named(policy, program))
-			return fay_error_set(error, FAY_E_REFUSED, "the signer's policy does not allow %s (as kernel!NAME)", program->name);
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"the signer's policy does not allow %s (as kernel!NAME)",
+				program->name);
 	}
 	return FAY_OK;
 }
 
-static int check_types(const struct fay_object *object, const struct fay_btf *btf, struct fay_error *error)
+static int check_types(const struct fay_object *object, const struct fay_btf *btf,
+		       struct fay_error *error)
 {
 	uint8_t types[FAY_KEY_BYTES];
 	if (object->bpf.typed) {
 		if (fay_object_types(types, error))
 			return error->code;
 		if (memcmp(types, object->types, sizeof(types)))
-			return fay_error_set(error, FAY_E_REFUSED, "this machine's kernel has other types than the one that the query was compiled for; "
-								   "ask from a machine with this kernel");
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "this machine's kernel has other types than the one "
+					     "that the query was compiled for; "
+					     "ask from a machine with this kernel");
 	}
 	for (uint32_t i = 0; i < object->bpf.place_count; i++) {
 		const struct fay_bpf_place *place = &object->bpf.places[i];
 		struct fay_btf_field field;
 		uint32_t id = fay_btf_find(btf, BTF_KIND_STRUCT, place->structure);
-		if (!id || !fay_btf_member(btf, id, place->member, &field) || field.bit_offset != place->offset * 8u)
-			return fay_error_set(error, FAY_E_REFUSED, "this machine's kernel keeps struct %s's %s elsewhere than the one that the query was compiled for",
+		if (!id || !fay_btf_member(btf, id, place->member, &field) ||
+		    field.bit_offset != place->offset * 8u)
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "this machine's kernel keeps struct %s's %s elsewhere "
+					     "than the one that the query was compiled for",
 					     place->structure, place->member);
 	}
 	return FAY_OK;
 }
 
-static int resolve_program(struct fay_bpf_program *program, const struct fay_btf *btf, struct fay_error *error)
+static int resolve_program(struct fay_bpf_program *program, const struct fay_btf *btf,
+			   struct fay_error *error)
 {
 	struct fay_btf_tracepoint point;
 	const char *name = strchr(program->name, ' ');
 	if (program->period)
 		return FAY_OK;
-	bool found = name && (program->attach == BPF_TRACE_RAW_TP ? fay_btf_tracepoint(btf, name + 1, &point) : fay_btf_function(btf, name + 1, &point));
+	bool found = name && (program->attach == BPF_TRACE_RAW_TP
+				      ? fay_btf_tracepoint(btf, name + 1, &point)
+				      : fay_btf_function(btf, name + 1, &point));
 	if (!found)
-		return fay_error_set(error, FAY_E_REFUSED, "this machine's kernel has no %s", program->name);
+		return fay_error_set(error, FAY_E_REFUSED, "this machine's kernel has no %s",
+				     program->name);
 	program->btf_id = point.id;
 	return FAY_OK;
 }

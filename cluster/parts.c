@@ -16,7 +16,8 @@ void fay_parts_row(struct fay_parts *parts, uint16_t state, const uint8_t *row, 
 	if (!parts->rows || parts->state != state) {
 		close_block(parts);
 		if (parts->block_count == FAY_WIRE_STATES_MAX) {
-			parts->blocks.bad = true; /* streams that take turns so often: the message is full */
+			/* streams that take turns so often: the message is full */
+			parts->blocks.bad = true;
 			return;
 		}
 		parts->state = state;
@@ -56,8 +57,9 @@ static void empty(struct fay_parts *parts)
 	parts->rows = 0;
 }
 
-void fay_parts_finish(struct fay_parts *parts, bool combined, const struct fay_wire_member *members, uint16_t count,
-		      const uint64_t losses[FAY_WIRE_LOSSES], struct fay_writer_buffer *out)
+void fay_parts_finish(struct fay_parts *parts, bool combined, const struct fay_wire_member *members,
+		      uint16_t count, const uint64_t losses[FAY_WIRE_LOSSES],
+		      struct fay_writer_buffer *out)
 {
 	close_block(parts);
 	fay_wire_put8(out, combined);
@@ -81,7 +83,9 @@ void fay_parts_deinit(struct fay_parts *parts)
 	empty(parts);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------- */
+/* --- names
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct fay_name *find_slot(const struct fay_names *names, uint64_t hash)
 {
@@ -93,7 +97,8 @@ static struct fay_name *find_slot(const struct fay_names *names, uint64_t hash)
 
 static bool grow(struct fay_names *names)
 {
-	struct fay_names larger = { .size = names->size ? names->size * 2 : 256, .count = names->count };
+	struct fay_names larger = { .size = names->size ? names->size * 2 : 256,
+				    .count = names->count };
 	larger.items = calloc(larger.size, sizeof(*larger.items));
 	if (!larger.items)
 		return false;
@@ -107,7 +112,8 @@ static bool grow(struct fay_names *names)
 
 bool fay_names_add(struct fay_names *names, uint64_t hash, struct fay_text text)
 {
-	if (!hash || names->count >= FAY_NAMES_MAX || (2 * names->count >= names->size && !grow(names)))
+	if (!hash || names->count >= FAY_NAMES_MAX ||
+	    (2 * names->count >= names->size && !grow(names)))
 		return false;
 	struct fay_name *slot = find_slot(names, hash);
 	if (slot->hash)
@@ -137,7 +143,9 @@ void fay_names_deinit(struct fay_names *names)
 	memset(names, 0, sizeof(*names));
 }
 
-/* --- functions in rows -------------------------------------------------------------------------------------------------- */
+/* --- functions in rows
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 bool fay_schema_has_functions(const struct fay_schema *schema)
 {
@@ -147,7 +155,8 @@ bool fay_schema_has_functions(const struct fay_schema *schema)
 	return false;
 }
 
-static void column_functions(const struct fay_schema_column *column, const uint8_t *row, void (*each)(void *, uint64_t), void *context)
+static void column_functions(const struct fay_schema_column *column, const uint8_t *row,
+			     void (*each)(void *, uint64_t), void *context)
 {
 	struct fay_value value;
 	struct fay_item item;
@@ -156,12 +165,13 @@ static void column_functions(const struct fay_schema_column *column, const uint8
 	if (value.kind == FAY_VALUE_U64)
 		each(context, value.u64);
 	if (value.kind == FAY_VALUE_LIST)
-		for (size_t i = 0; i < value.list.count && fay_value_item(column, row, i, &item); i++)
+		for (size_t i = 0; i < value.list.count && fay_value_item(column, row, i, &item);
+		     i++)
 			each(context, item.key);
 }
 
-void fay_row_functions(const struct fay_schema *schema, uint16_t state, const uint8_t *row, void (*each)(void *context, uint64_t hash),
-		       void *context)
+void fay_row_functions(const struct fay_schema *schema, uint16_t state, const uint8_t *row,
+		       void (*each)(void *context, uint64_t hash), void *context)
 {
 	const struct fay_schema_state *of = &schema->states[state];
 	for (unsigned i = 0; i < (unsigned)of->keys + of->values; i++)

@@ -13,8 +13,8 @@
 #define FAILED_MAX 1024u
 #define LOOK_EVERY 250000000u /* ns between two looks for new processes and modules */
 #define DRAIN_EVERY 50000000u /* ns between two looks at all threads' rings, if none is half full */
-#define BUSY_FOR 1000000000u   /* ns since a ring was half full */
-#define ALIVE_EVERY 20000000u  /* ns between two looks whether the programs run */
+#define BUSY_FOR 1000000000u  /* ns since a ring was half full */
+#define ALIVE_EVERY 20000000u /* ns between two looks whether the programs run */
 #define DETACH_TRIES 5
 #define MESSAGES_MAX 256u /* lines about processes that are not traced */
 
@@ -28,7 +28,8 @@ struct traced {
 struct processes {
 	const struct fay_verdict *verdict;
 	struct fay_aggregator *aggregator;
-	struct traced traced[SESSIONS_MAX]; /* sessions; a process that loaded modules later has several */
+	/* sessions; a process that loaded modules later has several */
+	struct traced traced[SESSIONS_MAX];
 	size_t count;
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
 	size_t gone_count;
@@ -41,23 +42,27 @@ struct processes {
 	size_t failed_count;
 	bool wait, some, stopped;
 	const struct fay_role *role; /* NULL: any process */
-	struct fay_cli_functions described; /* the function whose types the query uses, of one build; pattern "": there is none */
+	/* the function whose types the query uses, of one build; pattern "": there is none */
+	struct fay_cli_functions described;
 	struct fay_follow follower;
 	bool followed; /* any process was found to follow */
 	enum fay_when_full when_full;
 	struct fay_codes codes;
 	int64_t clock; /* ns added to events' times */
-	uint64_t next_look, next_drain, next_alive, asked; /* asked: when a ring was half full last */
+	/* asked: when a ring was half full last */
+	uint64_t next_look, next_drain, next_alive, asked;
 	struct fay_error first; /* failure; code 0: none */
 	struct fay_error over;  /* the limit of memory that was hit; code 0: none */
-	struct fay_error excluded; /* why the role does not include the process that was tried last; code 0: it does */
+	/* why the role does not include the process that was tried last; code 0: it does */
+	struct fay_error excluded;
 	unsigned messages; /* about processes that are not traced */
 };
 
 static bool is_known(const struct processes *processes, pid_t pid)
 {
 	for (size_t i = 0; i < processes->count; i++)
-		if (fay_target_pid(processes->traced[i].target) == pid && fay_session_target_alive(processes->traced[i].session))
+		if (fay_target_pid(processes->traced[i].target) == pid &&
+		    fay_session_target_alive(processes->traced[i].session))
 			return true;
 	for (size_t i = 0; i < processes->failed_count; i++)
 		if (processes->failed[i].pid == pid)
@@ -71,13 +76,15 @@ static bool retire(struct processes *processes, size_t index, struct fay_error *
 	struct traced *traced = &processes->traced[index];
 	size_t size;
 	fay_session_run(traced->session, FAY_PROBE_END);
-	struct fay_target **grown = realloc(processes->gone, (processes->gone_count + 1) * sizeof(*grown));
+	struct fay_target **grown =
+		realloc(processes->gone, (processes->gone_count + 1) * sizeof(*grown));
 	if (!grown) {
 		fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		return false;
 	}
 	processes->gone = grown;
-	if (fay_aggregator_retire(processes->aggregator, fay_session_shm(traced->session, &size), error))
+	if (fay_aggregator_retire(processes->aggregator, fay_session_shm(traced->session, &size),
+				  error))
 		return false;
 	fay_session_destroy(traced->session);
 	free(traced->tables);
@@ -93,7 +100,8 @@ static bool make_room(struct processes *processes, struct fay_error *error)
 		return true;
 	for (size_t i = processes->count; i-- > 0;) {
 		struct fay_session *session = processes->traced[i].session;
-		if (!fay_session_target_alive(session) && !fay_session_in_use(session) && !retire(processes, i, error))
+		if (!fay_session_target_alive(session) && !fay_session_in_use(session) &&
+		    !retire(processes, i, error))
 			return false;
 	}
 	if (processes->count < SESSIONS_MAX)
@@ -115,32 +123,47 @@ static bool detach(struct fay_session *session, pid_t pid)
 	while (fay_session_detach(session, &error) && ++tries < DETACH_TRIES)
 		usleep(200000);
 	if (tries == DETACH_TRIES)
-		fprintf(stderr, "fayd: process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s\n", pid, error.message);
+		fprintf(stderr,
+			"fayd: process %d is STILL PATCHED (it runs correctly; `fay doctor` lists "
+			"it): %s\n",
+			pid, error.message);
 	return tries < DETACH_TRIES;
 }
 
-/* The signer hears the same of other users' processes as of none; what they are is for the agent's own output. */
+/* The signer hears the same of other users' processes as of none; what they are is for the agent's
+ * own output. */
 static int say_excluded(const struct fay_role *role, struct fay_error *error)
 {
-	return fay_error_set(error, FAY_E_REFUSED, "there is no such process that the role '%s' includes", role->name);
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "there is no such process that the role '%s' includes", role->name);
 }
 
 static int admit(struct processes *processes, pid_t pid, struct fay_error *error)
 {
 	processes->excluded.code = FAY_OK;
-	return fay_role_admits(processes->role, pid, &processes->excluded) ? say_excluded(processes->role, error) : FAY_OK;
+	return fay_role_admits(processes->role, pid, &processes->excluded)
+		       ? say_excluded(processes->role, error)
+		       : FAY_OK;
 }
 
-/* Whether the role admits the process is asked again behind patching: it may have executed another program meanwhile, and nothing was read of it yet. */
-static int attach_session(struct processes *processes, pid_t pid, struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
+/* Whether the role admits the process is asked again behind patching: it may have executed another
+ * program meanwhile, and nothing was read of it yet. */
+static int attach_session(struct processes *processes, pid_t pid,
+			  struct fay_attach_options *options, struct traced *traced,
+			  struct fay_error *error)
 {
-	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, false, error) || fay_target_open_pid(pid, &traced->target, error))
+	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, false, error) ||
+	    fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
-	int result = processes->described.pattern[0] ? fay_cli_check_function(&processes->described, traced->target, error) : FAY_OK;
+	int result = processes->described.pattern[0]
+			     ? fay_cli_check_function(&processes->described, traced->target, error)
+			     : FAY_OK;
 	if (!result)
-		result = fay_codes_tables(&processes->codes, traced->target, options, &traced->tables, error);
+		result = fay_codes_tables(&processes->codes, traced->target, options,
+					  &traced->tables, error);
 	if (!result)
-		result = fay_session_attach(traced->target, processes->verdict, options, &traced->session, error);
+		result = fay_session_attach(traced->target, processes->verdict, options,
+					    &traced->session, error);
 	if (!result && admit(processes, pid, error)) {
 		result = error->code;
 		detach(traced->session, pid);
@@ -155,17 +178,25 @@ static int attach_session(struct processes *processes, pid_t pid, struct fay_att
 	return result;
 }
 
-/* `later`: modules were loaded; functions that are traced already, or are not there, are passed over. */
+/* `later`: modules were loaded; functions that are traced already, or are not there, are passed
+ * over. */
 static int attach(struct processes *processes, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[SESSIONS_MAX];
-	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some || follows(processes), .when_full = processes->when_full, .clock = processes->clock, .beside = beside };
-	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .some = later || processes->some ||
+						      follows(processes),
+					      .when_full = processes->when_full,
+					      .clock = processes->clock,
+					      .beside = beside };
+	/* before they are read: one that comes meanwhile is seen later */
+	uint64_t modules = fay_process_modules(pid);
 	processes->excluded.code = FAY_OK;
 	if (!make_room(processes, error))
 		return error->code;
 	for (size_t i = 0; i < processes->count; i++)
-		if (fay_target_pid(processes->traced[i].target) == pid && fay_session_target_alive(processes->traced[i].session))
+		if (fay_target_pid(processes->traced[i].target) == pid &&
+		    fay_session_target_alive(processes->traced[i].session))
 			beside[options.beside_count++] = processes->traced[i].session;
 	if (fay_sessions_drop_unloaded(beside, options.beside_count, error))
 		return error->code;
@@ -178,17 +209,24 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 	struct fay_shm_control *shm = fay_session_shm(traced->session, &size);
 	if (!options.beside_count)
 		fay_session_run(traced->session, FAY_PROBE_BEGIN);
-	fprintf(stderr, "fayd: %zu functions traced in process %d\n", fay_session_point_count(traced->session), pid);
+	fprintf(stderr, "fayd: %zu functions traced in process %d\n",
+		fay_session_point_count(traced->session), pid);
 	/* Children that are followed count. */
-	return fay_aggregator_add(processes->aggregator, shm, size, follows(processes) ? 0 : shm->target_pid, error);
+	return fay_aggregator_add(processes->aggregator, shm, size,
+				  follows(processes) ? 0 : shm->target_pid, error);
 }
 
-static void note_failure(struct processes *processes, pid_t pid, uint64_t modules, const struct fay_error *error)
+static void note_failure(struct processes *processes, pid_t pid, uint64_t modules,
+			 const struct fay_error *error)
 {
 	/* What is followed need not have what is asked for: programs that it executes may. */
-	if ((!follows(processes) || error->code != FAY_E_USAGE) && processes->messages < MESSAGES_MAX)
-		fprintf(stderr, "fayd: process %d is not traced: %s%s\n", pid, processes->excluded.code ? processes->excluded.message : error->message,
-			++processes->messages == MESSAGES_MAX ? " (the last such line of this query)" : "");
+	if ((!follows(processes) || error->code != FAY_E_USAGE) &&
+	    processes->messages < MESSAGES_MAX)
+		fprintf(stderr, "fayd: process %d is not traced: %s%s\n", pid,
+			processes->excluded.code ? processes->excluded.message : error->message,
+			++processes->messages == MESSAGES_MAX
+				? " (the last such line of this query)"
+				: "");
 	if (!processes->first.code)
 		processes->first = *error;
 	if (processes->failed_count == FAILED_MAX)
@@ -202,7 +240,8 @@ static void try_attach(struct processes *processes, pid_t pid)
 	struct fay_error error = { 0 };
 	uint64_t modules = fay_process_modules(pid);
 	/* A child of one that is followed is counted there. */
-	if (is_known(processes, pid) || (follows(processes) && fay_cli_tracer_of(pid) == processes->follower.follower))
+	if (is_known(processes, pid) ||
+	    (follows(processes) && fay_cli_tracer_of(pid) == processes->follower.follower))
 		return;
 	if (attach(processes, pid, false, &error))
 		note_failure(processes, pid, modules, &error);
@@ -245,7 +284,8 @@ static void attach_again(struct processes *processes, pid_t pid)
 	if (follows(processes))
 		fay_follow_release(&processes->follower, pid);
 	if (attach(processes, pid, true, &error) && error.code != FAY_E_USAGE)
-		fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid, error.message);
+		fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid,
+			error.message);
 	if (follows(processes))
 		take_again(processes, pid);
 }
@@ -269,7 +309,8 @@ static void know_again(struct processes *processes, pid_t pid)
 	fay_codes_take(&processes->codes, pid);
 	for (size_t i = 0; i < processes->count; i++)
 		if (fay_target_pid(processes->traced[i].target) == pid)
-			fay_codes_update(&processes->codes, pid, processes->traced[i].tables, processes->traced[i].session);
+			fay_codes_update(&processes->codes, pid, processes->traced[i].tables,
+					 processes->traced[i].session);
 }
 
 /* Of traced processes, and of those that did not have what is asked for: it may be there now. */
@@ -278,7 +319,8 @@ static void look_for_modules(struct processes *processes)
 	for (size_t i = 0, count = processes->count; i < count && i < processes->count; i++) {
 		pid_t pid = fay_target_pid(processes->traced[i].target);
 		uint64_t modules = fay_process_modules(pid);
-		if (!modules || modules == processes->traced[i].modules || !fay_session_target_alive(processes->traced[i].session))
+		if (!modules || modules == processes->traced[i].modules ||
+		    !fay_session_target_alive(processes->traced[i].session))
 			continue;
 		for (size_t k = 0; k < count; k++)
 			if (fay_target_pid(processes->traced[k].target) == pid)
@@ -301,7 +343,9 @@ static void look_for_modules(struct processes *processes)
 	}
 }
 
-/* --- the feed ------------------------------------------------------------------------------------------------------------ */
+/* --- the feed
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void drain(void *context)
 {
@@ -340,7 +384,8 @@ static void tick(void *context)
 static bool is_busy(void *context)
 {
 	const struct processes *processes = context;
-	return follows(processes) || (processes->asked && fay_monotonic() - processes->asked < BUSY_FOR);
+	return follows(processes) ||
+	       (processes->asked && fay_monotonic() - processes->asked < BUSY_FOR);
 }
 
 /* Each look takes a lock of the process's memory. */
@@ -375,7 +420,8 @@ static void stop(void *context)
 	drain(processes);
 }
 
-static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int snapshot(void *context, uint32_t state, struct fay_result *result,
+		    struct fay_error *error)
 {
 	struct processes *processes = context;
 	if (!processes->over.code)
@@ -384,7 +430,8 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 	return (int)error->code;
 }
 
-static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below, struct fay_result *final)
+static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below,
+		   struct fay_result *final)
 {
 	struct processes *processes = context;
 	fay_changes_forget(changes, processes->aggregator, state, below, final);
@@ -401,7 +448,8 @@ static const char *name(void *context, uint64_t hash)
 	return found;
 }
 
-static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell, void *tell_context)
+static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell,
+		      void *tell_context)
 {
 	struct processes *processes = context;
 	fay_codes_translate(&processes->codes, state, row, tell, tell_context);
@@ -434,7 +482,8 @@ static void read_start(struct processes *processes, const struct fay_wire_start 
 {
 	struct fay_reader comms = { .at = start->comms.bytes, .end = start->comms_end };
 	for (uint16_t i = 0; i < start->comms.count; i++)
-		fay_text_copy(processes->comms[processes->comm_count++], FAY_COMM_SIZE + 1, fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
+		fay_text_copy(processes->comms[processes->comm_count++], FAY_COMM_SIZE + 1,
+			      fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
 	look_for_names(processes);
 	for (uint16_t i = 0; i < start->pids.count; i++) {
 		uint32_t pid;
@@ -452,23 +501,29 @@ static void read_described(struct fay_cli_functions *described, const struct fay
 }
 
 /* Everything but the processes. */
-static int prepare(struct processes *processes, const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory,
+static int prepare(struct processes *processes, const struct fay_verdict *verdict,
+		   const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory,
 		   struct fay_error *error)
 {
 	processes->verdict = verdict;
 	processes->role = role;
 	processes->wait = start->flags & FAY_START_WAIT;
 	processes->some = start->flags & FAY_START_SOME;
-	processes->when_full = start->flags & FAY_START_OVERWRITE ? FAY_FULL_OVERWRITE : start->flags & FAY_START_DROP ? FAY_FULL_DROP : FAY_FULL_BLOCK;
+	processes->when_full = start->flags & FAY_START_OVERWRITE ? FAY_FULL_OVERWRITE
+			       : start->flags & FAY_START_DROP    ? FAY_FULL_DROP
+								  : FAY_FULL_BLOCK;
 	processes->clock = start->clock;
 	read_described(&processes->described, start);
-	if (fay_codes_init(&processes->codes, start, &verdict->schema, error) || fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
+	if (fay_codes_init(&processes->codes, start, &verdict->schema, error) ||
+	    fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
 		return error->code;
 	fay_aggregator_set_limit(processes->aggregator, memory);
-	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error) : FAY_OK;
+	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error)
+					       : FAY_OK;
 }
 
-int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory, struct fay_feed *feed,
+int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start,
+			 const struct fay_role *role, uint64_t memory, struct fay_feed *feed,
 			 struct fay_error *error)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
@@ -489,8 +544,19 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		destroy(processes);
 		return error->code;
 	}
-	*feed = (struct fay_feed){ .context = processes, .tick = tick, .drain = drain, .is_busy = is_busy, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
-				   .name = name, .translate = processes->codes.count ? translate : NULL, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
+	*feed = (struct fay_feed){ .context = processes,
+				   .tick = tick,
+				   .drain = drain,
+				   .is_busy = is_busy,
+				   .alive = alive,
+				   .stop = stop,
+				   .snapshot = snapshot,
+				   .forget = forget,
+				   .name = name,
+				   .translate = processes->codes.count ? translate : NULL,
+				   .on_row = on_row,
+				   .destroy = destroy,
+				   .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
 		feed->functions += (uint32_t)fay_session_point_count(processes->traced[i].session);
 	return FAY_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An inner agent: merges its children's partials with its own into one message. What it does not want (a stranger's, something seen before, more than it has room
- * for) it leaves: the sender keeps it until the root has it, and sends it to the root in the end.
+ * An inner agent: merges its children's partials with its own into one message. What it does not
+ * want (a stranger's, something seen before, more than it has room for) it leaves: the sender keeps
+ * it until the root has it, and sends it to the root in the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static struct fay_child *find_child(struct fay_job *job, uint64_t agent)
 	return child ? child : find_in(job->former, job->former_count, agent);
 }
 
-/* Begins at the sequence that is seen first: an earlier one that comes later is left to the root. 0: does not make one. */
+/* Begins at the sequence that is seen first: an earlier one that comes later is left to the root.
+ * 0: does not make one. */
 static struct fay_ledger *find_ledger(struct fay_job *job, uint64_t agent, uint64_t first)
 {
 	for (size_t i = 0; i < job->below_count; i++)
@@ -40,7 +42,8 @@ static struct fay_ledger *find_ledger(struct fay_job *job, uint64_t agent, uint6
 	if (!grown)
 		return NULL;
 	job->below = grown;
-	job->below[job->below_count] = (struct fay_below){ .agent = agent, .ledger.upto = first - 1 };
+	job->below[job->below_count] =
+		(struct fay_below){ .agent = agent, .ledger.upto = first - 1 };
 	return &job->below[job->below_count++].ledger;
 }
 
@@ -49,12 +52,14 @@ static bool make_pending(struct fay_job *job)
 	struct fay_error error;
 	if (!job->pending)
 		job->pending = calloc(1, sizeof(*job->pending));
-	if (job->pending && !job->pending->rows && !fay_aggregator_create(&job->verdict->schema, &job->pending->rows, &error))
+	if (job->pending && !job->pending->rows &&
+	    !fay_aggregator_create(&job->verdict->schema, &job->pending->rows, &error))
 		fay_aggregator_set_limit(job->pending->rows, job->limits.memory);
 	return job->pending && job->pending->rows;
 }
 
-/* --- what comes before its tree -------------------------------------------------------------------------------------------- */
+/* --- what comes before its tree
+ * -------------------------------------------------------------------------------------------- */
 
 static uint32_t newest_tree(const struct fay_wire_partial *partial)
 {
@@ -67,11 +72,14 @@ static uint32_t newest_tree(const struct fay_wire_partial *partial)
 	return newest;
 }
 
-void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size)
+void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head,
+			     const void *bytes, size_t size)
 {
 	struct fay_wire_partial partial;
-	bool full = job->early_count == FAY_JOB_EARLY_MAX || size > FAY_JOB_EARLY_BYTES - job->early_bytes;
-	if (full || find_child(job, head->sender) || !fay_wire_read_partial(head->body, &job->verdict->schema, &partial) ||
+	bool full = job->early_count == FAY_JOB_EARLY_MAX ||
+		    size > FAY_JOB_EARLY_BYTES - job->early_bytes;
+	if (full || find_child(job, head->sender) ||
+	    !fay_wire_read_partial(head->body, &job->verdict->schema, &partial) ||
 	    newest_tree(&partial) <= job->tree) {
 		fay_job_collect(job, head);
 		return;
@@ -119,7 +127,9 @@ void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign)
 	collect_early(job);
 }
 
-/* --- collecting ------------------------------------------------------------------------------------------------------------ */
+/* --- collecting
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool all_new(struct fay_job *job, const struct fay_wire_partial *partial, uint64_t sender)
 {
@@ -143,7 +153,8 @@ static void add_member(struct fay_job *job, const struct fay_wire_member *member
 	struct fay_pending *pending = job->pending;
 	for (uint16_t i = 0; i < pending->count; i++) {
 		struct fay_wire_member *there = &pending->members[i];
-		if (there->agent != member->agent || there->last + 1 != member->first || member->last - there->first >= FAY_LEDGER_AHEAD ||
+		if (there->agent != member->agent || there->last + 1 != member->first ||
+		    member->last - there->first >= FAY_LEDGER_AHEAD ||
 		    !(there->flags & FAY_MEMBER_LAST))
 			continue;
 		there->last = member->last;
@@ -164,12 +175,14 @@ static bool add_rows(struct fay_job *job, struct fay_wire_partial *partial)
 		struct fay_wire_block block = fay_wire_block(&partial->rest, &job->verdict->schema);
 		const struct fay_schema_state *state = &job->verdict->schema.states[block.state];
 		if (state->kind != FAY_STATE_STREAM) {
-			if (fay_aggregator_merge(pending->rows, block.state, block.bytes, block.rows, &error))
+			if (fay_aggregator_merge(pending->rows, block.state, block.bytes,
+						 block.rows, &error))
 				return false;
 			continue;
 		}
 		for (uint32_t r = 0; r < block.rows; r++)
-			fay_parts_row(&pending->parts, block.state, block.bytes + (size_t)r * state->row_size, state->row_size);
+			fay_parts_row(&pending->parts, block.state,
+				      block.bytes + (size_t)r * state->row_size, state->row_size);
 	}
 	for (uint16_t names = fay_wire_u16(&partial->rest); names; names--) {
 		uint64_t hash = fay_wire_u64(&partial->rest);
@@ -181,10 +194,12 @@ static bool add_rows(struct fay_job *job, struct fay_wire_partial *partial)
 
 static size_t pending_size(const struct fay_pending *pending)
 {
-	return fay_parts_size(&pending->parts) + fay_aggregator_row_bytes(pending->rows) + pending->count * FAY_WIRE_MEMBER;
+	return fay_parts_size(&pending->parts) + fay_aggregator_row_bytes(pending->rows) +
+	       pending->count * FAY_WIRE_MEMBER;
 }
 
-/* Half-merged rows are thrown away with all that is pending; everything in it comes again to the root. */
+/* Half-merged rows are thrown away with all that is pending; everything in it comes again to the
+ * root. */
 static void drop_pending(struct fay_job *job)
 {
 	struct fay_pending *pending = job->pending;
@@ -193,7 +208,8 @@ static void drop_pending(struct fay_job *job)
 	memset(pending, 0, sizeof(*pending));
 }
 
-static void enter(struct fay_job *job, const struct fay_wire_partial *partial, struct fay_child *child)
+static void enter(struct fay_job *job, const struct fay_wire_partial *partial,
+		  struct fay_child *child)
 {
 	struct fay_wire_member member;
 	for (uint16_t i = 0; i < partial->members.count; i++) {
@@ -202,7 +218,8 @@ static void enter(struct fay_job *job, const struct fay_wire_partial *partial, s
 		fay_ledger_enter(ledger, member.first, member.last);
 		add_member(job, &member);
 		if (child && member.agent == child->agent && member.flags & FAY_MEMBER_LAST)
-			child->window = member.flags & FAY_MEMBER_FINAL ? UINT64_MAX : member.window;
+			child->window =
+				member.flags & FAY_MEMBER_FINAL ? UINT64_MAX : member.window;
 	}
 }
 
@@ -210,7 +227,8 @@ void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head)
 {
 	struct fay_wire_partial partial;
 	struct fay_child *child = find_child(job, head->sender);
-	bool own = head->sender == job->agent && !memcmp(head->key, job->keys->public, FAY_KEY_BYTES);
+	bool own =
+		head->sender == job->agent && !memcmp(head->key, job->keys->public, FAY_KEY_BYTES);
 	if (!own && (!child || memcmp(head->key, child->key, FAY_KEY_BYTES))) {
 		job->inner_refused++;
 		return;
@@ -223,8 +241,9 @@ void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head)
 	size_t size = (size_t)(head->body.end - head->body.at);
 	if (!make_pending(job))
 		return;
-	if (job->pending->count && (pending_size(job->pending) + size > FAY_WIRE_PARTIAL_MAX ||
-				    job->pending->count + partial.members.count > FAY_JOB_MEMBERS_MAX)) {
+	if (job->pending->count &&
+	    (pending_size(job->pending) + size > FAY_WIRE_PARTIAL_MAX ||
+	     job->pending->count + partial.members.count > FAY_JOB_MEMBERS_MAX)) {
 		fay_job_forward(job, true);
 		if (!make_pending(job))
 			return;
@@ -244,14 +263,18 @@ void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head)
 	enter(job, &partial, child);
 }
 
-/* --- forwarding ------------------------------------------------------------------------------------------------------------- */
+/* --- forwarding
+ * -------------------------------------------------------------------------------------------------
+ * */
 
-/* The newest window of which anything is there is closed here and by all children: one that is ahead of the others does not go up alone. */
+/* The newest window of which anything is there is closed here and by all children: one that is
+ * ahead of the others does not go up alone. */
 static bool window_closed(const struct fay_job *job)
 {
 	uint64_t window = job->window_done;
 	for (uint16_t i = 0; i < job->pending->count; i++)
-		window = job->pending->members[i].window > window ? job->pending->members[i].window : window;
+		window = job->pending->members[i].window > window ? job->pending->members[i].window
+								  : window;
 	if (job->window_done < window && !job->final)
 		return false;
 	for (size_t i = 0; i < job->child_count; i++)
@@ -281,12 +304,14 @@ static void send_pending(struct fay_job *job)
 			return;
 		}
 		for (size_t i = 0; i < rows.row_count; i++)
-			fay_parts_row(&pending->parts, (uint16_t)s, rows.rows + i * rows.row_size, rows.row_size);
+			fay_parts_row(&pending->parts, (uint16_t)s, rows.rows + i * rows.row_size,
+				      rows.row_size);
 		fay_result_deinit(&rows);
 	}
 	qsort(pending->members, pending->count, sizeof(*pending->members), by_agent);
 	fay_wire_begin(&job->out, FAY_WIRE_PARTIAL, job->query, job->agent);
-	fay_parts_finish(&pending->parts, true, pending->members, pending->count, pending->losses, &job->out);
+	fay_parts_finish(&pending->parts, true, pending->members, pending->count, pending->losses,
+			 &job->out);
 	if (fay_wire_end(&job->out, job->keys))
 		fay_job_send(job, job->parent, job->out.bytes, job->out.size);
 	drop_pending(job);
@@ -296,7 +321,8 @@ void fay_job_forward(struct fay_job *job, bool always)
 {
 	if (!job->pending || !job->pending->count)
 		return;
-	if (always || window_closed(job) || fay_monotonic() - job->pending->since > job->window / 2 || !fay_job_is_inner(job))
+	if (always || window_closed(job) ||
+	    fay_monotonic() - job->pending->since > job->window / 2 || !fay_job_is_inner(job))
 		send_pending(job);
 }
 

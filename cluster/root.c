@@ -10,7 +10,7 @@
 
 #define MS 1000000ull
 #define LISTEN_MS 20
-#define FOUND_MS 400       /* nobody new for so long: all that are there were found */
+#define FOUND_MS 400 /* nobody new for so long: all that are there were found */
 #define FOUND_MAX_MS 3000
 #define AWAIT_MAX_MS 60000
 #define STOOD_STILL_MS 500 /* between two looks, which are some 10 ms apart */
@@ -20,7 +20,9 @@
 #define STOP_MAX_MS 60000
 #define MESSAGES_MAX 1024u /* of one tick */
 
-/* --- machines ---------------------------------------------------------------------------------------------------------------- */
+/* --- machines
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static uint32_t *index_slot(const struct fay_root *root, uint64_t id)
 {
@@ -82,9 +84,12 @@ static struct fay_machine *add_machine(struct fay_root *root, const struct fay_w
 
 static uint32_t start_flags(const struct fay_root_options *options)
 {
-	return (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
-	       (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0) | (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
-	       (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0) | (options->stacks ? FAY_START_STACKS : 0);
+	return (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) |
+	       (options->durable ? FAY_START_DURABLE : 0) | (options->is_bpf ? FAY_START_BPF : 0) |
+	       (options->follow ? FAY_START_FOLLOW : 0) |
+	       (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
+	       (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0) |
+	       (options->stacks ? FAY_START_STACKS : 0);
 }
 
 static void put_processes(struct fay_writer_buffer *out, const struct fay_root_options *options)
@@ -216,7 +221,9 @@ static void receive_answer(struct fay_root *root, const struct fay_wire_head *he
 	root->membership_changed |= answer.accepted;
 }
 
-/* --- messages ---------------------------------------------------------------------------------------------------------------- */
+/* --- messages
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 void fay_root_receive(struct fay_root *root, const struct fay_message *message)
 {
@@ -226,7 +233,9 @@ void fay_root_receive(struct fay_root *root, const struct fay_message *message)
 	if (!fay_wire_open(message->bytes, message->size, &head)) {
 		uint16_t version = fay_wire_version(message->bytes, message->size);
 		root->coverage.malformed++;
-		root->coverage.other_version = version && version != FAY_WIRE_VERSION ? version : root->coverage.other_version;
+		root->coverage.other_version = version && version != FAY_WIRE_VERSION
+						       ? version
+						       : root->coverage.other_version;
 	} else if (head.type == FAY_WIRE_HELLO)
 		receive_hello(root, &head);
 	else if (head.query != root->query)
@@ -242,7 +251,8 @@ void fay_root_receive(struct fay_root *root, const struct fay_message *message)
 static void drain(struct fay_root *root, struct fay_subscription *subscription, int timeout_ms)
 {
 	struct fay_message message;
-	for (unsigned i = 0; i < MESSAGES_MAX && fay_bus_next(subscription, timeout_ms, &message); i++) {
+	for (unsigned i = 0; i < MESSAGES_MAX && fay_bus_next(subscription, timeout_ms, &message);
+	     i++) {
 		fay_root_receive(root, &message);
 		fay_message_done(&message);
 		timeout_ms = 0;
@@ -251,7 +261,8 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 
 void fay_root_excuse(struct fay_root *root, uint64_t now)
 {
-	uint64_t gap = root->looked ? now - root->looked : 0, excess = gap > STOOD_STILL_MS * MS ? gap - STOOD_STILL_MS * MS : 0;
+	uint64_t gap = root->looked ? now - root->looked : 0,
+		 excess = gap > STOOD_STILL_MS * MS ? gap - STOOD_STILL_MS * MS : 0;
 	root->looked = now;
 	for (size_t i = 0; excess && i < root->machine_count; i++) {
 		uint64_t silent = now - root->machines[i]->heard;
@@ -266,7 +277,8 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 		struct fay_machine *machine = root->machines[i];
 		uint64_t silent = now - machine->heard;
 		bool lost = machine->lost;
-		if (machine->state == FAY_MACHINE_ASKED && root->image && !root->stopping && now - machine->asked > ASK_AGAIN_MS * MS)
+		if (machine->state == FAY_MACHINE_ASKED && root->image && !root->stopping &&
+		    now - machine->asked > ASK_AGAIN_MS * MS)
 			invite(root, machine);
 		if (machine->state != FAY_MACHINE_TRACING) {
 			machine->late = machine->lost = false;
@@ -274,7 +286,8 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 			continue;
 		}
 		machine->late = silent > 3 * root->options.window + 2000 * MS;
-		machine->lost = silent > root->options.lost_after && silent > FAY_ROOT_SILENCE(root->options.window);
+		machine->lost = silent > root->options.lost_after &&
+				silent > FAY_ROOT_SILENCE(root->options.window);
 		root->membership_changed |= machine->lost != lost;
 	}
 }
@@ -284,7 +297,8 @@ int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error
 	uint64_t now = fay_monotonic();
 	if (fay_bus_check_open(root->bus, error))
 		return error->code;
-	if (now - root->pinged > PING_EVERY_MS * MS && now - root->pinged > root->machine_count * 1000 * MS / FAY_ROOT_HELLOS_A_SECOND)
+	if (now - root->pinged > PING_EVERY_MS * MS &&
+	    now - root->pinged > root->machine_count * 1000 * MS / FAY_ROOT_HELLOS_A_SECOND)
 		fay_root_ping(root);
 	drain(root, root->hello, 0);
 	drain(root, root->up, timeout_ms);
@@ -306,9 +320,12 @@ void fay_root_hear(struct fay_root *root, int timeout_ms)
 	drain(root, root->hello, timeout_ms);
 }
 
-/* --- beginning and end --------------------------------------------------------------------------------------------------------- */
+/* --- beginning and end
+ * -------------------------------------------------------------------------------------------------
+ * */
 
-/* All machines that are there. A time is up when as many rounds of LISTEN_MS were listened, too: a machine that stands still takes one of them. */
+/* All machines that are there. A time is up when as many rounds of LISTEN_MS were listened, too: a
+ * machine that stands still takes one of them. */
 static int find_machines(struct fay_root *root, struct fay_error *error)
 {
 	uint64_t began = fay_monotonic(), last_ping = 0, now, rounds = 0, quiet = 0;
@@ -327,19 +344,30 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 		quiet = root->machine_count == known ? quiet + 1 : 0;
 		if (await && root->machine_count >= await)
 			return FAY_OK;
-		if (!await && root->machine_count && now - root->found > FOUND_MS * MS && quiet > FOUND_MS / LISTEN_MS)
+		if (!await && root->machine_count && now - root->found > FOUND_MS * MS &&
+		    quiet > FOUND_MS / LISTEN_MS)
 			return FAY_OK;
-	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS || rounds < FOUND_MAX_MS / LISTEN_MS);
+	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS ||
+		 rounds < FOUND_MAX_MS / LISTEN_MS);
 	if (!root->machine_count && root->others)
-		return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and none of those that answer is called so; `fay cluster status` lists them", root->options.named);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the query is about machine(\"%s\"), and none of those that "
+				     "answer is called so; `fay cluster status` lists them",
+				     root->options.named);
 	if (!root->machine_count && root->coverage.other_version)
-		return fay_error_set(error, FAY_E_REFUSED, "the machines of the cluster speak version %u of Fay's messages, and this is version %u: the same release must run on all",
-				     root->coverage.other_version, FAY_WIRE_VERSION);
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"the machines of the cluster speak version %u of Fay's messages, and this "
+			"is version %u: the same release must run on all",
+			root->coverage.other_version, FAY_WIRE_VERSION);
 	if (!root->machine_count)
 		return fay_error_set(error, FAY_E_REFUSED, "no machine of the cluster answers%s",
-				     root->coverage.unknown ? " that is in the machines file" : "; does fayd run?");
+				     root->coverage.unknown ? " that is in the machines file"
+							    : "; does fayd run?");
 	if (await)
-		return fay_error_set(error, FAY_E_REFUSED, "%zu machines of the cluster answer, %u were awaited", root->machine_count, await);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%zu machines of the cluster answer, %u were awaited",
+				     root->machine_count, await);
 	return FAY_OK;
 }
 
@@ -361,11 +389,13 @@ static int ask(struct fay_root *root, struct fay_error *error)
 		if (fay_root_tick(root, 10, error))
 			return error->code;
 	for (size_t i = 0; i < root->machine_count; i++)
-		tracing += root->machines[i]->state != FAY_MACHINE_REFUSED && root->machines[i]->state != FAY_MACHINE_ASKED;
+		tracing += root->machines[i]->state != FAY_MACHINE_REFUSED &&
+			   root->machines[i]->state != FAY_MACHINE_ASKED;
 	if (tracing)
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "no machine traces; %s: %s", root->machines[0]->name,
-			     root->machines[0]->reason[0] ? root->machines[0]->reason : "no answer");
+	return fay_error_set(
+		error, FAY_E_REFUSED, "no machine traces; %s: %s", root->machines[0]->name,
+		root->machines[0]->reason[0] ? root->machines[0]->reason : "no answer");
 }
 
 static int subscribe(struct fay_root *root, struct fay_error *error)
@@ -380,9 +410,11 @@ static int subscribe(struct fay_root *root, struct fay_error *error)
 	return FAY_OK;
 }
 
-static int begin(struct fay_root *root, const void *image, size_t image_size, struct fay_error *error)
+static int begin(struct fay_root *root, const void *image, size_t image_size,
+		 struct fay_error *error)
 {
-	if (root->options.machines && fay_key_file_read(root->options.machines, "machine", &root->allowed, error))
+	if (root->options.machines &&
+	    fay_key_file_read(root->options.machines, "machine", &root->allowed, error))
 		return error->code;
 	if (subscribe(root, error) || find_machines(root, error))
 		return error->code;
@@ -391,7 +423,8 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 	root->began = fay_monotonic();
 	if (!image)
 		return FAY_OK;
-	if (root->options.durable && fay_stream_create(root->bus, root->query, &root->stream, error))
+	if (root->options.durable &&
+	    fay_stream_create(root->bus, root->query, &root->stream, error))
 		return error->code;
 	root->image = image;
 	root->image_size = image_size;
@@ -399,11 +432,15 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 	return ask(root, error);
 }
 
-int fay_root_create(const struct fay_root_options *options, const struct fay_keys *keys, const struct fay_verdict *verdict, const void *image,
-		    size_t image_size, struct fay_aggregator *aggregator, struct fay_root **result, struct fay_error *error)
+int fay_root_create(const struct fay_root_options *options, const struct fay_keys *keys,
+		    const struct fay_verdict *verdict, const void *image, size_t image_size,
+		    struct fay_aggregator *aggregator, struct fay_root **result,
+		    struct fay_error *error)
 {
 	if (image_size > FAY_WIRE_IMAGE_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "the image has %zu bytes; at most %u can be sent", image_size, FAY_WIRE_IMAGE_MAX);
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "the image has %zu bytes; at most %u can be sent", image_size,
+				     FAY_WIRE_IMAGE_MAX);
 	if (options->comm_count > FAY_WIRE_COMMS_MAX || options->pid_count > FAY_WIRE_PIDS_MAX)
 		return fay_error_set(error, FAY_E_LIMIT, "too many processes are named");
 	struct fay_root *root = calloc(1, sizeof(*root));

@@ -2,11 +2,13 @@
 /* What the root has, and what it covers. */
 #include "root_private.h"
 
-int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error)
+int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh,
+		    struct fay_error *error)
 {
 	for (size_t i = 0; root->replaces && i < root->machine_count; i++) {
 		const struct fay_machine *machine = root->machines[i];
-		if (machine->own && (fay_aggregator_merge_all(fresh, machine->settled, error) || fay_aggregator_merge_all(fresh, machine->own, error)))
+		if (machine->own && (fay_aggregator_merge_all(fresh, machine->settled, error) ||
+				     fay_aggregator_merge_all(fresh, machine->own, error)))
 			return error->code;
 	}
 	if (root->replaces)
@@ -46,17 +48,21 @@ void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverag
 		coverage->tracing += machine->state == FAY_MACHINE_TRACING && !machine->lost;
 		coverage->refused += machine->state == FAY_MACHINE_REFUSED;
 		coverage->finished += machine->state == FAY_MACHINE_FINISHED;
-		coverage->incomplete += machine->state == FAY_MACHINE_FINISHED && machine->why != FAY_FINAL_STOPPED && machine->why != FAY_FINAL_ENDED;
+		coverage->incomplete += machine->state == FAY_MACHINE_FINISHED &&
+					machine->why != FAY_FINAL_STOPPED &&
+					machine->why != FAY_FINAL_ENDED;
 		coverage->late += machine->late && !machine->lost;
 		coverage->lost += machine->lost;
-		if (machine->state == FAY_MACHINE_TRACING && !machine->lost && machine->window < coverage->windows)
+		if (machine->state == FAY_MACHINE_TRACING && !machine->lost &&
+		    machine->window < coverage->windows)
 			coverage->windows = machine->window;
 		if (machine->clock_error == UINT64_MAX)
 			coverage->clocks_unknown++;
 		else if (machine->clock_error > coverage->clock_bound)
 			coverage->clock_bound = machine->clock_error;
 		if (machine->clock_error != UINT64_MAX &&
-		    (coverage->clock_error == UINT64_MAX || magnitude(machine->clock_offset) > magnitude(coverage->clock_offset))) {
+		    (coverage->clock_error == UINT64_MAX ||
+		     magnitude(machine->clock_offset) > magnitude(coverage->clock_offset))) {
 			coverage->clock_offset = machine->clock_offset;
 			coverage->clock_error = machine->clock_error;
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queries that run while the asking side is away. What agents send lies in a JetStream stream, in the order in which it came, with whatever was sent twice; who attaches
- * merges the whole stream from its beginning, by the same rules as a root that was there all the time.
+ * Queries that run while the asking side is away. What agents send lies in a JetStream stream, in
+ * the order in which it came, with whatever was sent twice; who attaches merges the whole stream
+ * from its beginning, by the same rules as a root that was there all the time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 	fay_wire_put64(out, root->options.lease);
 	fay_wire_put8(out, root->options.is_query);
 	fay_wire_put_text(out, root->options.text, FAY_WIRE_TEXT_MAX);
-	fay_wire_put_text(out, root->options.function ? root->options.function : "", FAY_WIRE_NAME_MAX);
+	fay_wire_put_text(out, root->options.function ? root->options.function : "",
+			  FAY_WIRE_NAME_MAX);
 	fay_wire_put16(out, (uint16_t)root->options.build_id_size);
 	fay_wire_put(out, root->options.build_id, root->options.build_id_size);
 	fay_wire_put_text(out, root->options.path ? root->options.path : "", FAY_WIRE_PATH_MAX);
@@ -49,7 +51,8 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 	fay_wire_put32(out, (uint32_t)root->image_size);
 	fay_wire_put(out, root->image, root->image_size);
 	if (!fay_wire_end(out, root->keys))
-		return fay_error_set(error, FAY_E_LIMIT, "image and machines do not fit into one message");
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "image and machines do not fit into one message");
 	meta_subject(subject, root->query);
 	if (fay_stream_store(root->stream, subject, out->bytes, out->size, error))
 		return error->code;
@@ -57,26 +60,32 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 	return FAY_OK;
 }
 
-int fay_detached_open(const struct fay_bus_options *options, const struct fay_keys *keys, uint64_t query, struct fay_detached *detached,
-		      struct fay_error *error)
+int fay_detached_open(const struct fay_bus_options *options, const struct fay_keys *keys,
+		      uint64_t query, struct fay_detached *detached, struct fay_error *error)
 {
 	char subject[64];
 	struct fay_wire_head head;
 	memset(detached, 0, sizeof(*detached));
 	detached->query = query;
 	meta_subject(subject, query);
-	if (fay_bus_open(options, &detached->bus, error) || fay_stream_open(detached->bus, query, &detached->stream, error) ||
+	if (fay_bus_open(options, &detached->bus, error) ||
+	    fay_stream_open(detached->bus, query, &detached->stream, error) ||
 	    fay_stream_last(detached->stream, subject, &detached->message, error)) {
 		fay_detached_close(detached);
 		return error->code;
 	}
-	if (fay_wire_open(detached->message.bytes, detached->message.size, &head) && head.type == FAY_WIRE_META && head.query == query &&
-	    !memcmp(head.key, keys->public, FAY_KEY_BYTES) && fay_wire_read_meta(head.body, &detached->meta))
+	if (fay_wire_open(detached->message.bytes, detached->message.size, &head) &&
+	    head.type == FAY_WIRE_META && head.query == query &&
+	    !memcmp(head.key, keys->public, FAY_KEY_BYTES) &&
+	    fay_wire_read_meta(head.body, &detached->meta))
 		return FAY_OK;
 	uint16_t version = fay_wire_version(detached->message.bytes, detached->message.size);
 	fay_detached_close(detached);
 	if (version != FAY_WIRE_VERSION)
-		return fay_error_set(error, FAY_E_REFUSED, "the query was asked by a release of Fay that speaks version %u of the messages, and this is version %u", version, FAY_WIRE_VERSION);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the query was asked by a release of Fay that speaks version "
+				     "%u of the messages, and this is version %u",
+				     version, FAY_WIRE_VERSION);
 	return fay_error_set(error, FAY_E_REFUSED, "the query was asked with another key");
 }
 
@@ -110,8 +119,10 @@ static int add_machines(struct fay_root *root, struct fay_error *error)
 	return root->machines ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
-int fay_root_attach(const struct fay_root_options *options, const struct fay_keys *keys, struct fay_detached *detached, const struct fay_verdict *verdict,
-		    struct fay_aggregator *aggregator, struct fay_root **result, struct fay_error *error)
+int fay_root_attach(const struct fay_root_options *options, const struct fay_keys *keys,
+		    struct fay_detached *detached, const struct fay_verdict *verdict,
+		    struct fay_aggregator *aggregator, struct fay_root **result,
+		    struct fay_error *error)
 {
 	struct fay_root *root = calloc(1, sizeof(*root));
 	if (!root)
@@ -138,7 +149,8 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 	return FAY_OK;
 }
 
-/* What the stream has up to `last`. Where the server does not give a message the next replay begins there. */
+/* What the stream has up to `last`. Where the server does not give a message the next replay begins
+ * there. */
 static void replay_until(struct fay_root *root, uint64_t first, uint64_t last)
 {
 	struct fay_message message;
@@ -161,13 +173,14 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 	fay_root_excuse(root, now);
 	for (size_t i = 0; !root->behind && i < root->machine_count; i++) {
 		struct fay_machine *machine = root->machines[i];
-		machine->late = machine->state == FAY_MACHINE_TRACING && now - machine->heard > 3 * root->options.window + LATE_NS;
+		machine->late = machine->state == FAY_MACHINE_TRACING &&
+				now - machine->heard > 3 * root->options.window + LATE_NS;
 	}
 }
 
 /*
- * A message that came too early is looked at again after the others, as long as any is merged: its sender had its acknowledgement, and will not send it
- * again.
+ * A message that came too early is looked at again after the others, as long as any is merged: its
+ * sender had its acknowledgement, and will not send it again.
  */
 int fay_root_replay(struct fay_root *root, struct fay_error *error)
 {
@@ -180,7 +193,8 @@ int fay_root_replay(struct fay_root *root, struct fay_error *error)
 		replay_until(root, first, last);
 		if (root->coverage.early > early)
 			root->replayed = 0;
-	} while (!root->behind && root->coverage.early > early && root->coverage.merged > merged && !root->failure.code);
+	} while (!root->behind && root->coverage.early > early && root->coverage.merged > merged &&
+		 !root->failure.code);
 	look_at_machines(root, fay_monotonic());
 	if (root->failure.code)
 		*error = root->failure;
@@ -214,7 +228,8 @@ bool fay_root_give_up(struct fay_root *root, uint64_t silence)
 	bool any = false;
 	for (size_t i = 0; i < root->machine_count; i++) {
 		struct fay_machine *machine = root->machines[i];
-		machine->lost = machine->state == FAY_MACHINE_TRACING && now - machine->heard >= silence;
+		machine->lost =
+			machine->state == FAY_MACHINE_TRACING && now - machine->heard >= silence;
 		any |= machine->state == FAY_MACHINE_TRACING && !machine->lost;
 	}
 	return !any;

@@ -5,7 +5,8 @@
 #include "job.h"
 #include "root_private.h"
 
-/* Who sent it may have sent it: a member of the query speaks for itself; an inner agent for members of the query. */
+/* Who sent it may have sent it: a member of the query speaks for itself; an inner agent for members
+ * of the query. */
 static bool may_send(const struct fay_machine *machine, const struct fay_wire_partial *partial)
 {
 	struct fay_wire_member member;
@@ -16,7 +17,8 @@ static bool may_send(const struct fay_machine *machine, const struct fay_wire_pa
 }
 
 /* All members together: NEW only if each is, OLD only if each is. */
-static enum fay_ledger_state look(struct fay_root *root, const struct fay_wire_partial *partial, bool *known)
+static enum fay_ledger_state look(struct fay_root *root, const struct fay_wire_partial *partial,
+				  bool *known)
 {
 	struct fay_wire_member member;
 	bool any_new = false, any_old = false, any_far = false;
@@ -28,11 +30,13 @@ static enum fay_ledger_state look(struct fay_root *root, const struct fay_wire_p
 			*known = false;
 			return FAY_LEDGER_MIXED;
 		}
-		enum fay_ledger_state state = fay_ledger_look(&machine->ledger, member.first, member.last);
+		enum fay_ledger_state state =
+			fay_ledger_look(&machine->ledger, member.first, member.last);
 		any_new |= state == FAY_LEDGER_NEW || state == FAY_LEDGER_MIXED;
 		any_old |= state == FAY_LEDGER_OLD || state == FAY_LEDGER_MIXED;
 		/* What replaces is taken in its order only. */
-		any_far |= state == FAY_LEDGER_FAR || (root->replaces && state == FAY_LEDGER_NEW && member.first != machine->ledger.upto + 1);
+		any_far |= state == FAY_LEDGER_FAR || (root->replaces && state == FAY_LEDGER_NEW &&
+						       member.first != machine->ledger.upto + 1);
 	}
 	if (any_far)
 		return FAY_LEDGER_FAR;
@@ -48,11 +52,14 @@ static void enter(struct fay_root *root, const struct fay_wire_partial *partial,
 		uint64_t before = machine->ledger.upto;
 		fay_ledger_enter(&machine->ledger, member.first, member.last);
 		for (uint64_t s = member.first; s <= member.last; s++)
-			machine->ends[s % FAY_LEDGER_AHEAD] = s == member.last && member.flags & FAY_MEMBER_LAST ? member.window : 0;
+			machine->ends[s % FAY_LEDGER_AHEAD] =
+				s == member.last && member.flags & FAY_MEMBER_LAST ? member.window
+										   : 0;
 		for (uint64_t s = before + 1; s <= machine->ledger.upto; s++)
 			if (machine->ends[s % FAY_LEDGER_AHEAD])
 				machine->window = machine->ends[s % FAY_LEDGER_AHEAD];
-		root->last_window = machine->window > root->last_window ? machine->window : root->last_window;
+		root->last_window =
+			machine->window > root->last_window ? machine->window : root->last_window;
 		machine->heard = now;
 		machine->tree = member.tree;
 		if (member.flags & FAY_MEMBER_FINAL) {
@@ -76,14 +83,16 @@ static void note_times(struct fay_root *root, const struct fay_wire_block *block
 	if (!root->options.horizon || !state->keys || key->size != sizeof(uint64_t))
 		return;
 	for (uint32_t i = 0; i < block->rows; i++) {
-		uint64_t start = fay_wire_peek64(block->bytes + (size_t)i * state->row_size + key->offset);
+		uint64_t start =
+			fay_wire_peek64(block->bytes + (size_t)i * state->row_size + key->offset);
 		root->earliest = start < root->earliest ? start : root->earliest;
 		root->coverage.rows_late += start < root->settled;
 	}
 }
 
 /* Before the rows, which may be shown as they come. */
-/* Whether a hash is this name's, so that no machine can call another's rows something else. Of names that were cut that cannot be told. */
+/* Whether a hash is this name's, so that no machine can call another's rows something else. Of
+ * names that were cut that cannot be told. */
 static bool is_named(uint64_t hash, struct fay_text name)
 {
 	char text[FAY_WIRE_NAME_MAX];
@@ -108,12 +117,15 @@ static void add_names(struct fay_root *root, const struct fay_wire_partial *part
 	}
 }
 
-static int merge_block(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_block *block, struct fay_error *error)
+static int merge_block(struct fay_root *root, struct fay_machine *machine,
+		       const struct fay_wire_block *block, struct fay_error *error)
 {
 	if (!root->replaces || root->verdict->schema.states[block->state].kind == FAY_STATE_STREAM)
-		return fay_aggregator_merge(root->aggregator, block->state, block->bytes, block->rows, error);
+		return fay_aggregator_merge(root->aggregator, block->state, block->bytes,
+					    block->rows, error);
 	if (block->final)
-		return fay_aggregator_settle(machine->settled, machine->own, block->state, block->bytes, block->rows, error);
+		return fay_aggregator_settle(machine->settled, machine->own, block->state,
+					     block->bytes, block->rows, error);
 	return fay_aggregator_replace(machine->own, block->state, block->bytes, block->rows, error);
 }
 
@@ -122,17 +134,20 @@ static int make_own(struct fay_root *root, struct fay_machine *machine, struct f
 {
 	if (!root->replaces || machine->own)
 		return FAY_OK;
-	if (!machine->settled && fay_aggregator_create(&root->verdict->schema, &machine->settled, error))
+	if (!machine->settled &&
+	    fay_aggregator_create(&root->verdict->schema, &machine->settled, error))
 		return error->code;
 	return fay_aggregator_create(&root->verdict->schema, &machine->own, error);
 }
 
-static int merge_blocks(struct fay_root *root, struct fay_machine *machine, struct fay_wire_partial *partial, struct fay_error *error)
+static int merge_blocks(struct fay_root *root, struct fay_machine *machine,
+			struct fay_wire_partial *partial, struct fay_error *error)
 {
 	if (make_own(root, machine, error))
 		return error->code;
 	for (uint16_t i = 0; i < partial->blocks; i++) {
-		struct fay_wire_block block = fay_wire_block(&partial->rest, &root->verdict->schema);
+		struct fay_wire_block block =
+			fay_wire_block(&partial->rest, &root->verdict->schema);
 		if (merge_block(root, machine, &block, error))
 			return error->code;
 		if (!block.final) /* else nothing changed */
@@ -143,8 +158,11 @@ static int merge_blocks(struct fay_root *root, struct fay_machine *machine, stru
 
 static void add_losses(struct fay_root *root, const uint64_t losses[FAY_WIRE_LOSSES])
 {
-	struct fay_result lost = { .events_lost_reentrant = losses[0], .events_lost_full = losses[1] + losses[4], .events_lost_no_slot = losses[2],
-				   .calls_lost = losses[3], .threads = (uint32_t)losses[5] };
+	struct fay_result lost = { .events_lost_reentrant = losses[0],
+				   .events_lost_full = losses[1] + losses[4],
+				   .events_lost_no_slot = losses[2],
+				   .calls_lost = losses[3],
+				   .threads = (uint32_t)losses[5] };
 	root->coverage.rows_shed += losses[4];
 	root->losses.events_lost_reentrant += lost.events_lost_reentrant;
 	root->losses.events_lost_full += lost.events_lost_full;
@@ -160,11 +178,13 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 	uint64_t now = fay_monotonic();
 	bool known;
 	struct fay_machine *machine = fay_root_find(root, head->sender);
-	if (!machine || machine->state == FAY_MACHINE_REFUSED || memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
+	if (!machine || machine->state == FAY_MACHINE_REFUSED ||
+	    memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
 		root->coverage.unknown++;
 		return;
 	}
-	if (!fay_wire_read_partial(head->body, &root->verdict->schema, &partial) || !may_send(machine, &partial)) {
+	if (!fay_wire_read_partial(head->body, &root->verdict->schema, &partial) ||
+	    !may_send(machine, &partial)) {
 		root->coverage.malformed++;
 		return;
 	}
@@ -186,7 +206,8 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 	enter(root, &partial, now);
 }
 
-/* --- windows of time in a query ------------------------------------------------------------------------------------------- */
+/* --- windows of time in a query
+ * ------------------------------------------------------------------------------------------- */
 
 bool fay_root_is_astray(const struct fay_machine *machine)
 {
@@ -198,9 +219,11 @@ uint64_t fay_root_complete_until(const struct fay_root *root)
 	uint64_t least = UINT64_MAX, began = fay_realtime() - (fay_monotonic() - root->began);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		const struct fay_machine *machine = root->machines[i];
-		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late || fay_root_is_astray(machine))
+		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late ||
+		    fay_root_is_astray(machine))
 			continue;
-		uint64_t until = began + machine->window * root->options.window + (uint64_t)machine->event_clock;
+		uint64_t until = began + machine->window * root->options.window +
+				 (uint64_t)machine->event_clock;
 		least = until < least ? until : least;
 	}
 	return least;
@@ -210,7 +233,8 @@ uint64_t fay_root_clock_behind(const struct fay_root *root)
 {
 	int64_t least = 0;
 	for (size_t i = 0; i < root->machine_count; i++)
-		if (root->machines[i]->event_clock < least && !fay_root_is_astray(root->machines[i]))
+		if (root->machines[i]->event_clock < least &&
+		    !fay_root_is_astray(root->machines[i]))
 			least = root->machines[i]->event_clock;
 	return -(uint64_t)least;
 }

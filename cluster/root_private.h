@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks, root_coverage.c says what the result covers, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
+/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks,
+ * root_coverage.c says what the result covers, root_merge.c merges, root_tree.c builds the tree and
+ * acknowledges. */
 #ifndef FAY_CLUSTER_ROOT_PRIVATE_H
 #define FAY_CLUSTER_ROOT_PRIVATE_H
 
 #include "root.h"
 
-/* ns for which a healthy machine may be silent that sends to an inner agent which has died: after a window and its patience of a second and four windows (job.c) it sends to the root. */
+/* ns for which a healthy machine may be silent that sends to an inner agent which has died: after a
+ * window and its patience of a second and four windows (job.c) it sends to the root. */
 #define FAY_ROOT_SILENCE(window) (5 * (window) + 2000000000u)
 
 struct fay_root {
@@ -25,19 +28,20 @@ struct fay_root {
 	uint32_t *index;
 	size_t index_size, indexed;
 	struct fay_names names;
-	struct fay_result losses; /* of all machines; no rows */
-	struct fay_coverage coverage; /* the counters in it */
-	struct fay_stream *stream; /* of a durable query; else NULL */
+	struct fay_result losses;      /* of all machines; no rows */
+	struct fay_coverage coverage;  /* the counters in it */
+	struct fay_stream *stream;     /* of a durable query; else NULL */
 	struct fay_detached *detached; /* NULL: not attached to one */
-	uint64_t replayed; /* up to this number of the stream */
-	uint64_t seen;     /* read up to this number, once or more */
-	bool again;        /* the message was read before: that it is there says nothing of whether its sender is */
-	bool behind;       /* one of them could not be read, and is tried again */
+	uint64_t replayed;             /* up to this number of the stream */
+	uint64_t seen;                 /* read up to this number, once or more */
+	/* the message was read before: that it is there says nothing of whether its sender is */
+	bool again;
+	bool behind;                /* one of them could not be read, and is tried again */
 	uint64_t earliest, settled; /* fay_root_earliest() */
 	bool is_detached;
 	bool others; /* machines answer that the query is not about */
 	bool replaces, stopping, membership_changed;
-	uint32_t tree; /* version */
+	uint32_t tree;   /* version */
 	uint64_t looked; /* at the machines, last; monotonic ns, 0: not yet */
 	uint64_t planted, next_control, control_number, last_window;
 	struct fay_error failure; /* code 0: none */
@@ -49,18 +53,21 @@ struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id);
 /* Any message of the query. */
 void fay_root_receive(struct fay_root *root, const struct fay_message *message);
 void fay_root_send_control(struct fay_root *root, uint32_t flags);
-/* At each look at the machines. Who stood still itself did not listen meanwhile: that machines were silent for what is over the limit says nothing. */
+/* At each look at the machines. Who stood still itself did not listen meanwhile: that machines were
+ * silent for what is over the limit says nothing. */
 void fay_root_excuse(struct fay_root *root, uint64_t now);
 /* Serves HELLOs. */
 void fay_root_hear(struct fay_root *root, int timeout_ms);
-/* root_clock.c. To all agents: they say that they are there, and their time; how often else, so that no more come in all. */
+/* root_clock.c. To all agents: they say that they are there, and their time; how often else, so
+ * that no more come in all. */
 #define FAY_ROOT_HELLOS_A_SECOND 20u
 void fay_root_ping(struct fay_root *root);
 /* These only; an agent looks at once at what is for it alone. */
 void fay_root_ask_clocks(struct fay_root *root, struct fay_machine *const *machines, size_t count);
 /* Of all machines that are known, several times. */
 void fay_root_measure_clocks(struct fay_root *root);
-void fay_root_note_clock(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_hello *hello);
+void fay_root_note_clock(struct fay_root *root, struct fay_machine *machine,
+			 const struct fay_wire_hello *hello);
 /* root_merge.c: a PARTIAL of this query. */
 void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head);
 /* root_tree.c: a new tree if machines came or went; tells those that have an old one. */

@@ -13,14 +13,18 @@
 #define TELL_AGAIN_MS 1000
 #define CONTROL_MIN_MS 20
 #define CONTROL_MAX_MS 500
-#define CONTROL_DELIVERIES 5000u /* a second: a CONTROL goes to each machine, which checks its signature */
+/* a second: a CONTROL goes to each machine, which checks its signature */
+#define CONTROL_DELIVERIES 5000u
 #define BEHIND_MIN 16u
 
-/* --- the tree ------------------------------------------------------------------------------------------------------------------- */
+/* --- the tree
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static int by_label(const void *left, const void *right)
 {
-	const struct fay_machine *x = *(struct fay_machine *const *)left, *y = *(struct fay_machine *const *)right;
+	const struct fay_machine *x = *(struct fay_machine *const *)left,
+				 *y = *(struct fay_machine *const *)right;
 	int order = strcmp(x->labels, y->labels);
 	return order ? order : x->id < y->id ? -1 : x->id > y->id;
 }
@@ -36,11 +40,13 @@ static size_t list(const struct fay_root *root, struct fay_machine **sorted)
 	return count;
 }
 
-static void assign(struct fay_root *root, struct fay_machine **sorted, size_t count, size_t index, uint64_t now)
+static void assign(struct fay_root *root, struct fay_machine **sorted, size_t count, size_t index,
+		   uint64_t now)
 {
 	uint32_t fanout = root->options.fanout;
 	struct fay_machine *machine = sorted[index];
-	size_t first = fanout ? (index + 1) * fanout : count, last = first + fanout < count ? first + fanout : count;
+	size_t first = fanout ? (index + 1) * fanout : count,
+	       last = first + fanout < count ? first + fanout : count;
 	char subject[64];
 	fay_wire_begin(&root->out, FAY_WIRE_ASSIGN, root->query, 0);
 	fay_wire_put32(&root->out, root->tree);
@@ -72,12 +78,15 @@ void fay_root_plant(struct fay_root *root, uint64_t now)
 		root->tree += root->tree || (root->options.fanout && count > root->options.fanout);
 	}
 	for (size_t i = 0; root->tree && i < count; i++)
-		if (renew || (sorted[i]->tree < root->tree && now - sorted[i]->told > TELL_AGAIN_MS * MS))
+		if (renew ||
+		    (sorted[i]->tree < root->tree && now - sorted[i]->told > TELL_AGAIN_MS * MS))
 			assign(root, sorted, count, i, now);
 	free(sorted);
 }
 
-/* --- acknowledgements ----------------------------------------------------------------------------------------------------------- */
+/* --- acknowledgements
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* All up to this window is merged. A finished machine has nothing more to acknowledge. */
 static uint64_t merged_window(const struct fay_machine *machine)
@@ -92,12 +101,14 @@ static int falling(const void *left, const void *right)
 }
 
 /*
- * The highest window that no more than a few machines have not reached. Those few are listed in the message, so whoever is not in the list has
- * reached it: also a machine that is lost, or has not answered yet, is one of them.
+ * The highest window that no more than a few machines have not reached. Those few are listed in the
+ * message, so whoever is not in the list has reached it: also a machine that is lost, or has not
+ * answered yet, is one of them.
  */
 static uint64_t floor_window(const struct fay_root *root)
 {
-	size_t count = 0, behind = root->machine_count / 16 > BEHIND_MIN ? root->machine_count / 16 : BEHIND_MIN;
+	size_t count = 0, behind = root->machine_count / 16 > BEHIND_MIN ? root->machine_count / 16
+									 : BEHIND_MIN;
 	uint64_t floor = 0, *windows = calloc(root->machine_count + 1, sizeof(*windows));
 	if (!windows)
 		return 0;
@@ -123,10 +134,12 @@ void fay_root_send_control(struct fay_root *root, uint32_t flags)
 	fay_wire_put32(&root->out, flags);
 	fay_wire_put64(&root->out, floor);
 	for (size_t i = 0; i < root->machine_count; i++)
-		count += root->machines[i]->state != FAY_MACHINE_REFUSED && merged_window(root->machines[i]) < floor;
+		count += root->machines[i]->state != FAY_MACHINE_REFUSED &&
+			 merged_window(root->machines[i]) < floor;
 	fay_wire_put16(&root->out, count);
 	for (size_t i = 0; i < root->machine_count; i++) {
-		if (root->machines[i]->state == FAY_MACHINE_REFUSED || merged_window(root->machines[i]) >= floor)
+		if (root->machines[i]->state == FAY_MACHINE_REFUSED ||
+		    merged_window(root->machines[i]) >= floor)
 			continue;
 		fay_wire_put64(&root->out, root->machines[i]->id);
 		fay_wire_put64(&root->out, root->machines[i]->ledger.upto);
@@ -138,7 +151,8 @@ void fay_root_send_control(struct fay_root *root, uint32_t flags)
 
 void fay_root_control(struct fay_root *root, uint64_t now)
 {
-	uint64_t period = root->stopping ? 0 : root->options.window / 2, least = root->machine_count * 1000 * MS / CONTROL_DELIVERIES;
+	uint64_t period = root->stopping ? 0 : root->options.window / 2,
+		 least = root->machine_count * 1000 * MS / CONTROL_DELIVERIES;
 	if (now < root->next_control)
 		return;
 	least = least < CONTROL_MIN_MS * MS ? CONTROL_MIN_MS * MS : least;

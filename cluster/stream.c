@@ -14,10 +14,13 @@ struct fay_stream {
 static int failed(struct fay_error *error, const char *what, natsStatus status, jsErrCode code)
 {
 	return fay_error_set(error, FAY_E_REFUSED, "%s: %s%s", what, natsStatus_GetText(status),
-			     status == NATS_NO_RESPONDERS || code == JSNotEnabledErr ? " (does nats-server run with JetStream, -js?)" : "");
+			     status == NATS_NO_RESPONDERS || code == JSNotEnabledErr
+				     ? " (does nats-server run with JetStream, -js?)"
+				     : "");
 }
 
-static int open_stream(struct fay_bus *bus, uint64_t query, struct fay_stream **result, struct fay_error *error)
+static int open_stream(struct fay_bus *bus, uint64_t query, struct fay_stream **result,
+		       struct fay_error *error)
 {
 	struct fay_stream *stream = calloc(1, sizeof(*stream));
 	if (!stream)
@@ -32,7 +35,8 @@ static int open_stream(struct fay_bus *bus, uint64_t query, struct fay_stream **
 	return FAY_OK;
 }
 
-int fay_stream_create(struct fay_bus *bus, uint64_t query, struct fay_stream **result, struct fay_error *error)
+int fay_stream_create(struct fay_bus *bus, uint64_t query, struct fay_stream **result,
+		      struct fay_error *error)
 {
 	jsStreamConfig config;
 	jsErrCode code = 0;
@@ -59,7 +63,8 @@ int fay_stream_create(struct fay_bus *bus, uint64_t query, struct fay_stream **r
 	return FAY_OK;
 }
 
-int fay_stream_open(struct fay_bus *bus, uint64_t query, struct fay_stream **result, struct fay_error *error)
+int fay_stream_open(struct fay_bus *bus, uint64_t query, struct fay_stream **result,
+		    struct fay_error *error)
 {
 	uint64_t first, last;
 	struct fay_stream *stream;
@@ -81,37 +86,46 @@ void fay_stream_close(struct fay_stream *stream)
 	free(stream);
 }
 
-int fay_stream_store(struct fay_stream *stream, const char *subject, const void *bytes, size_t size, struct fay_error *error)
+int fay_stream_store(struct fay_stream *stream, const char *subject, const void *bytes, size_t size,
+		     struct fay_error *error)
 {
 	jsErrCode code = 0;
-	natsStatus status = js_Publish(NULL, stream->context, subject, bytes, (int)size, NULL, &code);
-	return status == NATS_OK ? FAY_OK : failed(error, "the query cannot be stored", status, code);
+	natsStatus status =
+		js_Publish(NULL, stream->context, subject, bytes, (int)size, NULL, &code);
+	return status == NATS_OK ? FAY_OK
+				 : failed(error, "the query cannot be stored", status, code);
 }
 
 static void take(natsMsg *got, struct fay_message *message)
 {
-	*message = (struct fay_message){ .bytes = natsMsg_GetData(got), .size = (size_t)natsMsg_GetDataLength(got),
-					 .subject = natsMsg_GetSubject(got), .handle = got };
+	*message = (struct fay_message){ .bytes = natsMsg_GetData(got),
+					 .size = (size_t)natsMsg_GetDataLength(got),
+					 .subject = natsMsg_GetSubject(got),
+					 .handle = got };
 }
 
-int fay_stream_last(struct fay_stream *stream, const char *subject, struct fay_message *message, struct fay_error *error)
+int fay_stream_last(struct fay_stream *stream, const char *subject, struct fay_message *message,
+		    struct fay_error *error)
 {
 	natsMsg *got;
 	jsErrCode code = 0;
-	natsStatus status = js_GetLastMsg(&got, stream->context, stream->name, subject, NULL, &code);
+	natsStatus status =
+		js_GetLastMsg(&got, stream->context, stream->name, subject, NULL, &code);
 	if (status != NATS_OK)
 		return failed(error, "the query was not stored", status, code);
 	take(got, message);
 	return FAY_OK;
 }
 
-int fay_stream_range(struct fay_stream *stream, uint64_t *first, uint64_t *last, struct fay_error *error)
+int fay_stream_range(struct fay_stream *stream, uint64_t *first, uint64_t *last,
+		     struct fay_error *error)
 {
 	jsStreamInfo *info = NULL;
 	jsErrCode code = 0;
 	natsStatus status = js_GetStreamInfo(&info, stream->context, stream->name, NULL, &code);
 	if (status == NATS_NOT_FOUND)
-		return fay_error_set(error, FAY_E_REFUSED, "there is no such query (%s)", stream->name + 4);
+		return fay_error_set(error, FAY_E_REFUSED, "there is no such query (%s)",
+				     stream->name + 4);
 	if (status != NATS_OK)
 		return failed(error, "cannot look at the query's stream", status, code);
 	*first = info->State.FirstSeq;
@@ -134,5 +148,6 @@ int fay_stream_delete(struct fay_stream *stream, struct fay_error *error)
 {
 	jsErrCode code = 0;
 	natsStatus status = js_DeleteStream(stream->context, stream->name, NULL, &code);
-	return status == NATS_OK ? FAY_OK : failed(error, "cannot delete the query's stream", status, code);
+	return status == NATS_OK ? FAY_OK
+				 : failed(error, "cannot delete the query's stream", status, code);
 }

@@ -8,7 +8,9 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static const uint8_t *take(struct fay_reader *reader, size_t size)
 {
@@ -89,7 +91,8 @@ static bool complete(const struct fay_reader *reader)
 bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head)
 {
 	const uint8_t *message = bytes;
-	if (size < FAY_WIRE_HEADER + FAY_WIRE_TRAILER || size > FAY_WIRE_MAX || memcmp(message, "FAYc", 4))
+	if (size < FAY_WIRE_HEADER + FAY_WIRE_TRAILER || size > FAY_WIRE_MAX ||
+	    memcmp(message, "FAYc", 4))
 		return false;
 	size_t end = size - FAY_WIRE_TRAILER;
 	struct fay_reader reader = { .at = message + 4, .end = message + end };
@@ -100,12 +103,14 @@ bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head)
 	head->sender = fay_wire_u64(&reader);
 	head->key = message + end;
 	head->body = reader;
-	return !reader.bad && fay_keys_check(head->key, message, size - FAY_SIGNATURE_BYTES, message + size - FAY_SIGNATURE_BYTES);
+	return !reader.bad && fay_keys_check(head->key, message, size - FAY_SIGNATURE_BYTES,
+					     message + size - FAY_SIGNATURE_BYTES);
 }
 
 uint16_t fay_wire_version(const void *bytes, size_t size)
 {
-	struct fay_reader reader = { .at = (const uint8_t *)bytes + FAY_WIRE_VERSION_AT, .end = (const uint8_t *)bytes + size };
+	struct fay_reader reader = { .at = (const uint8_t *)bytes + FAY_WIRE_VERSION_AT,
+				     .end = (const uint8_t *)bytes + size };
 	return size < FAY_WIRE_HEADER || memcmp(bytes, "FAYc", 4) ? 0 : fay_wire_u16(&reader);
 }
 
@@ -175,10 +180,12 @@ bool fay_wire_codes_fit(const struct fay_wire_start *start, const struct fay_sch
 {
 	for (uint16_t i = 0; i < start->codes.count; i++) {
 		struct fay_wire_code code = fay_wire_code(start, i);
-		if (code.column >= schema->column_count || code.flags & ~(FAY_CODE_EXACT | FAY_CODE_KERNEL))
+		if (code.column >= schema->column_count ||
+		    code.flags & ~(FAY_CODE_EXACT | FAY_CODE_KERNEL))
 			return false;
 		const struct fay_schema_column *column = &schema->columns[code.column];
-		if (column->merge != FAY_MERGE_KEY || column->size % sizeof(uint64_t) || column->type == FAY_TYPE_FUNCTION)
+		if (column->merge != FAY_MERGE_KEY || column->size % sizeof(uint64_t) ||
+		    column->type == FAY_TYPE_FUNCTION)
 			return false;
 	}
 	return true;
@@ -246,7 +253,8 @@ bool fay_wire_read_control(struct fay_reader body, struct fay_wire_control *cont
 	return complete(&body);
 }
 
-void fay_wire_read_member(const struct fay_wire_partial *partial, uint16_t index, struct fay_wire_member *member)
+void fay_wire_read_member(const struct fay_wire_partial *partial, uint16_t index,
+			  struct fay_wire_member *member)
 {
 	const uint8_t *at = partial->members.bytes + (size_t)index * FAY_WIRE_MEMBER;
 	struct fay_reader reader = { .at = at, .end = at + FAY_WIRE_MEMBER };
@@ -266,7 +274,9 @@ struct fay_wire_block fay_wire_block(struct fay_reader *rest, const struct fay_s
 	block.rows = fay_wire_u32(rest);
 	block.final = block.state & FAY_BLOCK_FINAL;
 	block.state &= (uint16_t)~FAY_BLOCK_FINAL;
-	if (block.state >= schema->state_count || (block.final && (schema->states[block.state].kind == FAY_STATE_STREAM || !fay_schema_replaces(schema)))) {
+	if (block.state >= schema->state_count ||
+	    (block.final && (schema->states[block.state].kind == FAY_STATE_STREAM ||
+			     !fay_schema_replaces(schema)))) {
 		rest->bad = true;
 		return block;
 	}
@@ -274,22 +284,26 @@ struct fay_wire_block fay_wire_block(struct fay_reader *rest, const struct fay_s
 	return block;
 }
 
-/* Sorted by agent and sequence, ranges apart: entering one member of a message cannot make another one old. No range is empty or begins at 0. */
+/* Sorted by agent and sequence, ranges apart: entering one member of a message cannot make another
+ * one old. No range is empty or begins at 0. */
 static bool members_are_sound(const struct fay_wire_partial *partial)
 {
 	struct fay_wire_member member, before = { 0 };
 	for (uint16_t i = 0; i < partial->members.count; i++, before = member) {
 		fay_wire_read_member(partial, i, &member);
-		if (!member.agent || !member.first || member.last < member.first || member.last - member.first >= FAY_WIRE_RANGE_MAX ||
-		    member.last > INT64_MAX || member.window > INT64_MAX)
+		if (!member.agent || !member.first || member.last < member.first ||
+		    member.last - member.first >= FAY_WIRE_RANGE_MAX || member.last > INT64_MAX ||
+		    member.window > INT64_MAX)
 			return false;
-		if (member.agent < before.agent || (member.agent == before.agent && member.first <= before.last))
+		if (member.agent < before.agent ||
+		    (member.agent == before.agent && member.first <= before.last))
 			return false;
 	}
 	return partial->members.count > 0;
 }
 
-bool fay_wire_read_partial(struct fay_reader body, const struct fay_schema *schema, struct fay_wire_partial *partial)
+bool fay_wire_read_partial(struct fay_reader body, const struct fay_schema *schema,
+			   struct fay_wire_partial *partial)
 {
 	uint8_t combined = read8(&body);
 	partial->combined = combined == 1;
@@ -314,11 +328,14 @@ void fay_text_copy(char *to, size_t size, struct fay_text text)
 {
 	size_t length = text.size < size ? text.size : size - 1;
 	for (size_t i = 0; i < length; i++)
-		to[i] = (unsigned char)text.bytes[i] < 32 || text.bytes[i] == 127 ? '?' : text.bytes[i];
+		to[i] = (unsigned char)text.bytes[i] < 32 || text.bytes[i] == 127 ? '?'
+										  : text.bytes[i];
 	to[length] = 0;
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------- */
+/* --- writing
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 void fay_wire_put(struct fay_writer_buffer *out, const void *bytes, size_t size)
 {
@@ -382,7 +399,8 @@ void fay_wire_put_member(struct fay_writer_buffer *out, const struct fay_wire_me
 	fay_wire_put8(out, member->why);
 }
 
-void fay_wire_begin(struct fay_writer_buffer *out, enum fay_wire_type type, uint64_t query, uint64_t sender)
+void fay_wire_begin(struct fay_writer_buffer *out, enum fay_wire_type type, uint64_t query,
+		    uint64_t sender)
 {
 	out->size = 0;
 	out->bad = false;

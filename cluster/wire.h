@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of docs/cluster.md, to and from bytes. What is decoded comes from other machines: every length is checked by one cursor, strings and
- * blocks stay where they are in the message, and nothing is allocated.
+ * The messages of docs/cluster.md, to and from bytes. What is decoded comes from other machines:
+ * every length is checked by one cursor, strings and blocks stay where they are in the message, and
+ * nothing is allocated.
  */
 #ifndef FAY_CLUSTER_WIRE_H
 #define FAY_CLUSTER_WIRE_H
@@ -17,21 +18,22 @@
 #define FAY_WIRE_VERSION_AT 4u /* where it stands in the header */
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
-#define FAY_WIRE_MAX (1u << 20)        /* bytes of a message; nats-server's own limit unless configured */
+/* bytes of a message; nats-server's own limit unless configured */
+#define FAY_WIRE_MAX (1u << 20)
 #define FAY_WIRE_PARTIAL_MAX (512u << 10) /* bytes of a partial that we send */
 #define FAY_WIRE_IMAGE_MAX (768u << 10)
-#define FAY_WIRE_AGENTS_MAX 4096u      /* agents, members, children, names */
-#define FAY_WIRE_RANGE_MAX 1024u       /* sequences of one member */
+#define FAY_WIRE_AGENTS_MAX 4096u /* agents, members, children, names */
+#define FAY_WIRE_RANGE_MAX 1024u  /* sequences of one member */
 #define FAY_WIRE_EXCEPTIONS_MAX 1024u
 #define FAY_WIRE_COMMS_MAX 256u
 #define FAY_WIRE_PIDS_MAX 4096u
 #define FAY_WIRE_STATES_MAX 1024u
-#define FAY_WIRE_NAME_MAX 255u         /* bytes of a function's, machine's, process's name */
-#define FAY_WIRE_TEXT_MAX 16384u       /* of a query */
+#define FAY_WIRE_NAME_MAX 255u   /* bytes of a function's, machine's, process's name */
+#define FAY_WIRE_TEXT_MAX 16384u /* of a query */
 #define FAY_WIRE_REASON_MAX 511u
 #define FAY_WIRE_BUILD_ID_MAX 64u
 #define FAY_WIRE_PATH_MAX 4095u
-#define FAY_WIRE_CODES_MAX 64u         /* columns of addresses of code */
+#define FAY_WIRE_CODES_MAX 64u /* columns of addresses of code */
 
 enum fay_wire_type {
 	FAY_WIRE_PING = 1,
@@ -85,7 +87,7 @@ struct fay_wire_start {
 	struct fay_text text;
 	struct fay_list comms; /* strings; fay_wire_string() reads them */
 	const uint8_t *comms_end;
-	struct fay_list pids;  /* u32 */
+	struct fay_list pids;     /* u32 */
 	struct fay_text function; /* whose types the query uses; empty: none. Of this build: */
 	const uint8_t *build_id;
 	uint16_t build_id_size;
@@ -94,32 +96,36 @@ struct fay_wire_start {
 	uint32_t image_size;
 };
 /*
- * A column of the image's schema whose words are addresses of code, zeros behind the last one. Its rows travel with hashes of what the addresses are called in their place, so that
- * machines' rows can be merged.
+ * A column of the image's schema whose words are addresses of code, zeros behind the last one. Its
+ * rows travel with hashes of what the addresses are called in their place, so that machines' rows
+ * can be merged.
  */
 struct fay_wire_code {
 	uint16_t column;
 	uint8_t flags;
 };
 #define FAY_WIRE_CODE 3u
-#define FAY_CODE_EXACT 1u  /* the first word is an instruction's own address, else what a call returns to, as the others */
-#define FAY_CODE_KERNEL 2u /* of the kernel's code */
-#define FAY_START_WAIT 1u    /* processes of the names that come later, too */
-#define FAY_START_BPF 4u     /* the image is a BPF object (object.h) */
-#define FAY_START_SOME 8u    /* a process need not have all that is asked for */
-#define FAY_START_FOLLOW 16u /* forked children, and programs that are executed */
-#define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
-#define FAY_START_DROP 32u   /* where a ring is full: FAY_FULL_DROP, else FAY_FULL_BLOCK */
+/* the first word is an instruction's own address, else what a call returns to, as the others */
+#define FAY_CODE_EXACT 1u
+#define FAY_CODE_KERNEL 2u      /* of the kernel's code */
+#define FAY_START_WAIT 1u       /* processes of the names that come later, too */
+#define FAY_START_BPF 4u        /* the image is a BPF object (object.h) */
+#define FAY_START_SOME 8u       /* a process need not have all that is asked for */
+#define FAY_START_FOLLOW 16u    /* forked children, and programs that are executed */
+#define FAY_START_DURABLE 2u    /* what is sent is stored; the server that stores it acknowledges */
+#define FAY_START_DROP 32u      /* where a ring is full: FAY_FULL_DROP, else FAY_FULL_BLOCK */
 #define FAY_START_OVERWRITE 64u /* FAY_FULL_OVERWRITE */
-#define FAY_START_STACKS 128u /* the probes walk stacks: GLOBAL is to hold struct fay_stack_tables */
+/* the probes walk stacks: GLOBAL is to hold struct fay_stack_tables */
+#define FAY_START_STACKS 128u
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {
 	uint64_t began, window, life, lease; /* ns; began: since the epoch */
-	bool is_query;                /* text is one; else a file's name */
+	bool is_query;                       /* text is one; else a file's name */
 	struct fay_text text;
-	struct fay_text function;     /* whose types the query uses; empty: none. In a file of this build: */
+	/* whose types the query uses; empty: none. In a file of this build: */
+	struct fay_text function;
 	struct fay_text build_id, path;
-	uint16_t machines;            /* fay_wire_meta_machine() reads them from `rest` */
+	uint16_t machines; /* fay_wire_meta_machine() reads them from `rest` */
 	struct fay_reader rest;
 	const uint8_t *image;
 	uint32_t image_size;
@@ -154,17 +160,26 @@ struct fay_wire_member {
 #define FAY_WIRE_MEMBER 38u
 #define FAY_MEMBER_LAST 1u  /* the window's last part */
 #define FAY_MEMBER_FINAL 2u /* nothing follows */
-enum fay_final { FAY_FINAL_NONE, FAY_FINAL_STOPPED, FAY_FINAL_ENDED, FAY_FINAL_LEASE, FAY_FINAL_LIMIT, FAY_FINAL_AGENT };
+enum fay_final {
+	FAY_FINAL_NONE,
+	FAY_FINAL_STOPPED,
+	FAY_FINAL_ENDED,
+	FAY_FINAL_LEASE,
+	FAY_FINAL_LIMIT,
+	FAY_FINAL_AGENT
+};
 
 #define FAY_WIRE_LOSSES 6u
 struct fay_wire_partial {
 	bool combined;
 	struct fay_list members;
 	uint64_t losses[FAY_WIRE_LOSSES]; /* reentrant, full, no slot, calls, shed, threads */
-	uint16_t blocks; /* fay_wire_block() reads them from `rest`, then fay_wire_name() the names */
+	/* fay_wire_block() reads them from `rest`, then fay_wire_name() the names */
+	uint16_t blocks;
 	struct fay_reader rest;
 };
-#define FAY_BLOCK_FINAL 0x8000u /* in a block's state: its rows are not replaced any more by what comes for them later */
+/* in a block's state: its rows are not replaced any more by what comes for them later */
+#define FAY_BLOCK_FINAL 0x8000u
 struct fay_wire_block {
 	uint16_t state;
 	bool final;
@@ -188,16 +203,20 @@ bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta);
 struct fay_wire_meta_machine {
 	uint64_t agent;
 	const uint8_t *key;
-	int64_t event_clock; /* ns by which its events' times were ahead of the asking side's clock when it began */
+	/* ns by which its events' times were ahead of the asking side's clock when it began */
+	int64_t event_clock;
 	struct fay_text name;
 };
 struct fay_wire_meta_machine fay_wire_meta_machine(struct fay_reader *rest);
 bool fay_wire_read_answer(struct fay_reader body, struct fay_wire_answer *answer);
 bool fay_wire_read_assign(struct fay_reader body, struct fay_wire_assign *assign);
 bool fay_wire_read_control(struct fay_reader body, struct fay_wire_control *control);
-/* Checks the whole message against the schema; afterwards fay_wire_block() and fay_wire_name() cannot fail. */
-bool fay_wire_read_partial(struct fay_reader body, const struct fay_schema *schema, struct fay_wire_partial *partial);
-void fay_wire_read_member(const struct fay_wire_partial *partial, uint16_t index, struct fay_wire_member *member);
+/* Checks the whole message against the schema; afterwards fay_wire_block() and fay_wire_name()
+ * cannot fail. */
+bool fay_wire_read_partial(struct fay_reader body, const struct fay_schema *schema,
+			   struct fay_wire_partial *partial);
+void fay_wire_read_member(const struct fay_wire_partial *partial, uint16_t index,
+			  struct fay_wire_member *member);
 struct fay_wire_block fay_wire_block(struct fay_reader *rest, const struct fay_schema *schema);
 struct fay_text fay_wire_string(struct fay_reader *reader, uint16_t max);
 uint16_t fay_wire_u16(struct fay_reader *reader);
@@ -213,15 +232,19 @@ static inline uint64_t fay_wire_peek64(const uint8_t *at)
 /* Copies a string with a NUL, cut to `size`; bytes that are not printable become '?'. */
 void fay_text_copy(char *to, size_t size, struct fay_text text);
 
-/* --- writing ---------------------------------------------------------------------------------------------------------- */
+/* --- writing
+ * -------------------------------------------------------------------------------------------------
+ * */
 
-void fay_wire_begin(struct fay_writer_buffer *out, enum fay_wire_type type, uint64_t query, uint64_t sender);
+void fay_wire_begin(struct fay_writer_buffer *out, enum fay_wire_type type, uint64_t query,
+		    uint64_t sender);
 void fay_wire_put(struct fay_writer_buffer *out, const void *bytes, size_t size);
 void fay_wire_put8(struct fay_writer_buffer *out, uint8_t value);
 void fay_wire_put16(struct fay_writer_buffer *out, uint16_t value);
 void fay_wire_put32(struct fay_writer_buffer *out, uint32_t value);
 void fay_wire_put64(struct fay_writer_buffer *out, uint64_t value);
-void fay_wire_put_text(struct fay_writer_buffer *out, const char *text, size_t max); /* cut to max */
+/* cut to max */
+void fay_wire_put_text(struct fay_writer_buffer *out, const char *text, size_t max);
 void fay_wire_put_member(struct fay_writer_buffer *out, const struct fay_wire_member *member);
 /* Signs. false: out of memory or over FAY_WIRE_MAX; nothing may be sent. */
 bool fay_wire_end(struct fay_writer_buffer *out, const struct fay_keys *keys);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which probes are copied into the trampolines, and whether the threads need to be marked as busy while they run. */
+/* Which probes are copied into the trampolines, and whether the threads need to be marked as busy
+ * while they run. */
 #include "session.h"
 
 #include "inline.h"
@@ -16,9 +17,11 @@ void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch 
 		struct fay_inline judged = { 0 };
 
 		if (facts->code_offset < end)
-			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset, end - facts->code_offset);
+			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset,
+						  end - facts->code_offset);
 		dispatch->inlined[i] = judged.possible && !facts->aligned_stack;
 		dispatch->size[i] = dispatch->inlined[i] ? (uint32_t)judged.size : 0;
-		dispatch->unguarded &= dispatch->inlined[i] && judged.reentrant && UNGUARDED_KINDS >> facts->kind & 1;
+		dispatch->unguarded &= dispatch->inlined[i] && judged.reentrant &&
+				       UNGUARDED_KINDS >> facts->kind & 1;
 	}
 }

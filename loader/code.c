@@ -3,7 +3,8 @@
  * The bytes of code zones. One zone serves the points that a rel32 can reach from it:
  *
  *	0             runtime blob, its configuration filled in
- *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the runtime's addresses
+ *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the
+ *		      runtime's addresses
  *	+ 64          struct fay_runtime_state[state_count]
  *	+ 64          struct fay_watched[], one for each function whose calls have records
  *	+ 64          bodies of shared trampolines
@@ -56,7 +57,8 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.states = states,
 		.state_count = session->verdict->schema.state_count,
 		.slot_max = session->geometry.slot_max,
-		.time_multiplier = session->time_multiplier << (32 - fay_time_shift(session->time_multiplier)),
+		.time_multiplier = session->time_multiplier
+				   << (32 - fay_time_shift(session->time_multiplier)),
 		.time_offset = session->time_offset,
 		.records = session->records_address,
 		.key_step = session->thread_pointer ? 0 : 1,
@@ -71,7 +73,8 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		config.pid_namespace[0] = status.st_dev;
 		config.pid_namespace[1] = status.st_ino;
 	}
-	if (stat("/proc/self/ns/pid", &status) == 0 && status.st_dev == config.pid_namespace[0] && status.st_ino == config.pid_namespace[1])
+	if (stat("/proc/self/ns/pid", &status) == 0 && status.st_dev == config.pid_namespace[0] &&
+	    status.st_ino == config.pid_namespace[1])
 		config.owner = (uint64_t)getpid();
 	config.pid_read = fay_session_reads(session, FAY_FIELD_PID);
 	memcpy(config.tids, session->tids, session->options.tid_count * sizeof(*config.tids));
@@ -100,14 +103,16 @@ static void write_states(struct fay_session *session, uint8_t *to)
 
 	for (uint32_t i = 0; i < schema->state_count; i++) {
 		struct fay_runtime_state state = { schema->states[i].kind, schema->states[i].offset,
-						   schema->states[i].rows, schema->states[i].row_size };
+						   schema->states[i].rows,
+						   schema->states[i].row_size };
 
 		memcpy(to + i * sizeof(state), &state, sizeof(state));
 	}
 }
 
 /* All trampolines and the records of the patches. */
-static int write_points(struct fay_session *session, struct fay_zone_plan *zone, struct fay_error *error)
+static int write_points(struct fay_session *session, struct fay_zone_plan *zone,
+			struct fay_error *error)
 {
 	for (size_t i = zone->first; i < zone->last; i++) {
 		struct fay_point *point = &session->points[i];
@@ -130,7 +135,8 @@ static int write_points(struct fay_session *session, struct fay_zone_plan *zone,
 static void find_bounds(const struct fay_session *session, struct fay_zone_plan *zone)
 {
 	for (size_t i = zone->first; i < zone->last; i++)
-		for (size_t k = 0; session->points[i].usable && k < session->points[i].site_count; k++) {
+		for (size_t k = 0; session->points[i].usable && k < session->points[i].site_count;
+		     k++) {
 			uint64_t site = session->sites[session->points[i].first_site + k].site;
 
 			if (!zone->high || site < zone->low)
@@ -140,9 +146,10 @@ static void find_bounds(const struct fay_session *session, struct fay_zone_plan 
 		}
 }
 
-/* The data part's address must be known for the link slots: it lies behind the code's full capacity. */
-static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, struct fay_maps *maps,
-		      struct fay_error *error)
+/* The data part's address must be known for the link slots: it lies behind the code's full
+ * capacity. */
+static int zone_build(struct fay_session *session, struct fay_zone_plan *zone,
+		      struct fay_maps *maps, struct fay_error *error)
 {
 	uint64_t image_at = fay_round_up(runtime_size(), PAGE);
 	uint64_t states_at = fay_round_up(image_at + session->verdict->layout.size, 64);
@@ -163,20 +170,25 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 		watched += point->exits;
 		sites += point->site_count + 1; /* and a part */
 	}
-	zone->watched_at = fay_round_up(states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
+	zone->watched_at = fay_round_up(states_at + session->verdict->schema.state_count *
+							    sizeof(struct fay_runtime_state),
+					64);
 	trampolines_at = fay_round_up(zone->watched_at + watched * sizeof(struct fay_watched), 64);
 	capacity += trampolines_at;
 	zone->capacity = fay_round_up(capacity, PAGE);
-	data_size = fay_round_up(sizeof(struct fay_zone_header) + sites * sizeof(struct fay_zone_patch), PAGE);
+	data_size = fay_round_up(
+		sizeof(struct fay_zone_header) + sites * sizeof(struct fay_zone_patch), PAGE);
 	zone->address = fay_maps_hole(maps, zone->capacity + data_size, zone->low, zone->high);
 	zone->code = calloc(1, zone->capacity);
 	zone->data = calloc(1, data_size);
-	if (!zone->code || !zone->data || (zone->address && fay_maps_reserve(maps, zone->address, zone->capacity + data_size)))
+	if (!zone->code || !zone->data ||
+	    (zone->address && fay_maps_reserve(maps, zone->address, zone->capacity + data_size)))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (!zone->address)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free memory within 2 GiB of %s!%s",
-				     (int)session->pid, session->points[zone->first].function.module,
-				     session->points[zone->first].function.name);
+		return fay_error_set(
+			error, FAY_E_REFUSED, "process %d has no free memory within 2 GiB of %s!%s",
+			(int)session->pid, session->points[zone->first].function.module,
+			session->points[zone->first].function.name);
 	zone->image = zone->address + image_at;
 	write_runtime(session, zone, zone->address + states_at);
 	write_image(session, zone);
@@ -216,17 +228,20 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 	if (!session->some_records && session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return 0; /* whether a probe was left for good is then not found out (busy.c) */
 	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)
-		return fay_error_set(error, FAY_E_LIMIT, "process %d: its modules lie too far apart to watch calls until they return (%zu regions, limit %u)",
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "process %d: its modules lie too far apart to watch calls "
+				     "until they return (%zu regions, limit %u)",
 				     (int)session->pid, session->zone_count, FAY_RUNTIME_MAX_ZONES);
 	memcpy(&config, session->zones[0].code + header->config, sizeof(config));
 	config.zone_count = session->zone_count;
 	for (size_t i = 0; i < session->zone_count; i++) {
 		const struct fay_zone_plan *zone = &session->zones[i];
 
-		config.zones[i] = (struct fay_runtime_zone){ .start = zone->address,
-							     .end = zone->address + zone->capacity,
-							     .watched = zone->address + zone->watched_at,
-							     .watched_count = zone->watched_count };
+		config.zones[i] =
+			(struct fay_runtime_zone){ .start = zone->address,
+						   .end = zone->address + zone->capacity,
+						   .watched = zone->address + zone->watched_at,
+						   .watched_count = zone->watched_count };
 	}
 	for (size_t i = 0; i < session->zone_count; i++) {
 		struct fay_runtime_config *own = (void *)(session->zones[i].code + header->config);
@@ -241,11 +256,13 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 static bool leave_out_rendezvous(struct fay_session *session, const struct fay_zone_plan *zone)
 {
 	for (size_t i = zone->first; i < zone->last; i++)
-		if (session->points[i].usable && (session->points[i].hook != FAY_HOOK_MODULES || session->points[i].probe_count))
+		if (session->points[i].usable &&
+		    (session->points[i].hook != FAY_HOOK_MODULES || session->points[i].probe_count))
 			return false;
 	for (size_t i = zone->first; i < zone->last; i++)
 		session->points[i].usable = false;
-	snprintf(session->unhooked, sizeof(session->unhooked), "there is no free memory within 2 GiB of the dynamic linker");
+	snprintf(session->unhooked, sizeof(session->unhooked),
+		 "there is no free memory within 2 GiB of the dynamic linker");
 	return true;
 }
 
@@ -256,14 +273,20 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 	session->table_address = fay_maps_hole(maps, FAY_THREAD_TABLE_BYTES, 0, 0);
 	if (!session->table_address ||
 	    fay_maps_reserve(maps, session->table_address, FAY_THREAD_TABLE_BYTES))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space",
+				     (int)session->pid);
 	session->shm_address = fay_maps_hole(maps, session->shm_size, 0, 0);
-	if (!session->shm_address || fay_maps_reserve(maps, session->shm_address, session->shm_size))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+	if (!session->shm_address ||
+	    fay_maps_reserve(maps, session->shm_address, session->shm_size))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space",
+				     (int)session->pid);
 	if (session->records_size) {
 		session->records_address = fay_maps_hole(maps, session->records_size, 0, 0);
-		if (!session->records_address || fay_maps_reserve(maps, session->records_address, session->records_size))
-			return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+		if (!session->records_address ||
+		    fay_maps_reserve(maps, session->records_address, session->records_size))
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "process %d has no free address space",
+					     (int)session->pid);
 	}
 	while (first < session->point_count) {
 		struct fay_zone_plan *grown;
@@ -274,8 +297,10 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 			first++;
 			continue;
 		}
-		while (last < session->point_count && session->points[last].function.address -
-			       session->points[first].function.address < CLUSTER_SPAN)
+		while (last < session->point_count &&
+		       session->points[last].function.address -
+				       session->points[first].function.address <
+			       CLUSTER_SPAN)
 			last++;
 		grown = realloc(session->zones, (session->zone_count + 1) * sizeof(*grown));
 		if (!grown)

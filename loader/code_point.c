@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* One point's trampolines in a zone, its own or stubs of those that many share, with what they overwrite, and the records of its patches. */
+/* One point's trampolines in a zone, its own or stubs of those that many share, with what they
+ * overwrite, and the records of its patches. */
 #include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them and an image's LOCAL. */
+/* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them
+ * and an image's LOCAL. */
 static int32_t place_cost(const struct fay_session *session, const struct fay_point *point)
 {
-	return (int32_t)(session->geometry.cost_offset - FAY_SLOT_HEADER + point->cost * sizeof(struct fay_place_cost));
+	return (int32_t)(session->geometry.cost_offset - FAY_SLOT_HEADER +
+			 point->cost * sizeof(struct fay_place_cost));
 }
 
-/* What points with the same probes have in common. `probes` has room for all of an image. Those about calls' ends are not there if these are not seen. */
-static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point,
+/* What points with the same probes have in common. `probes` has room for all of an image. Those
+ * about calls' ends are not there if these are not seen. */
+static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session,
+						 const struct fay_zone_plan *zone,
+						 const struct fay_point *point,
 						 struct fay_trampoline_probe *probes)
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
@@ -24,11 +30,13 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 
 		if (fay_trampoline_watches(facts) && !point->exits)
 			continue;
-		probes[count++] = (struct fay_trampoline_probe){ .facts = facts,
-								 .code = zone->image + facts->code_offset,
-								 .bytes = session->verdict->layout.bytes + facts->code_offset,
-								 .inlined = session->dispatch.inlined[point->probes[i]],
-								 .size = session->dispatch.size[point->probes[i]] };
+		probes[count++] = (struct fay_trampoline_probe){
+			.facts = facts,
+			.code = zone->image + facts->code_offset,
+			.bytes = session->verdict->layout.bytes + facts->code_offset,
+			.inlined = session->dispatch.inlined[point->probes[i]],
+			.size = session->dispatch.size[point->probes[i]]
+		};
 	}
 	return (struct fay_trampoline_spec){
 		.address = zone->address + zone->code_size,
@@ -55,11 +63,14 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 
 static bool same_probes(const struct fay_point *a, const struct fay_point *b)
 {
-	return a->probe_count == b->probe_count && a->careful == b->careful && a->unsure == b->unsure && a->go == b->go && a->exits == b->exits && a->sweeps == b->sweeps &&
+	return a->probe_count == b->probe_count && a->careful == b->careful &&
+	       a->unsure == b->unsure && a->go == b->go && a->exits == b->exits &&
+	       a->sweeps == b->sweeps &&
 	       !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
 }
 
-/* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the room for them have trampolines of their own. */
+/* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the
+ * room for them have trampolines of their own. */
 void fay_zone_count_sets(const struct fay_session *session, struct fay_zone_plan *zone)
 {
 	for (size_t i = zone->first; i < zone->last; i++) {
@@ -78,16 +89,20 @@ void fay_zone_count_sets(const struct fay_session *session, struct fay_zone_plan
 	}
 	for (size_t k = 0; k < zone->set_count; k++) {
 		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
+		struct fay_trampoline_spec spec =
+			spec_of_probes(session, zone, zone->sets[k].model, probes);
 
-		zone->sets[k].chosen = zone->sets[k].points >= session->options.shared_from && fay_shared_possible(&spec);
+		zone->sets[k].chosen = zone->sets[k].points >= session->options.shared_from &&
+				       fay_shared_possible(&spec);
 	}
 }
 
-const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone, const struct fay_point *point)
+const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone,
+					     const struct fay_point *point)
 {
 	for (size_t k = 0; k < zone->set_count; k++)
-		if (zone->sets[k].chosen && !point->hook && point->probe_count && same_probes(zone->sets[k].model, point))
+		if (zone->sets[k].chosen && !point->hook && point->probe_count &&
+		    same_probes(zone->sets[k].model, point))
 			return &zone->sets[k];
 	return NULL;
 }
@@ -95,14 +110,16 @@ const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone, c
 /* Of one trampoline of the point's own. */
 static uint64_t own_room(const struct fay_session *session, const struct fay_point *point)
 {
-	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
+	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX +
+			FAY_DISPLACED_ROOM + 32;
 
 	if (fay_point_records(session, point) && point->exits)
 		room += FAY_TRAMPOLINE_RECORD_MAX;
 	if (session->options.costs)
 		room += FAY_TRAMPOLINE_COST_MAX;
 	if (point->marker)
-		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX + FAY_DISPLACED_ROOM;
+		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX +
+			FAY_DISPLACED_ROOM;
 	for (uint32_t i = 0; i < point->probe_count; i++) {
 		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
 
@@ -123,13 +140,18 @@ static uint64_t stub_room(const struct fay_session *session)
 	return session->some_records ? FAY_TRAMPOLINE_BASE_MAX : FAY_SHARED_STUB_MAX;
 }
 
-uint64_t fay_zone_point_room(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point)
+uint64_t fay_zone_point_room(const struct fay_session *session, const struct fay_zone_plan *zone,
+			     const struct fay_point *point)
 {
-	uint64_t one = (fay_zone_set_of(zone, point) ? stub_room(session) : own_room(session, point)) + FAY_EXIT_ROOM + 16, room = one + FAY_DISPLACED_ROOM;
+	uint64_t one = (fay_zone_set_of(zone, point) ? stub_room(session)
+						     : own_room(session, point)) +
+		       FAY_EXIT_ROOM + 16,
+		 room = one + FAY_DISPLACED_ROOM;
 	const struct fay_flow *flow = point->exits ? point->flow : NULL;
 
 	if (flow)
-		room += (flow->window_count + flow->block_count) * FAY_WINDOW_ROOM + (flow->exit_count + flow->block_count + 2) * one;
+		room += (flow->window_count + flow->block_count) * FAY_WINDOW_ROOM +
+			(flow->exit_count + flow->block_count + 2) * one;
 	return room;
 }
 
@@ -137,11 +159,13 @@ bool fay_zone_write_shared(struct fay_session *session, struct fay_zone_plan *zo
 {
 	for (size_t k = 0; k < zone->set_count; k++) {
 		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
+		struct fay_trampoline_spec spec =
+			spec_of_probes(session, zone, zone->sets[k].model, probes);
 
 		if (!zone->sets[k].chosen)
 			continue;
-		if (!fay_shared_emit(&spec, zone->code + zone->code_size, zone->capacity - zone->code_size, &zone->sets[k].body))
+		if (!fay_shared_emit(&spec, zone->code + zone->code_size,
+				     zone->capacity - zone->code_size, &zone->sets[k].body))
 			return false;
 		session->shared_points += zone->sets[k].points;
 		zone->code_size = fay_round_up(zone->code_size + zone->sets[k].body.size, 64);
@@ -154,7 +178,9 @@ static uint64_t marker_semaphore(const struct fay_function *function)
 {
 	const struct fay_marker *marker = function->marker;
 
-	return marker && marker->semaphore ? marker->semaphore + (function->address - marker->address) : 0;
+	return marker && marker->semaphore
+		       ? marker->semaphore + (function->address - marker->address)
+		       : 0;
 }
 
 static struct fay_site *site_of(const struct fay_writer *writer, size_t index)
@@ -164,7 +190,8 @@ static struct fay_site *site_of(const struct fay_writer *writer, size_t index)
 
 static uint64_t slot_at(const struct fay_writer *writer, size_t index, uint32_t first_patch)
 {
-	return writer->zone->header.data + sizeof(struct fay_zone_header) + (first_patch + index) * sizeof(struct fay_zone_patch) +
+	return writer->zone->header.data + sizeof(struct fay_zone_header) +
+	       (first_patch + index) * sizeof(struct fay_zone_patch) +
 	       offsetof(struct fay_zone_patch, link);
 }
 
@@ -173,7 +200,9 @@ static uint64_t link_slot_of(const struct fay_writer *writer, size_t index, uint
 {
 	const struct fay_site *site = site_of(writer, index);
 
-	return site->linked || (writer->point->exits && fay_site_whole(site)) ? slot_at(writer, index, first_patch) : 0;
+	return site->linked || (writer->point->exits && fay_site_whole(site))
+		       ? slot_at(writer, index, first_patch)
+		       : 0;
 }
 
 static size_t patch_count(const struct fay_writer *writer)
@@ -185,26 +214,34 @@ static size_t patch_count(const struct fay_writer *writer)
 	return count;
 }
 
-static void note_patch(struct fay_writer *writer, struct fay_site *site, uint64_t trampoline, uint64_t inner, uint64_t last)
+static void note_patch(struct fay_writer *writer, struct fay_site *site, uint64_t trampoline,
+		       uint64_t inner, uint64_t last)
 {
-	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE, [FAY_SITE_EXIT] = FAY_PATCH_EXIT, [FAY_SITE_REDIRECT] = FAY_PATCH_REDIRECT,
+	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE,
+					 [FAY_SITE_EXIT] = FAY_PATCH_EXIT,
+					 [FAY_SITE_REDIRECT] = FAY_PATCH_REDIRECT,
 					 [FAY_SITE_HOLE] = FAY_PATCH_HOLE };
 
-	site->patch = (struct fay_zone_patch){ .site = site->site,
-					       .trampoline = trampoline,
-					       .inner = inner,
-					       .back = site->back,
-					       .length = site->reach,
-					       .size = fay_site_overwritten(site),
-					       .hop = site->hole ? (int8_t)(site->hole - (site->site + FAY_HOP_BYTES)) : 0,
-					       .displaced = last,
-					       .link = site->linked && site->lower ? site->lower : last,
-					       .linked = site->linked || (writer->point->exits && fay_site_whole(site)),
-					       .kind = kinds[site->kind],
-					       .whole = writer->point->exits && fay_site_whole(site),
-					       .first = writer->point->probe_count && site == site_of(writer, 0),
-					       .semaphore = site->kind == FAY_SITE_PLACE ? marker_semaphore(&writer->point->function) : 0 };
-	/* Of several sessions' short jumps, which are the same, the last one to go puts the program's bytes back. */
+	site->patch = (struct fay_zone_patch){
+		.site = site->site,
+		.trampoline = trampoline,
+		.inner = inner,
+		.back = site->back,
+		.length = site->reach,
+		.size = fay_site_overwritten(site),
+		.hop = site->hole ? (int8_t)(site->hole - (site->site + FAY_HOP_BYTES)) : 0,
+		.displaced = last,
+		.link = site->linked && site->lower ? site->lower : last,
+		.linked = site->linked || (writer->point->exits && fay_site_whole(site)),
+		.kind = kinds[site->kind],
+		.whole = writer->point->exits && fay_site_whole(site),
+		.first = writer->point->probe_count && site == site_of(writer, 0),
+		.semaphore = site->kind == FAY_SITE_PLACE
+				     ? marker_semaphore(&writer->point->function)
+				     : 0
+	};
+	/* Of several sessions' short jumps, which are the same, the last one to go puts the
+	 * program's bytes back. */
 	memcpy(site->patch.original, site->hole ? site->program : site->before, FAY_JUMP_BYTES);
 }
 
@@ -215,64 +252,76 @@ static void note_holes(struct fay_writer *writer)
 		struct fay_site *site = site_of(writer, i);
 
 		if (site->kind == FAY_SITE_HOLE)
-			note_patch(writer, site, site_of(writer, site->block)->patch.trampoline, 0, site_of(writer, site->block)->patch.displaced);
+			note_patch(writer, site, site_of(writer, site->block)->patch.trampoline, 0,
+				   site_of(writer, site->block)->patch.displaced);
 	}
 }
 
 /* The record of the part in front of the exit of a function that is whole in its window. */
-static void note_part(struct fay_writer *writer, const struct fay_site *site, const struct fay_written *written)
+static void note_part(struct fay_writer *writer, const struct fay_site *site,
+		      const struct fay_written *written)
 {
 	writer->part = (struct fay_zone_patch){ .site = site->site,
 						.kind = FAY_PATCH_PART,
 						.inner = written->inner,
 						.displaced = written->copy,
 						.trampoline = written->last,
-						.link = site->lower_part ? site->lower_part : written->last,
+						.link = site->lower_part ? site->lower_part
+									 : written->last,
 						.linked = site->lower_part != 0,
 						.size = FAY_JUMP_BYTES };
 }
 
 static bool does_not_fit(struct fay_writer *writer)
 {
-	return snprintf(writer->reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)") < 0;
+	return snprintf(writer->reason, FAY_REASON_MAX,
+			"needs a trampoline that does not fit (internal)") < 0;
 }
 
-/* The instructions between a site and the marker that it is for: they run first, and the trampoline proper follows. */
+/* The instructions between a site and the marker that it is for: they run first, and the trampoline
+ * proper follows. */
 static bool write_before(struct fay_writer *writer, struct fay_site *site)
 {
 	struct fay_displaced displaced;
 
 	if (!site->back)
 		return true;
-	if (!fay_displace(site->program, site->size, site->back, site->site, fay_writer_at(writer), &displaced, writer->reason))
+	if (!fay_displace(site->program, site->size, site->back, site->site, fay_writer_at(writer),
+			  &displaced, writer->reason))
 		return false;
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
 	site->boundary_count = 0;
-	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_closed(site); i++) {
+	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_closed(site);
+	     i++) {
 		site->boundaries[i].from = displaced.map[i].from;
 		site->boundaries[i].to = fay_writer_at(writer) + displaced.map[i].to;
 		site->boundary_count++;
 	}
-	memcpy(fay_writer_code(writer), displaced.code, displaced.size - FAY_JUMP_BYTES); /* without the jump back */
+	/* without the jump back */
+	memcpy(fay_writer_code(writer), displaced.code, displaced.size - FAY_JUMP_BYTES);
 	writer->zone->code_size += displaced.size - FAY_JUMP_BYTES;
 	return true;
 }
 
-/* Into the hole, or behind a stub: what is overwritten, and the jump back. A window with exits, or with jumps to what has its copy, lies elsewhere. */
+/* Into the hole, or behind a stub: what is overwritten, and the jump back. A window with exits, or
+ * with jumps to what has its copy, lies elsewhere. */
 static bool write_displaced(struct fay_writer *writer, struct fay_site *site, uint64_t *copy)
 {
 	struct fay_displaced displaced;
 
 	*copy = fay_writer_at(writer);
-	if (!fay_displace(site->program + site->back, site->size - site->back, site->back ? 1 : site->length, site->site + site->back, *copy, &displaced,
+	if (!fay_displace(site->program + site->back, site->size - site->back,
+			  site->back ? 1 : site->length, site->site + site->back, *copy, &displaced,
 			  writer->reason))
 		return false;
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size);
 	writer->zone->code_size += displaced.size;
-	for (unsigned i = 0; i < displaced.count && !site->back && displaced.map[i].from < fay_site_closed(site); i++) {
+	for (unsigned i = 0;
+	     i < displaced.count && !site->back && displaced.map[i].from < fay_site_closed(site);
+	     i++) {
 		site->boundaries[i].from = displaced.map[i].from;
 		site->boundaries[i].to = *copy + displaced.map[i].to;
 		site->boundary_count = (uint8_t)(i + 1);
@@ -296,18 +345,23 @@ static bool write_watched(struct fay_writer *writer, uint64_t stub)
 {
 	static const uint32_t kinds[] = { FAY_PROBE_RETURN, FAY_PROBE_EXCEPTION };
 	struct fay_zone_plan *zone = writer->zone;
-	struct fay_watched watched = { .function = writer->point->function.address, .sweeps = writer->point->sweeps };
+	struct fay_watched watched = { .function = writer->point->function.address,
+				       .sweeps = writer->point->sweeps };
 	uint64_t *routines[] = { &watched.returned, &watched.left };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		uint64_t shared = !writer->set ? 0 : i ? writer->set->body.left : writer->set->body.returned;
+		uint64_t shared = !writer->set ? 0
+				  : i          ? writer->set->body.left
+					       : writer->set->body.returned;
 		size_t capacity = zone->capacity - zone->code_size, size = 0;
 
 		writer->spec.address = fay_writer_at(writer);
 		if (writer->set && !shared)
 			continue;
-		if (!(shared ? fay_shared_routine(shared, stub, writer->spec.address, fay_writer_code(writer), capacity, &size) :
-			       fay_routine_emit(&writer->spec, kinds[i], fay_writer_code(writer), capacity, &size)))
+		if (!(shared ? fay_shared_routine(shared, stub, writer->spec.address,
+						  fay_writer_code(writer), capacity, &size)
+			     : fay_routine_emit(&writer->spec, kinds[i], fay_writer_code(writer),
+						capacity, &size)))
 			return does_not_fit(writer);
 		*routines[i] = size ? writer->spec.address : 0;
 		zone->code_size = fay_round_up(zone->code_size + size, 16);
@@ -319,13 +373,16 @@ static bool write_watched(struct fay_writer *writer, uint64_t stub)
 /* Whether what is overwritten at the entry has to be copied as a window. */
 static bool is_window(const struct fay_writer *writer, const struct fay_site *site)
 {
-	return writer->point->exits && !writer->point->inside && (site->exit_count || site->ends || fay_window_branches(writer, site));
+	return writer->point->exits && !writer->point->inside &&
+	       (site->exit_count || site->ends || fay_window_branches(writer, site));
 }
 
 /* The entry, or a place inside. */
 static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32_t first_patch)
 {
-	uint64_t link_slot = link_slot_of(writer, 0, first_patch), part_slot = site->lower_part ? slot_at(writer, patch_count(writer), first_patch) : 0;
+	uint64_t link_slot = link_slot_of(writer, 0, first_patch),
+		 part_slot =
+			 site->lower_part ? slot_at(writer, patch_count(writer), first_patch) : 0;
 	struct fay_zone_plan *zone = writer->zone;
 	uint64_t start = fay_writer_at(writer), inner, copy = 0;
 	size_t capacity, room, at, end;
@@ -341,8 +398,11 @@ static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32
 	writer->spec.role = FAY_ROLE_ENTRY;
 	stub = writer->set && writer->set->body.entry;
 	room = (link_slot ? 6 : 0) + (window ? FAY_JUMP_BYTES : FAY_DISPLACED_ROOM);
-	fits = stub ? capacity > FAY_SHARED_STUB_MAX + room && fay_shared_stub(&writer->set->body, &writer->spec, fay_writer_code(writer), capacity, &made) :
-		      fay_trampoline_emit(&writer->spec, room, fay_writer_code(writer), capacity, &made);
+	fits = stub ? capacity > FAY_SHARED_STUB_MAX + room &&
+			       fay_shared_stub(&writer->set->body, &writer->spec,
+					       fay_writer_code(writer), capacity, &made)
+		    : fay_trampoline_emit(&writer->spec, room, fay_writer_code(writer), capacity,
+					  &made);
 	if (!fits)
 		return does_not_fit(writer);
 	inner = writer->spec.address + made.entry;
@@ -375,13 +435,15 @@ static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32
 	return !writer->spec.records || write_watched(writer, inner);
 }
 
-/* A block is a window that nothing is written over; the jumps that lead to its copy share the link. */
+/* A block is a window that nothing is written over; the jumps that lead to its copy share the link.
+ * */
 static bool write_block(struct fay_writer *writer, struct fay_site *block, uint32_t first_patch)
 {
 	uint64_t link = 0;
 
 	for (size_t k = 0; k < writer->point->site_count && !link; k++)
-		if (site_of(writer, k)->kind == FAY_SITE_REDIRECT && site_of(writer, k)->block == block->block)
+		if (site_of(writer, k)->kind == FAY_SITE_REDIRECT &&
+		    site_of(writer, k)->block == block->block)
 			link = link_slot_of(writer, k, first_patch);
 	return fay_window_write(writer, block, link, &writer->blocks[block->block]);
 }
@@ -397,7 +459,10 @@ static bool write_exits(struct fay_writer *writer, uint8_t kind, uint32_t first_
 		if (kind == FAY_SITE_BLOCK && !write_block(writer, site, first_patch))
 			return false;
 		if (kind == FAY_SITE_EXIT) {
-			if (!fay_window_write(writer, site, site->lower ? link_slot_of(writer, i, first_patch) : 0, &written))
+			if (!fay_window_write(writer, site,
+					      site->lower ? link_slot_of(writer, i, first_patch)
+							  : 0,
+					      &written))
 				return false;
 			note_patch(writer, site, written.copy, written.inner, written.last);
 		}
@@ -416,13 +481,16 @@ static void note_redirects(struct fay_writer *writer)
 		if (site->block == FAY_FLOW_ENTRY)
 			note_patch(writer, site, writer->entry_copy, 0, writer->entry_copy);
 		else
-			note_patch(writer, site, writer->blocks[site->block].copy, writer->blocks[site->block].inner, writer->blocks[site->block].last);
+			note_patch(writer, site, writer->blocks[site->block].copy,
+				   writer->blocks[site->block].inner,
+				   writer->blocks[site->block].last);
 	}
 }
 
 static void add_record(struct fay_zone_plan *zone, const struct fay_zone_patch *patch)
 {
-	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch, sizeof(*patch));
+	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch,
+	       sizeof(*patch));
 	zone->header.patch_count++;
 }
 
@@ -433,7 +501,8 @@ static bool write_point(struct fay_writer *writer, uint32_t first_patch)
 
 	if (!write_exits(writer, FAY_SITE_BLOCK, first_patch))
 		return false;
-	if (writer->point->site_count && place->kind == FAY_SITE_PLACE && !write_place(writer, place, first_patch))
+	if (writer->point->site_count && place->kind == FAY_SITE_PLACE &&
+	    !write_place(writer, place, first_patch))
 		return false;
 	if (!write_exits(writer, FAY_SITE_EXIT, first_patch))
 		return false;
@@ -451,10 +520,15 @@ static bool write_point(struct fay_writer *writer, uint32_t first_patch)
 	return true;
 }
 
-bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point, char reason[FAY_REASON_MAX])
+bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone,
+			  struct fay_point *point, char reason[FAY_REASON_MAX])
 {
 	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-	struct fay_writer writer = { .session = session, .zone = zone, .point = point, .set = fay_zone_set_of(zone, point), .reason = reason };
+	struct fay_writer writer = { .session = session,
+				     .zone = zone,
+				     .point = point,
+				     .set = fay_zone_set_of(zone, point),
+				     .reason = reason };
 	size_t blocks = point->exits ? point->flow->block_count : 0;
 	bool written;
 
@@ -466,7 +540,8 @@ bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zon
 	writer.spec.module = fay_name_hash(point->function.module);
 	writer.spec.place = point->function.address;
 	if (writer.spec.records)
-		writer.spec.watched = zone->address + zone->watched_at + zone->watched_count++ * sizeof(struct fay_watched);
+		writer.spec.watched = zone->address + zone->watched_at +
+				      zone->watched_count++ * sizeof(struct fay_watched);
 	point->shared = writer.set != NULL;
 	zone->code_size = fay_round_up(zone->code_size, 16);
 	written = write_point(&writer, zone->header.patch_count);

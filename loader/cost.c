@@ -2,9 +2,11 @@
 /*
  * What probes cost the program, and taking points out of a session that goes on.
  *
- * Each thread keeps account of each place in its slot (struct fay_place_cost, dispatcher/user/trampoline_cost.c). The time between the two stamps of an event
- * has the second stamp's own in it, which is measured here and taken off; what comes before the first and after the second is not in it, and
- * a fixed amount stands for that. It was set to what bench/compare shows a trampoline with nothing in it to add, rounded up.
+ * Each thread keeps account of each place in its slot (struct fay_place_cost,
+ * dispatcher/user/trampoline_cost.c). The time between the two stamps of an event has the second
+ * stamp's own in it, which is measured here and taken off; what comes before the first and after
+ * the second is not in it, and a fixed amount stands for that. It was set to what bench/compare
+ * shows a trampoline with nothing in it to add, rounded up.
  */
 #include "session.h"
 
@@ -14,7 +16,8 @@
 
 #include "keeper.h"
 
-#define OUTSIDE_CYCLES 14u	   /* the jump, the registers, the look-up of the thread, and the account itself */
+/* the jump, the registers, the look-up of the thread, and the account itself */
+#define OUTSIDE_CYCLES 14u
 #define OUTSIDE_RECORD_CYCLES 20u /* likewise where calls have records */
 #define STAMP_EVENTS 32768u
 #define STAMPS_MAX 512u
@@ -27,8 +30,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Cycles that an event with no probe appears to take: what trampolines do, done here. As there, about one in 128 is timed, so that the processor mispredicts the
- * branch to each second stamp; that is most of it.
+ * Cycles that an event with no probe appears to take: what trampolines do, done here. As there,
+ * about one in 128 is timed, so that the processor mispredicts the branch to each second stamp;
+ * that is most of it.
  */
 static uint64_t stamp_cycles(void)
 {
@@ -50,9 +54,10 @@ static uint64_t stamp_cycles(void)
 	return count ? stamps[count / 2] : 0;
 }
 
-/* What the events since the last call have cost, in cycles: as much each as the timed ones among them, or as those before if there is none. */
-static uint64_t cycles_since(const struct fay_session *session, const struct fay_point *point, const struct fay_point_cost *before,
-			     const struct fay_point_cost *now)
+/* What the events since the last call have cost, in cycles: as much each as the timed ones among
+ * them, or as those before if there is none. */
+static uint64_t cycles_since(const struct fay_session *session, const struct fay_point *point,
+			     const struct fay_point_cost *before, const struct fay_point_cost *now)
 {
 	uint64_t cycles = now->cycles - before->cycles, timed = now->timed - before->timed, mean;
 
@@ -66,21 +71,28 @@ static uint64_t cycles_since(const struct fay_session *session, const struct fay
 	if (mean > FAY_COST_LONGEST)
 		mean = FAY_COST_LONGEST;
 	mean = mean > session->stamp_cycles ? mean - session->stamp_cycles : 0;
-	return (now->events - before->events) * (mean + (fay_point_records(session, point) && point->leaves ? OUTSIDE_RECORD_CYCLES : OUTSIDE_CYCLES));
+	return (now->events - before->events) *
+	       (mean + (fay_point_records(session, point) && point->leaves ? OUTSIDE_RECORD_CYCLES
+									   : OUTSIDE_CYCLES));
 }
 
 /* The sums over the process's own threads. */
-static struct fay_point_cost sum_of(const struct fay_session *session, const struct fay_point *point)
+static struct fay_point_cost sum_of(const struct fay_session *session,
+				    const struct fay_point *point)
 {
 	const struct fay_shm_control *geometry = &session->geometry;
 	uint32_t used = __atomic_load_n(&session->shm->slot_next, __ATOMIC_ACQUIRE);
-	struct fay_point_cost sum = { .taken_out = point->taken_out || point->unloaded, .fixed = point->hook != FAY_HOOK_NONE };
+	struct fay_point_cost sum = { .taken_out = point->taken_out || point->unloaded,
+				      .fixed = point->hook != FAY_HOOK_NONE };
 
 	for (uint32_t i = 0; i < used && i < geometry->slot_max && geometry->cost_count; i++) {
-		const char *slot = (const char *)session->shm + geometry->slots_offset + i * geometry->slot_stride;
-		struct fay_place_cost cost = ((const struct fay_place_cost *)(slot + geometry->cost_offset))[point->cost];
+		const char *slot = (const char *)session->shm + geometry->slots_offset +
+				   i * geometry->slot_stride;
+		struct fay_place_cost cost = ((
+			const struct fay_place_cost *)(slot + geometry->cost_offset))[point->cost];
 
-		if (((const struct fay_slot_header *)slot)->pid != geometry->target_pid || ((const struct fay_slot_header *)slot)->process > FAY_PROCESS_TRACED)
+		if (((const struct fay_slot_header *)slot)->pid != geometry->target_pid ||
+		    ((const struct fay_slot_header *)slot)->process > FAY_PROCESS_TRACED)
 			continue;
 		sum.events += cost.drawn - (uint64_t)(int64_t)cost.left;
 		sum.cycles += cost.cycles;
@@ -99,7 +111,9 @@ void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs
 		struct fay_point_cost now = sum_of(session, &session->points[i]);
 		uint64_t cycles = cycles_since(session, &session->points[i], &costs[i], &now);
 
-		now.nanoseconds = costs[i].nanoseconds + (uint64_t)((unsigned __int128)cycles * session->time_multiplier >> 32);
+		now.nanoseconds =
+			costs[i].nanoseconds +
+			(uint64_t)((unsigned __int128)cycles * session->time_multiplier >> 32);
 		costs[i] = now;
 	}
 }
@@ -127,11 +141,14 @@ static int take_out_stopped(void *context)
 {
 	struct taking_out *t = context;
 
-	return fay_zone_take_out(t->session->pid, t->session->id, t->copies, t->count, t->session->options.stop_timeout_ms,
-				 t->session->options.tracer_wait_ms, t->left, &t->session->longest_pause, t->error);
+	return fay_zone_take_out(t->session->pid, t->session->id, t->copies, t->count,
+				 t->session->options.stop_timeout_ms,
+				 t->session->options.tracer_wait_ms, t->left,
+				 &t->session->longest_pause, t->error);
 }
 
-int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error)
+int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count,
+			      bool *left, struct fay_error *error)
 {
 	uint64_t *copies = calloc(session->site_count + 1, sizeof(*copies));
 	struct taking_out context = { session, copies, 0, left, error };
@@ -142,24 +159,32 @@ int fay_session_remove_points(struct fay_session *session, const size_t *points,
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < session->points[points[i]].site_count; k++)
-			copies[context.count++] = session->sites[session->points[points[i]].first_site + k].patch.displaced;
+			copies[context.count++] =
+				session->sites[session->points[points[i]].first_site + k]
+					.patch.displaced;
 	qsort(copies, context.count, sizeof(*copies), by_value);
 	code = fay_keeper_run(take_out_stopped, &context, error);
 	free(copies);
 	return code;
 }
 
-int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error)
+int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count,
+			 struct fay_error *error)
 {
 	bool left;
 	int code;
 
 	for (size_t i = 0; i < count; i++)
 		if (session->points[points[i]].hook)
-			return fay_error_set(error, FAY_E_REFUSED, "%s is needed by the runtime itself", session->points[points[i]].function.name);
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "%s is needed by the runtime itself",
+					     session->points[points[i]].function.name);
 	code = fay_session_remove_points(session, points, count, &left, error);
 	if (!code && left)
-		code = fay_error_set(error, FAY_E_REFUSED, "process %d: the bytes at some place are no longer those that were written there", (int)session->pid);
+		code = fay_error_set(error, FAY_E_REFUSED,
+				     "process %d: the bytes at some place are no longer those that "
+				     "were written there",
+				     (int)session->pid);
 	for (size_t i = 0; i < count && !code; i++)
 		session->points[points[i]].taken_out = true;
 	return code;

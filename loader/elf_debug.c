@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The symbol table that was split off an object into a file of its own: Debian's -dbgsym packages put it below /usr/lib/debug/.build-id,
- * under the object's build ID. FAY_DEBUG_DIR names another folder than /usr/lib/debug. A file that does not bear the same build ID is
- * not believed.
+ * The symbol table that was split off an object into a file of its own: Debian's -dbgsym packages
+ * put it below /usr/lib/debug/.build-id, under the object's build ID. FAY_DEBUG_DIR names another
+ * folder than /usr/lib/debug. A file that does not bear the same build ID is not believed.
  */
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -18,7 +18,8 @@
 static bool debug_path(const uint8_t *id, size_t size, char path[512])
 {
 	const char *folder = getenv("FAY_DEBUG_DIR");
-	int used = snprintf(path, 512, "%s/.build-id/%02x/", folder && *folder ? folder : "/usr/lib/debug", id[0]);
+	int used = snprintf(path, 512, "%s/.build-id/%02x/",
+			    folder && *folder ? folder : "/usr/lib/debug", id[0]);
 	if (used < 0 || (size_t)used + 2 * size + sizeof(".debug") > 512)
 		return false;
 	for (size_t i = 1; i < size; i++)
@@ -38,8 +39,8 @@ void fay_object_open_debug(struct fay_object *object, Elf *elf)
 	if (fd < 0)
 		return;
 	Elf *debug = elf_begin(fd, ELF_C_READ, NULL);
-	if (debug && elf_kind(debug) == ELF_K_ELF && dwelf_elf_gnu_build_id(debug, &other) == size &&
-	    !memcmp(id, other, (size_t)size)) {
+	if (debug && elf_kind(debug) == ELF_K_ELF &&
+	    dwelf_elf_gnu_build_id(debug, &other) == size && !memcmp(id, other, (size_t)size)) {
 		object->debug_fd = fd;
 		object->debug_elf = debug;
 		return;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The USDT markers of an object: its notes in .note.stapsdt (SystemTap, sys/sdt.h, version 3). A note's description is
+ * The USDT markers of an object: its notes in .note.stapsdt (SystemTap, sys/sdt.h, version 3). A
+ * note's description is
  *
- *	address of the marker's nop, of .stapsdt.base, of the semaphore (0 none); "provider" NUL "name" NUL "arguments" NUL
+ *	address of the marker's nop, of .stapsdt.base, of the semaphore (0 none); "provider" NUL
+ *	  "name" NUL "arguments" NUL
  *
- * If prelink moved the object, .stapsdt.base is elsewhere than the note says, and the other two addresses are off by as much. Strings stay in
- * libelf's memory. A malformed note ends the reading; those before it count.
+ * If prelink moved the object, .stapsdt.base is elsewhere than the note says, and the other two
+ * addresses are off by as much. Strings stay in libelf's memory. A malformed note ends the reading;
+ * those before it count.
  */
 #include <gelf.h>
 #include <stdlib.h>
@@ -30,7 +33,8 @@ static const char *take_string(const char **at, const char *end)
 	const char *text = *at;
 	size_t length = strnlen(text, (size_t)(end - text));
 
-	if (length == (size_t)(end - text) || length > FAY_MARKER_MAX_STRING || !is_text(text, length))
+	if (length == (size_t)(end - text) || length > FAY_MARKER_MAX_STRING ||
+	    !is_text(text, length))
 		return NULL;
 	*at = text + length + 1;
 	return text;
@@ -50,7 +54,8 @@ static bool read_description(const char *at, size_t size, uint64_t base, struct 
 	marker->provider = take_string(&at, end);
 	marker->name = marker->provider ? take_string(&at, end) : NULL;
 	marker->arguments = marker->name && at < end ? take_string(&at, end) : NULL;
-	return marker->arguments && *marker->provider && *marker->name && !strchr(marker->provider, ':');
+	return marker->arguments && *marker->provider && *marker->name &&
+	       !strchr(marker->provider, ':');
 }
 
 static bool append(struct fay_object *object, const struct fay_marker *marker)
@@ -83,9 +88,11 @@ static void read_notes(struct fay_object *object, Elf_Data *data, uint64_t base)
 		at = gelf_getnote(data, at, &header, &name, &description);
 		if (!at)
 			break;
-		if (header.n_type != NT_STAPSDT || header.n_namesz != sizeof(OWNER) || memcmp(bytes + name, OWNER, sizeof(OWNER)))
+		if (header.n_type != NT_STAPSDT || header.n_namesz != sizeof(OWNER) ||
+		    memcmp(bytes + name, OWNER, sizeof(OWNER)))
 			continue;
-		if (!read_description(bytes + description, header.n_descsz, base, &marker) || !append(object, &marker))
+		if (!read_description(bytes + description, header.n_descsz, base, &marker) ||
+		    !append(object, &marker))
 			break;
 	}
 	object->markers_cut_short |= at < data->d_size;
@@ -110,7 +117,10 @@ void fay_object_read_markers(struct fay_object *object)
 	while ((section = elf_nextscn(object->elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
 		const char *name = header ? elf_strptr(object->elf, names, header->sh_name) : NULL;
-		Elf_Data *data = name && header->sh_type == SHT_NOTE && !strcmp(name, ".note.stapsdt") ? elf_getdata(section, NULL) : NULL;
+		Elf_Data *data =
+			name && header->sh_type == SHT_NOTE && !strcmp(name, ".note.stapsdt")
+				? elf_getdata(section, NULL)
+				: NULL;
 
 		if (data && data->d_buf)
 			read_notes(object, data, base);

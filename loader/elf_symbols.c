@@ -2,12 +2,13 @@
 /*
  * The functions of one ELF object, from .symtab and .dynsym, through libelf.
  *
- * libelf reads the file in pieces (ELF_C_READ) and not through one mapping of the whole file: a file that shrinks while
- * we look at it gives an error then, not SIGBUS, and of a 100 MB binary only the symbol and string tables are read. Nothing that the file says is
- * believed: counts, indices and offsets are checked against what was really read.
+ * libelf reads the file in pieces (ELF_C_READ) and not through one mapping of the whole file: a
+ * file that shrinks while we look at it gives an error then, not SIGBUS, and of a 100 MB binary
+ * only the symbol and string tables are read. Nothing that the file says is believed: counts,
+ * indices and offsets are checked against what was really read.
  *
- * An object without .symtab is stripped: its table may lie in a separate file (elf_debug.c), and what is then still without a name is
- * taken from the unwind table (elf_unnamed.c).
+ * An object without .symtab is stripped: its table may lie in a separate file (elf_debug.c), and
+ * what is then still without a name is taken from the unwind table (elf_unnamed.c).
  *
  * Limits: 64-bit little-endian x86-64 objects with section headers.
  */
@@ -28,23 +29,27 @@ static bool has_text_relocations(Elf *elf, const Elf64_Phdr *dynamic)
 {
 	if (dynamic->p_filesz > DYNAMIC_MAX)
 		return true;
-	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
+	Elf_Data *data =
+		elf_getdata_rawchunk(elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
 	const Elf64_Dyn *entries = data ? data->d_buf : NULL;
-	for (size_t i = 0; entries && i < data->d_size / sizeof(*entries) && entries[i].d_tag != DT_NULL; i++)
-		if (entries[i].d_tag == DT_TEXTREL || (entries[i].d_tag == DT_FLAGS && entries[i].d_un.d_val & DF_TEXTREL))
+	for (size_t i = 0;
+	     entries && i < data->d_size / sizeof(*entries) && entries[i].d_tag != DT_NULL; i++)
+		if (entries[i].d_tag == DT_TEXTREL ||
+		    (entries[i].d_tag == DT_FLAGS && entries[i].d_un.d_val & DF_TEXTREL))
 			return true;
 	return false;
 }
 
-static int read_segments(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
+static int read_segments(struct fay_object *object, Elf *elf, const char *name,
+			 struct fay_error *error)
 {
 	size_t count;
 	const Elf64_Phdr *headers = elf64_getphdr(elf);
 	if (!headers || elf_getphdrnum(elf, &count))
 		return fay_error_set(error, FAY_E_REFUSED, "%s: no readable program headers", name);
 	if (count > FAY_OBJECT_MAX_SEGMENTS)
-		return fay_error_set(error, FAY_E_LIMIT, "%s: %zu program headers, the limit is %u", name, count,
-				     FAY_OBJECT_MAX_SEGMENTS);
+		return fay_error_set(error, FAY_E_LIMIT, "%s: %zu program headers, the limit is %u",
+				     name, count, FAY_OBJECT_MAX_SEGMENTS);
 	object->segments = calloc(count ? count : 1, sizeof(*object->segments));
 	if (!object->segments)
 		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
@@ -75,9 +80,12 @@ static bool classify(const Elf64_Sym *symbol, uint16_t *kind)
 		*kind = FAY_SYMBOL_UNDEFINED;
 		return true;
 	}
-	if (type == STT_NOTYPE || (symbol->st_shndx >= SHN_LORESERVE && symbol->st_shndx != SHN_XINDEX))
+	if (type == STT_NOTYPE ||
+	    (symbol->st_shndx >= SHN_LORESERVE && symbol->st_shndx != SHN_XINDEX))
 		return false;
-	*kind = type == STT_FUNC ? FAY_SYMBOL_FUNCTION : type == STT_OBJECT ? FAY_SYMBOL_OBJECT : FAY_SYMBOL_IFUNC;
+	*kind = type == STT_FUNC     ? FAY_SYMBOL_FUNCTION
+		: type == STT_OBJECT ? FAY_SYMBOL_OBJECT
+				     : FAY_SYMBOL_IFUNC;
 	return true;
 }
 
@@ -87,10 +95,12 @@ struct section_ends {
 	size_t count;
 };
 
-static int read_section_ends(Elf *elf, struct section_ends *sections, const char *name, struct fay_error *error)
+static int read_section_ends(Elf *elf, struct section_ends *sections, const char *name,
+			     struct fay_error *error)
 {
 	if (elf_getshdrnum(elf, &sections->count) || sections->count > 1u << 20)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: section headers are not readable", name);
+		return fay_error_set(error, FAY_E_REFUSED, "%s: section headers are not readable",
+				     name);
 	sections->ends = calloc(sections->count ? sections->count : 1, sizeof(uint64_t));
 	if (!sections->ends)
 		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
@@ -103,14 +113,16 @@ static int read_section_ends(Elf *elf, struct section_ends *sections, const char
 	return FAY_OK;
 }
 
-/* Version indices of .dynsym's entries; bit 15 marks a version that new programs no longer bind to. */
+/* Version indices of .dynsym's entries; bit 15 marks a version that new programs no longer bind to.
+ * */
 static const uint16_t *read_versions(Elf *elf, Elf_Scn *symbols, size_t *count)
 {
 	Elf_Scn *section = NULL;
 	*count = 0;
 	while ((section = elf_nextscn(elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
-		if (!header || header->sh_type != SHT_GNU_versym || header->sh_link != elf_ndxscn(symbols))
+		if (!header || header->sh_type != SHT_GNU_versym ||
+		    header->sh_link != elf_ndxscn(symbols))
 			continue;
 		Elf_Data *data = elf_getdata(section, NULL);
 		if (!data || !data->d_buf)
@@ -121,21 +133,28 @@ static const uint16_t *read_versions(Elf *elf, Elf_Scn *symbols, size_t *count)
 	return NULL;
 }
 
-static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, const Elf64_Shdr *header,
-		      const struct section_ends *sections, const char *name, struct fay_error *error)
+static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section,
+		      const Elf64_Shdr *header, const struct section_ends *sections,
+		      const char *name, struct fay_error *error)
 {
 	Elf_Scn *string_section = elf_getscn(elf, header->sh_link);
 	const Elf64_Shdr *string_header = string_section ? elf64_getshdr(string_section) : NULL;
 	Elf_Data *data = elf_getdata(section, NULL);
-	Elf_Data *strings = string_header && string_header->sh_type == SHT_STRTAB ? elf_getdata(string_section, NULL) : NULL;
+	Elf_Data *strings = string_header && string_header->sh_type == SHT_STRTAB
+				    ? elf_getdata(string_section, NULL)
+				    : NULL;
 	if (!data || !data->d_buf || !strings || !strings->d_buf || data->d_type != ELF_T_SYM)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: a symbol table is malformed or truncated", name);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%s: a symbol table is malformed or truncated", name);
 	size_t count = data->d_size / sizeof(Elf64_Sym);
 	if (count > FAY_OBJECT_MAX_SYMBOLS - object->symbol_count)
-		return fay_error_set(error, FAY_E_LIMIT, "%s: more than %u symbols", name, FAY_OBJECT_MAX_SYMBOLS);
-	struct fay_symbol *grown = realloc(object->symbols, (object->symbol_count + count + 1) * sizeof(*grown));
+		return fay_error_set(error, FAY_E_LIMIT, "%s: more than %u symbols", name,
+				     FAY_OBJECT_MAX_SYMBOLS);
+	struct fay_symbol *grown =
+		realloc(object->symbols, (object->symbol_count + count + 1) * sizeof(*grown));
 	if (!grown)
-		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory for %zu symbols", name, count);
+		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory for %zu symbols", name,
+				     count);
 	object->symbols = grown;
 	const Elf64_Sym *symbols = data->d_buf;
 	const char *text = strings->d_buf;
@@ -144,7 +163,8 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 	for (size_t i = 1; i < count; i++) {
 		const Elf64_Sym *symbol = &symbols[i];
 		uint16_t kind;
-		if (!symbol->st_name || symbol->st_name >= strings->d_size || !classify(symbol, &kind))
+		if (!symbol->st_name || symbol->st_name >= strings->d_size ||
+		    !classify(symbol, &kind))
 			continue;
 		/* The last string may lack its NUL in a malformed file; it is skipped. */
 		size_t room = strings->d_size - symbol->st_name;
@@ -155,12 +175,16 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 		struct fay_symbol *to = &object->symbols[object->symbol_count];
 		*to = (struct fay_symbol){
 			.name = text + symbol->st_name,
-			.length = (uint32_t)(version ? (size_t)(version - text) - symbol->st_name : length),
+			.length = (uint32_t)(version ? (size_t)(version - text) - symbol->st_name
+						     : length),
 			.kind = kind,
-			.compat = version ? version[1] != '@' : i < version_count && versions[i] & 0x8000,
+			.compat = version ? version[1] != '@'
+					  : i < version_count && versions[i] & 0x8000,
 			.address = symbol->st_value,
 			.size = symbol->st_size,
-			.limit = symbol->st_shndx < sections->count ? sections->ends[symbol->st_shndx] : 0,
+			.limit = symbol->st_shndx < sections->count
+					 ? sections->ends[symbol->st_shndx]
+					 : 0,
 		};
 		if (to->length)
 			object->symbol_count++;
@@ -169,7 +193,8 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 }
 
 /* *whole: there is a .symtab, so that every function has a name. */
-static int read_symbols(struct fay_object *object, Elf *elf, const char *name, bool *whole, struct fay_error *error)
+static int read_symbols(struct fay_object *object, Elf *elf, const char *name, bool *whole,
+			struct fay_error *error)
 {
 	struct section_ends sections = { 0 };
 	Elf_Scn *section = NULL;
@@ -191,15 +216,19 @@ static int check_header(Elf *elf, const char *name, uint16_t *type, struct fay_e
 	if (elf_kind(elf) != ELF_K_ELF || !ident)
 		return fay_error_set(error, FAY_E_REFUSED, "%s: not an ELF file", name);
 	if (ident[EI_CLASS] != ELFCLASS64)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: a 32-bit object; only x86-64 is supported", name);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%s: a 32-bit object; only x86-64 is supported", name);
 	const Elf64_Ehdr *header = elf64_getehdr(elf);
 	if (!header)
 		return fay_error_set(error, FAY_E_REFUSED, "%s: the ELF header is truncated", name);
 	if (header->e_machine != EM_X86_64 || ident[EI_DATA] != ELFDATA2LSB)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: not for x86-64 (machine %u)", name, header->e_machine);
+		return fay_error_set(error, FAY_E_REFUSED, "%s: not for x86-64 (machine %u)", name,
+				     header->e_machine);
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
-		return fay_error_set(error, FAY_E_REFUSED, "%s: not an executable or shared object (a relocatable file or core?)",
-				     name);
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"%s: not an executable or shared object (a relocatable file or core?)",
+			name);
 	*type = header->e_type;
 	return FAY_OK;
 }
@@ -234,7 +263,8 @@ int fay_object_open(int fd, const char *name, struct fay_object **result, struct
 	elf_version(EV_CURRENT);
 	Elf *elf = object->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf)
-		code = fay_error_set(error, FAY_E_REFUSED, "%s: not an ELF file (%s)", name, elf_errmsg(-1));
+		code = fay_error_set(error, FAY_E_REFUSED, "%s: not an ELF file (%s)", name,
+				     elf_errmsg(-1));
 	if (!code)
 		code = check_header(elf, name, &object->type, error);
 	if (!code)
@@ -273,7 +303,8 @@ bool fay_object_superseded(const struct fay_object *object, const struct fay_sym
 {
 	for (size_t i = 0; symbol->compat && i < object->symbol_count; i++) {
 		const struct fay_symbol *other = &object->symbols[i];
-		if (!other->compat && other->kind != FAY_SYMBOL_UNDEFINED && other->length == symbol->length &&
+		if (!other->compat && other->kind != FAY_SYMBOL_UNDEFINED &&
+		    other->length == symbol->length &&
 		    !memcmp(other->name, symbol->name, symbol->length))
 			return true;
 	}
@@ -303,7 +334,9 @@ static bool make_starts(struct fay_object *object)
 /* How many function starts lie at or before `address`. */
 static size_t starts_until(const struct fay_object *object, uint64_t address)
 {
-	return address == UINT64_MAX ? object->start_count : fay_count_below(object->starts, 0, sizeof(*object->starts), object->start_count, address + 1);
+	return address == UINT64_MAX ? object->start_count
+				     : fay_count_below(object->starts, 0, sizeof(*object->starts),
+						       object->start_count, address + 1);
 }
 
 /* The first function start behind `address`; UINT64_MAX: none. */
@@ -335,9 +368,12 @@ uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *sym
 	if (!object->starts && !make_starts(object))
 		return 0;
 	uint64_t next = next_start(object, symbol->address);
-	/* A second entry within the bytes that a jump would take (endbr64 and 5) ends the function, whatever its symbol says: calls go there. */
+	/* A second entry within the bytes that a jump would take (endbr64 and 5) ends the function,
+	 * whatever its symbol says: calls go there. */
 	if (symbol->size)
-		return next - symbol->address < 9 && next - symbol->address < symbol->size ? next - symbol->address : symbol->size;
+		return next - symbol->address < 9 && next - symbol->address < symbol->size
+			       ? next - symbol->address
+			       : symbol->size;
 	uint64_t end = symbol->limit > symbol->address ? symbol->limit : 0;
 	if (next != UINT64_MAX && (!end || next < end))
 		end = next;

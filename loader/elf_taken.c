@@ -2,9 +2,11 @@
 /*
  * Addresses of code in an ELF file's data, for the analysis of functions (flow.h):
  *
- *	addends of relocations (R_X86_64_RELATIVE, IRELATIVE, and others against symbols), and what DT_RELR relocations apply to
+ *	addends of relocations (R_X86_64_RELATIVE, IRELATIVE, and others against symbols), and what
+ *	  DT_RELR relocations apply to
  *	aligned words of the data of a program that is not position-independent
- *	landing pads: .eh_frame leads to a table for each function that has any (LSDA; Itanium C++ ABI, exception handling, 1.6)
+ *	landing pads: .eh_frame leads to a table for each function that has any (LSDA; Itanium C++
+ *	  ABI, exception handling, 1.6)
  *
  * The file may be anything: every read is bounded.
  */
@@ -56,7 +58,9 @@ static const struct section *section_of(struct fay_taken *taken, uint64_t addres
 
 static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t address)
 {
-	const struct section *section = address >= taken->code_low && address < taken->code_high ? section_of(taken, address) : NULL;
+	const struct section *section = address >= taken->code_low && address < taken->code_high
+						? section_of(taken, address)
+						: NULL;
 	struct list *list = &taken->lists[kind];
 
 	taken->failed |= ++taken->work > WORK_MAX;
@@ -64,7 +68,8 @@ static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t addr
 		return;
 	if (list->count == list->room) {
 		size_t room = list->room ? 2 * list->room : 1024;
-		uint64_t *grown = room > ADDRESSES_MAX ? NULL : realloc(list->items, room * sizeof(*grown));
+		uint64_t *grown =
+			room > ADDRESSES_MAX ? NULL : realloc(list->items, room * sizeof(*grown));
 
 		if (!grown) {
 			taken->failed = true;
@@ -82,19 +87,26 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 
 	taken->sections = calloc(SECTIONS_MAX, sizeof(*taken->sections));
 	taken->code_low = UINT64_MAX;
-	while (taken->sections && (scn = elf_nextscn(elf, scn)) && taken->section_count < SECTIONS_MAX) {
+	while (taken->sections && (scn = elf_nextscn(elf, scn)) &&
+	       taken->section_count < SECTIONS_MAX) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
 		Elf_Data *data;
 		struct section *section;
 
-		if (!header || !(header->sh_flags & SHF_ALLOC) || header->sh_addr + header->sh_size < header->sh_addr || header->sh_flags & SHF_TLS)
+		if (!header || !(header->sh_flags & SHF_ALLOC) ||
+		    header->sh_addr + header->sh_size < header->sh_addr ||
+		    header->sh_flags & SHF_TLS)
 			continue;
 		section = &taken->sections[taken->section_count++];
-		*section = (struct section){ .start = header->sh_addr, .end = header->sh_addr + header->sh_size,
-					     .code = header->sh_flags & SHF_EXECINSTR, .writable = header->sh_flags & SHF_WRITE };
+		*section = (struct section){ .start = header->sh_addr,
+					     .end = header->sh_addr + header->sh_size,
+					     .code = header->sh_flags & SHF_EXECINSTR,
+					     .writable = header->sh_flags & SHF_WRITE };
 		if (section->code) {
-			taken->code_low = section->start < taken->code_low ? section->start : taken->code_low;
-			taken->code_high = section->end > taken->code_high ? section->end : taken->code_high;
+			taken->code_low =
+				section->start < taken->code_low ? section->start : taken->code_low;
+			taken->code_high =
+				section->end > taken->code_high ? section->end : taken->code_high;
 		}
 		data = header->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
 		if (data && data->d_buf && data->d_size == header->sh_size)
@@ -125,16 +137,20 @@ static uint64_t symbol_value(Elf *elf, uint32_t table, size_t index)
 	return symbol.st_value;
 }
 
-static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
+static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header,
+			     Elf_Data *data)
 {
 	uint64_t word;
 
 	if (header->sh_type == SHT_RELA)
-		for (size_t i = 0; i + 1 <= data->d_size / sizeof(Elf64_Rela) && !taken->failed; i++) {
+		for (size_t i = 0; i + 1 <= data->d_size / sizeof(Elf64_Rela) && !taken->failed;
+		     i++) {
 			Elf64_Rela rela;
 
 			memcpy(&rela, (const char *)data->d_buf + i * sizeof(rela), sizeof(rela));
-			add(taken, FAY_TAKEN_WORD, symbol_value(elf, header->sh_link, ELF64_R_SYM(rela.r_info)) + (uint64_t)rela.r_addend);
+			add(taken, FAY_TAKEN_WORD,
+			    symbol_value(elf, header->sh_link, ELF64_R_SYM(rela.r_info)) +
+				    (uint64_t)rela.r_addend);
 		}
 	if (header->sh_type != 19) /* SHT_RELR */
 		return;
@@ -162,7 +178,8 @@ static void read_data(struct fay_taken *taken)
 
 		if (section->code || !section->bytes)
 			continue;
-		for (uint64_t at = (section->start + 7) & ~(uint64_t)7; at + 8 <= section->end && !taken->failed; at += 8) {
+		for (uint64_t at = (section->start + 7) & ~(uint64_t)7;
+		     at + 8 <= section->end && !taken->failed; at += 8) {
 			uint64_t word;
 
 			memcpy(&word, section->bytes + (at - section->start), 8);
@@ -254,7 +271,8 @@ static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t t
 
 	if (!section || !section->bytes)
 		return;
-	c = (struct cursor){ section->bytes + (table - section->start), section->bytes + (section->end - section->start), table, false };
+	c = (struct cursor){ section->bytes + (table - section->start),
+			     section->bytes + (section->end - section->start), table, false };
 	encoding = (uint8_t)take(&c, 1, false);
 	if (encoding != DW_EH_PE_omit)
 		base = take_encoded(&c, encoding);
@@ -304,7 +322,9 @@ static struct encodings encodings_of(const Dwarf_CIE *cie)
 		if (*letter == 'L')
 			encodings.handlers = *data;
 		if (*letter == 'P')
-			data += (*data & 7) == DW_EH_PE_udata4 ? 4 : (*data & 7) == DW_EH_PE_udata2 ? 2 : 8;
+			data += (*data & 7) == DW_EH_PE_udata4   ? 4
+				: (*data & 7) == DW_EH_PE_udata2 ? 2
+								 : 8;
 		data++;
 	}
 	return encodings;
@@ -318,7 +338,8 @@ static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *hea
 	Dwarf_Off at = 0, next, cie_at = (Dwarf_Off)-1, behind;
 	Dwarf_CFI_Entry entry, cie;
 
-	for (; !dwarf_next_cfi(ident, data, true, at, &next, &entry) && next > at && !taken->failed; at = next) {
+	for (; !dwarf_next_cfi(ident, data, true, at, &next, &entry) && next > at && !taken->failed;
+	     at = next) {
 		struct cursor c;
 		uint64_t function, table;
 
@@ -326,13 +347,16 @@ static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *hea
 			continue;
 		if (entry.fde.CIE_pointer != cie_at) {
 			cie_at = entry.fde.CIE_pointer;
-			if (dwarf_next_cfi(ident, data, true, cie_at, &behind, &cie) || !dwarf_cfi_cie_p(&cie))
+			if (dwarf_next_cfi(ident, data, true, cie_at, &behind, &cie) ||
+			    !dwarf_cfi_cie_p(&cie))
 				return;
 			encodings = encodings_of(&cie.cie);
 		}
-		if (!encodings.augmented || encodings.handlers == DW_EH_PE_omit || entry.fde.start < begin || entry.fde.end > begin + data->d_size)
+		if (!encodings.augmented || encodings.handlers == DW_EH_PE_omit ||
+		    entry.fde.start < begin || entry.fde.end > begin + data->d_size)
 			continue;
-		c = (struct cursor){ entry.fde.start, entry.fde.end, header->sh_addr + (uint64_t)(entry.fde.start - begin), false };
+		c = (struct cursor){ entry.fde.start, entry.fde.end,
+				     header->sh_addr + (uint64_t)(entry.fde.start - begin), false };
 		function = take_encoded(&c, encodings.pointers);
 		take_encoded(&c, encodings.pointers & 0x0f);
 		if (take_uleb(&c) == 0)
@@ -343,11 +367,13 @@ static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *hea
 	}
 }
 
-/* Run-time systems of languages in which a fault is an exception, which is thrown where it happened: Ada, Go, D, Modula-2. */
+/* Run-time systems of languages in which a fault is an exception, which is thrown where it
+ * happened: Ada, Go, D, Modula-2. */
 static bool throws_faults(const char *name)
 {
-	static const char *const names[] = { "__gnat_personality_v0", "__gccgo_personality_v0", "__gdc_personality_v0", "_d_eh_personality",
-					     "__gm2_personality_v0", "runtime.sigpanic" };
+	static const char *const names[] = { "__gnat_personality_v0", "__gccgo_personality_v0",
+					     "__gdc_personality_v0",  "_d_eh_personality",
+					     "__gm2_personality_v0",  "runtime.sigpanic" };
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
@@ -356,7 +382,8 @@ static bool throws_faults(const char *name)
 }
 
 /* Whatever has a name may be entered there. */
-static void read_symbols(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
+static void read_symbols(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header,
+			 Elf_Data *data)
 {
 	for (size_t i = 0; i < data->d_size / sizeof(Elf64_Sym) && !taken->failed; i++) {
 		Elf64_Sym symbol;
@@ -366,7 +393,12 @@ static void read_symbols(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *he
 		switch (ELF64_ST_TYPE(symbol.st_info)) {
 		case STT_FUNC:
 		case STT_GNU_IFUNC: add(taken, FAY_TAKEN_ENTRY, symbol.st_value); break;
-		case STT_NOTYPE: add(taken, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? FAY_TAKEN_HANDLER : FAY_TAKEN_ENTRY, symbol.st_value); break;
+		case STT_NOTYPE:
+			add(taken,
+			    ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? FAY_TAKEN_HANDLER
+								       : FAY_TAKEN_ENTRY,
+			    symbol.st_value);
+			break;
 		default: break;
 		}
 	}
@@ -402,7 +434,8 @@ static void read_all(struct fay_taken *taken, Elf *elf)
 	while ((scn = elf_nextscn(elf, scn))) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
 		const char *name = header ? elf_strptr(elf, strings, header->sh_name) : NULL;
-		Elf_Data *data = name && header->sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+		Elf_Data *data =
+			name && header->sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
 
 		if (!data || !data->d_buf)
 			continue;
@@ -453,7 +486,8 @@ bool fay_taken_faults(const struct fay_taken *taken)
 	return taken->faults;
 }
 
-const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
+const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind kind,
+			     uint64_t start, uint64_t end, size_t *count)
 {
 	static const uint64_t nothing;
 	const struct list *list = &taken->lists[kind];

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is to be known of functions whose calls' ends somebody wants: how they are left (flow.h), whether calls need records (dispatcher/user/records.c), and which functions else
- * have to be patched then.
+ * What is to be known of functions whose calls' ends somebody wants: how they are left (flow.h),
+ * whether calls need records (dispatcher/user/records.c), and which functions else have to be
+ * patched then.
  *
- * A call has a record if what is wanted of its end cannot be told at the exit: when it began, what it returned if it goes on in another function by a jump, that it
- * was left otherwise, or whether it is this call that ends. Then the functions that such jumps lead to are patched, too (helpers), and, if somebody wants to know of calls that are left, those that leave them.
+ * A call has a record if what is wanted of its end cannot be told at the exit: when it began, what
+ * it returned if it goes on in another function by a jump, that it was left otherwise, or whether
+ * it is this call that ends. Then the functions that such jumps lead to are patched, too (helpers),
+ * and, if somebody wants to know of calls that are left, those that leave them.
  */
 #include "session.h"
 
@@ -54,7 +57,8 @@ static bool enter_module(struct program *program, uint64_t address)
 	if (!module)
 		return false;
 	for (size_t k = 0; k < module->range_count; k++)
-		if (module->ranges[k].placed && address >= module->ranges[k].start && address < module->ranges[k].end)
+		if (module->ranges[k].placed && address >= module->ranges[k].start &&
+		    address < module->ranges[k].end)
 			program->bias = module->ranges[k].bias;
 	if (module == program->module)
 		return program->taken != NULL;
@@ -64,7 +68,8 @@ static bool enter_module(struct program *program, uint64_t address)
 	return program->taken != NULL;
 }
 
-static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
+static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end,
+			     size_t *count)
 {
 	struct program *program = context;
 	const uint64_t *found;
@@ -72,7 +77,8 @@ static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t s
 	*count = 0;
 	if (!enter_module(program, start))
 		return NULL;
-	found = fay_taken_in(program->taken, kind, start - program->bias, end - program->bias, count);
+	found = fay_taken_in(program->taken, kind, start - program->bias, end - program->bias,
+			     count);
 	if (*count >= program->address_room) {
 		free(program->addresses);
 		program->address_room = *count + 64;
@@ -96,7 +102,7 @@ bool fay_exit_by_word(struct fay_program_text *text, uint64_t target, uint64_t *
 		return false;
 	if (!memcmp(bytes, endbr64, sizeof(endbr64)))
 		at = sizeof(endbr64);
-	at += bytes[at] == 0xf2; /* bnd */
+	at += bytes[at] == 0xf2;                        /* bnd */
 	if (bytes[at] != 0xff || bytes[at + 1] != 0x25) /* jmp *distance(%rip) */
 		return false;
 	memcpy(&distance, bytes + at + 2, 4);
@@ -104,7 +110,8 @@ bool fay_exit_by_word(struct fay_program_text *text, uint64_t target, uint64_t *
 	return true;
 }
 
-/* Functions that leave calls without returning from them: of gcc's and LLVM's unwinders, and of C libraries. */
+/* Functions that leave calls without returning from them: of gcc's and LLVM's unwinders, and of C
+ * libraries. */
 static const struct {
 	const char *name;
 	enum fay_sweep sweep;
@@ -136,7 +143,8 @@ static bool has_kind(const struct fay_session *session, uint32_t kind)
 	return false;
 }
 
-static int add_helper(struct fay_session *session, size_t *capacity, const struct fay_function *function)
+static int add_helper(struct fay_session *session, size_t *capacity,
+		      const struct fay_function *function)
 {
 	if (fay_point_append(session, capacity, function, NULL, FAY_HOOK_NONE))
 		return -1;
@@ -164,8 +172,12 @@ static int add_leaving(struct fay_session *session, size_t *capacity)
 				continue;
 			for (size_t k = 0; k < target->modules[m].range_count; k++)
 				if (target->modules[m].ranges[k].placed &&
-				    fay_target_function_at(target, symbol->address + target->modules[m].ranges[k].bias, &function) &&
-				    !fay_points_at(session, function.address) && add_helper(session, capacity, &function))
+				    fay_target_function_at(
+					    target,
+					    symbol->address + target->modules[m].ranges[k].bias,
+					    &function) &&
+				    !fay_points_at(session, function.address) &&
+				    add_helper(session, capacity, &function))
 					return -1;
 		}
 	}
@@ -176,33 +188,43 @@ static int read_flow(struct program *program, struct fay_point *point)
 {
 	const struct fay_function *function = &point->function;
 
-	program->flow.keeps_faults = enter_module(program, function->address) && fay_taken_faults(program->taken);
+	program->flow.keeps_faults =
+		enter_module(program, function->address) && fay_taken_faults(program->taken);
 	program->flow.unwinder = point->sweeps != FAY_SWEEP_NONE;
 	point->flow = calloc(1, sizeof(*point->flow));
-	if (!point->flow || !fay_flow_read(&program->flow, function->address, function->address + function->size, true, point->flow))
+	if (!point->flow || !fay_flow_read(&program->flow, function->address,
+					   function->address + function->size, true, point->flow))
 		return -1;
 	if (!*point->flow->reason || fay_point_enters(program->session, point))
 		return 0;
-	/* The entry need not be patched, unless there are records; then planning finds that it cannot be. */
+	/* The entry need not be patched, unless there are records; then planning finds that it
+	 * cannot be. */
 	fay_flow_deinit(point->flow);
 	memset(point->flow, 0, sizeof(*point->flow));
-	return fay_flow_read(&program->flow, function->address, function->address + function->size, false, point->flow) ? 0 : -1;
+	return fay_flow_read(&program->flow, function->address, function->address + function->size,
+			     false, point->flow)
+		       ? 0
+		       : -1;
 }
 
 /* Its exit may be so near to the entry that the two cannot be patched apart. */
 static bool is_small(const struct fay_session *session, const struct fay_point *point)
 {
-	return !point->flow_read && point->function.size <= WHOLE_MAX && fay_point_enters(session, point);
+	return !point->flow_read && point->function.size <= WHOLE_MAX &&
+	       fay_point_enters(session, point);
 }
 
-/* A flow that is not wanted for its exits is kept only if the function is whole within the entry's window. */
+/* A flow that is not wanted for its exits is kept only if the function is whole within the entry's
+ * window. */
 static void keep_whole(struct fay_point *point)
 {
 	const struct fay_flow *flow = point->flow;
 
 	point->flow_read = true;
-	point->whole = !*flow->reason && flow->window_count == 1 && flow->exit_count == 1 && flow->windows[0].entry && flow->windows[0].count == 1 &&
-		       flow->windows[0].ends && !flow->windows[0].hole && !flow->block_count && !flow->redirect_count && !flow->exits[0].unsure;
+	point->whole = !*flow->reason && flow->window_count == 1 && flow->exit_count == 1 &&
+		       flow->windows[0].entry && flow->windows[0].count == 1 &&
+		       flow->windows[0].ends && !flow->windows[0].hole && !flow->block_count &&
+		       !flow->redirect_count && !flow->exits[0].unsure;
 	if (point->whole)
 		return;
 	fay_flow_deinit(point->flow);
@@ -232,7 +254,8 @@ static int read_flows(struct program *program)
 		if (!point->faults_known)
 			point->keeps_faults = keeps_faults(program, point);
 		point->faults_known = true;
-		if (point->inside || point->flow || !(point->leaves || point->helper || is_small(session, point)))
+		if (point->inside || point->flow ||
+		    !(point->leaves || point->helper || is_small(session, point)))
 			continue;
 		if (read_flow(program, point))
 			return -1;
@@ -248,7 +271,8 @@ static void look_at_exits(struct fay_session *session, bool *jumps, bool *unsure
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 
-		for (size_t k = 0; point->flow && !point->whole && k < point->flow->exit_count; k++) {
+		for (size_t k = 0; point->flow && !point->whole && k < point->flow->exit_count;
+		     k++) {
 			*jumps |= point->flow->exits[k].kind != FAY_EXIT_RETURN;
 			point->unsure |= point->flow->exits[k].unsure;
 		}
@@ -261,8 +285,11 @@ static void choose_records(struct fay_session *session)
 	bool jumps = false, unsure = false;
 
 	look_at_exits(session, &jumps, &unsure);
-	session->records = has_kind(session, FAY_PROBE_EXCEPTION) || fay_session_reads(session, FAY_FIELD_DURATION) ||
-			   (jumps && fay_session_reads(session, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT));
+	session->records =
+		has_kind(session, FAY_PROBE_EXCEPTION) ||
+		fay_session_reads(session, FAY_FIELD_DURATION) ||
+		(jumps && fay_session_reads(session, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 |
+							     FAY_FIELD_RETVAL_FLOAT));
 	session->some_records = session->records || unsure;
 	session->records_size = fay_records_size(session);
 }
@@ -276,18 +303,23 @@ static int add_continuing(struct program *program, size_t *capacity, bool *added
 	for (size_t i = 0; i < count; i++) {
 		const struct fay_flow *flow = session->points[i].flow;
 
-		for (size_t k = 0; flow && (!session->points[i].whole || session->points[i].leaves) && !*flow->reason && k < flow->exit_count; k++) {
+		for (size_t k = 0;
+		     flow && (!session->points[i].whole || session->points[i].leaves) &&
+		     !*flow->reason && k < flow->exit_count;
+		     k++) {
 			uint64_t target = flow->exits[k].target, *word = &flow->exits[k].word;
 			struct fay_function function;
 			struct fay_point *known;
 
 			if (flow->exits[k].kind != FAY_EXIT_JUMP)
 				continue;
-			if (fay_exit_by_word(&program->text, target, word) && fay_text_now(&program->text, *word, &target, 8) != 8)
+			if (fay_exit_by_word(&program->text, target, word) &&
+			    fay_text_now(&program->text, *word, &target, 8) != 8)
 				continue;
 			known = fay_points_at(session, target);
 			if (known) {
-				known->careful |= flow->exits[k].careful; /* flags may be in use there, too */
+				/* flags may be in use there, too */
+				known->careful |= flow->exits[k].careful;
 				*added |= !known->leaves && !known->helper;
 				known->leaves |= !known->helper;
 				continue;
@@ -310,7 +342,8 @@ static int resolve(struct program *program, size_t *capacity)
 	if (read_flows(program))
 		return -1;
 	choose_records(session);
-	if (has_kind(session, FAY_PROBE_EXCEPTION) && (add_leaving(session, capacity) || fay_points_fold(session) || read_flows(program)))
+	if (has_kind(session, FAY_PROBE_EXCEPTION) &&
+	    (add_leaving(session, capacity) || fay_points_fold(session) || read_flows(program)))
 		return -1;
 	for (unsigned round = 0; round < HELPER_ROUNDS && added && session->records; round++) {
 		added = false;
@@ -323,7 +356,9 @@ static int resolve(struct program *program, size_t *capacity)
 int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
-	struct program program = { .session = session, .target = session->target, .text = { .present = &present } };
+	struct program program = { .session = session,
+				   .target = session->target,
+				   .text = { .present = &present } };
 	struct fay_maps maps;
 	int code;
 
@@ -331,9 +366,13 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	if (code)
 		return code;
 	program.text.memory = fay_process_memory(session->pid, O_RDONLY);
-	program.flow = (struct fay_flow_program){ &program, false, false, read_bytes, place, taken };
+	program.flow =
+		(struct fay_flow_program){ &program, false, false, read_bytes, place, taken };
 	if (program.text.memory < 0)
-		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
+		code = fay_error_set(
+			error, FAY_E_REFUSED,
+			"memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)",
+			(int)session->pid, strerror(errno));
 	if (!code)
 		code = fay_zones_read(&maps, program.text.memory, &present, error);
 	if (!code && resolve(&program, capacity))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A function's instructions: decoding, parts of it that lie elsewhere, where they may be entered, which of them leave it. See flow_code.h. */
+/* A function's instructions: decoding, parts of it that lie elsewhere, where they may be entered,
+ * which of them leave it. See flow_code.h. */
 #include "flow_code.h"
 
 #include <stdarg.h>
@@ -12,7 +13,8 @@
 #include "bisect.h"
 
 #define INSTRUCTION_MAX 15u
-#define BEHIND_END 16u /* a compiler may lead a switch's impossible case behind the function's end */
+/* a compiler may lead a switch's impossible case behind the function's end */
+#define BEHIND_END 16u
 #define TABLES_MAX 4096u
 #define PADDING_MOST 64u /* bytes between two functions */
 
@@ -52,7 +54,8 @@ size_t fay_code_find(const struct fay_code *code, uint64_t at)
 
 bool fay_code_follows(const struct fay_code *code, size_t step)
 {
-	return step > 0 && code->steps[step - 1].at + code->steps[step - 1].length == code->steps[step].at;
+	return step > 0 &&
+	       code->steps[step - 1].at + code->steps[step - 1].length == code->steps[step].at;
 }
 
 static struct fay_step *step_add(struct fay_code *code)
@@ -73,7 +76,8 @@ static struct fay_step *step_add(struct fay_code *code)
 static bool is_nop(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
 {
 	if (insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
-		return insn->opcode == 0xcc || (insn->opcode == 0x90 && bytes[0] != 0xf3 && !insn->raw.rex.B);
+		return insn->opcode == 0xcc ||
+		       (insn->opcode == 0x90 && bytes[0] != 0xf3 && !insn->raw.rex.B);
 	return insn->opcode_map == ZYDIS_OPCODE_MAP_0F && insn->opcode == 0x1f;
 }
 
@@ -94,13 +98,17 @@ static enum fay_step_kind kind_of_default(const ZydisDecodedInstruction *insn)
 	case 0xe0 ... 0xe3:
 	case 0xf1: return FAY_STEP_FIXED;
 	case 0xc6:
-	case 0xc7: return insn->raw.modrm.mod == 3 && insn->raw.modrm.reg == 7 ? FAY_STEP_FIXED : FAY_STEP_PLAIN; /* xabort, xbegin */
+	/* xabort, xbegin */
+	case 0xc7:
+		return insn->raw.modrm.mod == 3 && insn->raw.modrm.reg == 7 ? FAY_STEP_FIXED
+									    : FAY_STEP_PLAIN;
 	case 0xff:
 		if (insn->raw.modrm.reg == 2)
 			return FAY_STEP_CALL;
 		if (insn->raw.modrm.reg == 4)
 			return FAY_STEP_INDIRECT;
-		return insn->raw.modrm.reg == 3 || insn->raw.modrm.reg == 5 ? FAY_STEP_FIXED : FAY_STEP_PLAIN;
+		return insn->raw.modrm.reg == 3 || insn->raw.modrm.reg == 5 ? FAY_STEP_FIXED
+									    : FAY_STEP_PLAIN;
 	default: return FAY_STEP_PLAIN;
 	}
 }
@@ -135,25 +143,29 @@ size_t fay_padding_length(const uint8_t *bytes, size_t size)
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
-	if (!size || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
+	if (!size ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
 		return 0;
 	return kind_of(&insn, bytes) == FAY_STEP_PADDING ? insn.length : 0;
 }
 
-/* Opcodes of the first two maps that do nothing but set flags: without a group's operations, which are told by modrm.reg. */
+/* Opcodes of the first two maps that do nothing but set flags: without a group's operations, which
+ * are told by modrm.reg. */
 static bool only_sets_flags(const ZydisDecodedInstruction *insn)
 {
 	bool first = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 
 	if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F38)
-		return insn->opcode == 0x17 || insn->opcode == 0x0e || insn->opcode == 0x0f; /* ptest, vtestps, vtestpd */
+		/* ptest, vtestps, vtestpd */
+		return insn->opcode == 0x17 || insn->opcode == 0x0e || insn->opcode == 0x0f;
 	if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F)
-		return insn->opcode == 0xa3 || (insn->opcode == 0xba && insn->raw.modrm.reg == 4) || insn->opcode == 0x2e || insn->opcode == 0x2f;
+		return insn->opcode == 0xa3 || (insn->opcode == 0xba && insn->raw.modrm.reg == 4) ||
+		       insn->opcode == 0x2e || insn->opcode == 0x2f;
 	if (!first)
 		return false;
 	switch (insn->opcode) {
 	case 0x38 ... 0x3d: /* cmp */
-	case 0x84: /* test */
+	case 0x84:          /* test */
 	case 0x85:
 	case 0xa8:
 	case 0xa9:
@@ -209,12 +221,16 @@ static enum fay_step_flags flags_of(const ZydisDecodedInstruction *insn)
 	}
 }
 
-/* mov, or lea, of something else than rbp to rsp: to another stack, or, in OCaml, to a handler's frame. */
+/* mov, or lea, of something else than rbp to rsp: to another stack, or, in OCaml, to a handler's
+ * frame. */
 static bool moves_stack(const ZydisDecodedInstruction *insn)
 {
-	bool legacy = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-	bool to_rm = legacy && insn->opcode == 0x89 && insn->raw.modrm.mod == 3 && insn->raw.modrm.rm == 4 && !insn->raw.rex.B;
-	bool to_reg = legacy && (insn->opcode == 0x8b || insn->opcode == 0x8d) && insn->raw.modrm.reg == 4 && !insn->raw.rex.R;
+	bool legacy = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+		      insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+	bool to_rm = legacy && insn->opcode == 0x89 && insn->raw.modrm.mod == 3 &&
+		     insn->raw.modrm.rm == 4 && !insn->raw.rex.B;
+	bool to_reg = legacy && (insn->opcode == 0x8b || insn->opcode == 0x8d) &&
+		      insn->raw.modrm.reg == 4 && !insn->raw.rex.R;
 	bool of_rsp = insn->raw.modrm.rm == 4 && insn->opcode == 0x8d;
 
 	if (to_rm)
@@ -225,17 +241,19 @@ static bool moves_stack(const ZydisDecodedInstruction *insn)
 /* Other than by an access of the stack, or of the module's own data. */
 static bool may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
 {
-	bool first = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+	bool first = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+		     insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 	uint8_t mod = insn->raw.modrm.mod, rm = insn->raw.modrm.rm;
 
-	if (first && ((insn->opcode >= 0xa4 && insn->opcode <= 0xa7) || (insn->opcode >= 0xaa && insn->opcode <= 0xaf)))
+	if (first && ((insn->opcode >= 0xa4 && insn->opcode <= 0xa7) ||
+		      (insn->opcode >= 0xaa && insn->opcode <= 0xaf)))
 		return true; /* strings */
 	if (first && (insn->opcode | 1) == 0xf7 && insn->raw.modrm.reg >= 6)
 		return true; /* div, idiv */
 	if (!insn->raw.modrm.offset || mod == 3 || (first && insn->opcode == 0x8d))
 		return false;
 	if (rm == 4 && !insn->raw.rex.B && (bytes[insn->raw.modrm.offset + 1] & 0x3f) == 0x24)
-		return false; /* rsp, without an index */
+		return false;                            /* rsp, without an index */
 	return rm != 5 || (mod != 0 && insn->raw.rex.B); /* neither rip nor rbp */
 }
 
@@ -260,7 +278,8 @@ static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *byte
 {
 	const uint8_t *modrm = bytes + insn->raw.modrm.offset;
 
-	if (insn->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || insn->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+	if (insn->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    insn->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
 		return true;
 	switch (insn->opcode) {
 	case 0xc8:
@@ -286,7 +305,8 @@ static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *byte
 			*depth -= (int32_t)insn->raw.imm[0].value.s;
 		if (insn->raw.modrm.reg == 5)
 			*depth += (int32_t)insn->raw.imm[0].value.s;
-		return insn->raw.modrm.reg == 0 || insn->raw.modrm.reg == 5 || insn->raw.modrm.reg == 7;
+		return insn->raw.modrm.reg == 0 || insn->raw.modrm.reg == 5 ||
+		       insn->raw.modrm.reg == 7;
 	case 0x8d:
 		if (insn->raw.modrm.reg != 4 || insn->raw.rex.R)
 			return true;
@@ -304,7 +324,8 @@ static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *byte
 	}
 }
 
-/* What else an instruction says of places: a table's address, or code's. Kept until all regions are known. */
+/* What else an instruction says of places: a table's address, or code's. Kept until all regions are
+ * known. */
 struct reading {
 	struct fay_code *code;
 	ZydisDecoder decoder;
@@ -325,18 +346,24 @@ static void mention(struct reading *reading, uint64_t address)
 		reading->mentions[reading->mention_count++] = address;
 }
 
-/* lea disp(%rip); absolute addresses of programs that are not position-independent: displacements and immediate operands of 32 bits, mov of 64. */
-static void note_mentions(struct reading *reading, const struct fay_step *step, const ZydisDecodedInstruction *insn)
+/* lea disp(%rip); absolute addresses of programs that are not position-independent: displacements
+ * and immediate operands of 32 bits, mov of 64. */
+static void note_mentions(struct reading *reading, const struct fay_step *step,
+			  const ZydisDecodedInstruction *insn)
 {
-	bool legacy_default = insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+	bool legacy_default = insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+			      insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 	bool rip = insn->raw.modrm.offset && insn->raw.modrm.mod == 0 && insn->raw.modrm.rm == 5;
 
 	if (rip && legacy_default && insn->opcode == 0x8d)
 		mention(reading, step->at + step->length + (uint64_t)insn->raw.disp.value);
 	else if (!rip && insn->raw.disp.size == 32 && insn->raw.disp.value >= 0x10000)
 		mention(reading, (uint64_t)insn->raw.disp.value);
-	if ((step->kind == FAY_STEP_PLAIN || step->kind == FAY_STEP_FAULTING) && insn->raw.imm[0].size >= 32 && !insn->raw.imm[0].is_relative && insn->raw.imm[0].value.u >= 0x10000)
-		mention(reading, insn->raw.imm[0].size == 32 ? (uint32_t)insn->raw.imm[0].value.u : insn->raw.imm[0].value.u);
+	if ((step->kind == FAY_STEP_PLAIN || step->kind == FAY_STEP_FAULTING) &&
+	    insn->raw.imm[0].size >= 32 && !insn->raw.imm[0].is_relative &&
+	    insn->raw.imm[0].value.u >= 0x10000)
+		mention(reading, insn->raw.imm[0].size == 32 ? (uint32_t)insn->raw.imm[0].value.u
+							     : insn->raw.imm[0].value.u);
 }
 
 static bool decode_region(struct reading *reading, struct fay_code_region *region)
@@ -348,7 +375,8 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 	reading->bytes = malloc(size + INSTRUCTION_MAX);
 	if (!reading->bytes)
 		return code->no_memory = true, false;
-	if (code->program->read(code->program->context, region->start, reading->bytes, size) != size)
+	if (code->program->read(code->program->context, region->start, reading->bytes, size) !=
+	    size)
 		return fay_code_refuse(code, "is not readable in the process");
 	region->first = code->step_count;
 	for (size_t at = 0; at < size;) {
@@ -356,19 +384,23 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 		ZydisDecodedInstruction insn;
 		struct fay_step *step;
 
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&reading->decoder, NULL, bytes, size - at, &insn)))
-			return fay_code_refuse(code, "has bytes at +%#lx that are no instruction", offset_of(code, region->start + at));
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&reading->decoder, NULL, bytes,
+								size - at, &insn)))
+			return fay_code_refuse(code, "has bytes at +%#lx that are no instruction",
+					       offset_of(code, region->start + at));
 		step = step_add(code);
 		if (!step)
 			return code->no_memory = true, false;
 		step->at = region->start + at;
 		step->length = insn.length;
 		step->kind = (uint8_t)kind_of(&insn, bytes);
-		/* What the depth is before it is found out later; until then it is how it changes. */
+		/* What the depth is before it is found out later; until then it is how it changes.
+		 * */
 		step->depth = 0;
 		if (!depth_after(&insn, bytes, &step->depth))
 			step->depth = INT32_MIN;
-		else if (step->kind == FAY_STEP_PLAIN && insn.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn.opcode == 0xc9)
+		else if (step->kind == FAY_STEP_PLAIN &&
+			 insn.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn.opcode == 0xc9)
 			step->depth = INT32_MAX; /* to 0 */
 		if (insn.raw.imm[0].is_relative && insn.raw.imm[0].size) {
 			step->target = step->at + step->length + (uint64_t)insn.raw.imm[0].value.s;
@@ -376,7 +408,8 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 		}
 		step->flags = (uint8_t)flags_of(&insn);
 		step->moves_stack = moves_stack(&insn);
-		if (code->program->keeps_faults && step->kind == FAY_STEP_PLAIN && may_fault(&insn, bytes))
+		if (code->program->keeps_faults && step->kind == FAY_STEP_PLAIN &&
+		    may_fault(&insn, bytes))
 			step->kind = FAY_STEP_FAULTING;
 		note_mentions(reading, step, &insn);
 		at += insn.length;
@@ -389,12 +422,15 @@ static bool region_add(struct reading *reading, uint64_t start, uint64_t end)
 {
 	struct fay_code *code = reading->code;
 
-	if (code->region_count == FAY_FLOW_REGIONS_MAX || end <= start || end - start > FAY_FLOW_BYTES_MAX - code->bytes)
-		return fay_code_refuse(code, "is longer than %u bytes, or has more than %u parts", FAY_FLOW_BYTES_MAX, FAY_FLOW_REGIONS_MAX);
+	if (code->region_count == FAY_FLOW_REGIONS_MAX || end <= start ||
+	    end - start > FAY_FLOW_BYTES_MAX - code->bytes)
+		return fay_code_refuse(code, "is longer than %u bytes, or has more than %u parts",
+				       FAY_FLOW_BYTES_MAX, FAY_FLOW_REGIONS_MAX);
 	for (size_t i = 0; i < code->region_count; i++)
 		if (start < code->regions[i].end && end > code->regions[i].start)
 			return fay_code_refuse(code, "has parts that overlap");
-	code->regions[code->region_count++] = (struct fay_code_region){ .start = start, .end = end };
+	code->regions[code->region_count++] =
+		(struct fay_code_region){ .start = start, .end = end };
 	code->bytes += (size_t)(end - start);
 	return decode_region(reading, &code->regions[code->region_count - 1]);
 }
@@ -414,7 +450,8 @@ static bool is_stub(const struct fay_code *code, uint64_t address)
 	uint8_t bytes[16];
 	size_t at = 0;
 
-	if (code->program->read(code->program->context, address, bytes, sizeof(bytes)) != sizeof(bytes))
+	if (code->program->read(code->program->context, address, bytes, sizeof(bytes)) !=
+	    sizeof(bytes))
 		return false;
 	if (!memcmp(bytes, "\xf3\x0f\x1e\xfa", 4))
 		at = 4;
@@ -439,17 +476,20 @@ static bool resolve_jump(struct reading *reading, size_t index)
 	if (is_part)
 		return true;
 	if (step->kind == FAY_STEP_FIXED)
-		return fay_code_refuse(code, "leaves itself at +%#lx in an unusual way", offset_of(code, step->at));
+		return fay_code_refuse(code, "leaves itself at +%#lx in an unusual way",
+				       offset_of(code, step->at));
 	place = code->program->place(code->program->context, target, &start, &end);
 	step->exit = true;
-	step->careful = place != FAY_PLACE_FUNCTION && !is_stub(code, target); /* an unwind entry without a symbol may be a part */
+	/* an unwind entry without a symbol may be a part */
+	step->careful = place != FAY_PLACE_FUNCTION && !is_stub(code, target);
 	return true;
 }
 
 static bool resolve_jumps(struct reading *reading)
 {
 	for (size_t i = 0; i < reading->code->step_count; i++)
-		if (reading->code->steps[i].target && reading->code->steps[i].kind != FAY_STEP_CALL && !resolve_jump(reading, i))
+		if (reading->code->steps[i].target &&
+		    reading->code->steps[i].kind != FAY_STEP_CALL && !resolve_jump(reading, i))
 			return false;
 	return true;
 }
@@ -471,14 +511,17 @@ static bool table_add(struct fay_code *code, uint64_t table)
 	return true;
 }
 
-/* Reads what is mentioned as a table of 32-bit distances from itself, as long as they lead into the function. */
+/* Reads what is mentioned as a table of 32-bit distances from itself, as long as they lead into the
+ * function. */
 static bool read_table(struct reading *reading, uint64_t table)
 {
 	struct fay_code *code = reading->code;
 	int32_t entries[64];
 
 	for (size_t read = 0; read < FAY_FLOW_TABLE_MAX; read += 64) {
-		size_t got = code->program->read(code->program->context, table + 4 * read, entries, sizeof(entries)) / 4;
+		size_t got = code->program->read(code->program->context, table + 4 * read, entries,
+						 sizeof(entries)) /
+			     4;
 
 		for (size_t i = 0; i < got; i++) {
 			uint64_t to = table + (uint64_t)(int64_t)entries[i];
@@ -486,7 +529,8 @@ static bool read_table(struct reading *reading, uint64_t table)
 			bool is_part = false;
 			size_t step;
 
-			if (!region && to >= code->regions[0].end && to < code->regions[0].end + BEHIND_END)
+			if (!region && to >= code->regions[0].end &&
+			    to < code->regions[0].end + BEHIND_END)
 				continue;
 			if (!region && (!enter_part(reading, to, &is_part) || !is_part))
 				return !*code->reason && !code->no_memory;
@@ -522,7 +566,8 @@ static bool resolve_mentions(struct reading *reading)
 }
 
 /*
- * Data may look like an address in the midst of an instruction. If it is one, the instruction may be overwritten no more than one that begins there.
+ * Data may look like an address in the midst of an instruction. If it is one, the instruction may
+ * be overwritten no more than one that begins there.
  */
 static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_kind kind)
 {
@@ -534,7 +579,9 @@ static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_k
 			continue;
 		code->steps[step].entered = true;
 		/* Where calls return to is known to collectors of garbage. */
-		code->steps[step].label |= kind == FAY_TAKEN_WORD && !(fay_code_follows(code, step) && code->steps[step - 1].kind == FAY_STEP_CALL);
+		code->steps[step].label |=
+			kind == FAY_TAKEN_WORD && !(fay_code_follows(code, step) &&
+						    code->steps[step - 1].kind == FAY_STEP_CALL);
 		code->steps[step].handler |= kind == FAY_TAKEN_HANDLER;
 		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
 			code->steps[step].kind = FAY_STEP_FIXED;
@@ -547,19 +594,23 @@ static bool mark_entered(struct fay_code *code)
 	for (size_t r = 0; r < code->region_count; r++)
 		for (enum fay_taken_kind kind = 0; kind < FAY_TAKEN_KINDS; kind++) {
 			size_t count;
-			const uint64_t *taken =
-				code->program->taken(code->program->context, kind, code->regions[r].start, code->regions[r].end, &count);
+			const uint64_t *taken = code->program->taken(code->program->context, kind,
+								     code->regions[r].start,
+								     code->regions[r].end, &count);
 
 			if (!taken || (kind == FAY_TAKEN_DOUBT && count))
-				return fay_code_refuse(code, "is in a file whose relocations or unwind tables are not understood");
+				return fay_code_refuse(code, "is in a file whose relocations or "
+							     "unwind tables are not understood");
 			for (size_t i = 0; i < count; i++) {
 				if (kind == FAY_TAKEN_ENTRY && taken[i] != code->regions[r].start)
-					return fay_code_refuse(code, "has another entry at +%#lx", offset_of(code, taken[i]));
+					return fay_code_refuse(code, "has another entry at +%#lx",
+							       offset_of(code, taken[i]));
 				mark_taken(code, taken[i], kind);
 			}
 		}
 	for (size_t i = 1; i < code->step_count; i++)
-		if (fay_code_follows(code, i) && (code->steps[i - 1].kind == FAY_STEP_CALL || code->steps[i - 1].kind == FAY_STEP_FIXED))
+		if (fay_code_follows(code, i) && (code->steps[i - 1].kind == FAY_STEP_CALL ||
+						  code->steps[i - 1].kind == FAY_STEP_FIXED))
 			code->steps[i].entered = true;
 	return true;
 }
@@ -573,17 +624,23 @@ static bool join_jumps(struct fay_code *code)
 		if (!step->target || step->exit)
 			continue;
 		to = fay_code_find(code, step->target);
-		if (step->kind == FAY_STEP_CALL) { /* of a part of itself: which of its exits are whose is not known */
+		/* of a part of itself: which of its exits are whose is not known */
+		if (step->kind == FAY_STEP_CALL) {
 			if (to != SIZE_MAX && to != code->regions[0].first)
-				return fay_code_refuse(code, "calls a part of itself at +%#lx", offset_of(code, step->at));
+				return fay_code_refuse(code, "calls a part of itself at +%#lx",
+						       offset_of(code, step->at));
 			continue;
 		}
 		if (to == SIZE_MAX) { /* past a lock prefix, or into something else */
 			to = fay_code_find(code, step->target - 1);
 			if (to == SIZE_MAX)
-				return fay_code_refuse(code, "has a jump at +%#lx into an instruction", offset_of(code, step->at));
+				return fay_code_refuse(code,
+						       "has a jump at +%#lx into an instruction",
+						       offset_of(code, step->at));
 			code->steps[to].entered = true;
-			code->steps[to].kind = code->steps[to].kind == FAY_STEP_PLAIN ? FAY_STEP_FIXED : code->steps[to].kind;
+			code->steps[to].kind = code->steps[to].kind == FAY_STEP_PLAIN
+						       ? FAY_STEP_FIXED
+						       : code->steps[to].kind;
 			continue;
 		}
 		if (step->kind == FAY_STEP_FIXED) {
@@ -596,7 +653,8 @@ static bool join_jumps(struct fay_code *code)
 	return true;
 }
 
-/* Ways in that are known: from the function's begin, and from all that is entered. Depths of the stack on the way. */
+/* Ways in that are known: from the function's begin, and from all that is entered. Depths of the
+ * stack on the way. */
 static bool reach(struct fay_code *code)
 {
 	uint32_t *waiting = malloc((2 * code->step_count + 1) * sizeof(*waiting));
@@ -616,7 +674,8 @@ static bool reach(struct fay_code *code)
 		for (size_t i = 0; i < code->step_count; i++) {
 			bool begins = i == code->regions[0].first;
 
-			if (code->steps[i].reached || (round == 0 ? !begins : !code->steps[i].entered))
+			if (code->steps[i].reached ||
+			    (round == 0 ? !begins : !code->steps[i].entered))
 				continue;
 			code->steps[i].reached = true;
 			code->steps[i].depth = begins ? 0 : -1;
@@ -624,18 +683,24 @@ static bool reach(struct fay_code *code)
 			while (count) {
 				size_t at = waiting[--count], next[2], ways = 0;
 				const struct fay_step *step = &code->steps[at];
-				int32_t depth = step->depth < 0 || change[at] == INT32_MIN ? -1 : change[at] == INT32_MAX ? 0 : step->depth + change[at];
+				int32_t depth = step->depth < 0 || change[at] == INT32_MIN ? -1
+						: change[at] == INT32_MAX
+							? 0
+							: step->depth + change[at];
 
 				if (change[at] == INT32_MAX)
 					depth = 0;
-				if (!fay_step_ends(step) && at + 1 < code->step_count && fay_code_follows(code, at + 1))
+				if (!fay_step_ends(step) && at + 1 < code->step_count &&
+				    fay_code_follows(code, at + 1))
 					next[ways++] = at + 1;
-				if (step->target && !step->exit && step->kind != FAY_STEP_CALL && fay_code_find(code, step->target) != SIZE_MAX)
+				if (step->target && !step->exit && step->kind != FAY_STEP_CALL &&
+				    fay_code_find(code, step->target) != SIZE_MAX)
 					next[ways++] = fay_code_find(code, step->target);
 				for (size_t k = 0; k < ways; k++) {
 					struct fay_step *to = &code->steps[next[k]];
 
-					/* Where two ways disagree, behind a call that does not return, nothing is known. */
+					/* Where two ways disagree, behind a call that does not
+					 * return, nothing is known. */
 					if (to->reached && (to->depth == depth || to->depth < 0))
 						continue;
 					to->depth = to->reached ? -1 : depth;
@@ -658,7 +723,8 @@ static uint64_t function_behind(const struct fay_code *code, uint64_t address)
 	uint64_t start, end;
 
 	for (size_t at = 0; at < PADDING_MOST && at < size;) {
-		enum fay_flow_place place = code->program->place(code->program->context, address + at, &start, &end);
+		enum fay_flow_place place =
+			code->program->place(code->program->context, address + at, &start, &end);
 		size_t length = fay_padding_length(bytes + at, size - at);
 
 		if (place == FAY_PLACE_FUNCTION)
@@ -670,34 +736,42 @@ static uint64_t function_behind(const struct fay_code *code, uint64_t address)
 	return 0;
 }
 
-/* Behind a region's last instruction nothing of it follows, unless it runs on into another function, which is an exit, too. */
+/* Behind a region's last instruction nothing of it follows, unless it runs on into another
+ * function, which is an exit, too. */
 static bool check_ends(struct fay_code *code)
 {
 	for (size_t r = 0; r < code->region_count; r++) {
 		size_t last = code->regions[r].first + code->regions[r].count;
 
-		while (last-- > code->regions[r].first && code->steps[last].kind == FAY_STEP_PADDING)
+		while (last-- > code->regions[r].first &&
+		       code->steps[last].kind == FAY_STEP_PADDING)
 			;
 		if (last + 1 == code->regions[r].first)
 			return fay_code_refuse(code, "has no instruction");
-		if (fay_step_ends(&code->steps[last]) || code->steps[last].kind == FAY_STEP_CALL || !code->steps[last].reached)
+		if (fay_step_ends(&code->steps[last]) || code->steps[last].kind == FAY_STEP_CALL ||
+		    !code->steps[last].reached)
 			continue;
 		code->steps[last].runs_on = function_behind(code, code->regions[r].end);
-		if (!code->steps[last].runs_on || (code->steps[last].kind != FAY_STEP_PLAIN && code->steps[last].kind != FAY_STEP_BRANCH))
+		if (!code->steps[last].runs_on || (code->steps[last].kind != FAY_STEP_PLAIN &&
+						   code->steps[last].kind != FAY_STEP_BRANCH))
 			return fay_code_refuse(code, "runs on behind its end");
 	}
 	return true;
 }
 
 /*
- * What nothing known leads to was found by no table that was read: then there may be others. Padding is no code; behind a call that does not return there may be anything, which
- * counts as entered.
+ * What nothing known leads to was found by no table that was read: then there may be others.
+ * Padding is no code; behind a call that does not return there may be anything, which counts as
+ * entered.
  */
 static bool check_reached(struct fay_code *code)
 {
 	for (size_t i = 0; i < code->step_count; i++)
-		if (!code->steps[i].reached && code->steps[i].kind != FAY_STEP_PADDING && code->steps[i].kind != FAY_STEP_STOP)
-			return fay_code_refuse(code, "has code at +%#lx that nothing known leads to", offset_of(code, code->steps[i].at));
+		if (!code->steps[i].reached && code->steps[i].kind != FAY_STEP_PADDING &&
+		    code->steps[i].kind != FAY_STEP_STOP)
+			return fay_code_refuse(code,
+					       "has code at +%#lx that nothing known leads to",
+					       offset_of(code, code->steps[i].at));
 	return true;
 }
 
@@ -707,7 +781,9 @@ static bool find_returns(struct fay_code *code)
 		if (code->steps[i].kind != FAY_STEP_RETURN)
 			continue;
 		if (code->steps[i].depth > 0)
-			return fay_code_refuse(code, "returns at +%#lx to what it has put on the stack", offset_of(code, code->steps[i].at));
+			return fay_code_refuse(code,
+					       "returns at +%#lx to what it has put on the stack",
+					       offset_of(code, code->steps[i].at));
 		code->steps[i].exit = true;
 	}
 	return true;
@@ -723,8 +799,10 @@ bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
 	reading->code = code;
 	ZydisDecoderInit(&reading->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	ZydisDecoderEnableMode(&reading->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
-	read = region_add(reading, start, end) && resolve_jumps(reading) && resolve_mentions(reading) && resolve_jumps(reading);
-	read = read && mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) && check_reached(code) && fay_code_resolve_indirect(code);
+	read = region_add(reading, start, end) && resolve_jumps(reading) &&
+	       resolve_mentions(reading) && resolve_jumps(reading);
+	read = read && mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) &&
+	       check_reached(code) && fay_code_resolve_indirect(code);
 	read = read && find_returns(code);
 	free(reading->bytes);
 	free(reading);

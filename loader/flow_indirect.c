@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a function's indirect jumps lead: out of it, or to places in it that are all known. The straight line of instructions before the
- * jump is followed with a few kinds of values, so that nothing depends on how a compiler orders them:
+ * Where a function's indirect jumps lead: out of it, or to places in it that are all known. The
+ * straight line of instructions before the jump is followed with a few kinds of values, so that
+ * nothing depends on how a compiler orders them:
  *
- *	table + distance   the distance read from a table of 32-bit distances from its own address, whose entries were all read
+ *	table + distance   the distance read from a table of 32-bit distances from its own address,
+ *			   whose entries were all read
  *	table of pointers  at a known address: its words tell
- *	pointer, register  a label of the function whose address is taken somewhere, or another function: which of both is known if no label's
- *			   address is taken, or if the stack is not as it was when the function was called
+ *	pointer, register  a label of the function whose address is taken somewhere, or another
+ *			   function: which of both is known if no label's address is taken, or if
+ *			   the stack is not as it was when the function was called
  *
- * Anything else, such as distances from another place than their table, leads nobody knows where: the function's exits are refused. Of a register that is set before the straight
- * line begins, all instructions are looked for that may have set it.
+ * Anything else, such as distances from another place than their table, leads nobody knows where:
+ * the function's exits are refused. Of a register that is set before the straight line begins, all
+ * instructions are looked for that may have set it.
  */
 #include "flow_code.h"
 
@@ -23,11 +27,15 @@
 
 enum value_kind {
 	VALUE_OTHER,
-	VALUE_CONSTANT,	 /* `of` */
-	VALUE_UNKNOWN,	 /* whatever a register, or a place of the frame, had; `of` tells one from another: registers are 1 to 16 */
-	VALUE_DISTANCE,	 /* 32 bits from a table, sign-extended; `of`: where it begins, a constant or an unknown */
-	VALUE_TABLE,	 /* that and the table's address */
-	VALUE_POINTER,	 /* 64 bits of memory; `of`: the table's address, if it is one and known; else 0 */
+	VALUE_CONSTANT, /* `of` */
+	/* whatever a register, or a place of the frame, had; `of` tells one from another: registers
+	 * are 1 to 16 */
+	VALUE_UNKNOWN,
+	/* 32 bits from a table, sign-extended; `of`: where it begins, a constant or an unknown */
+	VALUE_DISTANCE,
+	VALUE_TABLE, /* that and the table's address */
+	/* 64 bits of memory; `of`: the table's address, if it is one and known; else 0 */
+	VALUE_POINTER,
 };
 struct value {
 	uint64_t of;
@@ -43,7 +51,9 @@ static int number_of(ZydisRegister reg)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
 
-	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15 ? (int)(whole - ZYDIS_REGISTER_RAX) : -1;
+	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15
+		       ? (int)(whole - ZYDIS_REGISTER_RAX)
+		       : -1;
 }
 
 static struct value value_of(const struct line *line, ZydisRegister reg)
@@ -53,17 +63,20 @@ static struct value value_of(const struct line *line, ZydisRegister reg)
 	return number < 0 ? (struct value){ 0 } : line->regs[number];
 }
 
-/* The address at which what an operand indexes begins: an unknown or a constant; else VALUE_OTHER. */
+/* The address at which what an operand indexes begins: an unknown or a constant; else VALUE_OTHER.
+ * */
 static struct value table_of(const struct line *line, const ZydisDecodedOperand *memory)
 {
-	struct value base = value_of(line, memory->mem.base), index = value_of(line, memory->mem.index);
+	struct value base = value_of(line, memory->mem.base),
+		     index = value_of(line, memory->mem.index);
 	uint64_t disp = memory->mem.disp.has_displacement ? (uint64_t)memory->mem.disp.value : 0;
 
 	if (memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS)
 		return (struct value){ 0 };
 	if (memory->mem.base == ZYDIS_REGISTER_NONE)
 		return (struct value){ .of = disp, .kind = VALUE_CONSTANT };
-	if (memory->mem.scale == 1 && index.kind == VALUE_CONSTANT) /* without optimisation: the index is scaled before */
+	/* without optimisation: the index is scaled before */
+	if (memory->mem.scale == 1 && index.kind == VALUE_CONSTANT)
 		base = index;
 	if (base.kind == VALUE_CONSTANT)
 		return (struct value){ .of = base.of + disp, .kind = VALUE_CONSTANT };
@@ -76,9 +89,13 @@ static struct value loaded(const struct line *line, const ZydisDecodedOperand *m
 	bool indexed = memory->mem.index != ZYDIS_REGISTER_NONE;
 
 	if (memory->size == 64)
-		return (struct value){ .kind = VALUE_POINTER, .of = indexed && table.kind == VALUE_CONSTANT ? table.of : 0 };
+		return (struct value){ .kind = VALUE_POINTER,
+				       .of = indexed && table.kind == VALUE_CONSTANT ? table.of
+										     : 0 };
 	if (memory->size == 32 && table.kind != VALUE_OTHER)
-		return (struct value){ .kind = VALUE_DISTANCE, .of = table.of, .constant = table.kind == VALUE_CONSTANT };
+		return (struct value){ .kind = VALUE_DISTANCE,
+				       .of = table.of,
+				       .constant = table.kind == VALUE_CONSTANT };
 	return (struct value){ 0 };
 }
 
@@ -90,7 +107,8 @@ static struct value sum(struct value a, struct value b)
 		a = b;
 		b = swap;
 	}
-	if (a.kind == VALUE_DISTANCE && a.of == b.of && b.kind == (a.constant ? VALUE_CONSTANT : VALUE_UNKNOWN))
+	if (a.kind == VALUE_DISTANCE && a.of == b.of &&
+	    b.kind == (a.constant ? VALUE_CONSTANT : VALUE_UNKNOWN))
 		return (struct value){ .kind = VALUE_TABLE, .of = a.of, .constant = a.constant };
 	return (struct value){ 0 };
 }
@@ -98,8 +116,10 @@ static struct value sum(struct value a, struct value b)
 /* A compiler keeps there what it finds no register for. */
 static bool is_in_frame(const ZydisDecodedOperand *memory)
 {
-	return memory->type == ZYDIS_OPERAND_TYPE_MEMORY && memory->size == 64 && memory->mem.index == ZYDIS_REGISTER_NONE &&
-	       (memory->mem.base == ZYDIS_REGISTER_RSP || memory->mem.base == ZYDIS_REGISTER_RBP) && memory->mem.segment == ZYDIS_REGISTER_SS;
+	return memory->type == ZYDIS_OPERAND_TYPE_MEMORY && memory->size == 64 &&
+	       memory->mem.index == ZYDIS_REGISTER_NONE &&
+	       (memory->mem.base == ZYDIS_REGISTER_RSP || memory->mem.base == ZYDIS_REGISTER_RBP) &&
+	       memory->mem.segment == ZYDIS_REGISTER_SS;
 }
 
 static bool is_rip_relative(const ZydisDecodedOperand *memory)
@@ -110,14 +130,20 @@ static bool is_rip_relative(const ZydisDecodedOperand *memory)
 /* As glibc's PTR_DEMANGLE does: the pointer is turned, and mixed with a word of the thread's. */
 static bool hides_pointer(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *from)
 {
-	return insn->mnemonic == ZYDIS_MNEMONIC_ROR || (insn->mnemonic == ZYDIS_MNEMONIC_XOR && from->type == ZYDIS_OPERAND_TYPE_MEMORY && from->mem.segment == ZYDIS_REGISTER_FS);
+	return insn->mnemonic == ZYDIS_MNEMONIC_ROR ||
+	       (insn->mnemonic == ZYDIS_MNEMONIC_XOR && from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		from->mem.segment == ZYDIS_REGISTER_FS);
 }
 
-/* What an instruction's first operand, a register, has then; VALUE_OTHER if that is nothing of the above. */
-static struct value result_of(struct line *line, uint64_t behind, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+/* What an instruction's first operand, a register, has then; VALUE_OTHER if that is nothing of the
+ * above. */
+static struct value result_of(struct line *line, uint64_t behind,
+			      const ZydisDecodedInstruction *insn,
+			      const ZydisDecodedOperand *operands)
 {
 	const ZydisDecodedOperand *from = &operands[1];
-	struct value first = value_of(line, operands[0].reg.value), second = value_of(line, from->reg.value);
+	struct value first = value_of(line, operands[0].reg.value),
+		     second = value_of(line, from->reg.value);
 
 	switch (insn->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
@@ -125,23 +151,38 @@ static struct value result_of(struct line *line, uint64_t behind, const ZydisDec
 		if (is_in_frame(from))
 			return (struct value){ .kind = VALUE_UNKNOWN, .of = ++line->unknowns };
 		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
-			return is_rip_relative(from) ? (struct value){ .kind = from->size == 64 ? VALUE_POINTER : VALUE_OTHER } : loaded(line, from);
+			return is_rip_relative(from)
+				       ? (struct value){ .kind = from->size == 64 ? VALUE_POINTER
+										  : VALUE_OTHER }
+				       : loaded(line, from);
 		if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-			return (struct value){ .kind = VALUE_CONSTANT, .of = from->size == 32 ? (uint32_t)from->imm.value.u : from->imm.value.u };
-		return from->size == 64 || second.kind == VALUE_DISTANCE ? second : (struct value){ 0 };
+			return (struct value){ .kind = VALUE_CONSTANT,
+					       .of = from->size == 32 ? (uint32_t)from->imm.value.u
+								      : from->imm.value.u };
+		return from->size == 64 || second.kind == VALUE_DISTANCE ? second
+									 : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_POP: return (struct value){ .kind = VALUE_POINTER };
 	case ZYDIS_MNEMONIC_CDQE: return first.kind == VALUE_DISTANCE ? first : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_LEA:
-		return is_rip_relative(from) ? (struct value){ .kind = VALUE_CONSTANT, .of = behind + (uint64_t)from->mem.disp.value } : (struct value){ 0 };
+		return is_rip_relative(from)
+			       ? (struct value){ .kind = VALUE_CONSTANT,
+						 .of = behind + (uint64_t)from->mem.disp.value }
+			       : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_ROR:
 	case ZYDIS_MNEMONIC_XOR:
-		return hides_pointer(insn, from) && (first.kind == VALUE_UNKNOWN || first.kind == VALUE_POINTER) ? first : (struct value){ 0 };
-	case ZYDIS_MNEMONIC_ADD: return from->type == ZYDIS_OPERAND_TYPE_REGISTER ? sum(first, second) : (struct value){ 0 };
+		return hides_pointer(insn, from) &&
+				       (first.kind == VALUE_UNKNOWN || first.kind == VALUE_POINTER)
+			       ? first
+			       : (struct value){ 0 };
+	case ZYDIS_MNEMONIC_ADD:
+		return from->type == ZYDIS_OPERAND_TYPE_REGISTER ? sum(first, second)
+								 : (struct value){ 0 };
 	default: return (struct value){ 0 };
 	}
 }
 
-static void follow(struct line *line, uint64_t behind, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+static void follow(struct line *line, uint64_t behind, const ZydisDecodedInstruction *insn,
+		   const ZydisDecodedOperand *operands)
 {
 	struct value result = { 0 };
 	int to = -1;
@@ -151,7 +192,8 @@ static void follow(struct line *line, uint64_t behind, const ZydisDecodedInstruc
 		to = number_of(operands[0].reg.value);
 	}
 	for (unsigned i = 0; i < insn->operand_count; i++)
-		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
 		    number_of(operands[i].reg.value) >= 0)
 			line->regs[number_of(operands[i].reg.value)] = (struct value){ 0 };
 	if (to >= 0 && operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
@@ -165,7 +207,9 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 	size_t inside = 0;
 
 	for (size_t read = 0; read < TABLE_WORDS_MAX; read += 64) {
-		size_t got = code->program->read(code->program->context, table + 8 * read, words, sizeof(words)) / 8;
+		size_t got = code->program->read(code->program->context, table + 8 * read, words,
+						 sizeof(words)) /
+			     8;
 
 		for (size_t i = 0; i < got; i++) {
 			size_t step = fay_code_find(code, words[i]);
@@ -199,8 +243,11 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (unsigned i = 0; i < 16; i++)
 		line.regs[i] = (struct value){ .kind = VALUE_UNKNOWN, .of = ++line.unknowns };
-	while (first > 0 && first + LINE_STEPS > jump && fay_code_follows(code, first) && !code->steps[first].first_join && !code->steps[first].entered &&
-	       code->steps[first - 1].kind != FAY_STEP_CALL && code->steps[first - 1].kind != FAY_STEP_FIXED && !fay_step_ends(&code->steps[first - 1]))
+	while (first > 0 && first + LINE_STEPS > jump && fay_code_follows(code, first) &&
+	       !code->steps[first].first_join && !code->steps[first].entered &&
+	       code->steps[first - 1].kind != FAY_STEP_CALL &&
+	       code->steps[first - 1].kind != FAY_STEP_FIXED &&
+	       !fay_step_ends(&code->steps[first - 1]))
 		first--;
 	*begin = first;
 	for (size_t i = first; i <= jump; i++) {
@@ -209,15 +256,19 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 		uint8_t bytes[16];
 		const struct fay_step *step = &code->steps[i];
 
-		if (code->program->read(code->program->context, step->at, bytes, step->length) != step->length ||
-		    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, step->length, &insn, operands)))
+		if (code->program->read(code->program->context, step->at, bytes, step->length) !=
+			    step->length ||
+		    !ZYAN_SUCCESS(
+			    ZydisDecoderDecodeFull(&decoder, bytes, step->length, &insn, operands)))
 			return false;
 		if (i < jump)
 			follow(&line, step->at + step->length, &insn, operands);
 		else if (operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
 			*target = value_of(&line, operands[0].reg.value);
 		else
-			*target = is_rip_relative(&operands[0]) ? (struct value){ .kind = VALUE_POINTER } : loaded(&line, &operands[0]);
+			*target = is_rip_relative(&operands[0])
+					  ? (struct value){ .kind = VALUE_POINTER }
+					  : loaded(&line, &operands[0]);
 	}
 	return true;
 }
@@ -227,14 +278,17 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 /* Searching for what may have set a register before a step. */
 struct search {
 	const struct fay_code *code;
-	bool tables;   /* wanted: the address of a table that was read; else: whatever a program has that jumps to a pointer's value */
+	/* wanted: the address of a table that was read; else: whatever a program has that jumps to
+	 * a pointer's value */
+	bool tables;
 	uint16_t *seen; /* by step: registers */
 	struct wanted {
 		uint32_t step;
 		uint8_t reg;
 	} *queue;
 	size_t count;
-	uint16_t anywhere[2]; /* registers that were looked for in front of all indirect jumps, and behind all calls */
+	/* registers that were looked for in front of all indirect jumps, and behind all calls */
+	uint16_t anywhere[2];
 };
 
 static void want(struct search *s, size_t step, unsigned reg)
@@ -246,18 +300,24 @@ static void want(struct search *s, size_t step, unsigned reg)
 }
 
 /* The register was set by this instruction. False: to something else. */
-static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecodedInstruction *insn,
+		 const ZydisDecodedOperand *operands)
 {
 	const ZydisDecodedOperand *from = &operands[1];
 	uint64_t behind = s->code->steps[step].at + s->code->steps[step].length;
-	bool whole = insn->operand_width == 64 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && number_of(operands[0].reg.value) == (int)reg;
-	bool moves = insn->mnemonic == ZYDIS_MNEMONIC_MOV || insn->meta.category == ZYDIS_CATEGORY_CMOV;
+	bool whole = insn->operand_width == 64 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		     number_of(operands[0].reg.value) == (int)reg;
+	bool moves =
+		insn->mnemonic == ZYDIS_MNEMONIC_MOV || insn->meta.category == ZYDIS_CATEGORY_CMOV;
 
 	if (insn->mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-		return !s->tables || has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u : from->imm.value.u);
+		return !s->tables ||
+		       has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u
+							     : from->imm.value.u);
 	if (insn->mnemonic == ZYDIS_MNEMONIC_LEA && whole && is_rip_relative(from))
 		return !s->tables || has_entries(s->code, behind + (uint64_t)from->mem.disp.value);
-	if (insn->mnemonic == ZYDIS_MNEMONIC_POP || (insn->mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].reg.value == from->reg.value))
+	if (insn->mnemonic == ZYDIS_MNEMONIC_POP ||
+	    (insn->mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].reg.value == from->reg.value))
 		return !s->tables;
 	if (!s->tables && whole && hides_pointer(insn, from))
 		return want(s, step, reg), true;
@@ -284,18 +344,21 @@ static bool look_at(struct search *s, size_t step, unsigned reg)
 	if (at->kind == FAY_STEP_CALL && CALLER_SAVED >> reg & 1)
 		return !s->tables;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (s->code->program->read(s->code->program->context, at->at, bytes, at->length) != at->length ||
+	if (s->code->program->read(s->code->program->context, at->at, bytes, at->length) !=
+		    at->length ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, at->length, &insn, operands)))
 		return false;
 	for (unsigned i = 0; i < insn.operand_count; i++)
-		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
 		    number_of(operands[i].reg.value) == (int)reg)
 			return fits(s, step, reg, &insn, operands);
 	want(s, step, reg);
 	return true;
 }
 
-/* From jumps whose targets are places like this one, or, if it is a handler of exceptions, from calls, which keep the registers that are not theirs. */
+/* From jumps whose targets are places like this one, or, if it is a handler of exceptions, from
+ * calls, which keep the registers that are not theirs. */
 static bool look_anywhere(struct search *s, unsigned reg, bool handler)
 {
 	if (handler && CALLER_SAVED >> reg & 1)
@@ -317,7 +380,8 @@ static bool search_all(struct search *s)
 	while (s->count && found) {
 		struct wanted wanted = s->queue[--s->count];
 		const struct fay_step *step = &code->steps[wanted.step];
-		bool behind = fay_code_follows(code, wanted.step) && !fay_step_ends(&code->steps[wanted.step - 1]);
+		bool behind = fay_code_follows(code, wanted.step) &&
+			      !fay_step_ends(&code->steps[wanted.step - 1]);
 
 		if (wanted.step == code->regions[0].first)
 			found = !s->tables;
@@ -325,13 +389,16 @@ static bool search_all(struct search *s)
 			found &= look_at(s, wanted.step - 1, wanted.reg);
 		for (uint32_t join = step->first_join; join; join = code->steps[join - 1].next_join)
 			want(s, join - 1, wanted.reg);
-		if (step->entered && !(behind && code->steps[wanted.step - 1].kind == FAY_STEP_CALL))
-			found &= look_anywhere(s, wanted.reg, false) && (!step->handler || look_anywhere(s, wanted.reg, true));
+		if (step->entered &&
+		    !(behind && code->steps[wanted.step - 1].kind == FAY_STEP_CALL))
+			found &= look_anywhere(s, wanted.reg, false) &&
+				 (!step->handler || look_anywhere(s, wanted.reg, true));
 	}
 	return found;
 }
 
-/* Whether all that may have set the register before the step fits. False also if there is no memory. */
+/* Whether all that may have set the register before the step fits. False also if there is no
+ * memory. */
 static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, bool tables)
 {
 	struct search s = { .code = code, .tables = tables };
@@ -366,7 +433,8 @@ static bool returns_elsewhere(const struct fay_code *code, size_t begin, size_t 
 }
 
 /* False: refused. */
-static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct value *target, bool labels)
+static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct value *target,
+		  bool labels)
 {
 	struct fay_step *step = &code->steps[jump];
 	unsigned reg = (unsigned)target->of - 1;
@@ -377,11 +445,14 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 		if (target->constant)
 			known = has_entries(code, target->of);
 		else
-			known = reg < 16 ? is_set_well(code, begin, reg, true) : code->table_count > 0;
+			known = reg < 16 ? is_set_well(code, begin, reg, true)
+					 : code->table_count > 0;
 		break;
 	case VALUE_POINTER:
 		if (returns_elsewhere(code, begin, jump)) {
-			step->exit = code->program->unwinder; /* else the call is left: which is noticed when its place on the stack is used again */
+			/* else the call is left: which is noticed when its place on the stack is
+			 * used again */
+			step->exit = code->program->unwinder;
 			return true;
 		}
 		if (!spilled && target->of && read_pointers(code, target->of))
@@ -395,8 +466,10 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 		break;
 	default: break;
 	}
-	return known || fay_code_refuse(code, "has an indirect jump at +%#lx, and where that leads is not known",
-					(unsigned long)(step->at - code->regions[0].start));
+	return known ||
+	       fay_code_refuse(code,
+			       "has an indirect jump at +%#lx, and where that leads is not known",
+			       (unsigned long)(step->at - code->regions[0].start));
 }
 
 bool fay_code_resolve_indirect(struct fay_code *code)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes that belong to no place in the program (begin, end, timer) run here, in fay's own process, on the session's state: verified code reads
- * and writes nothing but its event, its stack and the state it is given, so it is as safe here as there. The program is not disturbed, and the end
+ * Probes that belong to no place in the program (begin, end, timer) run here, in fay's own process,
+ * on the session's state: verified code reads and writes nothing but its event, its stack and the
+ * state it is given, so it is as safe here as there. The program is not disturbed, and the end
  * probe runs even if the program was killed. docs/dispatcher.md gives the alternatives.
  *
- * What is mapped is what is mapped there: the runtime with a configuration of its own, and the image with its helper slots filled; never writable and
- * executable at once. The probes have one slot, taken when the session begins.
+ * What is mapped is what is mapped there: the runtime with a configuration of its own, and the
+ * image with its helper slots filled; never writable and executable at once. The probes have one
+ * slot, taken when the session begins.
  */
 #include "session.h"
 
@@ -17,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
-
 
 #define PAGE 4096u
 #define CATCH_UP_MAX 1000u /* periods of one timer made up for at once */
@@ -65,7 +66,8 @@ static struct fay_slot_header *take_slot(struct fay_session *session)
 		__atomic_fetch_sub(&control->slot_next, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	slot = (void *)((char *)control + session->geometry.slots_offset + index * session->geometry.slot_stride);
+	slot = (void *)((char *)control + session->geometry.slots_offset +
+			index * session->geometry.slot_stride);
 	slot->taken = 1;
 	__atomic_store_n(&slot->pid, session->geometry.target_pid, __ATOMIC_RELEASE);
 	return slot;
@@ -74,7 +76,9 @@ static struct fay_slot_header *take_slot(struct fay_session *session)
 static void fill_states(const struct fay_schema *schema, struct fay_runtime_state *states)
 {
 	for (uint32_t i = 0; i < schema->state_count; i++)
-		states[i] = (struct fay_runtime_state){ schema->states[i].kind, schema->states[i].offset, schema->states[i].rows,
+		states[i] = (struct fay_runtime_state){ schema->states[i].kind,
+							schema->states[i].offset,
+							schema->states[i].rows,
 							schema->states[i].row_size };
 }
 
@@ -82,7 +86,8 @@ static int map_code(struct fay_session *session, struct fay_host *host, struct f
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
 	const struct fay_layout *layout = &session->verdict->layout;
-	size_t blob = (size_t)(fay_runtime_blob_end - fay_runtime_blob), image = (blob + PAGE - 1) / PAGE * PAGE;
+	size_t blob = (size_t)(fay_runtime_blob_end - fay_runtime_blob),
+	       image = (blob + PAGE - 1) / PAGE * PAGE;
 	struct fay_runtime_config config = {
 		.control = (uint64_t)session->shm,
 		.slots = (uint64_t)session->shm + session->geometry.slots_offset,
@@ -96,7 +101,8 @@ static int map_code(struct fay_session *session, struct fay_host *host, struct f
 	};
 
 	host->size = image + (layout->size + PAGE - 1) / PAGE * PAGE;
-	host->mapped = mmap(NULL, host->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	host->mapped =
+		mmap(NULL, host->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (host->mapped == MAP_FAILED) {
 		host->mapped = NULL;
 		return fay_error_set(error, FAY_E_LIMIT, "mapping the probes: %s", strerror(errno));
@@ -110,11 +116,14 @@ static int map_code(struct fay_session *session, struct fay_host *host, struct f
 		memcpy(host->mapped + image + layout->slots[i].offset, &helper, 8);
 	}
 	if (mprotect(host->mapped, host->size, PROT_READ | PROT_EXEC))
-		return fay_error_set(error, FAY_E_REFUSED, "making the begin, end and timer probes executable: %s", strerror(errno));
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "making the begin, end and timer probes executable: %s",
+				     strerror(errno));
 	for (size_t i = 0, k = 0; i < session->verdict->probe_count; i++)
 		if (is_hosted(session->verdict->probes[i].kind))
 			host->probes[k++].code =
-				(probe_function *)(host->mapped + image + session->verdict->probes[i].code_offset);
+				(probe_function *)(host->mapped + image +
+						   session->verdict->probes[i].code_offset);
 	return 0;
 }
 
@@ -137,13 +146,16 @@ int fay_host_create(struct fay_session *session, struct fay_host **result, struc
 	fill_states(&verdict->schema, host->states);
 	for (uint32_t i = 0; i < verdict->probe_count; i++)
 		if (is_hosted(verdict->probes[i].kind))
-			host->probes[host->count++] = (struct fay_host_probe){ .kind = verdict->probes[i].kind,
-									       .period = verdict->probes[i].parameter };
+			host->probes[host->count++] =
+				(struct fay_host_probe){ .kind = verdict->probes[i].kind,
+							 .period = verdict->probes[i].parameter };
 	if (host->count) {
 		code = map_code(session, host, error);
 		host->slot = code ? NULL : take_slot(session);
 		if (!code && !host->slot)
-			code = fay_error_set(error, FAY_E_LIMIT, "no thread slot is left for the begin, end and timer probes");
+			code = fay_error_set(
+				error, FAY_E_LIMIT,
+				"no thread slot is left for the begin, end and timer probes");
 	}
 	if (code || !host->count) {
 		fay_host_destroy(host);
@@ -182,7 +194,8 @@ static void run_probe(struct fay_session *session, const struct fay_host_probe *
 	struct fay_event event;
 
 	fill_event(session, &event);
-	probe->code(&event, (char *)host->slot + FAY_SLOT_HEADER, (char *)session->shm + session->geometry.global_offset);
+	probe->code(&event, (char *)host->slot + FAY_SLOT_HEADER,
+		    (char *)session->shm + session->geometry.global_offset);
 }
 
 void fay_session_run(struct fay_session *session, uint32_t kind)
@@ -205,7 +218,8 @@ void fay_session_tick(struct fay_session *session)
 
 		if (probe->kind != FAY_PROBE_TIMER)
 			continue;
-		for (; probe->due <= now && round < CATCH_UP_MAX; round++, probe->due += probe->period)
+		for (; probe->due <= now && round < CATCH_UP_MAX;
+		     round++, probe->due += probe->period)
 			run_probe(session, probe);
 		if (round == CATCH_UP_MAX)
 			probe->due = now + probe->period;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jumps from one function into the first bytes of another. glibc's mempcpy, for one, sets its result and jumps behind memcpy's first instruction;
- * a jump written there would be entered in its middle. The text of each module that has points is searched, once for all of them:
+ * Jumps from one function into the first bytes of another. glibc's mempcpy, for one, sets its
+ * result and jumps behind memcpy's first instruction; a jump written there would be entered in its
+ * middle. The text of each module that has points is searched, once for all of them:
  *
- *	at every byte: is it the opcode of a direct branch (e9, 0f 8x, e8, c7 f8 with 32 bits; eb, 7x, e0..e3 with 8), or of a lea, which leads there?
+ *	at every byte: is it the opcode of a direct branch (e9, 0f 8x, e8, c7 f8 with 32 bits; eb,
+ *	  7x, e0..e3 with 8), or of a lea, which leads there?
  *	Are it and the next three such an address, in a program that is not position-independent?
- *	32 bits from there: taken for one. That other bytes look like it happens once in a few thousand million bytes.
- *	8 bits, and addresses: these are common, so the function around is decoded from its start; only if an instruction has that there is it one. What
+ *	32 bits from there: taken for one. That other bytes look like it happens once in a few
+ *	  thousand million bytes.
+ *	8 bits, and addresses: these are common, so the function around is decoded from its start;
+ *	  only if an instruction has that there is it one. What
  *	does not decode, or has no known start, is taken for one.
  *
  * A lea of a function's start whose register has something added soon may be the base of distances
  * to any of its instructions: it is not traced.
  *
- * The function itself and its parts are not looked at here: fay_patchable(), or fay_flow_read(), has seen them.
+ * The function itself and its parts are not looked at here: fay_patchable(), or fay_flow_read(),
+ * has seen them.
  */
 #include "session.h"
 
@@ -28,28 +33,32 @@
 
 #define CHUNK (1u << 20)
 #define CALL_BYTES 5u
-#define BRANCH_MAX 8u           /* bytes of the longest branch that is looked for, or of a call and the beginning of what is behind it */
-#define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
+/* bytes of the longest branch that is looked for, or of a call and the beginning of what is behind
+ * it */
+#define BRANCH_MAX 8u
+/* bytes of code in one mapping; a branch reaches half as far */
+#define TEXT_MAX (UINT64_C(1) << 32)
 #define DATA_MAX 16u
 #define MARKS_MAX 64u /* ranges of a module with sites */
 #define ENTRIES_MAX (1u << 24)
-#define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
-#define BASE_STEPS 16u /* a lea, and instructions behind it that may add to what it sets */
-#define BASE_BYTES 96u /* of these */
+#define DECODE_MAX (1u << 20) /* bytes from a function's start to a place in it */
+#define BASE_STEPS 16u        /* a lea, and instructions behind it that may add to what it sets */
+#define BASE_BYTES 96u        /* of these */
 
 struct search {
 	struct fay_session *session;
 	struct fay_program_text *program;
 	struct fay_module *module;
 	const struct fay_range *range;
-	struct marks {	      /* of the module's ranges that have sites */
+	struct marks { /* of the module's ranges that have sites */
 		uint64_t start, end;
-		uint8_t *overwritten; /* a bit for each byte: overwritten by a jump, but not its first byte */
+		/* a bit for each byte: overwritten by a jump, but not its first byte */
+		uint8_t *overwritten;
 	} marks[MARKS_MAX];
 	size_t mark_count;
-	uint8_t *text;        /* CHUNK + BRANCH_MAX bytes, from `at` */
+	uint8_t *text; /* CHUNK + BRANCH_MAX bytes, from `at` */
 	uint64_t at;
-	struct data {	      /* sections of the module's file that are no code */
+	struct data {                /* sections of the module's file that are no code */
 		uint64_t start, end; /* in the process */
 		const uint8_t *bytes;
 	} data[DATA_MAX];
@@ -66,22 +75,29 @@ static void find_data(struct search *s)
 	s->entries_left = ENTRIES_MAX;
 	while ((scn = elf_nextscn(s->module->object->elf, scn)) && s->data_count < DATA_MAX) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
-		bool wanted = header && header->sh_flags & SHF_ALLOC && !(header->sh_flags & (SHF_EXECINSTR | SHF_WRITE)) && header->sh_type == SHT_PROGBITS;
+		bool wanted = header && header->sh_flags & SHF_ALLOC &&
+			      !(header->sh_flags & (SHF_EXECINSTR | SHF_WRITE)) &&
+			      header->sh_type == SHT_PROGBITS;
 		Elf_Data *data = wanted ? elf_rawdata(scn, NULL) : NULL;
 
 		if (data && data->d_buf && data->d_size)
-			s->data[s->data_count++] = (struct data){ header->sh_addr + s->range->bias, header->sh_addr + data->d_size + s->range->bias, data->d_buf };
+			s->data[s->data_count++] =
+				(struct data){ header->sh_addr + s->range->bias,
+					       header->sh_addr + data->d_size + s->range->bias,
+					       data->d_buf };
 	}
 }
 
-/* Bytes from the site to which nothing may jump, but for the first: the jump; up to a marker, or an exit, whose instructions before it are run elsewhere. */
+/* Bytes from the site to which nothing may jump, but for the first: the jump; up to a marker, or an
+ * exit, whose instructions before it are run elsewhere. */
 static uint64_t closed_bytes(const struct fay_site *site)
 {
 	uint8_t overwritten = fay_site_overwritten(site);
 
 	if (site->kind == FAY_SITE_EXIT)
 		return site->length > overwritten ? site->length : overwritten;
-	return site->back + 1u > overwritten && site->kind == FAY_SITE_PLACE ? site->back + 1u : overwritten;
+	return site->back + 1u > overwritten && site->kind == FAY_SITE_PLACE ? site->back + 1u
+									     : overwritten;
 }
 
 static void mark_sites(struct search *s, struct marks *marks)
@@ -94,15 +110,18 @@ static void mark_sites(struct search *s, struct marks *marks)
 
 		if (!site->usable || site->site < start || at + FAY_HOP_BYTES > size)
 			continue;
-		for (uint64_t b = site->kind == FAY_SITE_HOLE ? at : at + 1; b < at + closed_bytes(site) && b < size; b++)
+		for (uint64_t b = site->kind == FAY_SITE_HOLE ? at : at + 1;
+		     b < at + closed_bytes(site) && b < size; b++)
 			marks->overwritten[b / 8] |= (uint8_t)(1u << b % 8);
 	}
 }
 
-/* Whether an instruction begins at `source`, or has an address of 32 bits there: known from the start of the function that holds it. */
+/* Whether an instruction begins at `source`, or has an address of 32 bits there: known from the
+ * start of the function that holds it. */
 static bool instruction_has(struct search *s, uint64_t source, bool address)
 {
-	uint64_t vaddr = source - s->range->bias, start = fay_object_start_before(s->module->object, vaddr);
+	uint64_t vaddr = source - s->range->bias,
+		 start = fay_object_start_before(s->module->object, vaddr);
 	size_t size = vaddr - start;
 	uint8_t *bytes;
 	ZydisDecodedInstruction insn = { 0 };
@@ -112,19 +131,22 @@ static bool instruction_has(struct search *s, uint64_t source, bool address)
 	if (start == UINT64_MAX || size > DECODE_MAX || start + s->range->bias < s->range->start)
 		return true;
 	bytes = malloc(size + BRANCH_MAX + 16);
-	if (!bytes || fay_text_program(s->program, start + s->range->bias, bytes, size + BRANCH_MAX) < size + 2) {
+	if (!bytes || fay_text_program(s->program, start + s->range->bias, bytes,
+				       size + BRANCH_MAX) < size + 2) {
 		free(bytes);
 		return true;
 	}
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (at = 0; at < size; at += insn.length)
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at, size + BRANCH_MAX - at, &insn)))
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at,
+								size + BRANCH_MAX - at, &insn)))
 			break; /* doubt */
 	free(bytes);
 	if (at <= size)
 		return at < size || !address;
 	at -= insn.length;
-	return address && (size == at + insn.raw.disp.offset || size == at + insn.raw.imm[0].offset);
+	return address &&
+	       (size == at + insn.raw.disp.offset || size == at + insn.raw.imm[0].offset);
 }
 
 static bool is_own(const struct fay_point *point, uint64_t source)
@@ -152,11 +174,14 @@ static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kin
 		return 0;
 	point = &s->session->points[site->point];
 	own = point->function.address - point->offset;
-	if (is_own(point, source) || ((kind == SHORT || kind == ADDRESS) && !instruction_has(s, source, kind == ADDRESS)))
+	if (is_own(point, source) ||
+	    ((kind == SHORT || kind == ADDRESS) && !instruction_has(s, source, kind == ADDRESS)))
 		return 0;
-	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)", kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
-		 (unsigned long)(to - own), kind == LEA || kind == ADDRESS ? "what has its address," : "a jump from", s->module->name,
-		 (unsigned long)(source - s->range->bias));
+	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)",
+		 kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
+		 (unsigned long)(to - own),
+		 kind == LEA || kind == ADDRESS ? "what has its address," : "a jump from",
+		 s->module->name, (unsigned long)(source - s->range->bias));
 	return fay_site_refuse(s->session, site, reason);
 }
 
@@ -181,7 +206,8 @@ static uint64_t rel32_target(const struct search *s, size_t i, unsigned length)
 
 /* What a branch, or the address of code, may begin with. */
 static const uint8_t opcodes[256] = {
-	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT, [0xe8] = NEAR, [0xe9] = NEAR, [0x0f] = TWO_BYTES, [0xc7] = TWO_BYTES, [0x8d] = LEA,
+	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT,     [0xe8] = NEAR,
+	[0xe9] = NEAR,           [0x0f] = TWO_BYTES,      [0xc7] = TWO_BYTES, [0x8d] = LEA,
 };
 
 static bool in_marks(const struct search *s, uint64_t address)
@@ -196,10 +222,12 @@ static bool in_one_function(struct search *s, uint64_t source, uint64_t to)
 {
 	struct fay_object *object = s->module->object;
 
-	return fay_object_start_before(object, source - s->range->bias) == fay_object_start_before(object, to - s->range->bias);
+	return fay_object_start_before(object, source - s->range->bias) ==
+	       fay_object_start_before(object, to - s->range->bias);
 }
 
-/* A table of 32-bit distances from itself that a function reads: none of another function's code but its begin. */
+/* A table of 32-bit distances from itself that a function reads: none of another function's code
+ * but its begin. */
 static int search_table(struct search *s, uint64_t source, uint64_t table)
 {
 	const struct data *in = s->data;
@@ -226,17 +254,22 @@ static int search_table(struct search *s, uint64_t source, uint64_t table)
 static bool uses_flags(const uint8_t *bytes)
 {
 	if (bytes[0] == 0x0f)
-		return (bytes[1] & 0xf0) == 0x40 || (bytes[1] & 0xf0) == 0x80 || (bytes[1] & 0xf0) == 0x90;
+		return (bytes[1] & 0xf0) == 0x40 || (bytes[1] & 0xf0) == 0x80 ||
+		       (bytes[1] & 0xf0) == 0x90;
 	bytes += (bytes[0] & 0xf0) == 0x40; /* rex */
-	return (bytes[0] & 0xf0) == 0x70 || (bytes[0] & 0xf0) == 0x10 || bytes[0] == 0x9c || bytes[0] == 0x9f ||
-	       (bytes[0] >= 0x80 && bytes[0] <= 0x83 && ((bytes[1] & 0x38) == 0x10 || (bytes[1] & 0x38) == 0x18)) ||
+	return (bytes[0] & 0xf0) == 0x70 || (bytes[0] & 0xf0) == 0x10 || bytes[0] == 0x9c ||
+	       bytes[0] == 0x9f ||
+	       (bytes[0] >= 0x80 && bytes[0] <= 0x83 &&
+		((bytes[1] & 0x38) == 0x10 || (bytes[1] & 0x38) == 0x18)) ||
 	       (bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x40);
 }
 
-/* A caller that uses flags behind the call gets them from the function: no compiler makes that, but assembly does. */
+/* A caller that uses flags behind the call gets them from the function: no compiler makes that, but
+ * assembly does. */
 static void note_flags(struct search *s, size_t i, uint64_t to)
 {
-	struct fay_point *point = uses_flags(s->text + i + CALL_BYTES) ? fay_points_at(s->session, to) : NULL;
+	struct fay_point *point =
+		uses_flags(s->text + i + CALL_BYTES) ? fay_points_at(s->session, to) : NULL;
 
 	if (point)
 		point->careful = true;
@@ -322,7 +355,8 @@ static int refuse_base(struct search *s, uint64_t source, uint64_t start)
 		 "(at %s+%#lx)",
 		 s->module->name, (unsigned long)(source - s->range->bias));
 	for (; point < session->points + session->point_count &&
-	       point->function.address - point->offset == start; point++)
+	       point->function.address - point->offset == start;
+	     point++)
 		if (point->usable && point->site_count && !is_own(point, source) &&
 		    fay_site_refuse(s->session, &session->sites[point->first_site], reason))
 			return -1;
@@ -338,9 +372,12 @@ static int search_chunk(struct search *s, size_t count)
 
 		if (kind == NO_BRANCH)
 			continue;
-		if ((kind == TWO_BYTES && (s->text[i] == 0x0f ? (next & 0xf0) != 0x80 : next != 0xf8)) || (kind == LEA && (next & 0xc7) != 5))
+		if ((kind == TWO_BYTES &&
+		     (s->text[i] == 0x0f ? (next & 0xf0) != 0x80 : next != 0xf8)) ||
+		    (kind == LEA && (next & 0xc7) != 5))
 			continue;
-		to = kind == SHORT ? s->at + i + 2 + (uint64_t)(int64_t)(int8_t)next : rel32_target(s, i, kind == NEAR ? 5 : 6);
+		to = kind == SHORT ? s->at + i + 2 + (uint64_t)(int64_t)(int8_t)next
+				   : rel32_target(s, i, kind == NEAR ? 5 : 6);
 		if (is_overwritten(s, to) && found(s, s->at + i, to, kind))
 			return -1;
 		if (s->text[i] == 0xe8)
@@ -380,7 +417,9 @@ static int search_range(struct search *s)
 		size_t got;
 
 		memset(s->text, 0, CHUNK + BRANCH_MAX);
-		got = fay_text_program(s->program, s->at, s->text, end - s->at < CHUNK + BRANCH_MAX ? (size_t)(end - s->at) : CHUNK + BRANCH_MAX);
+		got = fay_text_program(s->program, s->at, s->text,
+				       end - s->at < CHUNK + BRANCH_MAX ? (size_t)(end - s->at)
+									: CHUNK + BRANCH_MAX);
 		code = got < count ? -2 : search_chunk(s, count);
 		if (!code && !s->range->bias)
 			code = search_addresses(s, count);
@@ -414,7 +453,8 @@ static int find_marks(struct search *s)
 			continue;
 		if (range->end - range->start > TEXT_MAX || s->mark_count == MARKS_MAX)
 			return -4;
-		*marks = (struct marks){ range->start, range->end, calloc((range->end - range->start) / 8 + 2, 1) };
+		*marks = (struct marks){ range->start, range->end,
+					 calloc((range->end - range->start) / 8 + 2, 1) };
 		if (!marks->overwritten)
 			return -1;
 		s->mark_count++;
@@ -434,16 +474,28 @@ static int search_module(struct search *s, struct fay_error *error)
 		free(s->marks[i].overwritten);
 	switch (code) {
 	case 0: return 0;
-	case -4: return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, or in more than %u pieces, and is not searched", pid, name, MARKS_MAX);
-	case -3: return fay_error_set(error, FAY_E_LIMIT, "process %d: %s has more tables than are looked at", pid, name);
-	case -2: return fay_error_set(error, FAY_E_INTERNAL, "process %d: the code of %s cannot be read", pid, name);
+	case -4:
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "process %d: the code of %s is longer than 4 GiB, or in more "
+				     "than %u pieces, and is not searched",
+				     pid, name, MARKS_MAX);
+	case -3:
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "process %d: %s has more tables than are looked at", pid,
+				     name);
+	case -2:
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "process %d: the code of %s cannot be read", pid, name);
 	default: return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 }
 
-int fay_inbound_search(struct fay_session *session, struct fay_program_text *program, struct fay_error *error)
+int fay_inbound_search(struct fay_session *session, struct fay_program_text *program,
+		       struct fay_error *error)
 {
-	struct search s = { .session = session, .program = program, .text = malloc(CHUNK + BRANCH_MAX) };
+	struct search s = { .session = session,
+			    .program = program,
+			    .text = malloc(CHUNK + BRANCH_MAX) };
 	int code = s.text ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
 	for (size_t i = 0; i < session->target->module_count && !code; i++) {

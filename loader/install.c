@@ -3,9 +3,12 @@
  * Installing a planned session, with the target stopped from start to end:
  *
  *	1 nothing has changed since the plan: every site still holds the bytes that were judged
- *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they are mapped): install_memory.c
- *	3 the image's bytes are read back from the target and hashed: they are those that were verified
- *	4 no thread and no signal frame is inside the bytes to be overwritten, or the thread is moved to their copy
+ *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they
+ *	  are mapped): install_memory.c
+ *	3 the image's bytes are read back from the target and hashed: they are those that were
+ *	  verified
+ *	4 no thread and no signal frame is inside the bytes to be overwritten, or the thread is
+ *	  moved to their copy
  *	5 markers' semaphores are counted up, the jumps are written
  *
  * A failure before 5 unmaps everything; a failure in 5 also puts back what was written.
@@ -28,7 +31,8 @@ int fay_session_prepare(struct fay_session *session, struct fay_error *error)
 
 	for (size_t i = 0; i < session->site_count && !code; i++)
 		if (is_in_plan(session, &session->sites[i]))
-			code = fay_text_want(&session->text, session->sites[i].site, session->sites[i].size, error);
+			code = fay_text_want(&session->text, session->sites[i].site,
+					     session->sites[i].size, error);
 	return code ? code : fay_text_ready(&session->text, error);
 }
 
@@ -55,14 +59,18 @@ static const struct fay_site *site_around(const struct fay_session *session, uin
 	size_t zone = 0;
 
 	/* Most words of a stack are no addresses of the code at all. */
-	while (zone < session->zone_count && address - session->zones[zone].low >= session->zones[zone].high - session->zones[zone].low)
+	while (zone < session->zone_count &&
+	       address - session->zones[zone].low >=
+		       session->zones[zone].high - session->zones[zone].low)
 		zone++;
 	if (zone == session->zone_count)
 		return NULL;
 	site = fay_site_around(session, address);
 	if (site && site->kind == FAY_SITE_HOLE) /* of the window that it lies in, if any */
 		site = fay_site_around(session, site->site);
-	return site && site->kind != FAY_SITE_HOLE && address < site->site + fay_site_closed(site) ? site : NULL;
+	return site && site->kind != FAY_SITE_HOLE && address < site->site + fay_site_closed(site)
+		       ? site
+		       : NULL;
 }
 
 /* Notes the places; stops the search only when there is no more room for them. */
@@ -80,7 +88,8 @@ static bool is_interrupted(void *context, uint64_t address, uint64_t word)
 	return session->held_count == FAY_HELD_MAX;
 }
 
-/* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions as we know them. */
+/* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions
+ * as we know them. */
 static bool moved_rip(const struct fay_session *session, uint64_t rip, uint64_t *to)
 {
 	const struct fay_site *site = site_around(session, rip);
@@ -97,8 +106,9 @@ static bool moved_rip(const struct fay_session *session, uint64_t rip, uint64_t 
 }
 
 /*
- * Moves threads that are inside a displaced instruction sequence to its copy, or only says if that can be done. Nothing can fail after the
- * move, and no system call is run in the target: those put the registers back, and fay_install_undo() would unmap the copy under them.
+ * Moves threads that are inside a displaced instruction sequence to its copy, or only says if that
+ * can be done. Nothing can fail after the move, and no system call is run in the target: those put
+ * the registers back, and fay_install_undo() would unmap the copy under them.
  */
 static bool move_threads(const struct fay_session *session, struct fay_stop *stop, bool really)
 {
@@ -119,7 +129,8 @@ static bool move_threads(const struct fay_session *session, struct fay_stop *sto
 }
 
 /* Our bytes go, somebody else's (a uprobe's int3, set meanwhile) stay. */
-static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch, const uint8_t before[FAY_JUMP_BYTES])
+static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch,
+		     const uint8_t before[FAY_JUMP_BYTES])
 {
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
@@ -142,15 +153,20 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 
 		fay_patch_encode(&site->patch, jump);
 		if (!fay_text_change(&session->text, site->site, jump, site->patch.size))
-			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s", (int)stop->pid, session->points[site->point].function.name);
+			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s",
+					     (int)stop->pid,
+					     session->points[site->point].function.name);
 	}
 	if (fay_text_write(&session->text, stop->memory) == 0)
 		return 0;
-	/* Every one: which pages were written is not known, and a site across two pages may be half written. */
+	/* Every one: which pages were written is not known, and a site across two pages may be half
+	 * written. */
 	busy = errno == EBUSY;
-	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid, strerror(errno));
+	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid,
+		      strerror(errno));
 	for (size_t i = 0; i < session->order_count; i++)
-		put_back(stop, &session->sites[session->order[i]].patch, session->sites[session->order[i]].before);
+		put_back(stop, &session->sites[session->order[i]].patch,
+			 session->sites[session->order[i]].before);
 	return busy ? -1 : FAY_E_REFUSED;
 }
 
@@ -163,10 +179,12 @@ static bool any_on_top(const struct fay_session *session)
 }
 
 /*
- * Where other sessions have the same functions whole, the lowest of them goes on in our copies from now on: behind everything that may fail, since until then the program goes the way that
- * it went. -1: the sessions have changed since the plan was made.
+ * Where other sessions have the same functions whole, the lowest of them goes on in our copies from
+ * now on: behind everything that may fail, since until then the program goes the way that it went.
+ * -1: the sessions have changed since the plan was made.
  */
-static int go_on_top(struct fay_session *session, struct fay_stop *stop, bool really, struct fay_error *error)
+static int go_on_top(struct fay_session *session, struct fay_stop *stop, bool really,
+		     struct fay_error *error)
 {
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
@@ -184,31 +202,42 @@ static int go_on_top(struct fay_session *session, struct fay_stop *stop, bool re
 
 		if (!site->lower_part)
 			continue;
-		if (!fay_zones_chain(&zones, site->site, site->before, &chain) || chain.part->inner != site->lower_part)
-			code = fay_error_set(error, FAY_E_LIMIT, "process %d: its traces keep changing", (int)stop->pid) ? -1 : -1;
+		if (!fay_zones_chain(&zones, site->site, site->before, &chain) ||
+		    chain.part->inner != site->lower_part)
+			code = fay_error_set(error, FAY_E_LIMIT,
+					     "process %d: its traces keep changing", (int)stop->pid)
+				       ? -1
+				       : -1;
 		else if (really)
-			fay_stop_write(stop, chain.lowest_link, &site->patch.displaced, sizeof(site->patch.displaced));
+			fay_stop_write(stop, chain.lowest_link, &site->patch.displaced,
+				       sizeof(site->patch.displaced));
 	}
 	fay_zones_deinit(&zones);
 	fay_maps_deinit(&maps);
 	return code;
 }
 
-/* The zones' records are written last: a mark without its increment could take away somebody else's. */
-static int count_markers(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+/* The zones' records are written last: a mark without its increment could take away somebody
+ * else's. */
+static int count_markers(struct fay_session *session, struct fay_stop *stop,
+			 struct fay_error *error)
 {
 	for (size_t z = 0; z < session->zone_count; z++) {
 		struct fay_zone_plan *zone = &session->zones[z];
 		uint8_t *at = zone->data + sizeof(zone->header);
 
-		for (uint32_t i = 0; i < zone->header.patch_count; i++, at += sizeof(struct fay_zone_patch)) {
+		for (uint32_t i = 0; i < zone->header.patch_count;
+		     i++, at += sizeof(struct fay_zone_patch)) {
 			struct fay_zone_patch *patch = (void *)at;
 			uint64_t there = zone->header.data + (uint64_t)(at - zone->data);
 
 			if (!patch->semaphore)
 				continue;
 			if (!fay_semaphore_add(stop, patch->semaphore, 1))
-				return fay_error_set(error, FAY_E_REFUSED, "process %d: a marker's semaphore at %#lx cannot be counted up", (int)stop->pid,
+				return fay_error_set(error, FAY_E_REFUSED,
+						     "process %d: a marker's semaphore at %#lx "
+						     "cannot be counted up",
+						     (int)stop->pid,
 						     (unsigned long)patch->semaphore);
 			patch->counted = 1;
 			fay_stop_write(stop, there, patch, sizeof(*patch));
@@ -220,7 +249,8 @@ static int count_markers(struct fay_session *session, struct fay_stop *stop, str
 static void uncount_markers(struct fay_session *session, struct fay_stop *stop)
 {
 	for (size_t z = 0; z < session->zone_count; z++) {
-		struct fay_zone_patch *patches = (void *)(session->zones[z].data + sizeof(struct fay_zone_header));
+		struct fay_zone_patch *patches =
+			(void *)(session->zones[z].data + sizeof(struct fay_zone_header));
 
 		for (uint32_t i = 0; i < session->zones[z].header.patch_count; i++)
 			if (patches[i].counted) {
@@ -230,7 +260,8 @@ static void uncount_markers(struct fay_session *session, struct fay_stop *stop)
 	}
 }
 
-/* glibc keeps the thread id in the thread control block; true if it does so in every thread of this target. */
+/* glibc keeps the thread id in the thread control block; true if it does so in every thread of this
+ * target. */
 static bool tcb_has_tid(const struct fay_session *session, const struct fay_stop *stop)
 {
 	for (size_t i = 0; i < stop->count; i++) {
@@ -239,14 +270,16 @@ static bool tcb_has_tid(const struct fay_session *session, const struct fay_stop
 
 		if (thread->gone || !thread->stopped)
 			continue;
-		if (fay_stop_read(stop, thread->registers.fs_base + (uint64_t)session->tid_offset, &tid, 4) ||
+		if (fay_stop_read(stop, thread->registers.fs_base + (uint64_t)session->tid_offset,
+				  &tid, 4) ||
 		    tid != (uint32_t)fay_inner_id(session->pid, thread->tid))
 			return false;
 	}
 	return true;
 }
 
-/* The ABI's thread pointer: the word at fs:0 is the fs base. Not so before the dynamic linker has run, or in some runtimes without libc. */
+/* The ABI's thread pointer: the word at fs:0 is the fs base. Not so before the dynamic linker has
+ * run, or in some runtimes without libc. */
 static bool have_thread_pointer(const struct fay_stop *stop)
 {
 	for (size_t i = 0; i < stop->count; i++) {
@@ -255,7 +288,8 @@ static bool have_thread_pointer(const struct fay_stop *stop)
 
 		if (thread->gone || !thread->stopped)
 			continue;
-		if (fay_stop_read(stop, thread->registers.fs_base, &self, 8) || self != thread->registers.fs_base)
+		if (fay_stop_read(stop, thread->registers.fs_base, &self, 8) ||
+		    self != thread->registers.fs_base)
 			return false;
 	}
 	return true;
@@ -285,22 +319,29 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 	int code;
 
 	if (!sites_unchanged(session, stop)) {
-		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing", (int)stop->pid);
+		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
+			      (int)stop->pid);
 		return -1;
 	}
 	if (session->thread_pointer && !have_thread_pointer(stop)) {
 		session->thread_pointer = false;
-		fay_error_set(error, FAY_E_INTERNAL, "process %d: fs:0 is not the thread pointer", (int)stop->pid);
+		fay_error_set(error, FAY_E_INTERNAL, "process %d: fs:0 is not the thread pointer",
+			      (int)stop->pid);
 		return -1;
 	}
-	if (session->tid_offset >= 0 && fay_session_reads(session, FAY_FIELD_TID) && !tcb_has_tid(session, stop)) {
+	if (session->tid_offset >= 0 && fay_session_reads(session, FAY_FIELD_TID) &&
+	    !tcb_has_tid(session, stop)) {
 		session->tid_offset = -1;
-		fay_error_set(error, FAY_E_INTERNAL, "process %d: no thread id in the control block", (int)stop->pid);
+		fay_error_set(error, FAY_E_INTERNAL,
+			      "process %d: no thread id in the control block", (int)stop->pid);
 		return -1;
 	}
 	session->held_count = 0;
 	if (fay_stop_visit_words(stop, is_interrupted, session) || session->held_count) {
-		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays interrupted by a signal within a function's first instructions", (int)stop->pid);
+		fay_error_set(error, FAY_E_LIMIT,
+			      "process %d: a thread stays interrupted by a signal within a "
+			      "function's first instructions",
+			      (int)stop->pid);
 		return -1;
 	}
 	code = go_on_top(session, stop, false, error);
@@ -308,7 +349,9 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		return code;
 	code = fay_install_memory(session, stop, error);
 	if (!code && !move_threads(session, stop, false)) {
-		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays inside the bytes to patch", (int)stop->pid);
+		fay_error_set(error, FAY_E_LIMIT,
+			      "process %d: a thread stays inside the bytes to patch",
+			      (int)stop->pid);
 		code = -1;
 	}
 	if (!code)
@@ -318,7 +361,9 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 	if (code) {
 		uncount_markers(session, stop);
 		if (!fay_install_undo(session, stop) && goes_on(stop->pid))
-			code = fay_error_set(error, FAY_E_LIMIT, "process %d: attaching failed, and memory that fay had mapped there could not be unmapped",
+			code = fay_error_set(error, FAY_E_LIMIT,
+					     "process %d: attaching failed, and memory that fay "
+					     "had mapped there could not be unmapped",
 					     (int)stop->pid);
 	} else {
 		go_on_top(session, stop, true, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the loader asks of the kernel's types: the layout of struct module, which functions take arguments on the stack, and what they return. */
+/* What the loader asks of the kernel's types: the layout of struct module, which functions take
+ * arguments on the stack, and what they return. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,10 @@ struct fay_kernel_btf {
 	size_t function_count;
 };
 
-static int by_name(const void *a, const void *b) { return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
 
 int fay_kernel_btf_open(struct fay_kernel_btf **result, struct fay_error *error)
 {
@@ -35,7 +39,8 @@ int fay_kernel_btf_open(struct fay_kernel_btf **result, struct fay_error *error)
 		const struct btf_type *type = fay_btf_type(btf->types, id);
 
 		if (type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC)
-			btf->functions[btf->function_count++] = (struct named){ fay_btf_string(btf->types, type->name_off), id };
+			btf->functions[btf->function_count++] =
+				(struct named){ fay_btf_string(btf->types, type->name_off), id };
 	}
 	if (!btf->functions) {
 		fay_kernel_btf_close(btf);
@@ -67,7 +72,8 @@ bool fay_kernel_btf_module(const struct fay_kernel_btf *btf, uint32_t *size, uin
 	return *name_offset < *size;
 }
 
-/* Integer registers that an argument takes; 0: it lies on the stack, *words is how much of it; -1: not understood. */
+/* Integer registers that an argument takes; 0: it lies on the stack, *words is how much of it; -1:
+ * not understood. */
 static int registers_of(const struct fay_kernel_btf *btf, uint32_t id, uint32_t *words)
 {
 	for (int i = 0; i < MODIFIERS_MAX; i++) {
@@ -80,21 +86,16 @@ static int registers_of(const struct fay_kernel_btf *btf, uint32_t id, uint32_t 
 		case BTF_KIND_VOLATILE:
 		case BTF_KIND_CONST:
 		case BTF_KIND_RESTRICT:
-		case BTF_KIND_TYPE_TAG:
-			id = type->type;
-			continue;
-		case BTF_KIND_PTR:
-			return 1;
+		case BTF_KIND_TYPE_TAG: id = type->type; continue;
+		case BTF_KIND_PTR: return 1;
 		case BTF_KIND_INT:
 		case BTF_KIND_ENUM:
-		case BTF_KIND_ENUM64:
-			return type->size <= 8 ? 1 : type->size == 16 ? 2 : -1;
+		case BTF_KIND_ENUM64: return type->size <= 8 ? 1 : type->size == 16 ? 2 : -1;
 		case BTF_KIND_STRUCT:
 		case BTF_KIND_UNION:
 			*words = (type->size + 7) / 8;
 			return type->size <= 16 ? (int)*words : 0;
-		default:
-			return -1;
+		default: return -1;
 		}
 	}
 	return -1;
@@ -104,7 +105,8 @@ static int registers_of(const struct fay_kernel_btf *btf, uint32_t id, uint32_t 
 static const struct btf_type *find_function(const struct fay_kernel_btf *btf, const char *name)
 {
 	struct named key = { name, 0 };
-	const struct named *found = bsearch(&key, btf->functions, btf->function_count, sizeof(key), by_name);
+	const struct named *found =
+		bsearch(&key, btf->functions, btf->function_count, sizeof(key), by_name);
 
 	if (!found || (found > btf->functions && !strcmp(found[-1].name, name)) ||
 	    (found + 1 < btf->functions + btf->function_count && !strcmp(found[1].name, name)))
@@ -113,8 +115,10 @@ static const struct btf_type *find_function(const struct fay_kernel_btf *btf, co
 }
 
 /*
- * The System V ABI's classification, for a kernel that has no floating point: six registers, an argument that does not fit into what is left of them goes to the
- * stack whole. One of 16 bytes' alignment there, or a packed structure, may be counted a word too few: so a word is added where an argument has more than one.
+ * The System V ABI's classification, for a kernel that has no floating point: six registers, an
+ * argument that does not fit into what is left of them goes to the stack whole. One of 16 bytes'
+ * alignment there, or a packed structure, may be counted a word too few: so a word is added where
+ * an argument has more than one.
  */
 static int stack_words(const struct fay_kernel_btf *btf, const struct btf_type *prototype)
 {
@@ -138,15 +142,20 @@ static int stack_words(const struct fay_kernel_btf *btf, const struct btf_type *
 	return stack <= FAY_KERNEL_STACK_WORDS_MAX ? (int)stack : -1;
 }
 
-bool fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype)
+bool fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name,
+			      struct fay_kernel_prototype *prototype)
 {
-	const struct btf_type *function = find_function(btf, name), *type = function ? fay_btf_type(btf->types, function->type) : NULL;
-	int words = type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? stack_words(btf, type) : -1;
+	const struct btf_type *function = find_function(btf, name),
+			      *type = function ? fay_btf_type(btf->types, function->type) : NULL;
+	int words = type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO
+			    ? stack_words(btf, type)
+			    : -1;
 
 	if (words < 0)
 		return false;
 	struct fay_btf_result result = fay_btf_result(btf->types, function->type);
 	prototype->stack_words = (uint32_t)words;
-	prototype->result = (64 - 8 * result.bytes) | (result.is_signed ? FAY_KERNEL_RESULT_SIGNED : 0);
+	prototype->result =
+		(64 - 8 * result.bytes) | (result.is_signed ? FAY_KERNEL_RESULT_SIGNED : 0);
 	return true;
 }

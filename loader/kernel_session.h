@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel session's parts: kernel_session.c (its life), kernel_device.c (fay.ko), kernel_points.c (which functions), kernel_module.c (its code). */
+/* A kernel session's parts: kernel_session.c (its life), kernel_device.c (fay.ko), kernel_points.c
+ * (which functions), kernel_module.c (its code). */
 #ifndef FAY_LOADER_KERNEL_SESSION_H
 #define FAY_LOADER_KERNEL_SESSION_H
 
@@ -21,7 +22,8 @@ struct fay_kernel_session {
 	char ko[PATH_MAX]; /* fay.ko's path */
 	char name[32];     /* of the session's module */
 	bool loaded, attached;
-	const char *called_back; /* why entries are called back by ftrace, however few; NULL: they are not */
+	/* why entries are called back by ftrace, however few; NULL: they are not */
+	const char *called_back;
 	struct fay_kernel_create made;
 	struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX];
 	uint64_t periods[FAY_KERNEL_PROBES_MAX], due[FAY_KERNEL_PROBES_MAX];
@@ -30,7 +32,8 @@ struct fay_kernel_session {
 	const struct fay_kernel_btf *btf;
 	struct fay_kernel_symbols own_symbols; /* unless the caller has some */
 	struct fay_kernel_btf *own_btf;
-	const struct fay_kernel_symbol **own_names; /* with a return probe: by name, those that one function has */
+	/* with a return probe: by name, those that one function has */
+	const struct fay_kernel_symbol **own_names;
 	size_t own_name_count;
 	struct kernel_point *points;
 	size_t point_count;
@@ -53,10 +56,13 @@ static inline bool fay_kernel_hosted(uint32_t kind)
 	return kind == FAY_PROBE_BEGIN || kind == FAY_PROBE_END || kind == FAY_PROBE_TIMER;
 }
 
-/* Each takes a step of attaching; docs/kernel.md has their order. All return FAY_OK or the error's code. */
+/* Each takes a step of attaching; docs/kernel.md has their order. All return FAY_OK or the error's
+ * code. */
 
-/* kernel_device.c: opens /dev/fay, having loaded fay.ko from `ko` (NULL: where it is looked for) if need be; makes the session there. */
-int fay_kernel_device_open(struct fay_kernel_session *session, const char *ko, struct fay_error *error);
+/* kernel_device.c: opens /dev/fay, having loaded fay.ko from `ko` (NULL: where it is looked for) if
+ * need be; makes the session there. */
+int fay_kernel_device_open(struct fay_kernel_session *session, const char *ko,
+			   struct fay_error *error);
 int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_error *error);
 /* Says in words why the kernel did not load `what`; errno is init_module(2)'s. */
 int fay_kernel_load_refused(const char *what, struct fay_error *error);
@@ -67,7 +73,8 @@ int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error 
 /* Mask of the return probes. */
 uint64_t fay_kernel_return_probes(const struct fay_kernel_session *session);
 
-/* kernel_module.c: points to sets, trampolines, the loaded module; once more, for `called_back`, instead of the one that was loaded. */
+/* kernel_module.c: points to sets, trampolines, the loaded module; once more, for `called_back`,
+ * instead of the one that was loaded. */
 int fay_kernel_module_load(struct fay_kernel_session *session, struct fay_error *error);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signs a module as the kernel's build does (scripts/sign-file, Documentation/admin-guide/module-signing.rst): behind the object a detached CMS signature of SHA-256, its
- * description, and a text by which the kernel knows that there is one. The administrator names key and certificate in the environment; the kernel must know the latter.
+ * Signs a module as the kernel's build does (scripts/sign-file,
+ * Documentation/admin-guide/module-signing.rst): behind the object a detached CMS signature of
+ * SHA-256, its description, and a text by which the kernel knows that there is one. The
+ * administrator names key and certificate in the environment; the kernel must know the latter.
  */
 #include <arpa/inet.h>
 #include <limits.h>
@@ -45,7 +47,8 @@ static int failed(struct fay_error *error, const char *what, const char *path)
 {
 	const char *why = ERR_reason_error_string(ERR_peek_last_error());
 
-	return fay_error_set(error, FAY_E_REFUSED, "the probes' module is not signed: %s '%s': %s", what, path, why ? why : "unknown reason");
+	return fay_error_set(error, FAY_E_REFUSED, "the probes' module is not signed: %s '%s': %s",
+			     what, path, why ? why : "unknown reason");
 }
 
 /* PEM, or DER as in the kernel's build. */
@@ -77,10 +80,14 @@ static int read_signer(struct signer *signer, struct fay_error *error)
 	if (!signer->key)
 		return failed(error, "key", key);
 	if (!certificate || !*certificate)
-		return fay_error_set(error, FAY_E_REFUSED, "the probes' module is not signed: " FAY_KERNEL_KEY " names a key, and " FAY_KERNEL_CERTIFICATE " no certificate");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the probes' module is not signed: " FAY_KERNEL_KEY
+				     " names a key, and " FAY_KERNEL_CERTIFICATE " no certificate");
 	if (!(signer->certificate = read_certificate(certificate)))
 		return failed(error, "certificate", certificate);
-	return X509_check_private_key(signer->certificate, signer->key) == 1 ? FAY_OK : failed(error, "key and certificate", certificate);
+	return X509_check_private_key(signer->certificate, signer->key) == 1
+		       ? FAY_OK
+		       : failed(error, "key and certificate", certificate);
 }
 
 static bool sign(struct signer *signer, const uint8_t *bytes, size_t size)
@@ -89,18 +96,26 @@ static bool sign(struct signer *signer, const uint8_t *bytes, size_t size)
 
 	signer->content = BIO_new_mem_buf(bytes, (int)size);
 	signer->signature = BIO_new(BIO_s_mem());
-	signer->cms = CMS_sign(NULL, NULL, NULL, NULL, flags | CMS_PARTIAL | CMS_DETACHED | CMS_STREAM);
+	signer->cms =
+		CMS_sign(NULL, NULL, NULL, NULL, flags | CMS_PARTIAL | CMS_DETACHED | CMS_STREAM);
 	return signer->content && signer->signature && signer->cms &&
-	       CMS_add1_signer(signer->cms, signer->certificate, signer->key, EVP_sha256(), flags | CMS_NOSMIMECAP | CMS_NOATTR) &&
-	       CMS_final(signer->cms, signer->content, NULL, flags) && i2d_CMS_bio(signer->signature, signer->cms);
+	       CMS_add1_signer(signer->cms, signer->certificate, signer->key, EVP_sha256(),
+			       flags | CMS_NOSMIMECAP | CMS_NOATTR) &&
+	       CMS_final(signer->cms, signer->content, NULL, flags) &&
+	       i2d_CMS_bio(signer->signature, signer->cms);
 }
 
-static int append(const struct signer *signer, uint8_t **bytes, size_t *size, struct fay_error *error)
+static int append(const struct signer *signer, uint8_t **bytes, size_t *size,
+		  struct fay_error *error)
 {
 	char *signature;
 	long length = BIO_get_mem_data(signer->signature, &signature);
-	struct description description = { .id_type = ID_CMS, .signature_size = htonl((uint32_t)length) };
-	uint8_t *grown = length > 0 && length < 65536 ? realloc(*bytes, *size + (size_t)length + sizeof(description) + strlen(MARKER)) : NULL;
+	struct description description = { .id_type = ID_CMS,
+					   .signature_size = htonl((uint32_t)length) };
+	uint8_t *grown = length > 0 && length < 65536
+				 ? realloc(*bytes, *size + (size_t)length + sizeof(description) +
+							   strlen(MARKER))
+				 : NULL;
 
 	if (!grown)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -121,9 +136,11 @@ int fay_kernel_sign(uint8_t **bytes, size_t *size, struct fay_error *error)
 		return FAY_OK;
 	ERR_clear_error();
 	if (*size > INT_MAX)
-		result = fay_error_set(error, FAY_E_LIMIT, "the probes' module is too large to be signed");
+		result = fay_error_set(error, FAY_E_LIMIT,
+				       "the probes' module is too large to be signed");
 	if (!result && !(result = read_signer(&signer, error)))
-		result = sign(&signer, *bytes, *size) ? append(&signer, bytes, size, error) : failed(error, "with key", key_path());
+		result = sign(&signer, *bytes, *size) ? append(&signer, bytes, size, error)
+						      : failed(error, "with key", key_path());
 	CMS_ContentInfo_free(signer.cms);
 	BIO_free(signer.content);
 	BIO_free(signer.signature);

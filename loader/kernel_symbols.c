@@ -21,11 +21,13 @@ static int by_address(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static bool add(struct fay_kernel_symbols *symbols, size_t *room, uint64_t address, const char *name, bool in_module)
+static bool add(struct fay_kernel_symbols *symbols, size_t *room, uint64_t address,
+		const char *name, bool in_module)
 {
 	if (symbols->count == *room) {
 		size_t more = *room ? *room * 2 : 65536;
-		struct fay_kernel_symbol *grown = more <= SYMBOLS_MAX ? realloc(symbols->items, more * sizeof(*grown)) : NULL;
+		struct fay_kernel_symbol *grown =
+			more <= SYMBOLS_MAX ? realloc(symbols->items, more * sizeof(*grown)) : NULL;
 
 		if (!grown)
 			return false;
@@ -49,9 +51,12 @@ int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error
 
 	*symbols = (struct fay_kernel_symbols){ 0 };
 	if (!file)
-		return fay_error_set(error, FAY_E_REFUSED, "the kernel's functions are not known: %s: %s", KALLSYMS, strerror(errno));
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the kernel's functions are not known: %s: %s", KALLSYMS,
+				     strerror(errno));
 	while (ok && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%llx %c %511s", &address, &type, name) != 3 || !strchr("tTwW", type))
+		if (sscanf(line, "%llx %c %511s", &address, &type, name) != 3 ||
+		    !strchr("tTwW", type))
 			continue;
 		known |= address != 0;
 		ok = add(symbols, &room, address, name, strchr(line, '[') != NULL);
@@ -59,19 +64,26 @@ int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error
 	fclose(file);
 	if (!ok || !known) {
 		fay_kernel_symbols_deinit(symbols);
-		return ok ? fay_error_set(error, FAY_E_REFUSED, "the kernel's functions are not known: " KALLSYMS
-								" hides addresses (kernel.kptr_restrict, or CAP_SYSLOG is missing)")
-			  : fay_error_set(error, FAY_E_LIMIT, "out of memory, or more than %u kernel symbols", SYMBOLS_MAX);
+		return ok ? fay_error_set(error, FAY_E_REFUSED,
+					  "the kernel's functions are not known: " KALLSYMS
+					  " hides addresses (kernel.kptr_restrict, or CAP_SYSLOG "
+					  "is missing)")
+			  : fay_error_set(error, FAY_E_LIMIT,
+					  "out of memory, or more than %u kernel symbols",
+					  SYMBOLS_MAX);
 	}
 	qsort(symbols->items, symbols->count, sizeof(*symbols->items), by_address);
 	return FAY_OK;
 }
 
-const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols, uint64_t address)
+const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols,
+							uint64_t address)
 {
 	size_t until = FAY_COUNT_UNTIL(symbols->items, symbols->count, address, address);
 
-	return until && address - symbols->items[until - 1].address < FUNCTION_MAX ? &symbols->items[until - 1] : NULL;
+	return until && address - symbols->items[until - 1].address < FUNCTION_MAX
+		       ? &symbols->items[until - 1]
+		       : NULL;
 }
 
 void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules of a process that were looked at, by where their code is mapped and what file it is: a program that loads a hundred modules waits at each of them, and only the new one's symbols are
- * read. The first of the sessions that live side by side keeps what those after it have looked at without finding anything.
+ * Modules of a process that were looked at, by where their code is mapped and what file it is: a
+ * program that loads a hundred modules waits at each of them, and only the new one's symbols are
+ * read. The first of the sessions that live side by side keeps what those after it have looked at
+ * without finding anything.
  */
 #include "session.h"
 
@@ -12,7 +14,9 @@
 static bool is_known(const struct fay_session *session, const struct fay_known *range)
 {
 	for (size_t i = 0; i < session->known_count; i++)
-		if (session->known[i].start == range->start && session->known[i].device == range->device && session->known[i].inode == range->inode)
+		if (session->known[i].start == range->start &&
+		    session->known[i].device == range->device &&
+		    session->known[i].inode == range->inode)
 			return true;
 	return false;
 }
@@ -49,12 +53,14 @@ void fay_known_mark(const struct fay_session *session)
 void fay_known_remember(struct fay_session *session, const struct fay_target *target)
 {
 	for (size_t i = 0; i < target->module_count; i++)
-		for (size_t k = 0; k < target->modules[i].range_count && !target->modules[i].known; k++) {
+		for (size_t k = 0; k < target->modules[i].range_count && !target->modules[i].known;
+		     k++) {
 			struct fay_known range = known_of(&target->modules[i], k), *grown;
 
 			if (is_known(session, &range))
 				continue;
-			grown = realloc(session->known, (session->known_count + 1) * sizeof(*grown));
+			grown = realloc(session->known,
+					(session->known_count + 1) * sizeof(*grown));
 			if (!grown)
 				return; /* it is looked at again */
 			session->known = grown;
@@ -70,7 +76,8 @@ void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, 
 	for (size_t i = 0; i < session->known_count; i++) {
 		const struct fay_map *map = fay_maps_find(maps, session->known[i].start);
 
-		if (map && map != of_site && map->start == session->known[i].start && map->inode == session->known[i].inode)
+		if (map && map != of_site && map->start == session->known[i].start &&
+		    map->inode == session->known[i].inode)
 			session->known[kept++] = session->known[i];
 	}
 	session->known_count = kept;

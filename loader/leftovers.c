@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that lie in a process, whoever installed them: for the doctor, and for removing what a killed fay left behind. The
- * process is not stopped to look; what is read may be half-way through a change, which removal, in a stop, looks at anew.
+ * Sessions that lie in a process, whoever installed them: for the doctor, and for removing what a
+ * killed fay left behind. The process is not stopped to look; what is read may be half-way through
+ * a change, which removal, in a stop, looks at anew.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@ static struct fay_installed_session *find_or_add(struct fay_installed_sessions *
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i].id == id)
 			return &list->items[i];
-	struct fay_installed_session *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+	struct fay_installed_session *grown =
+		realloc(list->items, (list->count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	list->items = grown;
@@ -31,17 +33,22 @@ static struct fay_installed_session *find_or_add(struct fay_installed_sessions *
 	return grown;
 }
 
-static void ask_owner(pid_t pid, const struct fay_maps *maps, const struct fay_zone_header *header, struct fay_installed_session *session)
+static void ask_owner(pid_t pid, const struct fay_maps *maps, const struct fay_zone_header *header,
+		      struct fay_installed_session *session)
 {
-	enum fay_owner_state state = fay_owner_ask(pid, maps, &header->owner, header->shm, header->shm_size);
+	enum fay_owner_state state =
+		fay_owner_ask(pid, maps, &header->owner, header->shm, header->shm_size);
 
-	if (state > session->owner_state) /* zones of one session do not differ, unless the program writes them */
+	/* zones of one session do not differ, unless the program writes them */
+	if (state > session->owner_state)
 		session->owner_state = state;
 	session->owner = (pid_t)header->owner.pid;
-	session->owner_namespace = fay_owner_is_near(&header->owner) ? 0 : header->owner.pid_namespace[1];
+	session->owner_namespace =
+		fay_owner_is_near(&header->owner) ? 0 : header->owner.pid_namespace[1];
 }
 
-static int collect(pid_t pid, const struct fay_maps *maps, const struct fay_zones *zones, struct fay_installed_sessions *list, struct fay_error *error)
+static int collect(pid_t pid, const struct fay_maps *maps, const struct fay_zones *zones,
+		   struct fay_installed_sessions *list, struct fay_error *error)
 {
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct fay_zone *zone = &zones->items[i];
@@ -68,7 +75,8 @@ int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struc
 		return code;
 	int memory = fay_process_memory(pid, O_RDONLY);
 	if (memory < 0) {
-		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s", (int)pid, strerror(errno));
+		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s", (int)pid,
+				     strerror(errno));
 		fay_maps_deinit(&maps);
 		return code;
 	}
@@ -103,13 +111,16 @@ struct removal {
 static int remove_sessions(void *context)
 {
 	struct removal *r = context;
-	return fay_zones_remove(r->pid, r->removals, r->count, r->stop_timeout_ms, r->tracer_wait_ms, r->longest_pause, r->error);
+	return fay_zones_remove(r->pid, r->removals, r->count, r->stop_timeout_ms,
+				r->tracer_wait_ms, r->longest_pause, r->error);
 }
 
-int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
-			  struct fay_error *error)
+int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t count,
+			  uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
+			  uint64_t *longest_pause, struct fay_error *error)
 {
-	struct removal removal = { pid, removals, count, stop_timeout_ms, tracer_wait_ms, longest_pause, error };
+	struct removal removal = { pid,           removals, count, stop_timeout_ms, tracer_wait_ms,
+				   longest_pause, error };
 	for (size_t i = 0; i < count; i++)
 		removals[i].found = removals[i].left = false;
 	if (count == 0 || fay_process_start(pid) == 0)
@@ -117,7 +128,8 @@ int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t c
 	return fay_keeper_run(remove_sessions, &removal, error);
 }
 
-int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept, struct fay_error *error)
+int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept,
+			 struct fay_error *error)
 {
 	struct fay_installed_sessions list;
 	int code = fay_installed_sessions(pid, &list, error);
@@ -135,7 +147,8 @@ int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept,
 	fay_installed_sessions_deinit(&list);
 	if (!removals)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	code = fay_zones_remove_kept(pid, removals, count, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, NULL, error);
+	code = fay_zones_remove_kept(pid, removals, count, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS,
+				     NULL, error);
 	for (size_t i = 0; !code && i < count; i++) {
 		*removed += removals[i].found && !removals[i].left;
 		*kept += removals[i].found && removals[i].left;

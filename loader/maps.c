@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of a process, and where new ones can go. A hole is chosen near what it must reach, but not where the program's heap or a stack
- * would grow into it, and one page away from its neighbours so that an overrun on either side faults.
+ * Mappings of a process, and where new ones can go. A hole is chosen near what it must reach, but
+ * not where the program's heap or a stack would grow into it, and one page away from its neighbours
+ * so that an overrun on either side faults.
  */
 #include "maps.h"
 
@@ -16,18 +17,21 @@
 #define PAGE 4096u
 #define ADDRESS_MIN 0x10000u
 #define ADDRESS_MAX 0x7ffffffff000u
-#define HEAP_MARGIN (1ull << 30)  /* left free above [heap] */
+#define HEAP_MARGIN (1ull << 30)    /* left free above [heap] */
 #define STACK_MARGIN (256ull << 20) /* left free below [stack] */
 #define REACH ((1ull << 31) - (16u << 20))
 
-/* Digits up to `end`, which is passed over. By hand: the table is read while the process stands still, and scanf takes three times as long. */
+/* Digits up to `end`, which is passed over. By hand: the table is read while the process stands
+ * still, and scanf takes three times as long. */
 static bool take_number(const char **at, unsigned base, char end, uint64_t *value)
 {
 	const char *begin = *at, *next = begin;
 
 	*value = 0;
 	for (;; next++) {
-		unsigned digit = *next >= '0' && *next <= '9' ? (unsigned)(*next - '0') : *next >= 'a' && *next <= 'f' ? (unsigned)(*next - 'a') + 10 : base;
+		unsigned digit = *next >= '0' && *next <= '9'   ? (unsigned)(*next - '0')
+				 : *next >= 'a' && *next <= 'f' ? (unsigned)(*next - 'a') + 10
+								: base;
 
 		if (digit >= base)
 			break;
@@ -45,12 +49,13 @@ static bool take_line(const char *line, struct fay_map *map)
 	uint64_t offset, major, minor;
 
 	memset(map, 0, sizeof(*map));
-	if (!take_number(&line, 16, '-', &map->start) || !take_number(&line, 16, ' ', &map->end) || strlen(line) < 5 || line[4] != ' ')
+	if (!take_number(&line, 16, '-', &map->start) || !take_number(&line, 16, ' ', &map->end) ||
+	    strlen(line) < 5 || line[4] != ' ')
 		return false;
 	memcpy(map->permissions, line, 4);
 	line += 5;
-	if (!take_number(&line, 16, ' ', &offset) || !take_number(&line, 16, ':', &major) || !take_number(&line, 16, ' ', &minor) ||
-	    !take_number(&line, 10, ' ', &map->inode))
+	if (!take_number(&line, 16, ' ', &offset) || !take_number(&line, 16, ':', &major) ||
+	    !take_number(&line, 16, ' ', &minor) || !take_number(&line, 10, ' ', &map->inode))
 		return false;
 	map->device = major << 32 | minor;
 	line += strspn(line, " ");
@@ -85,16 +90,19 @@ static int read_file(const char *path, struct fay_maps *maps, struct fay_error *
 	memset(maps, 0, sizeof(*maps));
 	file = fopen(path, "re");
 	if (!file)
-		return fay_error_set(error, errno == ENOENT ? FAY_E_USAGE : FAY_E_REFUSED, "%s: %s", path,
-				     errno == ENOENT ? "no such process" : strerror(errno));
+		return fay_error_set(error, errno == ENOENT ? FAY_E_USAGE : FAY_E_REFUSED, "%s: %s",
+				     path, errno == ENOENT ? "no such process" : strerror(errno));
 	while (!code && getline(&line, &line_size, file) > 0) {
 		struct fay_map map;
 
 		line[strcspn(line, "\n")] = 0;
 		if (!take_line(line, &map))
-			code = fay_error_set(error, FAY_E_INTERNAL, "%s: not understood: %.60s", path, line);
+			code = fay_error_set(error, FAY_E_INTERNAL, "%s: not understood: %.60s",
+					     path, line);
 		else if (append(maps, &capacity, &map))
-			code = fay_error_set(error, FAY_E_LIMIT, "%s: more than %u mappings, or out of memory", path, MAPS_MAX);
+			code = fay_error_set(error, FAY_E_LIMIT,
+					     "%s: more than %u mappings, or out of memory", path,
+					     MAPS_MAX);
 	}
 	free(line);
 	fclose(file);
@@ -117,7 +125,8 @@ int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)thread);
 	code = read_file(path, maps, error);
 	if (!code && maps->count == 0)
-		return fay_error_set(error, FAY_E_USAGE, "process %d has no memory: it is exiting, or a kernel thread",
+		return fay_error_set(error, FAY_E_USAGE,
+				     "process %d has no memory: it is exiting, or a kernel thread",
 				     (int)pid);
 	return code;
 }

@@ -24,7 +24,8 @@ struct fay_maps {
 int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error);
 void fay_maps_deinit(struct fay_maps *maps);
 const struct fay_map *fay_maps_find(const struct fay_maps *maps, uint64_t address);
-/* A free range of `size` bytes that reaches [low, high) by rel32 in both directions; 0: none. low == high == 0: anywhere. */
+/* A free range of `size` bytes that reaches [low, high) by rel32 in both directions; 0: none. low
+ * == high == 0: anywhere. */
 uint64_t fay_maps_hole(const struct fay_maps *maps, uint64_t size, uint64_t low, uint64_t high);
 
 #endif

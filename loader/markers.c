@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Markers of a target's modules, found by "module!provider:name" with globs as functions are. A marker is where its note says, if that lies in
- * an executable mapping of its module; one that was inlined several times has as many notes, and is as many places.
+ * Markers of a target's modules, found by "module!provider:name" with globs as functions are. A
+ * marker is where its note says, if that lies in an executable mapping of its module; one that was
+ * inlined several times has as many notes, and is as many places.
  */
 #include "markers.h"
 
@@ -40,7 +41,8 @@ static bool index_functions(struct fay_object *object, struct function_index *in
 		const struct fay_symbol *symbol = &object->symbols[i];
 		uint64_t size;
 
-		if (symbol->kind != FAY_SYMBOL_FUNCTION && symbol->kind != FAY_SYMBOL_IFUNC && symbol->kind != FAY_SYMBOL_PART)
+		if (symbol->kind != FAY_SYMBOL_FUNCTION && symbol->kind != FAY_SYMBOL_IFUNC &&
+		    symbol->kind != FAY_SYMBOL_PART)
 			continue;
 		size = symbol->size ? symbol->size : fay_object_size(object, symbol);
 		index->items[index->count].start = symbol->address;
@@ -51,7 +53,8 @@ static bool index_functions(struct fay_object *object, struct function_index *in
 }
 
 /* Of several at one start the longest, which sorts last. */
-static bool function_around(const struct function_index *index, uint64_t address, uint64_t *start, uint64_t *end)
+static bool function_around(const struct function_index *index, uint64_t address, uint64_t *start,
+			    uint64_t *end)
 {
 	size_t until = FAY_COUNT_UNTIL(index->items, index->count, start, address);
 
@@ -63,8 +66,9 @@ static bool function_around(const struct function_index *index, uint64_t address
 }
 
 /* Once for every place where its module is mapped. */
-static int add_marker(struct fay_target *target, struct fay_module *module, const struct function_index *index,
-		      const struct fay_marker *marker, const char *full, struct fay_matches *matches, struct fay_error *error)
+static int add_marker(struct fay_target *target, struct fay_module *module,
+		      const struct function_index *index, const struct fay_marker *marker,
+		      const char *full, struct fay_matches *matches, struct fay_error *error)
 {
 	const char *name = fay_target_intern(target, full, strlen(full));
 	uint64_t start, end;
@@ -99,7 +103,8 @@ static bool full_name(const struct fay_marker *marker, char *name, size_t size)
 	return (size_t)snprintf(name, size, "%s:%s", marker->provider, marker->name) < size;
 }
 
-static int add_module(struct fay_target *target, struct fay_module *module, const struct fay_glob *glob, struct fay_matches *matches,
+static int add_module(struct fay_target *target, struct fay_module *module,
+		      const struct fay_glob *glob, struct fay_matches *matches,
 		      struct fay_error *error)
 {
 	struct fay_object *object = fay_module_object(target, module);
@@ -112,17 +117,22 @@ static int add_module(struct fay_target *target, struct fay_module *module, cons
 	fay_object_read_markers(object);
 	if (!object->marker_count)
 		return 0;
-	if (!index_functions(object, &index) || !fay_target_intern(target, module->name, strlen(module->name)))
+	if (!index_functions(object, &index) ||
+	    !fay_target_intern(target, module->name, strlen(module->name)))
 		code = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; !code && i < object->marker_count; i++)
-		if (full_name(&object->markers[i], name, sizeof(name)) && fay_glob_match(glob, name, strlen(name)))
-			code = add_marker(target, module, &index, &object->markers[i], name, matches, error);
+		if (full_name(&object->markers[i], name, sizeof(name)) &&
+		    fay_glob_match(glob, name, strlen(name)))
+			code = add_marker(target, module, &index, &object->markers[i], name,
+					  matches, error);
 	free(index.items);
 	return code;
 }
 
-/* The message for a pattern that matched nothing: the nearest names, and which modules have markers at all. */
-static int no_match(struct fay_target *target, const char *module, const char *pattern, struct fay_error *error)
+/* The message for a pattern that matched nothing: the nearest names, and which modules have markers
+ * at all. */
+static int no_match(struct fay_target *target, const char *module, const char *pattern,
+		    struct fay_error *error)
 {
 	struct fay_suggest suggest;
 	char hint[1024], with[512] = "";
@@ -138,30 +148,40 @@ static int no_match(struct fay_target *target, const char *module, const char *p
 			continue;
 		fay_object_read_markers(object);
 		cut_short |= asked && object->markers_cut_short;
-		if (object->marker_count && used + strlen(target->modules[i].name) + 3 < sizeof(with))
-			used += (size_t)snprintf(with + used, sizeof(with) - used, "%s%s", used ? ", " : "", target->modules[i].name);
+		if (object->marker_count &&
+		    used + strlen(target->modules[i].name) + 3 < sizeof(with))
+			used += (size_t)snprintf(with + used, sizeof(with) - used, "%s%s",
+						 used ? ", " : "", target->modules[i].name);
 		for (size_t k = 0; k < object->marker_count; k++) {
 			char name[2 * FAY_MARKER_MAX_STRING + 2], shown[320];
 
 			if (!full_name(&object->markers[k], name, sizeof(name)))
 				continue;
-			snprintf(shown, sizeof(shown), "%.100s!%.200s", target->modules[i].name, name);
+			snprintf(shown, sizeof(shown), "%.100s!%.200s", target->modules[i].name,
+				 name);
 			fay_suggest_offer(&suggest, name, strlen(name), asked ? NULL : shown, 0);
 		}
 	}
 	fay_suggest_print(&suggest, hint, sizeof(hint));
-	return fay_error_set(error, FAY_E_USAGE, "no marker `%.255s` in module `%.255s` of %s%s%s\nmodules with USDT markers: %s", pattern, module,
-			     target->title, hint, cut_short ? "; its notes are malformed, so not all were read" : "", used ? with : "none");
+	return fay_error_set(
+		error, FAY_E_USAGE,
+		"no marker `%.255s` in module `%.255s` of %s%s%s\nmodules with USDT markers: %s",
+		pattern, module, target->title, hint,
+		cut_short ? "; its notes are malformed, so not all were read" : "",
+		used ? with : "none");
 }
 
 static int by_address(const void *left, const void *right)
 {
 	const struct fay_function *a = left, *b = right;
 
-	return a->address != b->address ? (a->address < b->address ? -1 : 1) : a->marker < b->marker ? -1 : a->marker > b->marker;
+	return a->address != b->address ? (a->address < b->address ? -1 : 1)
+	       : a->marker < b->marker  ? -1
+					: a->marker > b->marker;
 }
 
-int fay_target_find_markers(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error)
+int fay_target_find_markers(struct fay_target *target, const char *pattern,
+			    struct fay_function_list *list, struct fay_error *error)
 {
 	char module[256], name[256];
 	struct fay_matches matches = { 0 };
@@ -175,7 +195,8 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern, stru
 		if (fay_target_asks(target, &target->modules[i], module))
 			code = add_module(target, &target->modules[i], &glob, &matches, error);
 	if (!code && !matches.count)
-		code = target->only_new ? fay_target_no_match(target, module, name, error) : no_match(target, module, name, error);
+		code = target->only_new ? fay_target_no_match(target, module, name, error)
+					: no_match(target, module, name, error);
 	if (code) {
 		free(matches.items);
 		return code;
@@ -186,7 +207,8 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern, stru
 	return 0;
 }
 
-/* --- what a trampoline needs --------------------------------------------------------------------------------------- */
+/* --- what a trampoline needs
+ * --------------------------------------------------------------------------------------- */
 
 static struct fay_module *module_of(struct fay_target *target, const struct fay_function *function)
 {
@@ -202,14 +224,17 @@ static bool in_segment(const struct fay_object *object, uint64_t address, uint64
 	for (size_t i = 0; i < object->segment_count; i++) {
 		const struct fay_segment *segment = &object->segments[i];
 
-		if (address >= segment->vaddr && bytes <= segment->memory_size && address - segment->vaddr <= segment->memory_size - bytes &&
+		if (address >= segment->vaddr && bytes <= segment->memory_size &&
+		    address - segment->vaddr <= segment->memory_size - bytes &&
 		    !(data && segment->executable))
 			return true;
 	}
 	return false;
 }
 
-static const struct fay_symbol *find_symbol(struct fay_target *target, const struct fay_object *object, const char *name, size_t length)
+static const struct fay_symbol *find_symbol(struct fay_target *target,
+					    const struct fay_object *object, const char *name,
+					    size_t length)
 {
 	target->symbols_compared += object->symbol_count;
 	if (target->symbols_compared > LOOKUPS_MAX)
@@ -217,39 +242,51 @@ static const struct fay_symbol *find_symbol(struct fay_target *target, const str
 	for (size_t i = 0; i < object->symbol_count; i++) {
 		const struct fay_symbol *symbol = &object->symbols[i];
 
-		if (symbol->length == length && (symbol->kind == FAY_SYMBOL_OBJECT || symbol->kind == FAY_SYMBOL_FUNCTION) && !memcmp(symbol->name, name, length))
+		if (symbol->length == length &&
+		    (symbol->kind == FAY_SYMBOL_OBJECT || symbol->kind == FAY_SYMBOL_FUNCTION) &&
+		    !memcmp(symbol->name, name, length))
 			return symbol;
 	}
 	return NULL;
 }
 
 /* Adds the symbol's address; false: `place->reason` says why not. */
-static bool settle(struct fay_target *target, const struct fay_object *object, uint64_t bias, const struct fay_parsed_operand *parsed,
-		   unsigned number, struct fay_marker_place *place)
+static bool settle(struct fay_target *target, const struct fay_object *object, uint64_t bias,
+		   const struct fay_parsed_operand *parsed, unsigned number,
+		   struct fay_marker_place *place)
 {
 	struct fay_operand *operand = &place->operands[number];
 
 	*operand = parsed->operand;
 	if (parsed->problem) {
-		snprintf(place->reason, sizeof(place->reason), "has an argument %u that %s", number, parsed->problem);
+		snprintf(place->reason, sizeof(place->reason), "has an argument %u that %s", number,
+			 parsed->problem);
 		return false;
 	}
 	if (parsed->symbol) {
-		const struct fay_symbol *symbol = find_symbol(target, object, parsed->symbol, parsed->symbol_length);
+		const struct fay_symbol *symbol =
+			find_symbol(target, object, parsed->symbol, parsed->symbol_length);
 
 		if (!symbol) {
-			snprintf(place->reason, sizeof(place->reason), "has an argument %u at `%.*s`, a symbol that its file does not have (stripped?)", number,
-				 parsed->symbol_length > 80 ? 80 : (int)parsed->symbol_length, parsed->symbol);
+			snprintf(place->reason, sizeof(place->reason),
+				 "has an argument %u at `%.*s`, a symbol that its file does not "
+				 "have (stripped?)",
+				 number,
+				 parsed->symbol_length > 80 ? 80 : (int)parsed->symbol_length,
+				 parsed->symbol);
 			return false;
 		}
 		operand->value = (int64_t)((uint64_t)operand->value + symbol->address + bias);
 	}
-	if (operand->form == FAY_OPERAND_MEMORY && operand->base == FAY_OPERAND_NO_REGISTER && operand->index == FAY_OPERAND_NO_REGISTER)
-		operand->readable = in_segment(object, (uint64_t)operand->value - bias, operand->size, false);
+	if (operand->form == FAY_OPERAND_MEMORY && operand->base == FAY_OPERAND_NO_REGISTER &&
+	    operand->index == FAY_OPERAND_NO_REGISTER)
+		operand->readable =
+			in_segment(object, (uint64_t)operand->value - bias, operand->size, false);
 	return true;
 }
 
-static void settle_all(struct fay_target *target, const struct fay_object *object, const struct fay_function *function, uint32_t fields,
+static void settle_all(struct fay_target *target, const struct fay_object *object,
+		       const struct fay_function *function, uint32_t fields,
 		       struct fay_marker_place *place)
 {
 	const struct fay_marker *marker = function->marker;
@@ -260,16 +297,21 @@ static void settle_all(struct fay_target *target, const struct fay_object *objec
 		if (!(fields & FAY_FIELD_ARG0 << i))
 			continue;
 		if (i >= count) {
-			snprintf(place->reason, sizeof(place->reason), "has %u argument%s; argument %u is asked for", count, count == 1 ? "" : "s", i);
+			snprintf(place->reason, sizeof(place->reason),
+				 "has %u argument%s; argument %u is asked for", count,
+				 count == 1 ? "" : "s", i);
 			return;
 		}
-		if (!settle(target, object, function->address - marker->address, &parsed[i], i, place))
+		if (!settle(target, object, function->address - marker->address, &parsed[i], i,
+			    place))
 			return;
 		place->operand_count = i + 1;
 	}
 }
 
-struct fay_marker_place *fay_marker_place_create(struct fay_target *target, const struct fay_function *function, uint32_t fields)
+struct fay_marker_place *fay_marker_place_create(struct fay_target *target,
+						 const struct fay_function *function,
+						 uint32_t fields)
 {
 	struct fay_marker_place *place = calloc(1, sizeof(*place));
 	struct fay_module *module = module_of(target, function);
@@ -277,11 +319,15 @@ struct fay_marker_place *fay_marker_place_create(struct fay_target *target, cons
 	if (!place)
 		return NULL;
 	if (!module || !module->object)
-		snprintf(place->reason, sizeof(place->reason), "is in a file that cannot be read any more");
+		snprintf(place->reason, sizeof(place->reason),
+			 "is in a file that cannot be read any more");
 	else if (!function->size)
-		snprintf(place->reason, sizeof(place->reason), "is in no function that a symbol or the unwind table bounds");
-	else if (function->marker->semaphore && !in_segment(module->object, function->marker->semaphore, 2, true))
-		snprintf(place->reason, sizeof(place->reason), "has a semaphore outside its module's data");
+		snprintf(place->reason, sizeof(place->reason),
+			 "is in no function that a symbol or the unwind table bounds");
+	else if (function->marker->semaphore &&
+		 !in_segment(module->object, function->marker->semaphore, 2, true))
+		snprintf(place->reason, sizeof(place->reason),
+			 "has a semaphore outside its module's data");
 	else
 		settle_all(target, module->object, function, fields, place);
 	return place;

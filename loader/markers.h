@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* USDT markers as places to trace, private to loader/: from a marker's note to what its trampoline and its removal need. */
+/* USDT markers as places to trace, private to loader/: from a marker's note to what its trampoline
+ * and its removal need. */
 #ifndef FAY_LOADER_MARKERS_H
 #define FAY_LOADER_MARKERS_H
 
@@ -16,5 +17,7 @@ struct fay_marker_place {
 };
 
 /* `fields`: what is read of the event. NULL: out of memory. */
-struct fay_marker_place *fay_marker_place_create(struct fay_target *target, const struct fay_function *marker, uint32_t fields);
+struct fay_marker_place *fay_marker_place_create(struct fay_target *target,
+						 const struct fay_function *marker,
+						 uint32_t fields);
 #endif

@@ -2,12 +2,15 @@
 /*
  * The modules of a process: its executable file mappings, from /proc/PID/maps.
  *
- * Where a module lies: a mapping of file offset f at address a that the PT_LOAD (v, o) covers has bias a - f - (v - o),
- * also when mprotect has split the mapping. One file mapped twice (dlmopen) has two biases; both are found. Files are opened through
- * /proc/PID/map_files, which reaches the very file that is mapped, deleted or replaced or in another mount namespace;
- * where that is not permitted (CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), through /proc/PID/root and the inode is compared.
+ * Where a module lies: a mapping of file offset f at address a that the PT_LOAD (v, o) covers has
+ * bias a - f - (v - o), also when mprotect has split the mapping. One file mapped twice (dlmopen)
+ * has two biases; both are found. Files are opened through /proc/PID/map_files, which reaches the
+ * very file that is mapped, deleted or replaced or in another mount namespace; where that is not
+ * permitted (CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), through /proc/PID/root and the inode is
+ * compared.
  *
- * What a module is called: docs/symbols.md. The kernel's vdso, anonymous memory and mappings that are not ELF are no modules.
+ * What a module is called: docs/symbols.md. The kernel's vdso, anonymous memory and mappings that
+ * are not ELF are no modules.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -64,12 +67,15 @@ bool fay_module_add_names_of(struct fay_module *module, const char *path)
 	if (!so)
 		return fay_module_add_name(module, base, strlen(base));
 	size_t stem = (size_t)(so - base);
-	bool ok = fay_module_add_name(module, base, stem) && fay_module_add_name(module, base, stem + 3) &&
+	bool ok = fay_module_add_name(module, base, stem) &&
+		  fay_module_add_name(module, base, stem + 3) &&
 		  fay_module_add_name(module, base, strlen(base));
-	/* libfoo-2.31.so.1 answers to libfoo (but ld-linux-x86-64 is no version 64), _ssl.cpython-311-x86_64-linux-gnu.so to _ssl. */
+	/* libfoo-2.31.so.1 answers to libfoo (but ld-linux-x86-64 is no version 64),
+	 * _ssl.cpython-311-x86_64-linux-gnu.so to _ssl. */
 	for (size_t i = 1; ok && i + 1 < stem; i++)
-		if ((base[i] == '-' && isdigit((unsigned char)base[i + 1]) && strncmp(base + i, "-64", 3)) || !strncmp(base + i, ".cpython-", 9) ||
-		    !strncmp(base + i, ".abi3", 5)) {
+		if ((base[i] == '-' && isdigit((unsigned char)base[i + 1]) &&
+		     strncmp(base + i, "-64", 3)) ||
+		    !strncmp(base + i, ".cpython-", 9) || !strncmp(base + i, ".abi3", 5)) {
 			ok = fay_module_add_name(module, base, i);
 			break;
 		}
@@ -96,35 +102,43 @@ void fay_module_deinit(struct fay_module *module)
 	fay_object_close(module->object);
 }
 
-/* --- /proc/PID/maps ------------------------------------------------------------------------------------------------ */
+/* --- /proc/PID/maps
+ * ------------------------------------------------------------------------------------------------
+ * */
 
-static struct fay_module *find_or_add_module(struct fay_target *target, const char *path, bool deleted, uint64_t device,
-					     uint64_t inode)
+static struct fay_module *find_or_add_module(struct fay_target *target, const char *path,
+					     bool deleted, uint64_t device, uint64_t inode)
 {
 	for (size_t i = target->module_count; i-- > 0;) {
 		struct fay_module *module = &target->modules[i];
-		if (module->inode == inode && module->device == device && !strcmp(module->path, path))
+		if (module->inode == inode && module->device == device &&
+		    !strcmp(module->path, path))
 			return module;
 	}
 	if (target->module_count == FAY_TARGET_MAX_MODULES)
 		return NULL;
-	struct fay_module *grown = realloc(target->modules, (target->module_count + 1) * sizeof(*grown));
+	struct fay_module *grown =
+		realloc(target->modules, (target->module_count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	target->modules = grown;
 	struct fay_module *module = &grown[target->module_count];
-	*module = (struct fay_module){ .device = device, .inode = inode, .deleted = deleted, .path = strdup(path) };
+	*module = (struct fay_module){
+		.device = device, .inode = inode, .deleted = deleted, .path = strdup(path)
+	};
 	target->module_count++;
 	return module->path ? module : NULL;
 }
 
 static bool add_range(struct fay_module *module, uint64_t start, uint64_t end, uint64_t offset)
 {
-	struct fay_range *grown = realloc(module->ranges, (module->range_count + 1) * sizeof(*grown));
+	struct fay_range *grown =
+		realloc(module->ranges, (module->range_count + 1) * sizeof(*grown));
 	if (!grown)
 		return false;
 	module->ranges = grown;
-	grown[module->range_count++] = (struct fay_range){ .start = start, .end = end, .offset = offset };
+	grown[module->range_count++] =
+		(struct fay_range){ .start = start, .end = end, .offset = offset };
 	return true;
 }
 
@@ -149,8 +163,8 @@ static bool add_mapping(struct fay_target *target, char *line)
 	unsigned major_number, minor_number;
 	char permissions[5];
 	int at = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start, &end, permissions, &offset,
-		   &major_number, &minor_number, &inode, &at) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, permissions, &offset, &major_number, &minor_number, &inode, &at) < 7)
 		return true;
 	char *path = line + at;
 	path[strcspn(path, "\n")] = 0;
@@ -160,20 +174,23 @@ static bool add_mapping(struct fay_target *target, char *line)
 	unescape(path);
 	static const char mark[] = " (deleted)";
 	size_t length = strlen(path);
-	bool deleted = length > sizeof(mark) - 1 && !strcmp(path + length - (sizeof(mark) - 1), mark);
+	bool deleted =
+		length > sizeof(mark) - 1 && !strcmp(path + length - (sizeof(mark) - 1), mark);
 	if (deleted)
 		path[length - (sizeof(mark) - 1)] = 0;
-	struct fay_module *module =
-		find_or_add_module(target, path, deleted, makedev(major_number, minor_number), inode);
+	struct fay_module *module = find_or_add_module(target, path, deleted,
+						       makedev(major_number, minor_number), inode);
 	return module && add_range(module, start, end, offset);
 }
 
-/* The name given to execve, from the auxiliary vector: /usr/bin/redis-server even where that is a link to redis-check-rdb. */
+/* The name given to execve, from the auxiliary vector: /usr/bin/redis-server even where that is a
+ * link to redis-check-rdb. */
 static bool read_execfn(pid_t pid, char *buffer, size_t size)
 {
 	uint64_t vector[128];
 	char path[64];
-	size_t words = fay_proc_read(pid, "auxv", (char *)vector, sizeof(vector)) / sizeof(uint64_t);
+	size_t words =
+		fay_proc_read(pid, "auxv", (char *)vector, sizeof(vector)) / sizeof(uint64_t);
 	uint64_t address = 0;
 	for (size_t i = 0; i + 1 < words; i += 2)
 		if (vector[i] == 31 /* AT_EXECFN */)
@@ -202,7 +219,8 @@ static bool names_executable(pid_t pid, const char *name)
 		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
 	else
 		snprintf(path, sizeof(path), "/proc/%d/cwd/%s", pid, name);
-	return !stat(exe, &running) && !stat(path, &named) && named.st_ino == running.st_ino && named.st_dev == running.st_dev;
+	return !stat(exe, &running) && !stat(path, &named) && named.st_ino == running.st_ino &&
+	       named.st_dev == running.st_dev;
 }
 
 static bool name_modules(struct fay_target *target)
@@ -218,7 +236,8 @@ static bool name_modules(struct fay_target *target)
 		struct fay_module *module = &target->modules[i];
 		module->main = !strcmp(module->path, path);
 		if (module->main && read_execfn(target->pid, execfn, sizeof(execfn)) &&
-		    names_executable(target->pid, execfn) && !fay_module_add_names_of(module, execfn))
+		    names_executable(target->pid, execfn) &&
+		    !fay_module_add_names_of(module, execfn))
 			return false;
 		if (!fay_module_add_names_of(module, module->path))
 			return false;
@@ -234,13 +253,20 @@ static int explain_unreadable(pid_t pid, int reason, struct fay_error *error)
 	if (reason == ENOENT || reason == ESRCH || stat(path, &status))
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
 	if ((reason == EACCES || reason == EPERM) && geteuid() == 0)
-		return fay_error_set(error, FAY_E_REFUSED, "no permission to look into process %d, though this is root: CAP_SYS_PTRACE is missing (a container's root lacks it, as a rule), or the process has more rights", pid);
-	if (reason == EACCES || reason == EPERM)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "no permission to look into process %d (it belongs to uid %u, this is uid %u): run as root, or with "
-				     "CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_checkpoint_restore+ep)",
-				     pid, status.st_uid, geteuid());
-	return fay_error_set(error, FAY_E_INTERNAL, "cannot read /proc/%d/maps: %s", pid, strerror(reason));
+				     "no permission to look into process %d, though this is root: "
+				     "CAP_SYS_PTRACE is missing (a container's root lacks it, as a "
+				     "rule), or the process has more rights",
+				     pid);
+	if (reason == EACCES || reason == EPERM)
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"no permission to look into process %d (it belongs to uid %u, this is uid "
+			"%u): run as root, or with "
+			"CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_checkpoint_restore+ep)",
+			pid, status.st_uid, geteuid());
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot read /proc/%d/maps: %s", pid,
+			     strerror(reason));
 }
 
 /* Why a process has no executable mapping at all. */
@@ -250,10 +276,17 @@ static int explain_empty(pid_t pid, struct fay_error *error)
 	if (!state)
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
 	if (fay_process_thread(pid) && (state == 'Z' || state == 'X'))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d: its first thread has exited while others run; /proc does not show its program any more", pid);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "process %d: its first thread has exited while others run; "
+				     "/proc does not show its program any more",
+				     pid);
 	if (state == 'Z' || state == 'X')
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has exited and waits for its parent (a zombie)", pid);
-	return fay_error_set(error, FAY_E_REFUSED, "PID %d is a kernel thread or has no program mapped; nothing to trace in it", pid);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "process %d has exited and waits for its parent (a zombie)",
+				     pid);
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"PID %d is a kernel thread or has no program mapped; nothing to trace in it", pid);
 }
 
 int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
@@ -274,14 +307,16 @@ int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 	if (reason)
 		return explain_unreadable(target->pid, reason, error);
 	if (!ok || !name_modules(target))
-		return fay_error_set(error, FAY_E_LIMIT, "process %d: out of memory, or more than %u modules", target->pid,
-				     FAY_TARGET_MAX_MODULES);
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "process %d: out of memory, or more than %u modules",
+				     target->pid, FAY_TARGET_MAX_MODULES);
 	if (!target->module_count)
 		return explain_empty(target->pid, error);
 	return FAY_OK;
 }
 
-bool fay_target_asks(const struct fay_target *target, const struct fay_module *module, const char *pattern)
+bool fay_target_asks(const struct fay_target *target, const struct fay_module *module,
+		     const char *pattern)
 {
 	return !(target->only_new && module->known) && fay_module_matches(module, pattern);
 }
@@ -290,16 +325,20 @@ const struct fay_module *fay_target_module_at(const struct fay_target *target, u
 {
 	for (size_t i = 0; i < target->module_count; i++)
 		for (size_t k = 0; k < target->modules[i].range_count; k++)
-			if (address - target->modules[i].ranges[k].start < target->modules[i].ranges[k].end - target->modules[i].ranges[k].start)
+			if (address - target->modules[i].ranges[k].start <
+			    target->modules[i].ranges[k].end - target->modules[i].ranges[k].start)
 				return &target->modules[i];
 	return NULL;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------- */
+/* --- opening
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /*
- * What lies at a module's path now may be a FIFO, which nobody writes to, or a device, to which opening already does something; so it is looked at first. -1: errno
- * says why, ENOEXEC that it is no regular file.
+ * What lies at a module's path now may be a FIFO, which nobody writes to, or a device, to which
+ * opening already does something; so it is looked at first. -1: errno says why, ENOEXEC that it is
+ * no regular file.
  */
 static int open_regular(const char *path)
 {
@@ -324,21 +363,23 @@ static const char *why_not(int reason)
 	return reason == ENOEXEC ? "not a regular file" : strerror(reason);
 }
 
-/* Network and overlay file systems (device major 0) may report another inode in maps than in stat. */
+/* Network and overlay file systems (device major 0) may report another inode in maps than in stat.
+ * */
 static bool is_mapped_file(const struct fay_module *module, int fd)
 {
 	struct stat status;
 	return major(module->device) == 0 || fstat(fd, &status) || status.st_ino == module->inode;
 }
 
-int fay_module_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error)
+int fay_module_file(const struct fay_target *target, const struct fay_module *module,
+		    struct fay_error *error)
 {
 	char path[4608];
 	if (!target->pid)
 		return open_regular(module->path);
 	for (size_t i = 0; i < module->range_count; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid, module->ranges[i].start,
-			 module->ranges[i].end);
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid,
+			 module->ranges[i].start, module->ranges[i].end);
 		int fd = open_regular(path);
 		if (fd >= 0 && is_mapped_file(module, fd))
 			return fd;
@@ -347,12 +388,14 @@ int fay_module_file(const struct fay_target *target, const struct fay_module *mo
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, module->path);
 	int fd = module->deleted ? -1 : open_regular(path);
-	if (fd < 0 && !module->deleted && errno == ENOENT) /* the process is gone: the file is looked at below */
+	/* the process is gone: the file is looked at below */
+	if (fd < 0 && !module->deleted && errno == ENOENT)
 		fd = open_regular(module->path);
 	if (module->deleted) {
 		fay_error_set(error, FAY_E_REFUSED,
-			      "%s: the file was deleted or replaced since, and /proc/%d/map_files needs CAP_CHECKPOINT_RESTORE", module->path,
-			      target->pid);
+			      "%s: the file was deleted or replaced since, and /proc/%d/map_files "
+			      "needs CAP_CHECKPOINT_RESTORE",
+			      module->path, target->pid);
 		return -1;
 	}
 	if (fd < 0) {
@@ -360,7 +403,8 @@ int fay_module_file(const struct fay_target *target, const struct fay_module *mo
 		return -1;
 	}
 	if (!is_mapped_file(module, fd)) {
-		fay_error_set(error, FAY_E_REFUSED, "%s: not the file that is mapped (another inode)", path);
+		fay_error_set(error, FAY_E_REFUSED,
+			      "%s: not the file that is mapped (another inode)", path);
 		close(fd);
 		return -1;
 	}
@@ -372,7 +416,8 @@ static void place_range(struct fay_range *range, const struct fay_object *object
 	for (size_t i = 0; i < object->segment_count; i++) {
 		const struct fay_segment *segment = &object->segments[i];
 		uint64_t first = segment->offset & ~(uint64_t)4095;
-		if (!segment->executable || range->offset < first || range->offset >= segment->offset + segment->file_size)
+		if (!segment->executable || range->offset < first ||
+		    range->offset >= segment->offset + segment->file_size)
 			continue;
 		range->bias = range->start - range->offset - (segment->vaddr - segment->offset);
 		range->placed = true;
@@ -388,7 +433,8 @@ static bool ranges_of_file(struct fay_module *module)
 		const struct fay_segment *segment = &object->segments[i];
 		if (!segment->executable || segment->vaddr + segment->memory_size < segment->vaddr)
 			continue;
-		if (!add_range(module, segment->vaddr, segment->vaddr + segment->memory_size, segment->offset))
+		if (!add_range(module, segment->vaddr, segment->vaddr + segment->memory_size,
+			       segment->offset))
 			return false;
 		module->ranges[module->range_count - 1].placed = true;
 	}

@@ -2,12 +2,14 @@
 /*
  *	arguments := [argument {" " argument}]
  *	argument  := ["-"] size "@" operand              "-" signed; size 1, 2, 4 or 8
- *	operand   := "$" sum | "%" register | [sum] ["(" ["%" register] ["," "%" register ["," scale]] ")"]
- *	sum       := ["-"] term {("+" | "-") term}       at most one term is a symbol, and it is added
+ *	operand   := "$" sum | "%" register | [sum] ["(" ["%" register] ["," "%" register [","
+ *		  scale]] ")"]
+ *	sum       := ["-"] term {("+" | "-") term} at most one term is a symbol, and it is added
  *	term      := number | symbol
  *
- * The text is of a file that may be anything; every step consumes some of it, and what is not of this form is a problem of the argument, not
- * of the marker: a query that does not read it can be served.
+ * The text is of a file that may be anything; every step consumes some of it, and what is not of
+ * this form is a problem of the argument, not of the marker: a query that does not read it can be
+ * served.
  */
 #include "operands.h"
 
@@ -32,7 +34,8 @@ static bool is_digit(char c)
 
 static bool is_symbol_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '$';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+	       c == '.' || c == '$';
 }
 
 static int digit_value(char c)
@@ -90,7 +93,8 @@ static bool take_sum(struct cursor *c, struct fay_parsed_operand *parsed)
 		if (c->at < c->end && is_digit(*c->at)) {
 			if (!take_number(c, &number))
 				return false;
-			parsed->operand.value = (int64_t)((uint64_t)parsed->operand.value + (minus ? -number : number));
+			parsed->operand.value = (int64_t)((uint64_t)parsed->operand.value +
+							  (minus ? -number : number));
 		} else if (minus || !take_symbol(c, parsed)) {
 			return false;
 		}
@@ -121,21 +125,26 @@ static bool numbered_register(const char *name, size_t length, struct register_n
 	if (number < 8 || number > 15 || (name[1] == '0') || length > at + 1)
 		return false;
 	found->number = (uint8_t)number;
-	found->size = length == at ? 8 : name[at] == 'd' ? 4 : name[at] == 'w' ? 2 : name[at] == 'b' ? 1 : 0;
+	found->size = length == at      ? 8
+		      : name[at] == 'd' ? 4
+		      : name[at] == 'w' ? 2
+		      : name[at] == 'b' ? 1
+					: 0;
 	return found->size != 0;
 }
 
 static bool find_register(const char *name, size_t length, struct register_name *found)
 {
 	static const struct register_name names[] = {
-		{ "rax", 0, 8, 0 }, { "eax", 0, 4, 0 }, { "ax", 0, 2, 0 }, { "al", 0, 1, 0 },  { "ah", 0, 1, 1 },
-		{ "rcx", 1, 8, 0 }, { "ecx", 1, 4, 0 }, { "cx", 1, 2, 0 }, { "cl", 1, 1, 0 },  { "ch", 1, 1, 1 },
-		{ "rdx", 2, 8, 0 }, { "edx", 2, 4, 0 }, { "dx", 2, 2, 0 }, { "dl", 2, 1, 0 },  { "dh", 2, 1, 1 },
-		{ "rbx", 3, 8, 0 }, { "ebx", 3, 4, 0 }, { "bx", 3, 2, 0 }, { "bl", 3, 1, 0 },  { "bh", 3, 1, 1 },
-		{ "rsp", 4, 8, 0 }, { "esp", 4, 4, 0 }, { "sp", 4, 2, 0 }, { "spl", 4, 1, 0 }, { "rbp", 5, 8, 0 },
-		{ "ebp", 5, 4, 0 }, { "bp", 5, 2, 0 },	{ "bpl", 5, 1, 0 }, { "rsi", 6, 8, 0 }, { "esi", 6, 4, 0 },
-		{ "si", 6, 2, 0 },  { "sil", 6, 1, 0 }, { "rdi", 7, 8, 0 }, { "edi", 7, 4, 0 }, { "di", 7, 2, 0 },
-		{ "dil", 7, 1, 0 },
+		{ "rax", 0, 8, 0 }, { "eax", 0, 4, 0 }, { "ax", 0, 2, 0 },  { "al", 0, 1, 0 },
+		{ "ah", 0, 1, 1 },  { "rcx", 1, 8, 0 }, { "ecx", 1, 4, 0 }, { "cx", 1, 2, 0 },
+		{ "cl", 1, 1, 0 },  { "ch", 1, 1, 1 },  { "rdx", 2, 8, 0 }, { "edx", 2, 4, 0 },
+		{ "dx", 2, 2, 0 },  { "dl", 2, 1, 0 },  { "dh", 2, 1, 1 },  { "rbx", 3, 8, 0 },
+		{ "ebx", 3, 4, 0 }, { "bx", 3, 2, 0 },  { "bl", 3, 1, 0 },  { "bh", 3, 1, 1 },
+		{ "rsp", 4, 8, 0 }, { "esp", 4, 4, 0 }, { "sp", 4, 2, 0 },  { "spl", 4, 1, 0 },
+		{ "rbp", 5, 8, 0 }, { "ebp", 5, 4, 0 }, { "bp", 5, 2, 0 },  { "bpl", 5, 1, 0 },
+		{ "rsi", 6, 8, 0 }, { "esi", 6, 4, 0 }, { "si", 6, 2, 0 },  { "sil", 6, 1, 0 },
+		{ "rdi", 7, 8, 0 }, { "edi", 7, 4, 0 }, { "di", 7, 2, 0 },  { "dil", 7, 1, 0 },
 	};
 
 	*found = (struct register_name){ 0 };
@@ -242,7 +251,9 @@ static const char *parse_argument(struct cursor c, struct fay_parsed_operand *pa
 	struct fay_operand *operand = &parsed->operand;
 	uint64_t size;
 
-	*parsed = (struct fay_parsed_operand){ .operand = { .base = FAY_OPERAND_NO_REGISTER, .index = FAY_OPERAND_NO_REGISTER, .scale = 1 } };
+	*parsed = (struct fay_parsed_operand){ .operand = { .base = FAY_OPERAND_NO_REGISTER,
+							    .index = FAY_OPERAND_NO_REGISTER,
+							    .scale = 1 } };
 	operand->is_signed = take(&c, '-');
 	if (!take_number(&c, &size) || (size != 1 && size != 2 && size != 4 && size != 8))
 		return "has no size that is known";
@@ -254,7 +265,8 @@ static const char *parse_argument(struct cursor c, struct fay_parsed_operand *pa
 	return parse_operand(&c, parsed);
 }
 
-unsigned fay_operands_parse(const char *text, size_t length, struct fay_parsed_operand parsed[FAY_MARKER_MAX_ARGUMENTS])
+unsigned fay_operands_parse(const char *text, size_t length,
+			    struct fay_parsed_operand parsed[FAY_MARKER_MAX_ARGUMENTS])
 {
 	const char *end = text + length;
 	unsigned count = 0;
@@ -264,7 +276,8 @@ unsigned fay_operands_parse(const char *text, size_t length, struct fay_parsed_o
 		const char *stop = space ? space : end;
 
 		if (stop > text) {
-			const char *problem = parse_argument((struct cursor){ text, stop }, &parsed[count]);
+			const char *problem =
+				parse_argument((struct cursor){ text, stop }, &parsed[count]);
 
 			parsed[count++].problem = problem;
 		}

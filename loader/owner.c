@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the fay that made a session still runs, asked from anywhere. docs/decisions/0016-owners.md.
+ * Whether the fay that made a session still runs, asked from anywhere.
+ * docs/decisions/0016-owners.md.
  *
- * In the owner's own PID namespace its number and its start say it. In any other that number names nobody, or somebody else. There a lock says it: the owner's mapping of the
- * session's state is of an open file of its own, which holds a write lock on the file (an open file description's, F_OFD_SETLK). It goes with the mapping, so when the owner
- * unmaps it, or has ended, however that was; a keeper shares the owner's memory and keeps it until its transaction is over; a child that is forked does not get the mapping. The
- * traced program maps the same file, and through that mapping (/proc/PID/map_files) whoever may look finds the file and asks for the lock. Who may not (that takes
- * CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE) reads /proc/locks, which shows such locks in all PID namespaces; but a lock that is not found there may have been passed over.
+ * In the owner's own PID namespace its number and its start say it. In any other that number names
+ * nobody, or somebody else. There a lock says it: the owner's mapping of the session's state is of
+ * an open file of its own, which holds a write lock on the file (an open file description's,
+ * F_OFD_SETLK). It goes with the mapping, so when the owner unmaps it, or has ended, however that
+ * was; a keeper shares the owner's memory and keeps it until its transaction is over; a child that
+ * is forked does not get the mapping. The traced program maps the same file, and through that
+ * mapping (/proc/PID/map_files) whoever may look finds the file and asks for the lock. Who may not
+ * (that takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE) reads /proc/locks, which shows such locks in
+ * all PID namespaces; but a lock that is not found there may have been passed over.
  *
- * The program can write over what the header says and can lock the file once its owner is gone. It can so keep a leftover for itself, or end its own trace, nothing else.
+ * The program can write over what the header says and can lock the file once its owner is gone. It
+ * can so keep a leftover for itself, or end its own trace, nothing else.
  */
 #include "owner.h"
 
@@ -29,7 +35,8 @@
 
 #define NANOSECONDS 1000000000
 
-/* Whether /proc shows this process by the number that it has for itself: it may be that of a PID namespace above. */
+/* Whether /proc shows this process by the number that it has for itself: it may be that of a PID
+ * namespace above. */
 static bool proc_is_ours(void)
 {
 	char line[256];
@@ -56,7 +63,8 @@ static void own_pid_namespace(uint64_t space[2])
 	}
 }
 
-/* By how many clock ticks /proc shows starts of processes later to this process than to those of the first time namespace. False: not known. */
+/* By how many clock ticks /proc shows starts of processes later to this process than to those of
+ * the first time namespace. False: not known. */
 static bool ticks_ahead(int64_t *ticks)
 {
 	const int64_t rate = sysconf(_SC_CLK_TCK);
@@ -100,10 +108,12 @@ bool fay_owner_is_near(const struct fay_owner *owner)
 	uint64_t space[2];
 
 	own_pid_namespace(space);
-	return space[0] == owner->pid_namespace[0] && space[1] == owner->pid_namespace[1] && proc_is_ours();
+	return space[0] == owner->pid_namespace[0] && space[1] == owner->pid_namespace[1] &&
+	       proc_is_ours();
 }
 
-/* In the owner's PID namespace, or one that has taken the number of a namespace that is gone, and the owner with it. */
+/* In the owner's PID namespace, or one that has taken the number of a namespace that is gone, and
+ * the owner with it. */
 static enum fay_owner_state ask_number(const struct fay_owner *owner)
 {
 	pid_t pid = (pid_t)owner->pid;
@@ -118,7 +128,8 @@ static enum fay_owner_state ask_number(const struct fay_owner *owner)
 		if (state == 'Z' || state == 'X')
 			return FAY_OWNER_DEAD;
 		/* /proc may be mounted so that it hides other users' processes. */
-		return !state && kill(pid, 0) && errno == ESRCH ? FAY_OWNER_DEAD : FAY_OWNER_UNKNOWN;
+		return !state && kill(pid, 0) && errno == ESRCH ? FAY_OWNER_DEAD
+								: FAY_OWNER_UNKNOWN;
 	}
 	if (!owner->start || !ticks_ahead(&ahead))
 		return FAY_OWNER_UNKNOWN;
@@ -133,7 +144,8 @@ void *fay_owner_map(int fd, size_t size, bool *locked)
 	void *memory;
 	int own;
 
-	/* The open file that is given is the program's own, too: a lock of it would not go with us. */
+	/* The open file that is given is the program's own, too: a lock of it would not go with us.
+	 * */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	*locked = own >= 0 && fcntl(own, F_OFD_SETLK, &lock) == 0;
@@ -142,7 +154,8 @@ void *fay_owner_map(int fd, size_t size, bool *locked)
 		errno = EBUSY;
 		return MAP_FAILED;
 	}
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, own >= 0 ? own : fd, 0);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		      own >= 0 ? own : fd, 0);
 	if (memory != MAP_FAILED && madvise(memory, size, MADV_DONTFORK))
 		*locked = false;
 	if (own >= 0)
@@ -150,7 +163,8 @@ void *fay_owner_map(int fd, size_t size, bool *locked)
 	return memory;
 }
 
-/* The file that is mapped there. A plain one in memory: to open anything else could have effects. -1: it cannot be looked at. */
+/* The file that is mapped there. A plain one in memory: to open anything else could have effects.
+ * -1: it cannot be looked at. */
 static int open_mapped(pid_t pid, const struct fay_map *map)
 {
 	struct stat status;
@@ -158,11 +172,13 @@ static int open_mapped(pid_t pid, const struct fay_map *map)
 	char path[80];
 	int file = -1, place;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)fay_process_thread(pid), map->start, map->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 (int)fay_process_thread(pid), map->start, map->end);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
-	if (!fstat(place, &status) && S_ISREG(status.st_mode) && status.st_ino == map->inode && !fstatfs(place, &system) && system.f_type == TMPFS_MAGIC) {
+	if (!fstat(place, &status) && S_ISREG(status.st_mode) && status.st_ino == map->inode &&
+	    !fstatfs(place, &system) && system.f_type == TMPFS_MAGIC) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 		file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
@@ -184,7 +200,8 @@ static enum fay_owner_state ask_lock(pid_t pid, const struct fay_map *map)
 	return lock.l_type == F_UNLCK ? FAY_OWNER_DEAD : FAY_OWNER_LIVES;
 }
 
-/* "1: OFDLCK ADVISORY  WRITE -1 00:01:1028 0 EOF" (proc(5)). The list is read in pieces and may change between two of them: what is not found may be there. */
+/* "1: OFDLCK ADVISORY WRITE -1 00:01:1028 0 EOF" (proc(5)). The list is read in pieces and may
+ * change between two of them: what is not found may be there. */
 static enum fay_owner_state ask_list_of_locks(const struct fay_map *map)
 {
 	enum fay_owner_state found = FAY_OWNER_UNKNOWN;
@@ -193,7 +210,8 @@ static enum fay_owner_state ask_list_of_locks(const struct fay_map *map)
 	FILE *file = fopen("/proc/locks", "re");
 
 	while (file && found == FAY_OWNER_UNKNOWN && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%*s OFDLCK %*s %*s %*s %" SCNx64 ":%" SCNx64 ":%" SCNu64, &major, &minor, &inode) == 3 &&
+		if (sscanf(line, "%*s OFDLCK %*s %*s %*s %" SCNx64 ":%" SCNx64 ":%" SCNu64, &major,
+			   &minor, &inode) == 3 &&
 		    map->device == (major << 32 | minor) && map->inode == inode)
 			found = FAY_OWNER_LIVES;
 	if (file)
@@ -201,16 +219,20 @@ static enum fay_owner_state ask_list_of_locks(const struct fay_map *map)
 	return found;
 }
 
-enum fay_owner_state fay_owner_ask(pid_t pid, const struct fay_maps *maps, const struct fay_owner *owner, uint64_t state, uint64_t state_size)
+enum fay_owner_state fay_owner_ask(pid_t pid, const struct fay_maps *maps,
+				   const struct fay_owner *owner, uint64_t state,
+				   uint64_t state_size)
 {
-	enum fay_owner_state answer = fay_owner_is_near(owner) ? ask_number(owner) : FAY_OWNER_UNKNOWN;
+	enum fay_owner_state answer =
+		fay_owner_is_near(owner) ? ask_number(owner) : FAY_OWNER_UNKNOWN;
 	const struct fay_map *map = fay_maps_find(maps, state);
 
 	if (answer != FAY_OWNER_UNKNOWN)
 		return answer;
 	if (!state_size) /* its removal has gone so far that nobody can use it */
 		return FAY_OWNER_DEAD;
-	if (!owner->locked || !map || map->start != state || strncmp(map->name, "/memfd:" FAY_STATE_MEMFD, sizeof("/memfd:" FAY_STATE_MEMFD) - 1))
+	if (!owner->locked || !map || map->start != state ||
+	    strncmp(map->name, "/memfd:" FAY_STATE_MEMFD, sizeof("/memfd:" FAY_STATE_MEMFD) - 1))
 		return FAY_OWNER_UNKNOWN;
 	answer = ask_lock(pid, map);
 	return answer != FAY_OWNER_UNKNOWN ? answer : ask_list_of_locks(map);

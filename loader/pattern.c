@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patterns: "module!function", each side a glob as fnmatch(3) knows it. Most patterns are plain names or have a literal prefix, and
- * an object has tens of thousands of symbols, so those cases are decided before fnmatch is asked.
+ * Patterns: "module!function", each side a glob as fnmatch(3) knows it. Most patterns are plain
+ * names or have a literal prefix, and an object has tens of thousands of symbols, so those cases
+ * are decided before fnmatch is asked.
  */
 #include <fnmatch.h>
 #include <string.h>
 
 #include "target.h"
 
-static int copy_part(const char *pattern, const char *from, size_t length, char to[256], const char *what,
-		     struct fay_error *error)
+static int copy_part(const char *pattern, const char *from, size_t length, char to[256],
+		     const char *what, struct fay_error *error)
 {
 	if (!length)
-		return fay_error_set(error, FAY_E_USAGE, "pattern `%.300s`: no %s name %s '!'; write module!function", pattern,
-				     what, *what == 'm' ? "before" : "after");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "pattern `%.300s`: no %s name %s '!'; write module!function",
+				     pattern, what, *what == 'm' ? "before" : "after");
 	if (length > 255)
-		return fay_error_set(error, FAY_E_USAGE, "pattern: the %s name is longer than 255 bytes", what);
+		return fay_error_set(error, FAY_E_USAGE,
+				     "pattern: the %s name is longer than 255 bytes", what);
 	memcpy(to, from, length);
 	to[length] = 0;
 	return FAY_OK;
 }
 
-int fay_pattern_split(const char *pattern, char module[256], char function[256], struct fay_error *error)
+int fay_pattern_split(const char *pattern, char module[256], char function[256],
+		      struct fay_error *error)
 {
 	const char *bang = strchr(pattern, '!');
 	int code;
 	if (!*pattern)
-		return fay_error_set(error, FAY_E_USAGE, "the pattern is empty; write module!function");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "the pattern is empty; write module!function");
 	if (!bang) {
 		strcpy(module, "*");
 		return copy_part(pattern, pattern, strlen(pattern), function, "function", error);
 	}
 	if (strchr(bang + 1, '!'))
-		return fay_error_set(error, FAY_E_USAGE, "pattern `%.300s` has more than one '!'; write module!function", pattern);
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"pattern `%.300s` has more than one '!'; write module!function", pattern);
 	code = copy_part(pattern, pattern, (size_t)(bang - pattern), module, "module", error);
 	if (code)
 		return code;
@@ -54,7 +61,8 @@ bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length
 		return true;
 	if (glob->exact)
 		return length == glob->prefix && !memcmp(name, glob->text, length);
-	if (length < glob->prefix || memcmp(name, glob->text, glob->prefix) || length >= sizeof(copy))
+	if (length < glob->prefix || memcmp(name, glob->text, glob->prefix) ||
+	    length >= sizeof(copy))
 		return false;
 	if (!strcmp(glob->text + glob->prefix, "*"))
 		return true;

@@ -7,12 +7,15 @@
 #include "target.h"
 
 /*
- * Thread begin and end are entries of functions of glibc's that each thread calls first, before the program's own, and last, after its destructors. A static
- * program has them itself, unless it was stripped.
+ * Thread begin and end are entries of functions of glibc's that each thread calls first, before the
+ * program's own, and last, after its destructors. A static program has them itself, unless it was
+ * stripped.
  */
-static int find_thread_function(struct fay_target *target, uint32_t kind, struct fay_function_list *list, struct fay_error *error)
+static int find_thread_function(struct fay_target *target, uint32_t kind,
+				struct fay_function_list *list, struct fay_error *error)
 {
-	const char *name = kind == FAY_PROBE_THREAD_BEGIN ? "__ctype_init" : "__nptl_deallocate_tsd";
+	const char *name =
+		kind == FAY_PROBE_THREAD_BEGIN ? "__ctype_init" : "__nptl_deallocate_tsd";
 	char pattern[600];
 
 	snprintf(pattern, sizeof(pattern), "libc!%s", name);
@@ -23,11 +26,15 @@ static int find_thread_function(struct fay_target *target, uint32_t kind, struct
 		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
 			return 0;
 	}
-	return fay_error_set(error, FAY_E_REFUSED, "thread begin and end probes need glibc's %s, which is not found in this process; "
-			     "Debian's package libc6-dbg has the names that the C library itself does not show", name);
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"thread begin and end probes need glibc's %s, which is not found in this process; "
+		"Debian's package libc6-dbg has the names that the C library itself does not show",
+		name);
 }
 
-int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error)
+int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list,
+		    struct fay_error *error)
 {
 	const struct fay_probe_facts *facts = &session->verdict->probes[probe];
 	struct fay_target *target = session->target;
@@ -36,8 +43,10 @@ int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_func
 
 	target->only_new = session->options.beside_count > 0;
 	if (thread)
-		code = target->only_new ? fay_error_set(error, FAY_E_USAGE, "the sessions before have the threads' functions") :
-					  find_thread_function(target, facts->kind, list, error);
+		code = target->only_new
+			       ? fay_error_set(error, FAY_E_USAGE,
+					       "the sessions before have the threads' functions")
+			       : find_thread_function(target, facts->kind, list, error);
 	else if (facts->kind == FAY_PROBE_MARKER)
 		code = fay_target_find_markers(target, facts->pattern, list, error);
 	else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From probes' patterns to points: one for each function or place inside one, with the probes that want it in the image's order. */
+/* From probes' patterns to points: one for each function or place inside one, with the probes that
+ * want it in the image's order. */
 #include "session.h"
 
 #include <stdio.h>
@@ -17,10 +18,12 @@ static int by_address(const void *a, const void *b)
 		return x->function.address < y->function.address ? -1 : 1;
 	if (x->inside != y->inside)
 		return x->inside ? 1 : -1;
-	return x->function.marker < y->function.marker ? -1 : x->function.marker > y->function.marker;
+	return x->function.marker < y->function.marker ? -1
+						       : x->function.marker > y->function.marker;
 }
 
-/* From the function to the place inside it. What is outside the function, or not at an instruction's start, is found out when it is planned. */
+/* From the function to the place inside it. What is outside the function, or not at an
+ * instruction's start, is found out when it is planned. */
 static void place_inside(struct fay_point *point, uint64_t offset)
 {
 	point->inside = true;
@@ -44,8 +47,8 @@ static int probe_add(struct fay_point *point, uint32_t probe, bool leaves)
 	return 0;
 }
 
-int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
-			const uint32_t *probe, enum fay_hook hook)
+int fay_point_append(struct fay_session *session, size_t *capacity,
+		     const struct fay_function *function, const uint32_t *probe, enum fay_hook hook)
 {
 	struct fay_point point = { .function = *function, .hook = hook }, *same;
 	bool leaves = probe && fay_trampoline_watches(&session->verdict->probes[*probe]);
@@ -56,7 +59,9 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 		point.offset = function->address - function->start;
 	} else if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
 		place_inside(&point, session->verdict->probes[*probe].parameter);
-	same = session->folded_count ? bsearch(&point, session->points, session->folded_count, sizeof(point), by_address) : NULL;
+	same = session->folded_count ? bsearch(&point, session->points, session->folded_count,
+					       sizeof(point), by_address)
+				     : NULL;
 	if (same) {
 		if (hook)
 			same->hook = hook;
@@ -64,7 +69,9 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 	}
 	if (session->point_count == *capacity) {
 		size_t more = *capacity ? 2 * *capacity : 64;
-		struct fay_point *grown = more > FAY_POINTS_MAX ? NULL : realloc(session->points, more * sizeof(*grown));
+		struct fay_point *grown = more > FAY_POINTS_MAX
+						  ? NULL
+						  : realloc(session->points, more * sizeof(*grown));
 
 		if (!grown)
 			return -1;
@@ -80,11 +87,14 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 int fay_points_full(const struct fay_session *session, struct fay_error *error)
 {
 	if (session->point_count == FAY_POINTS_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "process %d: too many functions (limit %u)", (int)session->pid, FAY_POINTS_MAX);
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "process %d: too many functions (limit %u)", (int)session->pid,
+				     FAY_POINTS_MAX);
 	return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
-/* The points are sorted by address and, qsort not being stable, are given the order of probes back here. Those that were folded before come once only. */
+/* The points are sorted by address and, qsort not being stable, are given the order of probes back
+ * here. Those that were folded before come once only. */
 int fay_points_fold(struct fay_session *session)
 {
 	size_t kept = 0;
@@ -94,7 +104,8 @@ int fay_points_fold(struct fay_session *session)
 		return 0;
 	qsort(session->points, session->point_count, sizeof(*session->points), by_address);
 	for (size_t i = 0; i < session->point_count; i++) {
-		struct fay_point *point = &session->points[i], *same = kept ? &session->points[kept - 1] : NULL;
+		struct fay_point *point = &session->points[i],
+				 *same = kept ? &session->points[kept - 1] : NULL;
 
 		if (!same || by_address(same, point)) {
 			session->points[kept++] = *point;
@@ -115,10 +126,13 @@ struct fay_point *fay_points_at(const struct fay_session *session, uint64_t addr
 {
 	struct fay_point key = { .function.address = address };
 
-	return session->folded_count ? bsearch(&key, session->points, session->folded_count, sizeof(key), by_address) : NULL;
+	return session->folded_count ? bsearch(&key, session->points, session->folded_count,
+					       sizeof(key), by_address)
+				     : NULL;
 }
 
-/* What the trampolines of markers need; what a marker cannot give is the reason for which it is skipped later. */
+/* What the trampolines of markers need; what a marker cannot give is the reason for which it is
+ * skipped later. */
 static int markers_prepare(struct fay_session *session)
 {
 	for (size_t i = 0; i < session->point_count; i++) {
@@ -158,16 +172,19 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		if (code)
 			return code;
 		for (size_t k = 0; k < list.count && !code; k++)
-			code = fay_point_append(session, &capacity, &list.items[k], &i, FAY_HOOK_NONE);
+			code = fay_point_append(session, &capacity, &list.items[k], &i,
+						FAY_HOOK_NONE);
 		fay_function_list_deinit(&list);
 		if (code)
 			return fay_points_full(session, error);
-		if (fay_points_fold(session)) /* so that a function that several probes want counts once */
+		/* so that a function that several probes want counts once */
+		if (fay_points_fold(session))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	if (unmatched && !session->point_count)
 		return unmatched;
-	if (session->options.modules && !session->options.beside_count && fay_rendezvous_resolve(session, &capacity, error))
+	if (session->options.modules && !session->options.beside_count &&
+	    fay_rendezvous_resolve(session, &capacity, error))
 		return error->code;
 	if (fay_points_fold(session) || markers_prepare(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -196,7 +213,8 @@ int fay_session_skip(struct fay_session *session, struct fay_point *point, const
 {
 	point->usable = false;
 	if (point->hook == FAY_HOOK_MODULES)
-		snprintf(session->unhooked, sizeof(session->unhooked), "%.60s %.130s", point->function.name, reason);
+		snprintf(session->unhooked, sizeof(session->unhooked), "%.60s %.130s",
+			 point->function.name, reason);
 	return point->helper ? 0 : fay_session_note(session, point, reason);
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the program's code while a session is planned: what is near was read along with what was asked for before. */
+/* Reading the program's code while a session is planned: what is near was read along with what was
+ * asked for before. */
 #include "session.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 #define KEPT (64u << 10) /* bytes */
 
 /* Memory may end before `size` bytes. */
-static size_t read_there(const struct fay_program_text *text, uint64_t address, void *to, size_t size)
+static size_t read_there(const struct fay_program_text *text, uint64_t address, void *to,
+			 size_t size)
 {
 	ssize_t got = pread(text->memory, to, size, (off_t)address);
 	size_t page = PAGE - address % PAGE;
@@ -41,7 +43,8 @@ size_t fay_text_now(struct fay_program_text *text, uint64_t address, void *to, s
 }
 
 /* A patch that overlaps what was read. Of what it has overwritten some may lie outside of that. */
-static void uncover(struct fay_program_text *text, uint64_t site, uint64_t address, uint8_t *body, size_t got)
+static void uncover(struct fay_program_text *text, uint64_t site, uint64_t address, uint8_t *body,
+		    size_t got)
 {
 	uint8_t now[FAY_JUMP_BYTES] = { 0 };
 
@@ -60,7 +63,8 @@ size_t fay_text_program(struct fay_program_text *text, uint64_t address, void *t
 	for (size_t i = 0; i < text->present->count; i++) {
 		const struct fay_zone *zone = &text->present->items[i];
 
-		for (uint32_t k = fay_zone_first_at(zone, address - FAY_JUMP_BYTES + 1); k < zone->header.patch_count; k++) {
+		for (uint32_t k = fay_zone_first_at(zone, address - FAY_JUMP_BYTES + 1);
+		     k < zone->header.patch_count; k++) {
 			uint64_t site = zone->patches[zone->by_site[k]].site;
 
 			if (site >= address + got)

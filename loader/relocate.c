@@ -9,9 +9,11 @@
  *	call r/m64                 push the original return address; jmp r/m64   (not through rsp)
  *	anything else              copied
  *
- * A call keeps its original return address so that no address of the trampoline is ever left on the stack: stack walks and C++ exceptions
- * work through it, and detaching need not wait for it. Because of that return address a displaced call must be the last displaced
- * instruction. loop, jrcxz, xbegin, int3, a system call that ends behind the jump and whatever does not decode are refused: a skipped point is better than a doubtful one.
+ * A call keeps its original return address so that no address of the trampoline is ever left on the
+ * stack: stack walks and C++ exceptions work through it, and detaching need not wait for it.
+ * Because of that return address a displaced call must be the last displaced instruction. loop,
+ * jrcxz, xbegin, int3, a system call that ends behind the jump and whatever does not decode are
+ * refused: a skipped point is better than a doubtful one.
  */
 #include "relocate.h"
 
@@ -23,8 +25,8 @@
 
 #define INSTRUCTION_MAX 15u
 
-static bool __attribute__((format(printf, 2, 3)))
-refuse(char reason[FAY_REASON_MAX], const char *format, ...)
+static bool __attribute__((format(printf, 2, 3))) refuse(char reason[FAY_REASON_MAX],
+							 const char *format, ...)
 {
 	va_list args;
 
@@ -72,11 +74,12 @@ static bool is_call(const ZydisDecodedInstruction *insn)
 static bool ends_flow(const ZydisDecodedInstruction *insn)
 {
 	return insn->meta.category == ZYDIS_CATEGORY_RET ||
-	       insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR || insn->mnemonic == ZYDIS_MNEMONIC_UD2 ||
-	       insn->mnemonic == ZYDIS_MNEMONIC_HLT;
+	       insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	       insn->mnemonic == ZYDIS_MNEMONIC_UD2 || insn->mnemonic == ZYDIS_MNEMONIC_HLT;
 }
 
-/* Only nop and int3 from `at` to `end`, which the compiler puts between functions up to a multiple of 16. */
+/* Only nop and int3 from `at` to `end`, which the compiler puts between functions up to a multiple
+ * of 16. */
 static bool only_padding(const uint8_t *bytes, size_t at, size_t end, size_t available)
 {
 	while (at < end) {
@@ -91,8 +94,8 @@ static bool only_padding(const uint8_t *bytes, size_t at, size_t end, size_t ava
 	return true;
 }
 
-static bool room_for_jump(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t site,
-			  char reason[FAY_REASON_MAX])
+static bool room_for_jump(const uint8_t *body, size_t size, size_t tail, uint64_t address,
+			  size_t site, char reason[FAY_REASON_MAX])
 {
 	size_t end = site + FAY_JUMP_BYTES;
 	uint64_t next = (address + (size ? size : 1) + 15) & ~(uint64_t)15;
@@ -101,16 +104,17 @@ static bool room_for_jump(const uint8_t *body, size_t size, size_t tail, uint64_
 		return true;
 	if (end > size + tail || address + end > next ||
 	    !only_padding(body, size, end, size + tail))
-		return refuse(reason, "is %zu byte%s long, a jump needs %u", size, size == 1 ? "" : "s",
-			      FAY_JUMP_BYTES);
+		return refuse(reason, "is %zu byte%s long, a jump needs %u", size,
+			      size == 1 ? "" : "s", FAY_JUMP_BYTES);
 	return true;
 }
 
 /*
- * Where FAY_JUMP_BYTES lead the jump at `at` elsewhere: a rel32 is replaced; a short one that ends the function grows over the padding behind it. 0: it
- * cannot be done.
+ * Where FAY_JUMP_BYTES lead the jump at `at` elsewhere: a rel32 is replaced; a short one that ends
+ * the function grows over the padding behind it. 0: it cannot be done.
  */
-static size_t back_window(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t at, const ZydisDecodedInstruction *insn)
+static size_t back_window(const uint8_t *body, size_t size, size_t tail, uint64_t address,
+			  size_t at, const ZydisDecodedInstruction *insn)
 {
 	size_t end = at + FAY_JUMP_BYTES;
 
@@ -118,7 +122,8 @@ static size_t back_window(const uint8_t *body, size_t size, size_t tail, uint64_
 		return at;
 	if (insn->length == 6 && body[at] == 0x0f && (body[at + 1] & 0xf0) == 0x80)
 		return at + 1;
-	if (insn->length == 2 && body[at] == 0xeb && at + 2 == size && end <= size + tail && address + end <= ((address + size + 15) & ~(uint64_t)15) &&
+	if (insn->length == 2 && body[at] == 0xeb && at + 2 == size && end <= size + tail &&
+	    address + end <= ((address + size + 15) & ~(uint64_t)15) &&
 	    only_padding(body, size, end, size + tail))
 		return at;
 	return 0;
@@ -141,7 +146,9 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 		uint64_t target;
 
 		if (!decode_flow(body + at, size - at, &insn))
-			return refuse(reason, "has bytes at +%zu that are no instruction (data in code?)", at);
+			return refuse(reason,
+				      "has bytes at +%zu that are no instruction (data in code?)",
+				      at);
 		if (at >= *site && at < *site + FAY_JUMP_BYTES) {
 			if (flow_ended && insn.mnemonic != ZYDIS_MNEMONIC_NOP &&
 			    insn.mnemonic != ZYDIS_MNEMONIC_INT3)
@@ -156,12 +163,17 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 				size_t window = back_window(body, size, tail, address, at, &insn);
 
 				/* Not among the displaced instructions, which are moved. */
-				if (window < *site + FAY_DISPLACED_MAX || backs->count == FAY_BACKS_MAX)
-					return refuse(reason, "has a loop back to its first instruction (from +%zu)", at);
+				if (window < *site + FAY_DISPLACED_MAX ||
+				    backs->count == FAY_BACKS_MAX)
+					return refuse(reason,
+						      "has a loop back to its first instruction "
+						      "(from +%zu)",
+						      at);
 				backs->at[backs->count++] = (uint32_t)window;
 			}
 			if (target > first && target < first + FAY_JUMP_BYTES)
-				return refuse(reason, "has a jump into its first %u bytes (from +%zu)",
+				return refuse(reason,
+					      "has a jump into its first %u bytes (from +%zu)",
 					      FAY_JUMP_BYTES, at);
 		}
 		at += insn.length;
@@ -169,30 +181,40 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 	return true;
 }
 
-bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t offset, char reason[FAY_REASON_MAX])
+bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address,
+		      size_t offset, char reason[FAY_REASON_MAX])
 {
 	size_t end = offset + FAY_JUMP_BYTES;
 	unsigned overwritten = 0;
 	bool found = false, indirect = false, flow_ended = false;
 
 	if (offset >= size || !room_for_jump(body, size, tail, address, offset, reason))
-		return refuse(reason, "is %zu bytes long, too short for a jump at +%#zx", size, offset);
+		return refuse(reason, "is %zu bytes long, too short for a jump at +%#zx", size,
+			      offset);
 	for (size_t at = 0; at < size;) {
 		ZydisDecodedInstruction insn;
 		uint64_t target;
 
 		if (!decode_flow(body + at, size - at, &insn))
-			return refuse(reason, "has bytes at +%zu that are no instruction (data in code?)", at);
+			return refuse(reason,
+				      "has bytes at +%zu that are no instruction (data in code?)",
+				      at);
 		found |= at == offset;
 		if (at >= offset && at < end) {
 			if (flow_ended)
-				return refuse(reason, "has a place at +%#zx where other code begins, too close behind +%#zx", at, offset);
+				return refuse(reason,
+					      "has a place at +%#zx where other code begins, too "
+					      "close behind +%#zx",
+					      at, offset);
 			overwritten++;
 			flow_ended |= ends_flow(&insn);
 		}
 		if (branch_target(&insn, address + at, &target)) {
 			if (!is_call(&insn) && target > address + offset && target < address + end)
-				return refuse(reason, "has a jump (from +%#zx) to between +%#zx and the end of the jump there", at, offset);
+				return refuse(reason,
+					      "has a jump (from +%#zx) to between +%#zx and the "
+					      "end of the jump there",
+					      at, offset);
 		} else if (insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
 			indirect = true;
 		}
@@ -201,25 +223,31 @@ bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t ad
 	if (!found)
 		return refuse(reason, "has no instruction that begins at +%#zx", offset);
 	if (indirect && overwritten > 1)
-		return refuse(reason, "has an indirect jump, which may lead behind +%#zx; a place at an instruction of 5 bytes or more can be traced", offset);
+		return refuse(reason,
+			      "has an indirect jump, which may lead behind +%#zx; a place at an "
+			      "instruction of 5 bytes or more can be traced",
+			      offset);
 	return true;
 }
 
-/* Instructions of a function from `from` on up to `to`, where another begins, run one after the other, and none of them is a call. */
+/* Instructions of a function from `from` on up to `to`, where another begins, run one after the
+ * other, and none of them is a call. */
 static bool runs_through(const uint8_t *body, size_t from, size_t to)
 {
 	while (from < to) {
 		ZydisDecodedInstruction insn;
 		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 
-		if (!decode(body + from, to - from, &insn, operands) || ends_flow(&insn) || is_call(&insn) || insn.mnemonic == ZYDIS_MNEMONIC_INT3)
+		if (!decode(body + from, to - from, &insn, operands) || ends_flow(&insn) ||
+		    is_call(&insn) || insn.mnemonic == ZYDIS_MNEMONIC_INT3)
 			return false;
 		from += insn.length;
 	}
 	return from == to;
 }
 
-bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset, size_t *site)
+bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset,
+			  size_t *site)
 {
 	size_t starts[2 * INSTRUCTION_MAX], known = 0, end = 0;
 
@@ -290,8 +318,8 @@ static void put_push_address(struct fay_displaced *displaced, uint64_t address)
 	}
 }
 
-static bool put_branch(struct fay_displaced *displaced, const ZydisDecodedInstruction *insn, uint64_t next,
-		       uint64_t to, uint64_t target, char reason[FAY_REASON_MAX])
+static bool put_branch(struct fay_displaced *displaced, const ZydisDecodedInstruction *insn,
+		       uint64_t next, uint64_t to, uint64_t target, char reason[FAY_REASON_MAX])
 {
 	uint8_t jcc[2] = { 0x0f, 0x80 | (insn->opcode & 15) };
 	bool conditional = (insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->opcode >= 0x70 &&
@@ -316,9 +344,9 @@ static bool put_branch(struct fay_displaced *displaced, const ZydisDecodedInstru
 }
 
 /* An instruction without a relative branch: copied, its rip-relative displacement corrected. */
-static bool put_plain(struct fay_displaced *displaced, const uint8_t *bytes, const ZydisDecodedInstruction *insn,
-		      const ZydisDecodedOperand *operands, uint64_t from, uint64_t to,
-		      char reason[FAY_REASON_MAX])
+static bool put_plain(struct fay_displaced *displaced, const uint8_t *bytes,
+		      const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands,
+		      uint64_t from, uint64_t to, char reason[FAY_REASON_MAX])
 {
 	uint8_t copy[INSTRUCTION_MAX];
 	uint64_t target = from + insn->length + (uint64_t)insn->raw.disp.value;
@@ -330,9 +358,11 @@ static bool put_plain(struct fay_displaced *displaced, const uint8_t *bytes, con
 			rip |= operands[i].mem.base == ZYDIS_REGISTER_RIP;
 			if (operands[i].mem.base == ZYDIS_REGISTER_EIP)
 				return refuse(reason, "begins with an eip-relative instruction");
-			if (is_call(insn) && operands[i].visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
+			if (is_call(insn) &&
+			    operands[i].visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
 			    (operands[i].mem.base == ZYDIS_REGISTER_RSP))
-				return refuse(reason, "begins with a call through the stack pointer");
+				return refuse(reason,
+					      "begins with a call through the stack pointer");
 		}
 	if (is_call(insn)) {
 		if (insn->opcode != 0xff || insn->raw.modrm.reg != 2 ||
@@ -369,8 +399,10 @@ bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_
 			return refuse(reason, "begins with bytes that are no instruction");
 		if (insn.mnemonic == ZYDIS_MNEMONIC_INT3 && !flow_ended)
 			return refuse(reason, "has a breakpoint (int3) at +%u", at);
-		/* A thread waiting in it is past it; restarting the call takes it back, into the jump. */
-		if ((insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL || insn.mnemonic == ZYDIS_MNEMONIC_INT) &&
+		/* A thread waiting in it is past it; restarting the call takes it back, into the
+		 * jump. */
+		if ((insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL ||
+		     insn.mnemonic == ZYDIS_MNEMONIC_INT) &&
 		    at + insn.length >= FAY_JUMP_BYTES && at > 0)
 			return refuse(reason, "makes a system call at +%u", at);
 		if (displaced->count == sizeof(displaced->map) / sizeof(*displaced->map))
@@ -380,13 +412,18 @@ bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_
 		displaced->count++;
 		displaced->length += insn.length;
 		if (is_call(&insn) && displaced->length < FAY_JUMP_BYTES)
-			return refuse(reason, "has a call within its first %u bytes", FAY_JUMP_BYTES);
+			return refuse(reason, "has a call within its first %u bytes",
+				      FAY_JUMP_BYTES);
 		if (branch_target(&insn, from + at, &target)) {
-			if (target > from && target < from + (need < FAY_JUMP_BYTES ? need : FAY_JUMP_BYTES))
-				return refuse(reason, "has a jump into its first %u bytes", FAY_JUMP_BYTES);
-			if (!put_branch(displaced, &insn, from + displaced->length, to, target, reason))
+			if (target > from &&
+			    target < from + (need < FAY_JUMP_BYTES ? need : FAY_JUMP_BYTES))
+				return refuse(reason, "has a jump into its first %u bytes",
+					      FAY_JUMP_BYTES);
+			if (!put_branch(displaced, &insn, from + displaced->length, to, target,
+					reason))
 				return false;
-		} else if (!put_plain(displaced, bytes + at, &insn, operands, from + at, to, reason)) {
+		} else if (!put_plain(displaced, bytes + at, &insn, operands, from + at, to,
+				      reason)) {
 			return false;
 		}
 		flow_ended |= ends_flow(&insn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Displaced instructions: which ones a jump at a function's entry overwrites, whether that is safe, and their copy for
- * another address. Pure functions of bytes; no process is touched.
+ * Displaced instructions: which ones a jump at a function's entry overwrites, whether that is safe,
+ * and their copy for another address. Pure functions of bytes; no process is touched.
  */
 #ifndef FAY_LOADER_RELOCATE_H
 #define FAY_LOADER_RELOCATE_H
@@ -27,8 +27,9 @@ struct fay_displaced {
 };
 
 /*
- * Jumps back to a function's first instruction. They are no calls, so they are led past the jump there, to the copy of the displaced instructions: by
- * FAY_JUMP_BYTES that are written over the jump itself, which no thread can stand inside of.
+ * Jumps back to a function's first instruction. They are no calls, so they are led past the jump
+ * there, to the copy of the displaced instructions: by FAY_JUMP_BYTES that are written over the
+ * jump itself, which no thread can stand inside of.
  */
 #define FAY_BACKS_MAX 8u
 struct fay_backs {
@@ -37,28 +38,35 @@ struct fay_backs {
 };
 
 /*
- * Is it safe to overwrite FAY_JUMP_BYTES at body + *site? body holds `size` bytes of the function at `address`, followed by `tail` more bytes
- * (padding, the next function). *site is set to 0, or 4 behind endbr64. On false, `reason` says why not, to follow the function's name.
+ * Is it safe to overwrite FAY_JUMP_BYTES at body + *site? body holds `size` bytes of the function
+ * at `address`, followed by `tail` more bytes (padding, the next function). *site is set to 0, or 4
+ * behind endbr64. On false, `reason` says why not, to follow the function's name.
  */
-bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site, struct fay_backs *backs, char reason[FAY_REASON_MAX]);
+bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site,
+		   struct fay_backs *backs, char reason[FAY_REASON_MAX]);
 
 /*
- * The same for a place `offset` bytes inside the function: an instruction must begin there, no jump may lead behind its start, and where more than one
- * instruction is overwritten no indirect jump may be able to. `size` bytes at body are the function, `tail` more follow.
+ * The same for a place `offset` bytes inside the function: an instruction must begin there, no jump
+ * may lead behind its start, and where more than one instruction is overwritten no indirect jump
+ * may be able to. `size` bytes at body are the function, `tail` more follow.
  */
-bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t offset, char reason[FAY_REASON_MAX]);
+bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address,
+		      size_t offset, char reason[FAY_REASON_MAX]);
 
 /*
- * For a short instruction at `offset` behind which code joins, such as a marker's nop: a jump over the instructions before it, of which it is then
- * the last overwritten or a later one. *site is where the jump goes. From there to the instruction's end all runs in one go, and no jump of the function
- * leads in. The jump ends at or before the instruction's end.
+ * For a short instruction at `offset` behind which code joins, such as a marker's nop: a jump over
+ * the instructions before it, of which it is then the last overwritten or a later one. *site is
+ * where the jump goes. From there to the instruction's end all runs in one go, and no jump of the
+ * function leads in. The jump ends at or before the instruction's end.
  */
-bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset, size_t *site);
+bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset,
+			  size_t *site);
 
 /*
- * Relocates the whole instructions that cover the first `need` bytes of `bytes` (at address `from`) to address `to`, a jump back
- * (FAY_JUMP_BYTES) appended.
+ * Relocates the whole instructions that cover the first `need` bytes of `bytes` (at address `from`)
+ * to address `to`, a jump back (FAY_JUMP_BYTES) appended.
  */
-bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_t from, uint64_t to, struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);
+bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_t from, uint64_t to,
+		  struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);
 
 #endif

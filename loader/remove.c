@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removing zones. It works from what lies in the target alone, so that it is one function for a session's own end, for the
- * children that a traced process forked, and for what a killed fay left behind. Chains of sessions on one entry: zone.c.
+ * Removing zones. It works from what lies in the target alone, so that it is one function for a
+ * session's own end, for the children that a traced process forked, and for what a killed fay left
+ * behind. Chains of sessions on one entry: zone.c.
  */
 #include "zone.h"
 
@@ -15,7 +16,9 @@
 
 #define INT3 0xccu
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
-#define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
+/* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to
+ * run */
+#define STANDING_ROUNDS 60u
 /* Likewise for what looks like a signal frame of such a one: it may be an old one. */
 #define INTERRUPTED_ROUNDS 15u
 
@@ -27,10 +30,13 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Whoever lies directly over `patch` goes on where it went on. These may be several: what a session that was taken out left behind, because a thread stands in it, was over the same jump as
- * the session that came next, and its thread still goes on from there. True if one of them is reached from the site.
+ * Whoever lies directly over `patch` goes on where it went on. These may be several: what a session
+ * that was taken out left behind, because a thread stands in it, was over the same jump as the
+ * session that came next, and its thread still goes on from there. True if one of them is reached
+ * from the site.
  */
-static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jump[FAY_JUMP_BYTES], const struct fay_zone_patch *patch)
+static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jump[FAY_JUMP_BYTES],
+		    const struct fay_zone_patch *patch)
 {
 	bool reached = false;
 
@@ -42,10 +48,13 @@ static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jum
 		if (zone->header.session == session)
 			continue;
 		while ((above = fay_zone_next_at(zone, patch->site, &at))) {
-			if (above->kind == FAY_PATCH_PART || above->size != patch->size || memcmp(above->original, jump, patch->size))
+			if (above->kind == FAY_PATCH_PART || above->size != patch->size ||
+			    memcmp(above->original, jump, patch->size))
 				continue;
 			memcpy(above->original, patch->original, patch->size);
-			above->link = patch->linked && patch->link != patch->displaced ? patch->link : above->displaced;
+			above->link = patch->linked && patch->link != patch->displaced
+					      ? patch->link
+					      : above->displaced;
 			zone->dirty = true;
 			reached |= !above->removed;
 		}
@@ -53,8 +62,10 @@ static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jum
 	return reached;
 }
 
-/* The same for what is known by its link alone: parts in front of exits, and trampolines that short jumps lead to. */
-static void hand_on_link(struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+/* The same for what is known by its link alone: parts in front of exits, and trampolines that short
+ * jumps lead to. */
+static void hand_on_link(struct fay_zones *zones, uint64_t session,
+			 const struct fay_zone_patch *patch)
 {
 	uint64_t own = patch->kind == FAY_PATCH_PART ? patch->trampoline : patch->displaced;
 
@@ -66,16 +77,20 @@ static void hand_on_link(struct fay_zones *zones, uint64_t session, const struct
 		if (zone->header.session == session)
 			continue;
 		while ((above = fay_zone_next_at(zone, patch->site, &at))) {
-			if (above->kind != patch->kind || above->size != patch->size || above->link != patch->inner)
+			if (above->kind != patch->kind || above->size != patch->size ||
+			    above->link != patch->inner)
 				continue;
-			above->link = patch->linked && patch->link != own ? patch->link : above->kind == FAY_PATCH_PART ? above->trampoline : above->displaced;
+			above->link = patch->linked && patch->link != own ? patch->link
+				      : above->kind == FAY_PATCH_PART     ? above->trampoline
+									  : above->displaced;
 			zone->dirty = true;
 		}
 	}
 }
 
 /* Whether some other session has the same short jump there. */
-static bool is_shared(const struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+static bool is_shared(const struct fay_zones *zones, uint64_t session,
+		      const struct fay_zone_patch *patch)
 {
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct fay_zone *zone = &zones->items[i];
@@ -85,29 +100,36 @@ static bool is_shared(const struct fay_zones *zones, uint64_t session, const str
 		if (zone->header.session == session)
 			continue;
 		while ((other = fay_zone_next_at(zone, patch->site, &at)))
-			if (other->size == FAY_HOP_BYTES && other->hop == patch->hop && !other->removed)
+			if (other->size == FAY_HOP_BYTES && other->hop == patch->hop &&
+			    !other->removed)
 				return true;
 	}
 	return false;
 }
 
-/* The lowest session that has the function whole goes on in the copy of the uppermost: of the next one, if that goes. */
-static void hand_on_copy(struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+/* The lowest session that has the function whole goes on in the copy of the uppermost: of the next
+ * one, if that goes. */
+static void hand_on_copy(struct fay_zones *zones, uint64_t session,
+			 const struct fay_zone_patch *patch)
 {
 	struct fay_zone_chain chain;
 
-	if (!patch->whole || !fay_zones_chain(zones, patch->site, patch->original, &chain) || chain.lowest->link != patch->displaced)
+	if (!patch->whole || !fay_zones_chain(zones, patch->site, patch->original, &chain) ||
+	    chain.lowest->link != patch->displaced)
 		return;
 	for (size_t i = 0; i < zones->count; i++)
-		if (zones->items[i].header.session != session && chain.lowest >= zones->items[i].patches &&
+		if (zones->items[i].header.session != session &&
+		    chain.lowest >= zones->items[i].patches &&
 		    chain.lowest < zones->items[i].patches + zones->items[i].header.patch_count) {
 			chain.lowest->link = chain.top->displaced;
 			zones->items[i].dirty = true;
 		}
 }
 
-/* Takes the jump away, wherever it is, here: see changes_write(). True if nothing leads to this patch any more. */
-static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+/* Takes the jump away, wherever it is, here: see changes_write(). True if nothing leads to this
+ * patch any more. */
+static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint64_t session,
+			   const struct fay_zone_patch *patch)
 {
 	const uint8_t *now = fay_text_at(text, patch->site, patch->size);
 	uint8_t jump[FAY_JUMP_BYTES];
@@ -115,7 +137,8 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 
 	if (patch->kind == FAY_PATCH_PART || patch->size == FAY_HOP_BYTES)
 		hand_on_link(zones, session, patch);
-	if (patch->kind == FAY_PATCH_PART || (patch->size == FAY_HOP_BYTES && is_shared(zones, session, patch)))
+	if (patch->kind == FAY_PATCH_PART ||
+	    (patch->size == FAY_HOP_BYTES && is_shared(zones, session, patch)))
 		return true;
 	hand_on_copy(zones, session, patch);
 	fay_patch_encode(patch, jump);
@@ -125,18 +148,23 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 	if (!memcmp(now, jump, patch->size))
 		return fay_text_change(text, patch->site, patch->original, patch->size);
 	/*
-	 * A uprobe was set at the jump. The kernel knows the program's first byte from the file, and puts that back when the uprobe goes; the others are ours to restore. (A debugger's int3 would cover our
-	 * byte: but no debugger holds a process that we hold.)
+	 * A uprobe was set at the jump. The kernel knows the program's first byte from the file,
+	 * and puts that back when the uprobe goes; the others are ours to restore. (A debugger's
+	 * int3 would cover our byte: but no debugger holds a process that we hold.)
 	 */
-	if (now[0] == INT3 && patch->original[0] != INT3 && !memcmp(now + 1, jump + 1, patch->size - 1u))
-		return fay_text_change(text, patch->site + 1, patch->original + 1, patch->size - 1u);
-	/* Else put back by someone, or overwritten by something that is not ours and may lead here. */
+	if (now[0] == INT3 && patch->original[0] != INT3 &&
+	    !memcmp(now + 1, jump + 1, patch->size - 1u))
+		return fay_text_change(text, patch->site + 1, patch->original + 1,
+				       patch->size - 1u);
+	/* Else put back by someone, or overwritten by something that is not ours and may lead here.
+	 * */
 	return reached || !memcmp(now, patch->original, patch->size);
 }
 
 /*
- * What was changed here goes to the target: zones' records, then the program's pages. A fay that is killed between any two of these writes leaves every
- * place valid: at each step a site holds the program's bytes or a jump to a trampoline that is still mapped.
+ * What was changed here goes to the target: zones' records, then the program's pages. A fay that is
+ * killed between any two of these writes leaves every place valid: at each step a site holds the
+ * program's bytes or a jump to a trampoline that is still mapped.
  */
 static bool changes_write(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text)
 {
@@ -146,8 +174,10 @@ static bool changes_write(struct fay_stop *stop, struct fay_zones *zones, struct
 		struct fay_zone *zone = &zones->items[i];
 
 		if (zone->dirty)
-			done &= fay_stop_write(stop, zone->header.data + sizeof(zone->header), zone->patches,
-					       zone->header.patch_count * sizeof(*zone->patches)) == 0;
+			done &= fay_stop_write(stop, zone->header.data + sizeof(zone->header),
+					       zone->patches,
+					       zone->header.patch_count * sizeof(*zone->patches)) ==
+				0;
 		zone->dirty = false;
 	}
 	return fay_text_write(text, stop->memory) == 0 && done;
@@ -180,27 +210,33 @@ static uint64_t hop_to(const struct inside_context *inside, uint64_t hole)
 	for (size_t i = 0; i < inside->zones->count; i++) {
 		const struct fay_zone *zone = &inside->zones->items[i];
 		uint32_t at = fay_zone_first_at(zone, hole);
-		const struct fay_zone_patch *patch = zone->header.session == inside->session ? fay_zone_next_at(zone, hole, &at) : NULL;
+		const struct fay_zone_patch *patch = zone->header.session == inside->session
+							     ? fay_zone_next_at(zone, hole, &at)
+							     : NULL;
 
 		while (patch && patch->kind != FAY_PATCH_HOLE)
 			patch = fay_zone_next_at(zone, hole, &at);
-		for (uint32_t k = fay_zone_first_at(zone, hole - UINT8_MAX); patch && patch->removed && k < zone->header.patch_count; k++) {
+		for (uint32_t k = fay_zone_first_at(zone, hole - UINT8_MAX);
+		     patch && patch->removed && k < zone->header.patch_count; k++) {
 			const struct fay_zone_patch *hop = &zone->patches[zone->by_site[k]];
 
 			if (hop->site > hole + UINT8_MAX)
 				break;
-			if (hop->size == FAY_HOP_BYTES && hop->site + FAY_HOP_BYTES + (uint64_t)(int64_t)hop->hop == hole)
+			if (hop->size == FAY_HOP_BYTES &&
+			    hop->site + FAY_HOP_BYTES + (uint64_t)(int64_t)hop->hop == hole)
 				return hop->site;
 		}
 	}
 	return 0;
 }
 
-/* Somebody was interrupted between a short jump and the one in its hole: the signal's handler returns to the former's place. */
+/* Somebody was interrupted between a short jump and the one in its hole: the signal's handler
+ * returns to the former's place. */
 static bool leave_hole(void *context, uint64_t address, uint64_t word)
 {
 	struct inside_context *inside = context;
-	uint64_t rip = fay_stop_interrupted_at(inside->before, word), hop = rip ? hop_to(inside, rip) : 0;
+	uint64_t rip = fay_stop_interrupted_at(inside->before, word),
+		 hop = rip ? hop_to(inside, rip) : 0;
 
 	if (hop)
 		fay_stop_write(inside->stop, address - 2 * sizeof(word), &hop, sizeof(hop));
@@ -210,13 +246,16 @@ static bool leave_hole(void *context, uint64_t address, uint64_t word)
 static bool has_holes(const struct fay_zones *zones, uint64_t session)
 {
 	for (size_t i = 0; i < zones->count; i++)
-		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
+		for (uint32_t k = 0; zones->items[i].header.session == session &&
+				     k < zones->items[i].header.patch_count;
+		     k++)
 			if (zones->items[i].patches[k].kind == FAY_PATCH_HOLE)
 				return true;
 	return false;
 }
 
-/* What is in a removed hole is the program's again, which does not go on there. A short jump does nothing but lead there: so it is run again, or what it has replaced. */
+/* What is in a removed hole is the program's again, which does not go on there. A short jump does
+ * nothing but lead there: so it is run again, or what it has replaced. */
 static void leave_holes(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session, .stop = stop };
@@ -236,10 +275,12 @@ static void leave_holes(struct fay_stop *stop, const struct fay_zones *zones, ui
 }
 
 /*
- * Our code calls nothing outside itself, and nothing returns to it, so a thread that is in it stands there (its rip), or was interrupted there by a signal. All other words that
- * point to our code are what calls of probes have left in unused stack.
+ * Our code calls nothing outside itself, and nothing returns to it, so a thread that is in it
+ * stands there (its rip), or was interrupted there by a signal. All other words that point to our
+ * code are what calls of probes have left in unused stack.
  */
-static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones,
+				   uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
@@ -253,7 +294,8 @@ static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
-	return somebody_stands_inside(stop, zones, session) || fay_stop_visit_words(stop, is_interrupted, &context);
+	return somebody_stands_inside(stop, zones, session) ||
+	       fay_stop_visit_words(stop, is_interrupted, &context);
 }
 
 static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct fay_error *error)
@@ -265,19 +307,22 @@ static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct 
 }
 
 /* Into the headers of the session's zones. */
-static void record_size(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, size_t field, uint64_t size)
+static void record_size(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session,
+			size_t field, uint64_t size)
 {
 	for (size_t i = 0; i < zones->count; i++)
 		if (zones->items[i].header.session == session)
-			fay_stop_write(stop, zones->items[i].header.data + field, &size, sizeof(size));
+			fay_stop_write(stop, zones->items[i].header.data + field, &size,
+				       sizeof(size));
 }
 
 /*
- * What the headers name by an address and, in `field`, a size. The record first: after a failure behind it, or if fay is killed, what the program has mapped
- * there since must not be taken for ours.
+ * What the headers name by an address and, in `field`, a size. The record first: after a failure
+ * behind it, or if fay is killed, what the program has mapped there since must not be taken for
+ * ours.
  */
-static int unmap_named(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, uint64_t address, uint64_t size, size_t field,
-		       struct fay_error *error)
+static int unmap_named(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session,
+		       uint64_t address, uint64_t size, size_t field, struct fay_error *error)
 {
 	int code;
 
@@ -299,16 +344,20 @@ static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, u
 		if (zones->items[i].header.session == session)
 			any = &zones->items[i].header;
 	if (any)
-		code = unmap_named(stop, zones, session, any->table, any->table_size, offsetof(struct fay_zone_header, table_size), error);
+		code = unmap_named(stop, zones, session, any->table, any->table_size,
+				   offsetof(struct fay_zone_header, table_size), error);
 	if (any && !code)
-		code = unmap_named(stop, zones, session, any->records, any->records_size, offsetof(struct fay_zone_header, records_size), error);
+		code = unmap_named(stop, zones, session, any->records, any->records_size,
+				   offsetof(struct fay_zone_header, records_size), error);
 	if (any && !code)
-		code = unmap_named(stop, zones, session, any->shm, any->shm_size, offsetof(struct fay_zone_header, shm_size), error);
+		code = unmap_named(stop, zones, session, any->shm, any->shm_size,
+				   offsetof(struct fay_zone_header, shm_size), error);
 	for (size_t i = 0; i < zones->count && !code; i++) {
 		const struct fay_zone_header *header = &zones->items[i].header;
 
 		if (header->session == session)
-			code = unmap(stop, header->code, header->code_size + header->data_size, error);
+			code = unmap(stop, header->code, header->code_size + header->data_size,
+				     error);
 	}
 	return code;
 }
@@ -317,17 +366,20 @@ bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step)
 {
 	uint16_t count;
 
-	if (fay_stop_read(stop, address, &count, sizeof(count)) || (step > 0 ? count == UINT16_MAX : count == 0))
+	if (fay_stop_read(stop, address, &count, sizeof(count)) ||
+	    (step > 0 ? count == UINT16_MAX : count == 0))
 		return false;
 	count = (uint16_t)(count + step);
 	return fay_stop_write(stop, address, &count, sizeof(count)) == 0;
 }
 
 /*
- * Takes back what the session's removed markers have added to their semaphores. The record first: a fay killed in between leaves a marker that
- * costs its arguments, not one that others trace and that is off.
+ * Takes back what the session's removed markers have added to their semaphores. The record first: a
+ * fay killed in between leaves a marker that costs its arguments, not one that others trace and
+ * that is off.
  */
-static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const struct fay_text *text)
+static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone,
+			    const struct fay_text *text)
 {
 	for (uint32_t k = 0; k < zone->header.patch_count; k++) {
 		struct fay_zone_patch *patch = &zone->patches[k];
@@ -335,7 +387,8 @@ static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const 
 		if (!patch->counted || !patch->removed)
 			continue;
 		patch->counted = 0;
-		fay_stop_write(stop, zone->header.data + sizeof(zone->header) + k * sizeof(*patch), patch, sizeof(*patch));
+		fay_stop_write(stop, zone->header.data + sizeof(zone->header) + k * sizeof(*patch),
+			       patch, sizeof(*patch));
 		if (fay_text_at(text, patch->site, 1)) /* else its module was unloaded */
 			fay_semaphore_add(stop, patch->semaphore, -1);
 	}
@@ -344,17 +397,21 @@ static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const 
 /* Which of a session's patches are meant. */
 struct selection {
 	uint64_t session;
-	const uint64_t *copies; /* then only those with one of these copies of the displaced instructions; sorted; NULL: all */
+	/* then only those with one of these copies of the displaced instructions; sorted; NULL: all
+	 * */
+	const uint64_t *copies;
 	size_t count;
 };
 
 static bool is_selected(const struct selection *selection, const struct fay_zone_patch *patch)
 {
-	return !selection->copies || bsearch(&patch->displaced, selection->copies, selection->count, sizeof(*selection->copies), by_value);
+	return !selection->copies || bsearch(&patch->displaced, selection->copies, selection->count,
+					     sizeof(*selection->copies), by_value);
 }
 
 /* Takes out these patches. True if some stay reachable. */
-static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, const struct selection *selection)
+static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text,
+		     const struct selection *selection)
 {
 	uint64_t session = selection->session;
 	bool reachable = false;
@@ -362,7 +419,8 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 	for (size_t i = 0; i < zones->count; i++) {
 		struct fay_zone *zone = &zones->items[i];
 
-		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count; k++) {
+		for (uint32_t k = 0;
+		     zone->header.session == session && k < zone->header.patch_count; k++) {
 			struct fay_zone_patch *patch = &zone->patches[k];
 
 			if (!is_selected(selection, patch))
@@ -379,22 +437,29 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 				uncount_markers(stop, &zones->items[i], text);
 		return reachable;
 	}
-	for (size_t i = 0; i < zones->count; i++) /* which pages were written is not known: all are looked at again */
-		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
-			zones->items[i].patches[k].removed &= !is_selected(selection, &zones->items[i].patches[k]);
+	/* which pages were written is not known: all are looked at again */
+	for (size_t i = 0; i < zones->count; i++)
+		for (uint32_t k = 0; zones->items[i].header.session == session &&
+				     k < zones->items[i].header.patch_count;
+		     k++)
+			zones->items[i].patches[k].removed &=
+				!is_selected(selection, &zones->items[i].patches[k]);
 	return true;
 }
 
 /* The pages that the session patched, as they are now. */
-static int read_text(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, struct fay_text *text, struct fay_error *error)
+static int read_text(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session,
+		     struct fay_text *text, struct fay_error *error)
 {
 	int code = 0;
 
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct fay_zone *zone = &zones->items[i];
 
-		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count && !code; k++)
-			code = fay_text_want(text, zone->patches[k].site, zone->patches[k].size, error);
+		for (uint32_t k = 0;
+		     zone->header.session == session && k < zone->header.patch_count && !code; k++)
+			code = fay_text_want(text, zone->patches[k].site, zone->patches[k].size,
+					     error);
 	}
 	if (!code)
 		code = fay_text_ready(text, error);
@@ -403,8 +468,10 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
 	return code;
 }
 
-/* What is taken out is marked so where it stays: after the bytes, so that a mark is never seen of a place that still leads here. */
-static void mark_removed(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session)
+/* What is taken out is marked so where it stays: after the bytes, so that a mark is never seen of a
+ * place that still leads here. */
+static void mark_removed(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text,
+			 uint64_t session)
 {
 	for (size_t i = 0; i < zones->count; i++)
 		zones->items[i].dirty |= zones->items[i].header.session == session;
@@ -445,8 +512,10 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 	return 0;
 }
 
-/* The zones of the process, and the pages that the session patched. Both are the caller's, whatever is returned. */
-static int read_patched(const struct fay_stop *stop, uint64_t session, struct fay_zones *zones, struct fay_text *text, struct fay_error *error)
+/* The zones of the process, and the pages that the session patched. Both are the caller's, whatever
+ * is returned. */
+static int read_patched(const struct fay_stop *stop, uint64_t session, struct fay_zones *zones,
+			struct fay_text *text, struct fay_error *error)
 {
 	struct fay_maps maps;
 	int code = fay_maps_read(stop->pid, &maps, error);
@@ -472,12 +541,14 @@ static int remove_one(struct fay_stop *stop, struct fay_zones *zones,
 					&removal->left, &rounds, error);
 	fay_text_deinit(&text);
 	if (!code && removal->found && !removal->left)
-		fay_zones_forget(zones, removal->session); /* for the sessions that follow it is not there any more */
+		/* for the sessions that follow it is not there any more */
+		fay_zones_forget(zones, removal->session);
 	*more = rounds > *more ? rounds : *more;
 	return code;
 }
 
-/* All in the one stop. One that fails does not keep the others from being removed; the first error is returned. */
+/* All in the one stop. One that fails does not keep the others from being removed; the first error
+ * is returned. */
 static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count,
 		       bool first, unsigned *more, struct fay_error *error)
 {
@@ -514,7 +585,8 @@ static bool any_left(const struct fay_zone_removal *removals, size_t count)
 	return false;
 }
 
-int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
+int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
+		     uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
 		     struct fay_error *error)
 {
 	for (size_t i = 0; i < count; i++)
@@ -546,7 +618,8 @@ int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
 	return 0;
 }
 
-int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *left,
+int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_t count,
+		      uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *left,
 		      uint64_t *longest_pause, struct fay_error *error)
 {
 	struct selection selection = { .session = session, .copies = copies, .count = count };

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules that a traced program loads and unloads. The dynamic linker calls a function for debuggers, which does nothing, when it has changed what is mapped; its address is
- * in struct r_debug (link.h), to which DT_DEBUG of the program's dynamic section leads. Hooked, it makes the program wait until the loader has answered: the runtime's
- * part is dispatcher/user/modules.c, the reasons are in docs/decisions/0015.
+ * Modules that a traced program loads and unloads. The dynamic linker calls a function for
+ * debuggers, which does nothing, when it has changed what is mapped; its address is in struct
+ * r_debug (link.h), to which DT_DEBUG of the program's dynamic section leads. Hooked, it makes the
+ * program wait until the loader has answered: the runtime's part is dispatcher/user/modules.c, the
+ * reasons are in docs/decisions/0015.
  *
- * What is read of the process is believed as far as it names the beginning of a function with a symbol, which is judged and patched like any other.
+ * What is read of the process is believed as far as it names the beginning of a function with a
+ * symbol, which is judged and patched like any other.
  */
 #include "session.h"
 
@@ -35,7 +38,8 @@ static bool read_there(int memory, uint64_t address, void *to, size_t size)
 static uint64_t find_dynamic(pid_t pid, int memory)
 {
 	bool readable;
-	uint64_t headers = fay_process_auxiliary(pid, AT_PHDR, &readable), count = fay_process_auxiliary(pid, AT_PHNUM, &readable);
+	uint64_t headers = fay_process_auxiliary(pid, AT_PHDR, &readable),
+		 count = fay_process_auxiliary(pid, AT_PHNUM, &readable);
 	uint64_t bias = 0, dynamic = 0;
 
 	for (uint64_t i = 0; headers && i < count && i < SEGMENTS_MAX; i++) {
@@ -57,7 +61,8 @@ static uint64_t find_rendezvous(int memory, uint64_t dynamic)
 	Elf64_Dyn entry = { 0 };
 
 	for (unsigned i = 0; i < ENTRIES_MAX; i++) {
-		if (!read_there(memory, dynamic + i * sizeof(entry), &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
+		if (!read_there(memory, dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
 			return 0;
 		if (entry.d_tag == DT_DEBUG)
 			return entry.d_un.d_ptr;
@@ -66,7 +71,8 @@ static uint64_t find_rendezvous(int memory, uint64_t dynamic)
 }
 
 /* The function that begins there, by its name. */
-static bool find_function(struct fay_target *target, uint64_t address, struct fay_function *function)
+static bool find_function(struct fay_target *target, uint64_t address,
+			  struct fay_function *function)
 {
 	struct fay_function_list list = { 0 };
 	struct fay_code_place place;
@@ -96,7 +102,8 @@ static const char *locate(struct fay_session *session, int memory, struct fay_fu
 	if (!dynamic)
 		return "the program has no dynamic section";
 	rendezvous = find_rendezvous(memory, dynamic);
-	if (!rendezvous || !read_there(memory, rendezvous, &debug, sizeof(debug)) || debug.r_version < 1)
+	if (!rendezvous || !read_there(memory, rendezvous, &debug, sizeof(debug)) ||
+	    debug.r_version < 1)
 		return "its dynamic section does not lead to the dynamic linker's list of modules";
 	if (!find_function(session->target, debug.r_brk, function))
 		return "the dynamic linker's function for debuggers has no symbol";
@@ -129,13 +136,19 @@ bool fay_rendezvous_hooked(const struct fay_session *session)
 	return false;
 }
 
-bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fay_point *point, char reason[FAY_REASON_MAX])
+bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fay_point *point,
+			      char reason[FAY_REASON_MAX])
 {
-	const struct fay_module *module = session->options.loading ? fay_target_module_at(session->target, point->function.address) : NULL;
+	const struct fay_module *module =
+		session->options.loading
+			? fay_target_module_at(session->target, point->function.address)
+			: NULL;
 
 	if (!module || !module->object || !module->object->text_relocations)
 		return false;
-	return snprintf(reason, FAY_REASON_MAX, "is in a module that was loaded later and has text relocations, which may not be applied yet") > 0;
+	return snprintf(reason, FAY_REASON_MAX,
+			"is in a module that was loaded later and has text relocations, which may "
+			"not be applied yet") > 0;
 }
 
 const char *fay_session_unhooked(const struct fay_session *session)
@@ -151,7 +164,8 @@ bool fay_session_modules_asked(struct fay_session *session, uint32_t *number)
 	if (!control || !session->geometry.modules_follow)
 		return false;
 	if (__atomic_load_n(&control->modules_answered, __ATOMIC_RELAXED) == *number) {
-		/* A thread whose time was up just when it was answered may have cleared it after the answer. */
+		/* A thread whose time was up just when it was answered may have cleared it after
+		 * the answer. */
 		if (!__atomic_load_n(&control->modules_follow, __ATOMIC_RELAXED))
 			__atomic_store_n(&control->modules_follow, 1, __ATOMIC_RELEASE);
 		return false;
@@ -178,7 +192,8 @@ void fay_rendezvous_release(struct fay_session *session)
 {
 	if (!session->shm)
 		return;
-	fay_session_modules_answer(session, __atomic_load_n(&session->shm->modules_asked, __ATOMIC_ACQUIRE));
+	fay_session_modules_answer(session,
+				   __atomic_load_n(&session->shm->modules_asked, __ATOMIC_ACQUIRE));
 	session->geometry.modules_follow = 0; /* from now on nobody is asked */
 	__atomic_store_n(&session->shm->modules_follow, 0, __ATOMIC_RELEASE);
 }
@@ -196,7 +211,9 @@ void fay_rendezvous_release_other(pid_t pid, uint64_t id)
 	if (memory >= 0 && !fay_zones_read(&maps, memory, &zones, NULL)) {
 		for (size_t i = 0; i < zones.count; i++)
 			if (zones.items[i].header.session == id && zones.items[i].header.shm_size &&
-			    pwrite(memory, &follow, sizeof(follow), (off_t)(zones.items[i].header.shm + offsetof(struct fay_shm_control, modules_follow))) < 0)
+			    pwrite(memory, &follow, sizeof(follow),
+				   (off_t)(zones.items[i].header.shm +
+					   offsetof(struct fay_shm_control, modules_follow))) < 0)
 				break; /* whoever waits there does so to the end of his time */
 		fay_zones_deinit(&zones);
 	}

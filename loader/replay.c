@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verified probes over events from elsewhere, a saved trace say, in this process. One LOCAL takes the place of all threads'; what the probes hand on, and what they hold
- * at the end, goes to the caller row by row.
+ * Verified probes over events from elsewhere, a saved trace say, in this process. One LOCAL takes
+ * the place of all threads'; what the probes hand on, and what they hold at the end, goes to the
+ * caller row by row.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,14 +71,10 @@ static int64_t replay_try_read(void *to, uint64_t size, uint64_t address)
 static uint64_t helper_address(uint32_t helper)
 {
 	switch (helper) {
-	case FAY_HELPER_FLUSH:
-		return (uint64_t)(uintptr_t)replay_flush;
-	case FAY_HELPER_EMIT:
-		return (uint64_t)(uintptr_t)replay_emit;
-	case FAY_HELPER_TRY_READ:
-		return (uint64_t)(uintptr_t)replay_try_read;
-	default:
-		return 0;
+	case FAY_HELPER_FLUSH: return (uint64_t)(uintptr_t)replay_flush;
+	case FAY_HELPER_EMIT: return (uint64_t)(uintptr_t)replay_emit;
+	case FAY_HELPER_TRY_READ: return (uint64_t)(uintptr_t)replay_try_read;
+	default: return 0;
 	}
 }
 

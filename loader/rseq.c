@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restartable sequences (rseq(2), Linux 4.18). A thread that enters a section stores the address of its descriptor (struct rseq_cs) in memory that the kernel knows. When the thread was preempted
- * and is to go on within the section, the kernel sends it to the section's abort handler; when it is to go on anywhere else, the kernel forgets the section.
+ * Restartable sequences (rseq(2), Linux 4.18). A thread that enters a section stores the address of
+ * its descriptor (struct rseq_cs) in memory that the kernel knows. When the thread was preempted
+ * and is to go on within the section, the kernel sends it to the section's abort handler; when it
+ * is to go on anywhere else, the kernel forgets the section.
  *
- * So a thread that a stop has caught in a section must not be given another place, be it to run a system call there: the kernel would forget the section, and the thread, back in it, would end
- * it as if nobody had come between. It goes to its abort handler first. That is what the kernel would have done: a thread that stops is one that was preempted.
+ * So a thread that a stop has caught in a section must not be given another place, be it to run a
+ * system call there: the kernel would forget the section, and the thread, back in it, would end it
+ * as if nobody had come between. It goes to its abort handler first. That is what the kernel would
+ * have done: a thread that stops is one that was preempted.
  *
- * Nor may instructions of a section run from a copy elsewhere. Programs list their sections, for debuggers, in an ELF section __rseq_cs of descriptors, or in __rseq_cs_ptr_array, of their
+ * Nor may instructions of a section run from a copy elsewhere. Programs list their sections, for
+ * debuggers, in an ELF section __rseq_cs of descriptors, or in __rseq_cs_ptr_array, of their
  * addresses. Those of a program that does not are not known.
  */
 #include "rseq.h"
@@ -19,7 +24,8 @@
 
 #include "bisect.h"
 
-/* struct ptrace_rseq_configuration of linux/ptrace.h, which does not go with sys/ptrace.h; Linux 5.13. */
+/* struct ptrace_rseq_configuration of linux/ptrace.h, which does not go with sys/ptrace.h; Linux
+ * 5.13. */
 #define GET_RSEQ_CONFIGURATION 0x420f
 struct rseq_configuration {
 	uint64_t area; /* struct rseq; 0: none is registered */
@@ -29,24 +35,32 @@ struct rseq_configuration {
 /* As the kernel looks at them (rseq_get_rseq_cs()). */
 static bool is_valid(const struct rseq_cs *section)
 {
-	return section->version == 0 && section->post_commit_offset && section->start_ip + section->post_commit_offset > section->start_ip &&
+	return section->version == 0 && section->post_commit_offset &&
+	       section->start_ip + section->post_commit_offset > section->start_ip &&
 	       section->abort_ip - section->start_ip >= section->post_commit_offset;
 }
 
 /* The section that the thread is in. *at: where its descriptor's address is. */
-static bool section_of(const struct fay_stop *stop, const struct fay_stopped_thread *thread, uint64_t *at, struct rseq_cs *section)
+static bool section_of(const struct fay_stop *stop, const struct fay_stopped_thread *thread,
+		       uint64_t *at, struct rseq_cs *section)
 {
 	struct rseq_configuration configuration = { 0 };
 	uint64_t descriptor = 0;
 	uint32_t signature;
 
-	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, thread->tid, sizeof(configuration), &configuration) < 0 || !configuration.area)
+	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, thread->tid,
+		   sizeof(configuration), &configuration) < 0 ||
+	    !configuration.area)
 		return false;
 	*at = configuration.area + offsetof(struct rseq, rseq_cs);
-	if (fay_stop_read(stop, *at, &descriptor, sizeof(descriptor)) || !descriptor || fay_stop_read(stop, descriptor, section, sizeof(*section)))
+	if (fay_stop_read(stop, *at, &descriptor, sizeof(descriptor)) || !descriptor ||
+	    fay_stop_read(stop, descriptor, section, sizeof(*section)))
 		return false;
-	return is_valid(section) && thread->registers.rip - section->start_ip < section->post_commit_offset &&
-	       !fay_stop_read(stop, section->abort_ip - sizeof(signature), &signature, sizeof(signature)) && signature == configuration.signature;
+	return is_valid(section) &&
+	       thread->registers.rip - section->start_ip < section->post_commit_offset &&
+	       !fay_stop_read(stop, section->abort_ip - sizeof(signature), &signature,
+			      sizeof(signature)) &&
+	       signature == configuration.signature;
 }
 
 void fay_rseq_abort(struct fay_stop *stop)
@@ -59,7 +73,8 @@ void fay_rseq_abort(struct fay_stop *stop)
 		uint64_t at;
 
 		/* Sections make no system calls, and most threads wait in one. */
-		if (thread->gone || !thread->stopped || (int64_t)thread->registers.orig_rax >= 0 || !section_of(stop, thread, &at, &section))
+		if (thread->gone || !thread->stopped || (int64_t)thread->registers.orig_rax >= 0 ||
+		    !section_of(stop, thread, &at, &section))
 			continue;
 		thread->registers.rip = section.abort_ip;
 		if (ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers) == 0)
@@ -71,7 +86,9 @@ static int append(struct fay_rseqs *rseqs, uint64_t start, uint64_t end)
 {
 	if ((rseqs->count & (rseqs->count - 1)) == 0) { /* a power of two: full */
 		size_t room = rseqs->count ? 2 * rseqs->count : 1;
-		struct fay_rseq *grown = room > 2 * FAY_RSEQ_MAX ? NULL : realloc(rseqs->items, room * sizeof(*grown));
+		struct fay_rseq *grown = room > 2 * FAY_RSEQ_MAX
+						 ? NULL
+						 : realloc(rseqs->items, room * sizeof(*grown));
 
 		if (!grown)
 			return -1;
@@ -85,11 +102,14 @@ static int add(struct fay_rseqs *rseqs, const struct rseq_cs *section)
 {
 	if (!is_valid(section))
 		return 0;
-	return append(rseqs, section->start_ip, section->start_ip + section->post_commit_offset) || append(rseqs, section->abort_ip, section->abort_ip);
+	return append(rseqs, section->start_ip, section->start_ip + section->post_commit_offset) ||
+	       append(rseqs, section->abort_ip, section->abort_ip);
 }
 
-/* `size` bytes of descriptors, or of their addresses, at an address in the process: relocated, as the file does not have them. */
-static int read_list(int memory, uint64_t address, uint64_t size, bool addresses, struct fay_rseqs *rseqs)
+/* `size` bytes of descriptors, or of their addresses, at an address in the process: relocated, as
+ * the file does not have them. */
+static int read_list(int memory, uint64_t address, uint64_t size, bool addresses,
+		     struct fay_rseqs *rseqs)
 {
 	uint64_t each = addresses ? sizeof(uint64_t) : sizeof(struct rseq_cs);
 
@@ -101,7 +121,9 @@ static int read_list(int memory, uint64_t address, uint64_t size, bool addresses
 
 		if (addresses && pread(memory, &at, sizeof(at), (off_t)at) != (ssize_t)sizeof(at))
 			break; /* not mapped: the file says what is not so */
-		if (pread(memory, &section, sizeof(section), (off_t)at) == (ssize_t)sizeof(section) && add(rseqs, &section))
+		if (pread(memory, &section, sizeof(section), (off_t)at) ==
+			    (ssize_t)sizeof(section) &&
+		    add(rseqs, &section))
 			return -1;
 	}
 	return 0;
@@ -113,7 +135,8 @@ static bool is_new_bias(const struct fay_module *module, size_t index)
 	if (!module->ranges[index].placed)
 		return false;
 	for (size_t i = 0; i < index; i++)
-		if (module->ranges[i].placed && module->ranges[i].bias == module->ranges[index].bias)
+		if (module->ranges[i].placed &&
+		    module->ranges[i].bias == module->ranges[index].bias)
 			return false;
 	return true;
 }
@@ -127,13 +150,17 @@ static int read_module(const struct fay_module *module, int memory, struct fay_r
 		return 0;
 	while ((section = elf_nextscn(module->object->elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
-		const char *name = header && header->sh_flags & SHF_ALLOC ? elf_strptr(module->object->elf, names, header->sh_name) : NULL;
+		const char *name = header && header->sh_flags & SHF_ALLOC
+					   ? elf_strptr(module->object->elf, names, header->sh_name)
+					   : NULL;
 		bool addresses = name && !strcmp(name, "__rseq_cs_ptr_array");
 
 		if (!name || (!addresses && strcmp(name, "__rseq_cs") != 0))
 			continue;
 		for (size_t i = 0; i < module->range_count; i++)
-			if (is_new_bias(module, i) && read_list(memory, header->sh_addr + module->ranges[i].bias, header->sh_size, addresses, rseqs))
+			if (is_new_bias(module, i) &&
+			    read_list(memory, header->sh_addr + module->ranges[i].bias,
+				      header->sh_size, addresses, rseqs))
 				return -1;
 	}
 	return 0;
@@ -146,13 +173,17 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int fay_rseqs_read(const struct fay_target *target, int memory, struct fay_rseqs *rseqs, struct fay_error *error)
+int fay_rseqs_read(const struct fay_target *target, int memory, struct fay_rseqs *rseqs,
+		   struct fay_error *error)
 {
 	memset(rseqs, 0, sizeof(*rseqs));
 	for (size_t i = 0; i < target->module_count; i++)
 		if (target->modules[i].object && read_module(&target->modules[i], memory, rseqs)) {
 			fay_rseqs_deinit(rseqs);
-			return fay_error_set(error, FAY_E_LIMIT, "%s: more than %u restartable sequences (rseq), or out of memory", target->modules[i].name, FAY_RSEQ_MAX / 2);
+			return fay_error_set(
+				error, FAY_E_LIMIT,
+				"%s: more than %u restartable sequences (rseq), or out of memory",
+				target->modules[i].name, FAY_RSEQ_MAX / 2);
 		}
 	if (rseqs->count)
 		qsort(rseqs->items, rseqs->count, sizeof(*rseqs->items), by_start);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's beginning: plan without stopping anything, install in one stop. Its end: session_end.c.
+ * A session's beginning: plan without stopping anything, install in one stop. Its end:
+ * session_end.c.
  *
- * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if something changed (another fay patched the
- * same function, a module moved), the plan is made anew, a few times.
+ * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if
+ * something changed (another fay patched the same function, a module moved), the plan is made anew,
+ * a few times.
  */
 #include "session.h"
 
@@ -31,7 +33,8 @@
 #define SHARED_FROM 256u
 #define SPILL_MIN (256u << 10)
 #define HWCAP2_FSGSBASE 2u
-#define TID_OFFSET_GLIBC 0x2d0 /* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
+/* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
+#define TID_OFFSET_GLIBC 0x2d0
 
 static void lay_out_state(struct fay_session *session)
 {
@@ -65,7 +68,8 @@ static void lay_out_state(struct fay_session *session)
 		.spill_size = spills ? spill : 0,
 		.when_full = session->options.when_full,
 	};
-	geometry->spill_offset = fay_round_up(geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost), PAGE);
+	geometry->spill_offset = fay_round_up(
+		geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost), PAGE);
 	geometry->slot_stride = geometry->spill_offset + geometry->spill_size;
 	session->shm_size = geometry->slots_offset + geometry->slot_max * geometry->slot_stride;
 }
@@ -73,7 +77,8 @@ static void lay_out_state(struct fay_session *session)
 static int check_verdict(const struct fay_verdict *verdict, struct fay_error *error)
 {
 	if (verdict->outcome != FAY_ACCEPTED)
-		return fay_error_set(error, FAY_E_REFUSED, "the image was not accepted by the verifier");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the image was not accepted by the verifier");
 	if (verdict->probe_count == 0 || verdict->probe_count > FAY_IMAGE_MAX_PROBES)
 		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe");
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
@@ -83,12 +88,16 @@ static int check_verdict(const struct fay_verdict *verdict, struct fay_error *er
 		if (missing) {
 			const char *name = fay_cpu_feature_name((unsigned)__builtin_ctz(missing));
 
-			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) uses %s instructions, which this machine does not have", i,
-					     verdict->probes[i].pattern, name ? name : "unknown");
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "probe %u (%s) uses %s instructions, which this "
+					     "machine does not have",
+					     i, verdict->probes[i].pattern,
+					     name ? name : "unknown");
 		}
 
 		if (refusal)
-			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i, verdict->probes[i].pattern, refusal);
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i,
+					     verdict->probes[i].pattern, refusal);
 	}
 	return 0;
 }
@@ -101,21 +110,29 @@ static int check_rings(const struct fay_session *session, struct fay_error *erro
 	uint64_t bytes = options->ring_bytes;
 
 	if (bytes && (bytes < 4096 || bytes > FAY_RING_BYTES_MAX || (bytes & (bytes - 1))))
-		return fay_error_set(error, FAY_E_USAGE, "a ring of %" PRIu64 " bytes cannot be made", bytes);
+		return fay_error_set(error, FAY_E_USAGE,
+				     "a ring of %" PRIu64 " bytes cannot be made", bytes);
 	if ((unsigned)options->when_full > FAY_FULL_OVERWRITE)
-		return fay_error_set(error, FAY_E_USAGE, "unknown way %u to deal with a full ring", (unsigned)options->when_full);
+		return fay_error_set(error, FAY_E_USAGE, "unknown way %u to deal with a full ring",
+				     (unsigned)options->when_full);
 	for (uint32_t i = 0; i < schema->state_count; i++) {
 		if (schema->states[i].kind != FAY_STATE_TABLE)
 			continue;
 		if (options->when_full == FAY_FULL_OVERWRITE)
-			return fay_error_set(error, FAY_E_REFUSED, "rows of a table are sums of many events and are not overwritten in a ring");
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "rows of a table are sums of many events and are not "
+					     "overwritten in a ring");
 		if (bytes && bytes < 2 * (uint64_t)schema->states[i].size)
-			return fay_error_set(error, FAY_E_USAGE, "a ring of %" PRIu64 " bytes is too small for a table of %u", bytes, schema->states[i].size);
+			return fay_error_set(error, FAY_E_USAGE,
+					     "a ring of %" PRIu64
+					     " bytes is too small for a table of %u",
+					     bytes, schema->states[i].size);
 	}
 	return FAY_OK;
 }
 
-/* Valgrind executes translations, and of code that it has seen the program map: a jump into anything else ends the program. */
+/* Valgrind executes translations, and of code that it has seen the program map: a jump into
+ * anything else ends the program. */
 static bool runs_under_valgrind(pid_t pid)
 {
 	char name[32], path[PATH_MAX];
@@ -137,16 +154,28 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 	if (session->pid == getpid())
 		return fay_error_set(error, FAY_E_USAGE, "a process cannot trace itself");
 	if (runs_under_valgrind(session->pid))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under valgrind, which would crash it at a patched function: valgrind executes translations of the code that it knows",
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"process %d runs under valgrind, which would crash it at a patched "
+			"function: valgrind executes translations of the code that it knows",
+			(int)session->pid);
+	/* Of a program of 32 bits these words are narrower, and the size of a program header is not
+	 * found there. */
+	if (fay_process_auxiliary(session->pid, AT_PHENT, &readable) != sizeof(Elf64_Phdr) &&
+	    readable)
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "process %d runs a 32-bit program; only x86-64 is supported",
 				     (int)session->pid);
-	/* Of a program of 32 bits these words are narrower, and the size of a program header is not found there. */
-	if (fay_process_auxiliary(session->pid, AT_PHENT, &readable) != sizeof(Elf64_Phdr) && readable)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d runs a 32-bit program; only x86-64 is supported", (int)session->pid);
 	hwcap2 = fay_process_auxiliary(session->pid, AT_HWCAP2, &readable);
 	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
-		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "this CPU or kernel does not let programs read the fs base "
+				     "(FSGSBASE, Linux 5.9); the dispatcher needs that");
 	if (fay_thread_field(session->pid, session->pid, "Seccomp:") > 0)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under seccomp, which may kill it for the system calls that attaching needs", (int)session->pid);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "process %d runs under seccomp, which may kill it for the "
+				     "system calls that attaching needs",
+				     (int)session->pid);
 	return 0;
 }
 
@@ -161,7 +190,8 @@ static size_t usable_points(const struct fay_session *session)
 
 static bool is_worth_it(const struct fay_session *session)
 {
-	return session->options.modules_alone ? fay_rendezvous_hooked(session) : usable_points(session) != 0;
+	return session->options.modules_alone ? fay_rendezvous_hooked(session)
+					      : usable_points(session) != 0;
 }
 
 static int nothing_usable(const struct fay_session *session, struct fay_error *error)
@@ -169,13 +199,18 @@ static int nothing_usable(const struct fay_session *session, struct fay_error *e
 	const struct fay_skipped_point *first = session->skipped;
 
 	if (session->options.modules_alone)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s", (int)session->pid, session->unhooked);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s", (int)session->pid,
+				     session->unhooked);
 	if (session->skipped_count == 0)
-		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe on a place in the program, only begin, end or timer probes");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the image has no probe on a place in the program, only "
+				     "begin, end or timer probes");
 	if (session->skipped_count == 1)
-		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s", first->function, first->reason);
-	return fay_error_set(error, FAY_E_REFUSED, "none of the %zu functions can be traced; the first, %s, %s",
-			     session->skipped_count, first ? first->function : "?", first ? first->reason : "?");
+		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s",
+				     first->function, first->reason);
+	return fay_error_set(
+		error, FAY_E_REFUSED, "none of the %zu functions can be traced; the first, %s, %s",
+		session->skipped_count, first ? first->function : "?", first ? first->reason : "?");
 }
 
 void fay_session_forget_plan(struct fay_session *session)
@@ -199,7 +234,10 @@ static int plan(struct fay_session *session, struct fay_error *error)
 		return code;
 	memory = fay_process_memory(session->pid, O_RDONLY);
 	if (memory < 0) {
-		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
+		code = fay_error_set(
+			error, FAY_E_REFUSED,
+			"memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)",
+			(int)session->pid, strerror(errno));
 	} else {
 		code = fay_zones_read(&maps, memory, &present, error);
 		if (!code)
@@ -223,7 +261,8 @@ struct attempt_context {
 	struct fay_error *error;
 };
 
-/* In the keeper. If fay was killed meanwhile the session is removed again, now that the target runs rightly with or without it. */
+/* In the keeper. If fay was killed meanwhile the session is removed again, now that the target runs
+ * rightly with or without it. */
 static int install_stopped(void *context)
 {
 	struct fay_session *session = ((struct attempt_context *)context)->session;
@@ -235,7 +274,8 @@ static int install_stopped(void *context)
 
 	if (fay_keeper_orphaned())
 		return fay_error_set(error, FAY_E_INTERNAL, "fay is gone");
-	code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
+	code = fay_stop_all(session->pid, session->options.stop_timeout_ms,
+			    session->options.tracer_wait_ms, &stop, error);
 	if (code)
 		return code;
 	code = fay_session_install(session, &stop, error);
@@ -244,11 +284,13 @@ static int install_stopped(void *context)
 	if (pause > session->longest_pause)
 		session->longest_pause = pause;
 	if (!code && fay_keeper_orphaned())
-		fay_zones_remove(session->pid, &removal, 1, session->options.stop_timeout_ms, session->options.tracer_wait_ms, NULL, NULL);
+		fay_zones_remove(session->pid, &removal, 1, session->options.stop_timeout_ms,
+				 session->options.tracer_wait_ms, NULL, NULL);
 	return code;
 }
 
-/* Places that are held in each attempt will be so: Go's stacks, for one, all end in the address of runtime.goexit plus one. They are left out. */
+/* Places that are held in each attempt will be so: Go's stacks, for one, all end in the address of
+ * runtime.goexit plus one. They are left out. */
 static void give_up_held(struct fay_session *session)
 {
 	for (size_t i = 0; i < session->held_count && session->given_up_count < FAY_HELD_MAX; i++)
@@ -268,14 +310,17 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 
 static bool is_same_function(const struct fay_function *one, const struct fay_function *other)
 {
-	return one->address == other->address && !strcmp(one->name, other->name) && !strcmp(one->path, other->path);
+	return one->address == other->address && !strcmp(one->name, other->name) &&
+	       !strcmp(one->path, other->path);
 }
 
 /*
- * Whether another session of ours has its jump at this function now, maybe under another trace's, has taken it out for good, or has found that it cannot be patched, and said so. (A
- * module that was unloaded and loaded again lies there without a jump.)
+ * Whether another session of ours has its jump at this function now, maybe under another trace's,
+ * has taken it out for good, or has found that it cannot be patched, and said so. (A module that
+ * was unloaded and loaded again lies there without a jump.)
  */
-static bool is_left_to(const struct fay_session *other, const struct fay_point *point, const struct fay_zones *present)
+static bool is_left_to(const struct fay_session *other, const struct fay_point *point,
+		       const struct fay_zones *present)
 {
 	for (size_t i = 0; i < other->point_count; i++) {
 		const struct fay_point *theirs = &other->points[i];
@@ -284,15 +329,19 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 
 		if (!theirs->probe_count)
 			continue;
-		if (!theirs->usable && !theirs->unloaded && is_same_function(&theirs->function, &point->function))
+		if (!theirs->usable && !theirs->unloaded &&
+		    is_same_function(&theirs->function, &point->function))
 			return true;
-		if (!theirs->usable || theirs->unloaded || theirs->function.address != point->function.address)
+		if (!theirs->usable || theirs->unloaded ||
+		    theirs->function.address != point->function.address)
 			continue;
 		if (theirs->taken_out)
 			return true;
 		site = &other->sites[theirs->first_site];
 		fay_patch_encode(&site->patch, jump);
-		return pread(other->memory, now, site->patch.size, (off_t)site->site) == (ssize_t)site->patch.size && fay_zones_cover(present, site->site, now, jump, site->patch.size);
+		return pread(other->memory, now, site->patch.size, (off_t)site->site) ==
+			       (ssize_t)site->patch.size &&
+		       fay_zones_cover(present, site->site, now, jump, site->patch.size);
 	}
 	return false;
 }
@@ -326,10 +375,13 @@ static int leave_to_others(struct fay_session *session, struct fay_error *error)
 	}
 	session->point_count = session->folded_count = kept;
 	fay_zones_deinit(&present);
-	return wanted ? 0 : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace", (int)session->pid);
+	return wanted ? 0
+		      : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace",
+				      (int)session->pid);
 }
 
-/* What is reserved there is for slot_max threads: fewer need less, where the program's address space or memory is limited. False: it would be for too few. */
+/* What is reserved there is for slot_max threads: fewer need less, where the program's address
+ * space or memory is limited. False: it would be for too few. */
 static bool reserve_less(struct fay_session *session)
 {
 	if (session->options.slot_max / SLOTS_LESS < SLOTS_MIN)
@@ -351,15 +403,18 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	if (!code && session->options.beside_count)
 		code = leave_to_others(session, error);
 	if (!code && session->options.costs && session->point_count > FAY_COSTS_MAX)
-		code = fay_error_set(error, FAY_E_LIMIT, "process %d: the cost of %zu functions cannot be measured, %u at most", (int)session->pid,
-				     session->point_count, FAY_COSTS_MAX);
+		code = fay_error_set(
+			error, FAY_E_LIMIT,
+			"process %d: the cost of %zu functions cannot be measured, %u at most",
+			(int)session->pid, session->point_count, FAY_COSTS_MAX);
 	if (code)
 		return code;
 	lay_out_state(session);
 	fay_dispatch_choose(session->verdict, &session->dispatch);
 	session->reads_time = session->options.costs;
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
-		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
+		session->reads_time |= (session->verdict->probes[i].event_fields &
+					(FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
 	if (session->reads_time)
 		fay_clock_calibrate(&session->time_multiplier, &session->time_offset);
 	session->time_offset += (uint64_t)session->options.clock;
@@ -370,8 +425,13 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		if (session->no_room && reserve_less(session))
 			continue;
 		if (session->no_room)
-			code = fay_error_set(error, FAY_E_REFUSED, "process %d has no room for the %zu MiB that fay has to reserve there: its address space (RLIMIT_AS), its data (RLIMIT_DATA) or the machine's memory (vm.overcommit_memory) is limited",
-					     (int)session->pid, (session->shm_size + session->records_size) >> 20);
+			code = fay_error_set(
+				error, FAY_E_REFUSED,
+				"process %d has no room for the %zu MiB that fay has to reserve "
+				"there: its address space (RLIMIT_AS), its data (RLIMIT_DATA) or "
+				"the machine's memory (vm.overcommit_memory) is limited",
+				(int)session->pid,
+				(session->shm_size + session->records_size) >> 20);
 		if (code >= 0)
 			break;
 		if (round >= HELD_ATTEMPTS)
@@ -395,19 +455,23 @@ static int choose_threads(struct fay_session *session, struct fay_error *error)
 	for (size_t i = 0; i < session->options.tid_count; i++) {
 		char path[80];
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)session->pid, (int)session->options.tids[i]);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)session->pid,
+			 (int)session->options.tids[i]);
 		if (access(path, F_OK) == 0)
-			session->tids[kept++] = (uint32_t)fay_inner_id(session->pid, session->options.tids[i]);
+			session->tids[kept++] =
+				(uint32_t)fay_inner_id(session->pid, session->options.tids[i]);
 	}
 	if (session->options.tid_count && kept == 0)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no thread %d%s", (int)session->pid, (int)session->options.tids[0],
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no thread %d%s",
+				     (int)session->pid, (int)session->options.tids[0],
 				     session->options.tid_count > 1 ? ", nor the others" : "");
 	session->options.tid_count = kept;
 	return 0;
 }
 
 int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
-		       const struct fay_attach_options *options, struct fay_session **result, struct fay_error *error)
+		       const struct fay_attach_options *options, struct fay_session **result,
+		       struct fay_error *error)
 {
 	struct fay_session *session = calloc(1, sizeof(*session));
 	struct fay_error local;
@@ -433,7 +497,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!session->options.shared_from)
 		session->options.shared_from = SHARED_FROM;
 	if (session->options.costs)
-		session->options.shared_from = UINT32_MAX; /* the place of a point's cost is in its trampoline */
+		/* the place of a point's cost is in its trampoline */
+		session->options.shared_from = UINT32_MAX;
 	if (!session->options.tracer_wait_ms)
 		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
@@ -444,11 +509,15 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!code)
 		code = attach(session, error ? error : &local);
 	if (!code || code == FAY_E_USAGE)
-		fay_known_remember(session->options.beside_count ? session->options.beside[0] : session, target);
+		fay_known_remember(session->options.beside_count ? session->options.beside[0]
+								 : session,
+				   target);
 	if (code) {
 		/* It was there, and whatever step failed, and how, came of that. */
 		if (session->pid_start && fay_process_gone(session->pid))
-			code = fay_error_set(error, FAY_E_REFUSED, "process %d ended while fay attached to it", (int)session->pid);
+			code = fay_error_set(error, FAY_E_REFUSED,
+					     "process %d ended while fay attached to it",
+					     (int)session->pid);
 		fay_session_destroy(session);
 		return code;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's end: detaching from the process and from the children that it forked while traced; whether anybody is left. */
+/* A session's end: detaching from the process and from the children that it forked while traced;
+ * whether anybody is left. */
 #include "session.h"
 
 #include <dirent.h>
@@ -13,12 +14,14 @@
 static bool is_code_of(const struct fay_session *session, const struct fay_map *map)
 {
 	for (size_t k = 0; k < session->zone_count; k++)
-		if (map->start == session->zones[k].header.code && !strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
+		if (map->start == session->zones[k].header.code &&
+		    !strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
 			return true;
 	return false;
 }
 
-/* Processes other than ours that still map a code memfd of one of the sessions: children forked while traced. */
+/* Processes other than ours that still map a code memfd of one of the sessions: children forked
+ * while traced. */
 static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid_t pid)
 {
 	struct fay_maps maps;
@@ -33,8 +36,10 @@ static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid
 	return found;
 }
 
-/* Those of the sessions that are still attached, from one process, in the same stops. *missed: one of them was not found there. */
-static int detach_from(struct fay_session *const *sessions, size_t count, pid_t pid, bool *missed, struct fay_error *error)
+/* Those of the sessions that are still attached, from one process, in the same stops. *missed: one
+ * of them was not found there. */
+static int detach_from(struct fay_session *const *sessions, size_t count, pid_t pid, bool *missed,
+		       struct fay_error *error)
 {
 	const struct fay_attach_options *options = &sessions[0]->options;
 	struct fay_zone_removal *removals = calloc(count, sizeof(*removals));
@@ -45,7 +50,8 @@ static int detach_from(struct fay_session *const *sessions, size_t count, pid_t 
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < count; i++)
 		removals[i].session = sessions[i]->id;
-	code = fay_zones_remove_kept(pid, removals, count, options->stop_timeout_ms, options->tracer_wait_ms, &pause, error);
+	code = fay_zones_remove_kept(pid, removals, count, options->stop_timeout_ms,
+				     options->tracer_wait_ms, &pause, error);
 	for (size_t i = 0; i < count; i++) {
 		*missed |= !removals[i].found;
 		if (pid == sessions[i]->pid)
@@ -68,7 +74,8 @@ static bool is_older(struct fay_session *const *sessions, size_t count, pid_t pi
 	return start && start + 2 < first;
 }
 
-static int detach_children(struct fay_session *const *sessions, size_t count, struct fay_error *error)
+static int detach_children(struct fay_session *const *sessions, size_t count,
+			   struct fay_error *error)
 {
 	struct dirent *entry;
 	int code = 0;
@@ -79,7 +86,8 @@ static int detach_children(struct fay_session *const *sessions, size_t count, st
 		bool missed = false;
 		int one;
 
-		if (pid <= 0 || pid == sessions[0]->pid || pid == getpid() || is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid))
+		if (pid <= 0 || pid == sessions[0]->pid || pid == getpid() ||
+		    is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid))
 			continue;
 		one = detach_from(sessions, count, pid, &missed, error);
 		if (one)
@@ -90,12 +98,16 @@ static int detach_children(struct fay_session *const *sessions, size_t count, st
 	return code;
 }
 
-/* A process that still has a session's code, and in which nothing was found to remove, must not be taken for one that is gone. */
+/* A process that still has a session's code, and in which nothing was found to remove, must not be
+ * taken for one that is gone. */
 static int not_found(struct fay_session *const *sessions, size_t count, struct fay_error *error)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fay_session_target_alive(sessions[i]))
-			return fay_error_set(error, FAY_E_REFUSED, "process %d: what was patched there was not found, and stays", (int)sessions[i]->pid);
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"process %d: what was patched there was not found, and stays",
+				(int)sessions[i]->pid);
 	return 0;
 }
 
@@ -173,7 +185,8 @@ bool fay_session_in_use(struct fay_session *session)
 	while (proc && !found && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		found = pid > 0 && pid != getpid() && pid != session->pid && maps_our_code(&session, 1, pid);
+		found = pid > 0 && pid != getpid() && pid != session->pid &&
+			maps_our_code(&session, 1, pid);
 	}
 	if (proc)
 		closedir(proc);
@@ -193,12 +206,15 @@ uint64_t fay_process_modules(pid_t pid)
 
 	if (fay_maps_read(pid, &maps, NULL))
 		return 0;
-	number = maps.count ? 0xcbf29ce484222325u : 0; /* one that has ended and is not waited for yet has none */
-	/* Of a file with code all mappings count: while it is being loaded some are not there yet. */
+	/* one that has ended and is not waited for yet has none */
+	number = maps.count ? 0xcbf29ce484222325u : 0;
+	/* Of a file with code all mappings count: while it is being loaded some are not there yet.
+	 * */
 	for (size_t begin = 0; begin < maps.count; begin = end) {
 		bool code = false;
 
-		for (end = begin; end < maps.count && maps.items[end].inode == maps.items[begin].inode; end++)
+		for (end = begin;
+		     end < maps.count && maps.items[end].inode == maps.items[begin].inode; end++)
 			code = code || maps.items[end].permissions[2] == 'x';
 		for (size_t i = begin; code && is_of_file(&maps.items[begin]) && i < end; i++) {
 			number = (number ^ maps.items[i].start) * 0x100000001b3u;

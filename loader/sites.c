@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From points to the places where their jumps are written. Each is read and judged before anything is stopped; a point that cannot be patched is set aside with its
- * reason and the others go on. Where only its exits cannot be, its entry is still patched.
+ * From points to the places where their jumps are written. Each is read and judged before anything
+ * is stopped; a point that cannot be patched is set aside with its reason and the others go on.
+ * Where only its exits cannot be, its entry is still patched.
  *
- * Two sites must not overlap, neither of one session nor of two, but that several sessions may have theirs at the same address: then the trampolines are run one after
- * the other (zone.c). For an exit that holds if the windows are the same and have no other exit.
+ * Two sites must not overlap, neither of one session nor of two, but that several sessions may have
+ * theirs at the same address: then the trampolines are run one after the other (zone.c). For an
+ * exit that holds if the windows are the same and have no other exit.
  */
 #include "session.h"
 
@@ -18,7 +20,8 @@
 
 #define BODY_MAX (1u << 20) /* bytes of a function that are searched for jumps to its start */
 #define BODY_TAIL 32u
-#define ROUNDS 6u /* of taking away what overlaps, or is entered; then the whole points are taken away */
+/* of taking away what overlaps, or is entered; then the whole points are taken away */
+#define ROUNDS 6u
 
 struct planner {
 	struct fay_session *session;
@@ -47,7 +50,8 @@ static bool other_patch_near(const struct fay_zones *present, const struct fay_s
 
 			if (patch->site >= site->site + site->reach)
 				break;
-			if (patch->kind != FAY_PATCH_PART && patch->site != site->site && patch->site + reach > site->site && !patch->removed)
+			if (patch->kind != FAY_PATCH_PART && patch->site != site->site &&
+			    patch->site + reach > site->site && !patch->removed)
 				return true;
 		}
 	}
@@ -59,20 +63,24 @@ static int8_t hop_of(const struct fay_site *site)
 	return (int8_t)(site->hole - (site->site + FAY_HOP_BYTES));
 }
 
-/* Several sessions' short jumps at a site are the same bytes: whose is the uppermost is told by the hole. */
-static const struct fay_zone_patch *uppermost(struct planner *planner, const struct fay_site *site, const struct fay_zone_patch *patch)
+/* Several sessions' short jumps at a site are the same bytes: whose is the uppermost is told by the
+ * hole. */
+static const struct fay_zone_patch *uppermost(struct planner *planner, const struct fay_site *site,
+					      const struct fay_zone_patch *patch)
 {
 	uint8_t jump[FAY_JUMP_BYTES];
 	const struct fay_zone_patch *hole, *above;
 
-	if (!site->hole || fay_text_now(&planner->text, site->hole, jump, sizeof(jump)) != sizeof(jump))
+	if (!site->hole ||
+	    fay_text_now(&planner->text, site->hole, jump, sizeof(jump)) != sizeof(jump))
 		return patch;
 	hole = fay_zones_patch_at(planner->text.present, site->hole, jump);
 	for (size_t i = 0; hole && i < planner->text.present->count; i++) {
 		const struct fay_zone *zone = &planner->text.present->items[i];
 		uint32_t at = fay_zone_first_at(zone, site->site);
 
-		while (hole >= zone->patches && hole < zone->patches + zone->header.patch_count && (above = fay_zone_next_at(zone, site->site, &at)))
+		while (hole >= zone->patches && hole < zone->patches + zone->header.patch_count &&
+		       (above = fay_zone_next_at(zone, site->site, &at)))
 			if (above->size == FAY_HOP_BYTES)
 				return above;
 	}
@@ -80,18 +88,24 @@ static const struct fay_zone_patch *uppermost(struct planner *planner, const str
 }
 
 /* Where the trampoline goes on, if another session's jump is at the site. */
-static bool link_to(const struct fay_zones *present, struct fay_site *site, const struct fay_zone_patch *patch)
+static bool link_to(const struct fay_zones *present, struct fay_site *site,
+		    const struct fay_zone_patch *patch)
 {
 	struct fay_zone_chain chain;
 	bool whole = site->kind == FAY_SITE_PLACE && !site->back && !site->exit_count;
-	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE, [FAY_SITE_EXIT] = FAY_PATCH_EXIT, [FAY_SITE_REDIRECT] = FAY_PATCH_REDIRECT };
+	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE,
+					 [FAY_SITE_EXIT] = FAY_PATCH_EXIT,
+					 [FAY_SITE_REDIRECT] = FAY_PATCH_REDIRECT };
 
 	if (site->kind == FAY_SITE_HOLE)
 		return patch->kind == FAY_PATCH_HOLE;
 	/* The others' copies may go on where the hole is here, or where a block was. */
-	if (fay_site_closed(site) > fay_site_overwritten(site) || (site->leads && patch->kind == FAY_PATCH_PLACE && !patch->whole))
+	if (fay_site_closed(site) > fay_site_overwritten(site) ||
+	    (site->leads && patch->kind == FAY_PATCH_PLACE && !patch->whole))
 		return false;
-	if (site->kind == FAY_SITE_BLOCK || (site->hole && (site->kind != FAY_SITE_EXIT || patch->size != FAY_HOP_BYTES || patch->hop != hop_of(site))))
+	if (site->kind == FAY_SITE_BLOCK ||
+	    (site->hole && (site->kind != FAY_SITE_EXIT || patch->size != FAY_HOP_BYTES ||
+			    patch->hop != hop_of(site))))
 		return false;
 	if (fay_site_whole(site)) {
 		if (!fay_zones_chain(present, site->site, site->before, &chain))
@@ -100,7 +114,8 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site, cons
 		site->lower_part = chain.part->inner;
 		return true;
 	}
-	if (whole && patch->kind != FAY_PATCH_REDIRECT) { /* all that it does is done behind what is done here */
+	/* all that it does is done behind what is done here */
+	if (whole && patch->kind != FAY_PATCH_REDIRECT) {
 		site->lower = patch->trampoline;
 		return true;
 	}
@@ -118,17 +133,21 @@ static bool link_plan(struct planner *planner, struct fay_site *site, char reaso
 {
 	const struct fay_zone_patch *patch;
 
-	site->linked = memcmp(site->before, site->program, site->size < FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES) != 0;
+	site->linked = memcmp(site->before, site->program,
+			      site->size < FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES) != 0;
 	if (!site->linked)
 		return true;
 	patch = fay_zones_patch_at(planner->text.present, site->site, site->before);
-	if (!patch) { /* patched between two looks: installing will see that, and all is planned anew */
+	/* patched between two looks: installing will see that, and all is planned anew */
+	if (!patch) {
 		memcpy(site->before, site->program, site->size);
 		site->linked = false;
 		return true;
 	}
 	patch = uppermost(planner, site, patch);
-	return link_to(planner->text.present, site, patch) || snprintf(reason, FAY_REASON_MAX, "has been patched by another trace, for another place") < 0;
+	return link_to(planner->text.present, site, patch) ||
+	       snprintf(reason, FAY_REASON_MAX,
+			"has been patched by another trace, for another place") < 0;
 }
 
 static bool given_up(const struct fay_session *session, const struct fay_site *site)
@@ -139,8 +158,10 @@ static bool given_up(const struct fay_session *session, const struct fay_site *s
 	return false;
 }
 
-/* A new site of the point being planned, its bytes read and compared. NULL: `reason` says why not; "": out of memory. */
-static struct fay_site *site_add(struct planner *planner, size_t point, const struct fay_site *as, char reason[FAY_REASON_MAX])
+/* A new site of the point being planned, its bytes read and compared. NULL: `reason` says why not;
+ * "": out of memory. */
+static struct fay_site *site_add(struct planner *planner, size_t point, const struct fay_site *as,
+				 char reason[FAY_REASON_MAX])
 {
 	struct fay_session *session = planner->session;
 	uint64_t start = session->points[point].function.address - session->points[point].offset;
@@ -160,22 +181,32 @@ static struct fay_site *site_add(struct planner *planner, size_t point, const st
 	*site = *as;
 	site->point = point;
 	site->usable = true;
-	site->size = site->length > fay_site_overwritten(site) || site->kind == FAY_SITE_BLOCK ? site->length : fay_site_overwritten(site);
+	site->size = site->length > fay_site_overwritten(site) || site->kind == FAY_SITE_BLOCK
+			     ? site->length
+			     : fay_site_overwritten(site);
 	if (!site->reach)
 		site->reach = site->size;
 	if (fay_text_program(&planner->text, site->site, site->program, site->size) != site->size ||
 	    fay_text_now(&planner->text, site->site, site->before, site->size) != site->size)
-		return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0 ? site : NULL;
+		return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0
+			       ? site
+			       : NULL;
 	if (given_up(session, site)) {
-		snprintf(reason, FAY_REASON_MAX, "is where some thread's stack always goes on, within its first instructions");
+		snprintf(reason, FAY_REASON_MAX,
+			 "is where some thread's stack always goes on, within its first "
+			 "instructions");
 		return NULL;
 	}
 	if (other_patch_near(planner->text.present, site)) {
-		snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)(site->site - start));
+		snprintf(reason, FAY_REASON_MAX,
+			 "has been patched by another trace too close to +%#lx",
+			 (unsigned long)(site->site - start));
 		return NULL;
 	}
 	if (fay_rseqs_touch(&session->rseqs, site->site, (unsigned)site->length)) {
-		snprintf(reason, FAY_REASON_MAX, "has a restartable sequence (rseq) at +%#lx, which cannot run elsewhere", (unsigned long)(site->site - start));
+		snprintf(reason, FAY_REASON_MAX,
+			 "has a restartable sequence (rseq) at +%#lx, which cannot run elsewhere",
+			 (unsigned long)(site->site - start));
 		return NULL;
 	}
 	if (!link_plan(planner, site, reason))
@@ -185,7 +216,8 @@ static struct fay_site *site_add(struct planner *planner, size_t point, const st
 	return site;
 }
 
-/* How many bytes the instructions are that a jump at `bytes` overwrites; 0: they cannot be moved. */
+/* How many bytes the instructions are that a jump at `bytes` overwrites; 0: they cannot be moved.
+ * */
 static unsigned displaced_length(const struct fay_point *point, const uint8_t *bytes,
 				 size_t available, unsigned need, uint64_t address,
 				 char reason[FAY_REASON_MAX])
@@ -204,7 +236,8 @@ static unsigned displaced_length(const struct fay_point *point, const uint8_t *b
 }
 
 /* At the place itself, or, for a marker, before it. */
-static bool place_jump(struct fay_point *point, const uint8_t *body, size_t size, size_t tail, struct fay_site *site, char reason[FAY_REASON_MAX])
+static bool place_jump(struct fay_point *point, const uint8_t *body, size_t size, size_t tail,
+		       struct fay_site *site, char reason[FAY_REASON_MAX])
 {
 	uint64_t start = point->function.address - point->offset;
 	size_t at = point->offset;
@@ -232,24 +265,29 @@ static bool inside_plan(struct planner *planner, size_t index, char reason[FAY_R
 		return false;
 	}
 	if (point->function.size == 0 || point->offset > BODY_MAX || size > BODY_MAX) {
-		snprintf(reason, FAY_REASON_MAX, "has no byte +%#lx, or is longer than %u bytes", (unsigned long)point->offset, BODY_MAX);
+		snprintf(reason, FAY_REASON_MAX, "has no byte +%#lx, or is longer than %u bytes",
+			 (unsigned long)point->offset, BODY_MAX);
 		return false;
 	}
-	got = fay_text_program(&planner->text, point->function.address - point->offset, planner->body, size + BODY_TAIL);
+	got = fay_text_program(&planner->text, point->function.address - point->offset,
+			       planner->body, size + BODY_TAIL);
 	if (got < size) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
 	}
-	return place_jump(point, planner->body, size, got - size, &site, reason) && site_add(planner, index, &site, reason);
+	return place_jump(point, planner->body, size, got - size, &site, reason) &&
+	       site_add(planner, index, &site, reason);
 }
 
 /* The jumps back to the first instruction are redirected, too. */
-static bool backs_plan(struct planner *planner, size_t index, const struct fay_backs *backs, char reason[FAY_REASON_MAX])
+static bool backs_plan(struct planner *planner, size_t index, const struct fay_backs *backs,
+		       char reason[FAY_REASON_MAX])
 {
 	for (unsigned i = 0; i < backs->count; i++) {
 		struct fay_site back = { .kind = FAY_SITE_REDIRECT,
 					 .block = FAY_FLOW_ENTRY,
-					 .site = planner->session->points[index].function.address + backs->at[i] };
+					 .site = planner->session->points[index].function.address +
+						 backs->at[i] };
 
 		if (!site_add(planner, index, &back, reason))
 			return false;
@@ -257,10 +295,14 @@ static bool backs_plan(struct planner *planner, size_t index, const struct fay_b
 	return true;
 }
 
-static bool may_patch_entry(const struct fay_session *session, const struct fay_point *point, bool endbr64, char reason[FAY_REASON_MAX])
+static bool may_patch_entry(const struct fay_session *session, const struct fay_point *point,
+			    bool endbr64, char reason[FAY_REASON_MAX])
 {
 	if (session->jumps_followed && point->probe_count && !endbr64)
-		return snprintf(reason, FAY_REASON_MAX, "begins without endbr64 in a program with PyPy, whose compiler follows a jump at a function's first byte and would call a trampoline that is gone") < 0;
+		return snprintf(reason, FAY_REASON_MAX,
+				"begins without endbr64 in a program with PyPy, whose compiler "
+				"follows a jump at a function's first byte and would call a "
+				"trampoline that is gone") < 0;
 	return true;
 }
 
@@ -274,21 +316,28 @@ static bool entry_plan(struct planner *planner, size_t index, char reason[FAY_RE
 	struct fay_backs backs;
 
 	if (size > BODY_MAX) {
-		snprintf(reason, FAY_REASON_MAX, "is %zu bytes long; functions over %u are not searched for jumps to their start", size, BODY_MAX);
+		snprintf(reason, FAY_REASON_MAX,
+			 "is %zu bytes long; functions over %u are not searched for jumps to their "
+			 "start",
+			 size, BODY_MAX);
 		return false;
 	}
-	got = fay_text_program(&planner->text, point->function.address, planner->body, size + BODY_TAIL);
+	got = fay_text_program(&planner->text, point->function.address, planner->body,
+			       size + BODY_TAIL);
 	if (got < size || got == 0) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
 	}
-	if (!may_patch_entry(planner->session, point, got >= 4 && !memcmp(planner->body, endbr64, 4), reason) ||
-	    !fay_patchable(planner->body, size, got - size, point->function.address, &at, &backs, reason))
+	if (!may_patch_entry(planner->session, point,
+			     got >= 4 && !memcmp(planner->body, endbr64, 4), reason) ||
+	    !fay_patchable(planner->body, size, got - size, point->function.address, &at, &backs,
+			   reason))
 		return false;
 	site.site = point->function.address + at;
 	site.length = (uint8_t)displaced_length(point, planner->body + at, got - at, FAY_JUMP_BYTES,
 						site.site, reason);
-	return site.length && site_add(planner, index, &site, reason) && backs_plan(planner, index, &backs, reason);
+	return site.length && site_add(planner, index, &site, reason) &&
+	       backs_plan(planner, index, &backs, reason);
 }
 
 /* Holes may lie in a window, behind what is overwritten of it. */
@@ -306,7 +355,8 @@ static uint8_t window_reach(const struct fay_flow *flow, const struct fay_window
 }
 
 /* The windows and redirects that its flow has; the entry's among them if that is patched. */
-static bool exits_plan(struct planner *planner, size_t index, bool enters, char reason[FAY_REASON_MAX])
+static bool exits_plan(struct planner *planner, size_t index, bool enters,
+		       char reason[FAY_REASON_MAX])
 {
 	struct fay_point *point = &planner->session->points[index];
 	const struct fay_flow *flow = point->flow;
@@ -325,46 +375,65 @@ static bool exits_plan(struct planner *planner, size_t index, bool enters, char 
 
 		if (window->entry && !enters && !window->count && !window->hosts && !window->leads)
 			continue;
-		if (window->entry && !may_patch_entry(planner->session, point, window->site != point->function.address, reason))
+		if (window->entry &&
+		    !may_patch_entry(planner->session, point,
+				     window->site != point->function.address, reason))
 			return false;
 		if (window->length > FAY_FLOW_WINDOW_MAX)
-			return snprintf(reason, FAY_REASON_MAX, "has a window too long (internal)") < 0;
+			return snprintf(reason, FAY_REASON_MAX,
+					"has a window too long (internal)") < 0;
 		if (window->count == 1 && !window->entry)
 			site.back = (uint8_t)(flow->exits[window->first].at - window->site);
 		if (!site_add(planner, index, &site, reason))
 			return false;
 	}
 	for (size_t i = 0, count = point->site_count; i < count; i++) {
-		struct fay_site hole = { .kind = FAY_SITE_HOLE, .site = planner->session->sites[point->first_site + i].hole, .block = (uint32_t)i };
+		struct fay_site hole = {
+			.kind = FAY_SITE_HOLE,
+			.site = planner->session->sites[point->first_site + i].hole,
+			.block = (uint32_t)i
+		};
 
 		if (hole.site && !site_add(planner, index, &hole, reason))
 			return false;
 	}
 	if (point->stack_moves && fay_point_records(planner->session, point))
-		return snprintf(reason, FAY_REASON_MAX, "is a function of Go, whose stacks are small and move: ends of its calls are counted without durations and exceptions") < 0;
+		return snprintf(reason, FAY_REASON_MAX,
+				"is a function of Go, whose stacks are small and move: ends of its "
+				"calls are counted without durations and exceptions") < 0;
 	if (!flow->exit_count && !enters)
 		return snprintf(reason, FAY_REASON_MAX, "has no exit: it never returns") < 0;
 	for (size_t i = 0; i < flow->redirect_count; i++) {
-		struct fay_site site = { .kind = FAY_SITE_REDIRECT, .site = flow->redirects[i].site, .block = flow->redirects[i].block };
+		struct fay_site site = { .kind = FAY_SITE_REDIRECT,
+					 .site = flow->redirects[i].site,
+					 .block = flow->redirects[i].block };
 
 		if (site.block == FAY_FLOW_ENTRY && !enters)
 			continue;
 		if (site.block != FAY_FLOW_ENTRY)
-			site.back = (uint8_t)(flow->exits[flow->blocks[site.block].exit].at - flow->blocks[site.block].at);
+			site.back = (uint8_t)(flow->exits[flow->blocks[site.block].exit].at -
+					      flow->blocks[site.block].at);
 		if (!site_add(planner, index, &site, reason))
 			return false;
 	}
 	for (size_t i = 0; i < flow->block_count; i++) {
 		const struct fay_block *block = &flow->blocks[i];
-		struct fay_site site = { .kind = FAY_SITE_BLOCK, .site = block->at, .length = (uint8_t)block->length, .ends = true,
-					 .first_exit = block->exit, .exit_count = 1, .block = (uint32_t)i };
+		struct fay_site site = { .kind = FAY_SITE_BLOCK,
+					 .site = block->at,
+					 .length = (uint8_t)block->length,
+					 .ends = true,
+					 .first_exit = block->exit,
+					 .exit_count = 1,
+					 .block = (uint32_t)i };
 
 		if (block->length > FAY_FLOW_WINDOW_MAX)
-			return snprintf(reason, FAY_REASON_MAX, "has a window too long (internal)") < 0;
+			return snprintf(reason, FAY_REASON_MAX,
+					"has a window too long (internal)") < 0;
 		if (!site_add(planner, index, &site, reason))
 			return false;
 	}
-	if (enters && (!point->site_count || planner->session->sites[point->first_site].kind != FAY_SITE_PLACE))
+	if (enters && (!point->site_count ||
+		       planner->session->sites[point->first_site].kind != FAY_SITE_PLACE))
 		return snprintf(reason, FAY_REASON_MAX, "has an entry that cannot be patched") < 0;
 	return true;
 }
@@ -419,7 +488,8 @@ static bool point_plan(struct planner *planner, size_t index, char reason[FAY_RE
 	if (fay_unpatchable(point->function.name, reason))
 		return false;
 	if (point->leaves && strstr(point->function.name, ".cold"))
-		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function)") < 0;
+		return snprintf(reason, FAY_REASON_MAX,
+				"is not entered by a call (part of a function)") < 0;
 	if (point->argless)
 		return snprintf(reason, FAY_REASON_MAX, "%s", point->argless) < 0;
 	if (point->whole && !point->leaves && !point->helper && point->flow && !point->no_whole) {
@@ -431,13 +501,17 @@ static bool point_plan(struct planner *planner, size_t index, char reason[FAY_RE
 		point->exits = !*point->flow->reason && exits_plan(planner, index, enters, reason);
 		if (point->exits)
 			return true;
-		if (refuse_exits(session, point, *point->flow->reason ? point->flow->reason : reason))
+		if (refuse_exits(session, point,
+				 *point->flow->reason ? point->flow->reason : reason))
 			return out_of_memory(reason);
-	} else if (point->leaves && point->no_exits && refuse_exits(session, point, point->no_exits)) {
+	} else if (point->leaves && point->no_exits &&
+		   refuse_exits(session, point, point->no_exits)) {
 		return out_of_memory(reason);
 	}
 	if (!fay_point_enters(session, point))
-		return snprintf(reason, FAY_REASON_MAX, "%s", point->no_exits ? point->no_exits : "cannot be read (internal)") < 0;
+		return snprintf(reason, FAY_REASON_MAX, "%s",
+				point->no_exits ? point->no_exits : "cannot be read (internal)") <
+		       0;
 	return entry_plan(planner, index, reason);
 }
 
@@ -461,7 +535,8 @@ static int plan_one(struct planner *planner, size_t index)
 
 static int by_site(const void *a, const void *b, void *context)
 {
-	const struct fay_site *sites = context, *x = &sites[*(const uint32_t *)a], *y = &sites[*(const uint32_t *)b];
+	const struct fay_site *sites = context, *x = &sites[*(const uint32_t *)a],
+			      *y = &sites[*(const uint32_t *)b];
 
 	if (x->site != y->site)
 		return x->site < y->site ? -1 : 1;
@@ -477,7 +552,8 @@ static bool order_make(struct fay_session *session)
 	session->order = order;
 	session->order_count = 0;
 	for (size_t i = 0; i < session->site_count; i++)
-		if (session->sites[i].usable && session->sites[i].kind != FAY_SITE_BLOCK && session->points[session->sites[i].point].usable)
+		if (session->sites[i].usable && session->sites[i].kind != FAY_SITE_BLOCK &&
+		    session->points[session->sites[i].point].usable)
 			order[session->order_count++] = (uint32_t)i;
 	qsort_r(order, session->order_count, sizeof(*order), by_site, session->sites);
 	return true;
@@ -536,19 +612,23 @@ int fay_site_refuse(struct fay_session *session, struct fay_site *site, const ch
 /* Of two that overlap, a function's exits go first; then what comes behind. */
 static int refuse_overlap(struct fay_session *session, struct fay_site *one, struct fay_site *next)
 {
-	const struct fay_point *point = &session->points[one->point], *other = &session->points[next->point];
+	const struct fay_point *point = &session->points[one->point],
+			       *other = &session->points[next->point];
 	uint64_t start = point->function.address - point->offset;
 	char reason[FAY_REASON_MAX];
 
 	if (start == other->function.address - other->offset && !other->exits && !point->exits) {
-		snprintf(reason, sizeof(reason), "is traced at +%#lx, which is too close for +%#lx", (unsigned long)point->offset, (unsigned long)other->offset);
+		snprintf(reason, sizeof(reason), "is traced at +%#lx, which is too close for +%#lx",
+			 (unsigned long)point->offset, (unsigned long)other->offset);
 		return fay_site_refuse(session, next, reason);
 	}
-	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s", (unsigned long)(next->site - (other->function.address - other->offset)),
+	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s",
+		 (unsigned long)(next->site - (other->function.address - other->offset)),
 		 point->function.name);
 	if (other->exits || !point->exits)
 		return fay_site_refuse(session, next, reason);
-	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s", (unsigned long)(one->site - start), other->function.name);
+	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s",
+		 (unsigned long)(one->site - start), other->function.name);
 	return fay_site_refuse(session, one, reason);
 }
 
@@ -610,15 +690,20 @@ static int plan_all(struct planner *planner, struct fay_error *error)
 	}
 	for (size_t i = 0; i < session->point_count && again; i++)
 		if (session->points[i].usable && !session->points[i].site_count &&
-		    fay_session_skip(session, &session->points[i], "is too close to others, again and again"))
+		    fay_session_skip(session, &session->points[i],
+				     "is too close to others, again and again"))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	return order_make(session) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
-int fay_sites_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error)
+int fay_sites_plan(struct fay_session *session, const struct fay_zones *present, int memory,
+		   struct fay_error *error)
 {
-	struct planner planner = { session, { .present = present, .memory = memory }, malloc(BODY_MAX + BODY_TAIL) };
-	int code = planner.body ? plan_all(&planner, error) : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	struct planner planner = { session,
+				   { .present = present, .memory = memory },
+				   malloc(BODY_MAX + BODY_TAIL) };
+	int code = planner.body ? plan_all(&planner, error)
+				: fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
 	free(planner.body);
 	fay_program_text_deinit(&planner.text);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping a process, and its memory. Seizing its threads: stop_seize.c; system calls in it: stop_call.c.
+ * Stopping a process, and its memory. Seizing its threads: stop_seize.c; system calls in it:
+ * stop_call.c.
  *
- * PTRACE_SEIZE and PTRACE_INTERRUPT leave no trace that the program can see: no SIGSTOP, and a system call that was interrupted is restarted by
- * the kernel when the registers are as they were, orig_rax included. ptrace is also the lock between several fay processes: only one can
- * hold a thread.
+ * PTRACE_SEIZE and PTRACE_INTERRUPT leave no trace that the program can see: no SIGSTOP, and a
+ * system call that was interrupted is restarted by the kernel when the registers are as they were,
+ * orig_rax included. ptrace is also the lock between several fay processes: only one can hold a
+ * thread.
  *
- * Limits: a thread that waits for its vfork child cannot be stopped, and the child runs in the same memory; that is waited for, then
- * an error. All calls on one struct fay_stop must come from one thread (ptrace's rule).
+ * Limits: a thread that waits for its vfork child cannot be stopped, and the child runs in the same
+ * memory; that is waited for, then an error. All calls on one struct fay_stop must come from one
+ * thread (ptrace's rule).
  */
 #include "stop.h"
 
@@ -75,10 +78,19 @@ static int no_permission(pid_t pid, struct fay_error *error)
 	long uid = fay_thread_field(pid, pid, "Uid:");
 
 	if (scope == 3)
-		return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: kernel.yama.ptrace_scope is 3, which forbids ptrace until the next boot", (int)pid);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "cannot attach to process %d: kernel.yama.ptrace_scope is 3, "
+				     "which forbids ptrace until the next boot",
+				     (int)pid);
 	if (scope > 0 && geteuid() != 0)
-		return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: kernel.yama.ptrace_scope is %ld; run as root, give fay CAP_SYS_PTRACE, or set it to 0", (int)pid, scope);
-	return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d (uid %ld) as uid %ld: needs the same user and a process that is dumpable, or CAP_SYS_PTRACE", (int)pid, uid, (long)geteuid());
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "cannot attach to process %d: kernel.yama.ptrace_scope is "
+				     "%ld; run as root, give fay CAP_SYS_PTRACE, or set it to 0",
+				     (int)pid, scope);
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "cannot attach to process %d (uid %ld) as uid %ld: needs the same "
+			     "user and a process that is dumpable, or CAP_SYS_PTRACE",
+			     (int)pid, uid, (long)geteuid());
 }
 
 static void note_stop(struct fay_stopped_thread *thread, int status)
@@ -92,13 +104,15 @@ static void note_stop(struct fay_stopped_thread *thread, int status)
 		return;
 	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80)) { /* about to get a signal */
 		thread->signal = WSTOPSIG(status);
-		thread->have_siginfo = ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
+		thread->have_siginfo =
+			ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
 	}
 }
 
 /*
- * A thread about to get a signal gets it first and stops at the handler's first instruction: were the signal held back and given again on release, a
- * system call run in this thread meanwhile would cost it its siginfo (si_code, si_value, a fault's si_addr).
+ * A thread about to get a signal gets it first and stops at the handler's first instruction: were
+ * the signal held back and given again on release, a system call run in this thread meanwhile would
+ * cost it its siginfo (si_code, si_value, a fault's si_addr).
  */
 static bool deliver_first(struct fay_stopped_thread *thread)
 {
@@ -115,20 +129,26 @@ static void collect(struct fay_stop *stop, struct fay_stopped_thread *thread)
 	int status;
 	pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
 
-	if (got == thread->tid) { /* if it stood, it was killed: or this is another thread by the same number, see leader_stands() */
+	/* if it stood, it was killed: or this is another thread by the same number, see
+	 * leader_stands() */
+	if (got == thread->tid) {
 		thread->stopped = false;
 		note_stop(thread, status);
 		deliver_first(thread);
 	} else if (got < 0) {
 		thread->gone = true;
-		ptrace(PTRACE_INTERRUPT, stop->pid, 0, 0); /* it executes a program, and is the first one by now, which may not have been told to stop */
-	} else if (!thread->stopped && thread->tid == stop->pid && fay_thread_state(stop->pid, thread->tid) == 'Z') {
+		/* it executes a program, and is the first one by now, which may not have been told
+		 * to stop */
+		ptrace(PTRACE_INTERRUPT, stop->pid, 0, 0);
+	} else if (!thread->stopped && thread->tid == stop->pid &&
+		   fay_thread_state(stop->pid, thread->tid) == 'Z') {
 		thread->gone = true; /* a dead leader is reported only after its last thread */
 	}
 }
 
 /*
- * One look at every thread that has not stopped yet, or at `all`: one that executes a program kills the others, stopped or not, and waits until we have waited for their ends. Returns how many have
+ * One look at every thread that has not stopped yet, or at `all`: one that executes a program kills
+ * the others, stopped or not, and waits until we have waited for their ends. Returns how many have
  * not stopped afterwards.
  */
 static size_t collect_stops(struct fay_stop *stop, bool all)
@@ -151,17 +171,23 @@ static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_e
 		struct fay_stopped_thread *thread = &stop->threads[i];
 
 		if (!thread->stopped && !thread->gone)
-			return fay_error_set(error, FAY_E_LIMIT, "thread %d of process %d did not stop within %u ms (state %c%s)",
-					     (int)thread->tid, (int)stop->pid, timeout_ms,
-					     fay_thread_state(stop->pid, thread->tid),
-					     fay_thread_state(stop->pid, thread->tid) == 'D' ? ": waiting in the kernel, e.g. for its vfork child" : "");
+			return fay_error_set(
+				error, FAY_E_LIMIT,
+				"thread %d of process %d did not stop within %u ms (state %c%s)",
+				(int)thread->tid, (int)stop->pid, timeout_ms,
+				fay_thread_state(stop->pid, thread->tid),
+				fay_thread_state(stop->pid, thread->tid) == 'D'
+					? ": waiting in the kernel, e.g. for its vfork child"
+					: "");
 	}
-	return fay_error_set(error, FAY_E_LIMIT, "process %d makes threads faster than they can be stopped",
+	return fay_error_set(error, FAY_E_LIMIT,
+			     "process %d makes threads faster than they can be stopped",
 			     (int)stop->pid);
 }
 
 /*
- * Whether the first thread still stands as it was found: one that executes a program takes its number and its place, while its own number vanishes. That one is then waited for like any other.
+ * Whether the first thread still stands as it was found: one that executes a program takes its
+ * number and its place, while its own number vanishes. That one is then waited for like any other.
  */
 static bool leader_stands(struct fay_stop *stop)
 {
@@ -188,7 +214,8 @@ static pid_t any_stopped(const struct fay_stop *stop)
 	return 0;
 }
 
-/* A first thread that does not stop may be one that took the first one's place after it had been told. */
+/* A first thread that does not stop may be one that took the first one's place after it had been
+ * told. */
 static void tell_again(struct fay_stop *stop)
 {
 	struct fay_stopped_thread *leader = fay_stop_find(stop, stop->pid);
@@ -197,7 +224,8 @@ static void tell_again(struct fay_stop *stop)
 		ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
 }
 
-/* What is left of a time to wait. A machine, or this process, that stands still between two looks uses up LOOK_COUNTED_NS of it at most: others did not get to run either. */
+/* What is left of a time to wait. A machine, or this process, that stands still between two looks
+ * uses up LOOK_COUNTED_NS of it at most: others did not get to run either. */
 struct patience {
 	uint64_t left, looked, end; /* ns */
 };
@@ -221,7 +249,8 @@ static bool patience_is_over(struct patience *patience)
 }
 
 /* Returns 0 stopped; -1 another tracer holds it (retry); else an error. */
-static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, struct fay_error *error)
+static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer,
+		     struct fay_error *error)
 {
 	struct patience patience = patience_of(timeout_ms);
 	bool settled = false;
@@ -233,7 +262,8 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 		int code = 0;
 		enum fay_seized result = FAY_SEIZED;
 
-		/* While threads are still to stop, a look at the list of all of them is seldom worth its time. */
+		/* While threads are still to stop, a look at the list of all of them is seldom
+		 * worth its time. */
 		if (running == 0 || round % LOOK_ROUNDS == 0)
 			result = fay_stop_seize(stop, &fresh, tracer, &code, error);
 		if (code)
@@ -242,12 +272,19 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return -1;
 		if (result == FAY_SEIZED_FORBIDDEN)
 			return no_permission(stop->pid, error);
-		running = collect_stops(stop, result == FAY_SEIZED_BUSY || settled || round % ENDS_ROUNDS == ENDS_ROUNDS - 1);
-		/* A thread that still ran during the look may have made another behind it: only a look with all stopped counts. */
-		if (result == FAY_SEIZED && fresh == 0 && running == 0 && settled && leader_stands(stop))
-			return any_stopped(stop) ? 0 : fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
+		running = collect_stops(stop, result == FAY_SEIZED_BUSY || settled ||
+						      round % ENDS_ROUNDS == ENDS_ROUNDS - 1);
+		/* A thread that still ran during the look may have made another behind it: only a
+		 * look with all stopped counts. */
+		if (result == FAY_SEIZED && fresh == 0 && running == 0 && settled &&
+		    leader_stands(stop))
+			return any_stopped(stop) ? 0
+						 : fay_error_set(error, FAY_E_REFUSED,
+								 "process %d is exiting or gone",
+								 (int)stop->pid);
 		if (result == FAY_SEIZED_GONE && running == 0)
-			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
+			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d",
+					     (int)stop->pid);
 		if (round % ENDS_ROUNDS == ENDS_ROUNDS - 1)
 			tell_again(stop);
 		if (patience_is_over(&patience))
@@ -259,8 +296,9 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 }
 
 /*
- * While a program is stopped, each moment for which this thread waits for a processor is one for which the program waits too: on a busy machine that is
- * most of the pause. So it goes first, if it may.
+ * While a program is stopped, each moment for which this thread waits for a processor is one for
+ * which the program waits too: on a busy machine that is most of the pause. So it goes first, if it
+ * may.
  */
 static void hurry(struct fay_stop *stop)
 {
@@ -269,8 +307,8 @@ static void hurry(struct fay_stop *stop)
 	stop->hurried = errno == 0 && setpriority(PRIO_PROCESS, 0, -20) == 0;
 }
 
-int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop,
-		 struct fay_error *error)
+int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
+		 struct fay_stop *stop, struct fay_error *error)
 {
 	struct patience patience = patience_of(tracer_wait_ms);
 	char path[80], comm[64];
@@ -294,16 +332,24 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 			int refusal = fay_stop_refusal();
 
 			if (refusal)
-				return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: ptrace is refused even for a child of fay's: %s (a sandbox, as of a container)", (int)pid,
-						     strerror(refusal));
+				return fay_error_set(
+					error, FAY_E_REFUSED,
+					"cannot attach to process %d: ptrace is refused even for a "
+					"child of fay's: %s (a sandbox, as of a container)",
+					(int)pid, strerror(refusal));
 			tried = true;
 		}
 		if (patience_is_over(&patience)) {
 			if (!tracer)
-				return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced from another PID namespace, by what did not let go within %u ms", (int)pid,
-						     tracer_wait_ms);
+				return fay_error_set(
+					error, FAY_E_REFUSED,
+					"process %d is being traced from another PID namespace, by "
+					"what did not let go within %u ms",
+					(int)pid, tracer_wait_ms);
 			fay_process_comm(tracer, comm);
-			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "process %d is being traced by process %d (%s), which "
+					     "did not let go within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
 		}
 		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));
@@ -321,18 +367,41 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 }
 
 /*
- * System calls that answer EINTR after any interruption, where others are restarted by the kernel (signal(7)): with a time limit that is the socket's (SO_RCVTIMEO, SO_SNDTIMEO) all that
- * receive, send, accept and connect. The program would see that it was stopped. With ERESTARTNOHAND in rax the kernel restarts them, as it restarts them itself on sockets without a limit,
- * unless a signal handler is to run: then the program gets its EINTR. What was transferred in part has its number as answer, not EINTR. close() is not among them: the descriptor is gone.
+ * System calls that answer EINTR after any interruption, where others are restarted by the kernel
+ * (signal(7)): with a time limit that is the socket's (SO_RCVTIMEO, SO_SNDTIMEO) all that receive,
+ * send, accept and connect. The program would see that it was stopped. With ERESTARTNOHAND in rax
+ * the kernel restarts them, as it restarts them itself on sockets without a limit, unless a signal
+ * handler is to run: then the program gets its EINTR. What was transferred in part has its number
+ * as answer, not EINTR. close() is not among them: the descriptor is gone.
  */
 static void restart_silently(struct fay_stopped_thread *thread)
 {
-	static const unsigned short calls[] = { SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop,
-						SYS_rt_sigtimedwait, SYS_io_getevents, 333 /* io_pgetevents */,
-						426 /* io_uring_enter */, SYS_accept, SYS_accept4, SYS_connect,
-						SYS_read, SYS_readv, SYS_preadv2, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
-						SYS_write, SYS_writev, SYS_pwritev2, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
-						SYS_sendfile, SYS_splice };
+	static const unsigned short calls[] = { SYS_epoll_wait,
+						SYS_epoll_pwait,
+						441 /* epoll_pwait2 */,
+						SYS_semop,
+						SYS_semtimedop,
+						SYS_rt_sigtimedwait,
+						SYS_io_getevents,
+						333 /* io_pgetevents */,
+						426 /* io_uring_enter */,
+						SYS_accept,
+						SYS_accept4,
+						SYS_connect,
+						SYS_read,
+						SYS_readv,
+						SYS_preadv2,
+						SYS_recvfrom,
+						SYS_recvmsg,
+						SYS_recvmmsg,
+						SYS_write,
+						SYS_writev,
+						SYS_pwritev2,
+						SYS_sendto,
+						SYS_sendmsg,
+						SYS_sendmmsg,
+						SYS_sendfile,
+						SYS_splice };
 
 	if (!thread->stopped || (int64_t)thread->registers.rax != -EINTR)
 		return;
@@ -344,8 +413,9 @@ static void restart_silently(struct fay_stopped_thread *thread)
 }
 
 /*
- * Whether a thread has been let go, or is gone. One that was interrupted but did not get to its stop must get there first; one that was killed, be it by another of the process that has been let go
- * and executes a program, must have its end waited for, or that one waits for it.
+ * Whether a thread has been let go, or is gone. One that was interrupted but did not get to its
+ * stop must get there first; one that was killed, be it by another of the process that has been let
+ * go and executes a program, must have its end waited for, or that one waits for it.
  */
 static bool let_go(struct fay_stopped_thread *thread)
 {
@@ -370,7 +440,8 @@ static bool let_go(struct fay_stopped_thread *thread)
 	return got != 0;
 }
 
-/* All together are waited for so long: a thread may get to its end only after others have. What is left then is let go by the end of this process, a keeper. */
+/* All together are waited for so long: a thread may get to its end only after others have. What is
+ * left then is let go by the end of this process, a keeper. */
 static void let_all_go(struct fay_stop *stop)
 {
 	size_t left = stop->count;
@@ -384,7 +455,8 @@ static void let_all_go(struct fay_stop *stop)
 
 			thread->gone = let_go(thread);
 			left += !thread->gone;
-			if (!thread->gone && round % INTERRUPT_ROUNDS == INTERRUPT_ROUNDS - 1) /* it may have taken the first one's place, untold */
+			/* it may have taken the first one's place, untold */
+			if (!thread->gone && round % INTERRUPT_ROUNDS == INTERRUPT_ROUNDS - 1)
 				ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
 		}
 	}
@@ -419,7 +491,8 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
 #define SEGMENTS 0x0000ffffffffffffu /* cs, gs, fs; both of the latter are 0 in a signal frame */
 #define FLAGS_MAX 0x3fffffu
 #define FLAGS_ALWAYS 2u
-#define STACKS_MAX 5u /* of one thread that are looked at: signal handlers may run on stacks of their own */
+/* of one thread that are looked at: signal handlers may run on stacks of their own */
+#define STACKS_MAX 5u
 
 struct stacks {
 	uint64_t start[STACKS_MAX], end[STACKS_MAX];
@@ -431,12 +504,14 @@ static bool is_address(uint64_t word)
 	return word >= 1u << 16 && word < 1ull << 47;
 }
 
-/* rsp, rip, eflags, and the segment selectors, as they stand in a signal frame: what was interrupted has its stack there. */
+/* rsp, rip, eflags, and the segment selectors, as they stand in a signal frame: what was
+ * interrupted has its stack there. */
 static void note_interrupted(struct stacks *stacks, const uint64_t *words)
 {
 	uint64_t rsp = words[0] & ~7ull;
 
-	if ((words[3] & SEGMENTS) != USER_CS || words[2] > FLAGS_MAX || !(words[2] & FLAGS_ALWAYS) || !is_address(words[1]) || !is_address(rsp) ||
+	if ((words[3] & SEGMENTS) != USER_CS || words[2] > FLAGS_MAX ||
+	    !(words[2] & FLAGS_ALWAYS) || !is_address(words[1]) || !is_address(rsp) ||
 	    stacks->count == STACKS_MAX)
 		return;
 	for (size_t i = 0; i < stacks->visited; i++)
@@ -445,7 +520,8 @@ static void note_interrupted(struct stacks *stacks, const uint64_t *words)
 	stacks->start[stacks->count++] = rsp;
 }
 
-static bool visit_stack(pid_t tid, struct stacks *stacks, const struct fay_maps *maps, uint64_t *words, fay_word_visitor *visit, void *context)
+static bool visit_stack(pid_t tid, struct stacks *stacks, const struct fay_maps *maps,
+			uint64_t *words, fay_word_visitor *visit, void *context)
 {
 	uint64_t rsp = stacks->start[stacks->visited];
 	const struct fay_map *map = fay_maps_find(maps, rsp);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seizing threads. PTRACE_SEIZE waits while the process executes a program (execve), and that waits until the process's other threads are gone: for the end of one that is traced its tracer has to
- * wait, which is us. So that neither waits for the other for ever, a timer breaks the seizing off, and stop.c waits for the threads before it tries again. The kernel would restart the system call
- * behind a signal's handler; this one has it answer EINTR, if it has not been made. Other requests, which do not wait, are let be: a thread that is not told to stop would run on.
+ * Seizing threads. PTRACE_SEIZE waits while the process executes a program (execve), and that waits
+ * until the process's other threads are gone: for the end of one that is traced its tracer has to
+ * wait, which is us. So that neither waits for the other for ever, a timer breaks the seizing off,
+ * and stop.c waits for the threads before it tries again. The kernel would restart the system call
+ * behind a signal's handler; this one has it answer EINTR, if it has not been made. Other requests,
+ * which do not wait, are let be: a thread that is not told to stop would run on.
  *
- * The kernel's workers among the threads (of io_uring, say) are let be: they run no code of the program, and the request that one waits for would be broken off.
+ * The kernel's workers among the threads (of io_uring, say) are let be: they run no code of the
+ * program, and the request that one waits for would be broken off.
  *
- * The thread that executes a program takes over the first thread's number. If we had seized it by its own number, it is ours by the new one.
+ * The thread that executes a program takes over the first thread's number. If we had seized it by
+ * its own number, it is ours by the new one.
  */
 #include "stop_seize.h"
 
@@ -43,10 +48,12 @@ static int thread_add(struct fay_stop *stop, pid_t tid, struct fay_error *error)
 {
 	if (stop->count == stop->capacity) {
 		size_t more = stop->capacity ? 2 * stop->capacity : 32;
-		struct fay_stopped_thread *grown = more > THREADS_MAX ? NULL : realloc(stop->threads, more * sizeof(*grown));
+		struct fay_stopped_thread *grown =
+			more > THREADS_MAX ? NULL : realloc(stop->threads, more * sizeof(*grown));
 
 		if (!grown)
-			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads", (int)stop->pid);
+			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads",
+					     (int)stop->pid);
 		stop->threads = grown;
 		stop->capacity = more;
 	}
@@ -60,7 +67,9 @@ static void break_off(int number, siginfo_t *information, void *context)
 	const uint8_t *at = (const uint8_t *)registers[REG_RIP];
 
 	(void)number, (void)information;
-	if (registers[REG_RAX] == SYS_ptrace && registers[REG_RDI] == PTRACE_SEIZE && at[0] == 0x0f && at[1] == 0x05) { /* `syscall`, to be run, or run again */
+	/* `syscall`, to be run, or run again */
+	if (registers[REG_RAX] == SYS_ptrace && registers[REG_RDI] == PTRACE_SEIZE &&
+	    at[0] == 0x0f && at[1] == 0x05) {
 		registers[REG_RIP] += 2;
 		registers[REG_RAX] = -EINTR;
 	}
@@ -76,7 +85,8 @@ struct breaker {
 
 static void breaker_start(struct breaker *breaker)
 {
-	struct sigaction action = { .sa_sigaction = break_off, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action = { .sa_sigaction = break_off,
+				    .sa_flags = SA_SIGINFO | SA_RESTART };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SEIZE_SIGNAL };
 	const struct itimerspec often = { { 0, SEIZE_NS }, { 0, SEIZE_NS } };
 	sigset_t only;
@@ -101,7 +111,8 @@ static void breaker_end(struct breaker *breaker)
 	sigaction(SEIZE_SIGNAL, &breaker->action, NULL);
 }
 
-/* To write a thread's memory takes the rights that to trace it takes, but no tracer is in the way. */
+/* To write a thread's memory takes the rights that to trace it takes, but no tracer is in the way.
+ * */
 static bool may_trace(pid_t pid, pid_t tid)
 {
 	char path[80];
@@ -140,10 +151,12 @@ static enum fay_seized thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tra
 			return FAY_SEIZED_BY_OTHER;
 	}
 	/* A tracer in a PID namespace that is not below ours has no number here. */
-	return *tracer == 0 && may_trace(stop->pid, tid) ? FAY_SEIZED_BY_OTHER : FAY_SEIZED_FORBIDDEN;
+	return *tracer == 0 && may_trace(stop->pid, tid) ? FAY_SEIZED_BY_OTHER
+							 : FAY_SEIZED_FORBIDDEN;
 }
 
-/* The child ends with us, whatever becomes of us. No tracer of ours gets it, or it would be refused for that. */
+/* The child ends with us, whatever becomes of us. No tracer of ours gets it, or it would be refused
+ * for that. */
 int fay_stop_refusal(void)
 {
 	int alive[2], code = 0;
@@ -171,7 +184,8 @@ int fay_stop_refusal(void)
 	return code;
 }
 
-enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code, struct fay_error *error)
+enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code,
+			       struct fay_error *error)
 {
 	enum fay_seized result = FAY_SEIZED;
 	struct breaker breaker;

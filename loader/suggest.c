@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "Did you mean": what to say when a pattern matches nothing. The nearest names win, by edit distance without regard to case; a
- * name that merely begins as the wanted one does counts as near, and so does the same name in another module. When the name is
- * known but cannot be traced (an indirect function, a variable, an import), that is said instead.
+ * "Did you mean": what to say when a pattern matches nothing. The nearest names win, by edit
+ * distance without regard to case; a name that merely begins as the wanted one does counts as near,
+ * and so does the same name in another module. When the name is known but cannot be traced (an
+ * indirect function, a variable, an import), that is said instead.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -17,8 +18,10 @@ void fay_suggest_init(struct fay_suggest *suggest, const char *wanted)
 	snprintf(suggest->wanted, sizeof(suggest->wanted), "%s", wanted);
 }
 
-/* Edit distance (insert, delete, replace, swap neighbours), case-insensitive, cut off above `limit`. Both at most 255 bytes. */
-static unsigned edit_distance(const char *left, size_t left_size, const char *right, size_t right_size, unsigned limit)
+/* Edit distance (insert, delete, replace, swap neighbours), case-insensitive, cut off above
+ * `limit`. Both at most 255 bytes. */
+static unsigned edit_distance(const char *left, size_t left_size, const char *right,
+			      size_t right_size, unsigned limit)
 {
 	unsigned rows[3][257]; /* this row and the two above it, by i modulo 3 */
 	for (size_t j = 0; j <= right_size; j++)
@@ -34,7 +37,8 @@ static unsigned edit_distance(const char *left, size_t left_size, const char *ri
 			if (change < distance)
 				distance = change;
 			if (i > 1 && j > 1 && c == tolower((unsigned char)right[j - 2]) &&
-			    d == tolower((unsigned char)left[i - 2]) && two_up[j - 2] + 1 < distance)
+			    d == tolower((unsigned char)left[i - 2]) &&
+			    two_up[j - 2] + 1 < distance)
 				distance = two_up[j - 2] + 1;
 			row[j] = distance;
 			if (distance < best)
@@ -46,7 +50,8 @@ static unsigned edit_distance(const char *left, size_t left_size, const char *ri
 	return rows[left_size % 3][right_size];
 }
 
-void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t length, const char *shown, unsigned penalty)
+void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t length,
+		       const char *shown, unsigned penalty)
 {
 	size_t wanted = strlen(suggest->wanted);
 	unsigned limit = 1 + (unsigned)wanted / 3, distance;
@@ -63,7 +68,8 @@ void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t len
 		return;
 	distance += penalty;
 	char text[320];
-	snprintf(text, sizeof(text), "%.*s", (int)(shown ? strlen(shown) : length), shown ? shown : name);
+	snprintf(text, sizeof(text), "%.*s", (int)(shown ? strlen(shown) : length),
+		 shown ? shown : name);
 	for (size_t i = 0; i < suggest->count; i++)
 		if (!strcmp(suggest->best[i].text, text))
 			return;
@@ -74,7 +80,8 @@ void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t len
 		return;
 	if (suggest->count < FAY_SUGGEST_MAX)
 		suggest->count++;
-	memmove(&suggest->best[at + 1], &suggest->best[at], (suggest->count - at - 1) * sizeof(suggest->best[0]));
+	memmove(&suggest->best[at + 1], &suggest->best[at],
+		(suggest->count - at - 1) * sizeof(suggest->best[0]));
 	suggest->best[at].distance = distance;
 	memcpy(suggest->best[at].text, text, sizeof(text));
 	/* What is much further off than the best only distracts. */
@@ -87,8 +94,11 @@ void fay_suggest_print(const struct fay_suggest *suggest, char *text, size_t siz
 	size_t used = 0;
 	text[0] = 0;
 	for (size_t i = 0; i < suggest->count && used < size; i++) {
-		const char *before = i == 0 ? "; did you mean " : i + 1 == suggest->count ? " or " : ", ";
-		used += (size_t)snprintf(text + used, size - used, "%s`%s`", before, suggest->best[i].text);
+		const char *before = i == 0                    ? "; did you mean "
+				     : i + 1 == suggest->count ? " or "
+							       : ", ";
+		used += (size_t)snprintf(text + used, size - used, "%s`%s`", before,
+					 suggest->best[i].text);
 	}
 	if (suggest->count && used < size)
 		snprintf(text + used, size - used, "?");
@@ -115,11 +125,13 @@ static int no_module(struct fay_target *target, const char *module, struct fay_e
 	fay_suggest_init(&suggest, module);
 	for (size_t i = 0; i < target->module_count; i++)
 		for (size_t j = 0; j < target->modules[i].name_count; j++)
-			fay_suggest_offer(&suggest, target->modules[i].names[j], strlen(target->modules[i].names[j]),
+			fay_suggest_offer(&suggest, target->modules[i].names[j],
+					  strlen(target->modules[i].names[j]),
 					  target->modules[i].name, 0);
 	fay_suggest_print(&suggest, hint, sizeof(hint));
 	print_modules(target, list, sizeof(list));
-	return fay_error_set(error, FAY_E_USAGE, "no module `%.255s` in %s%s\nmodules: %s", module, target->title, hint, list);
+	return fay_error_set(error, FAY_E_USAGE, "no module `%.255s` in %s%s\nmodules: %s", module,
+			     target->title, hint, list);
 }
 
 /* What else is known under the name that was asked for. */
@@ -128,8 +140,9 @@ struct other_kinds {
 	size_t functions;                    /* with a symbol, in the modules asked for */
 };
 
-static void look_through(struct fay_target *target, struct fay_module *module, bool asked, const char *function,
-			 struct fay_suggest *suggest, struct other_kinds *kinds)
+static void look_through(struct fay_target *target, struct fay_module *module, bool asked,
+			 const char *function, struct fay_suggest *suggest,
+			 struct other_kinds *kinds)
 {
 	struct fay_object *object = fay_module_object(target, module);
 	size_t wanted = strlen(function);
@@ -142,12 +155,14 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 			/* The very name, yet no match: an old version of an indirect function. */
 			if (asked == same)
 				continue;
-			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length, symbol->name);
-			fay_suggest_offer(suggest, symbol->name, symbol->length, asked ? NULL : shown, 0);
+			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length,
+				 symbol->name);
+			fay_suggest_offer(suggest, symbol->name, symbol->length,
+					  asked ? NULL : shown, 0);
 		} else if (same && asked && symbol->kind != FAY_SYMBOL_PART) {
-			const char **slot = symbol->kind == FAY_SYMBOL_IFUNC	? &kinds->ifunc :
-					    symbol->kind == FAY_SYMBOL_OBJECT	? &kinds->object :
-										  &kinds->import;
+			const char **slot = symbol->kind == FAY_SYMBOL_IFUNC    ? &kinds->ifunc
+					    : symbol->kind == FAY_SYMBOL_OBJECT ? &kinds->object
+										: &kinds->import;
 			*slot = module->name;
 		}
 	}
@@ -167,8 +182,9 @@ static const char *skip_arguments(const char *readable)
 }
 
 /*
- * `app::Cache<int>::get`, as debuggers show it, as a pattern of symbols: `_[ZR]*3app*5Cache*3get*`. Each name has its length before it (Itanium C++ ABI, chapter 5.1.3; Rust's
- * symbols have it, too). Globs, operators, constructors and destructors are left open.
+ * `app::Cache<int>::get`, as debuggers show it, as a pattern of symbols: `_[ZR]*3app*5Cache*3get*`.
+ * Each name has its length before it (Itanium C++ ABI, chapter 5.1.3; Rust's symbols have it, too).
+ * Globs, operators, constructors and destructors are left open.
  */
 static void print_symbols_of(const char *readable, char *text, size_t size)
 {
@@ -177,8 +193,10 @@ static void print_symbols_of(const char *readable, char *text, size_t size)
 	while (*readable && used + 64 < size) {
 		size_t length = strcspn(readable, ":<(");
 		bool constructor = length == before_length && !strncmp(readable, before, length);
-		if (length && length < 48 && !constructor && strcspn(readable, "*?[\\~ ") >= length && strncmp(readable, "operator", 8) != 0)
-			used += (size_t)snprintf(text + used, size - used, "%zu%.*s*", length, (int)length, readable);
+		if (length && length < 48 && !constructor &&
+		    strcspn(readable, "*?[\\~ ") >= length && strncmp(readable, "operator", 8) != 0)
+			used += (size_t)snprintf(text + used, size - used, "%zu%.*s*", length,
+						 (int)length, readable);
 		before = readable;
 		before_length = length;
 		readable = skip_arguments(readable + length);
@@ -186,7 +204,8 @@ static void print_symbols_of(const char *readable, char *text, size_t size)
 	}
 }
 
-static void print_reason(const struct other_kinds *kinds, const char *function, char *text, size_t size)
+static void print_reason(const struct other_kinds *kinds, const char *function, char *text,
+			 size_t size)
 {
 	const char *plt = strstr(function, "@plt");
 	char symbols[300];
@@ -194,26 +213,40 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 	text[0] = 0;
 	if (strstr(function, "::")) {
 		print_symbols_of(function, symbols, sizeof(symbols));
-		snprintf(text, size, "; C++ and Rust functions go by their symbols, which `fay list` shows beside what they mean: try `%s`", symbols);
+		snprintf(text, size,
+			 "; C++ and Rust functions go by their symbols, which `fay list` shows "
+			 "beside what they mean: try `%s`",
+			 symbols);
 	} else if (plt && !plt[4])
-		snprintf(text, size, "; entries of the procedure linkage table are no functions: trace what it leads to, e.g. `*!%.*s`", (int)(plt - function), function);
+		snprintf(text, size,
+			 "; entries of the procedure linkage table are no functions: trace what it "
+			 "leads to, e.g. `*!%.*s`",
+			 (int)(plt - function), function);
 	else if (kinds->ifunc)
 		snprintf(text, size,
-			 "; `%s` in %s is an indirect function (IFUNC): which of several bodies runs is chosen when the "
-			 "program starts, so the name has no one address; trace the body, e.g. `%s!*%s*`",
+			 "; `%s` in %s is an indirect function (IFUNC): which of several bodies "
+			 "runs is chosen when the "
+			 "program starts, so the name has no one address; trace the body, e.g. "
+			 "`%s!*%s*`",
 			 function, kinds->ifunc, kinds->ifunc, function);
 	else if (kinds->object)
-		snprintf(text, size, "; `%s` in %s is a variable, not a function", function, kinds->object);
+		snprintf(text, size, "; `%s` in %s is a variable, not a function", function,
+			 kinds->object);
 	else if (kinds->import)
 		snprintf(text, size, "; %s only imports `%s`", kinds->import, function);
 	else if (!kinds->functions)
-		snprintf(text, size, ": no function there has a symbol (stripped); those of the unwind table are `fn_*`");
+		snprintf(text, size,
+			 ": no function there has a symbol (stripped); those of the unwind table "
+			 "are `fn_*`");
 }
 
-int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error)
+int fay_target_no_match(struct fay_target *target, const char *module, const char *function,
+			struct fay_error *error)
 {
 	if (target->only_new)
-		return fay_error_set(error, FAY_E_USAGE, "none of the modules that are new in %s has %s!%s", target->title, module, function);
+		return fay_error_set(error, FAY_E_USAGE,
+				     "none of the modules that are new in %s has %s!%s",
+				     target->title, module, function);
 	struct fay_suggest suggest;
 	struct other_kinds kinds = { 0 };
 	char hint[1024], reason[700], unreadable[400] = "";
@@ -229,7 +262,8 @@ int fay_target_no_match(struct fay_target *target, const char *module, const cha
 		matched++;
 		in = candidate->name;
 		if (candidate->unreadable)
-			snprintf(unreadable, sizeof(unreadable), "\nnot searched: %s", candidate->unreadable);
+			snprintf(unreadable, sizeof(unreadable), "\nnot searched: %s",
+				 candidate->unreadable);
 	}
 	if (!matched)
 		return no_module(target, module, error);
@@ -239,6 +273,6 @@ int fay_target_no_match(struct fay_target *target, const char *module, const cha
 	print_reason(&kinds, function, reason, sizeof(reason));
 	if (matched > 1)
 		in = module;
-	return fay_error_set(error, FAY_E_USAGE, "no function `%.255s` in %s of %s%s%s%s", function, in, target->title, reason, hint,
-			     unreadable);
+	return fay_error_set(error, FAY_E_USAGE, "no function `%.255s` in %s of %s%s%s%s", function,
+			     in, target->title, reason, hint, unreadable);
 }

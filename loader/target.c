@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target (a live process, or one object file) and the search for functions in it. Nothing is stopped: all that is read lies in /proc
- * and in the files. A function counts only if its address lies in an executable mapping of its module, so that whatever
- * a file claims, no address outside the module's code is ever handed to the patcher.
+ * A target (a live process, or one object file) and the search for functions in it. Nothing is
+ * stopped: all that is read lies in /proc and in the files. A function counts only if its address
+ * lies in an executable mapping of its module, so that whatever a file claims, no address outside
+ * the module's code is ever handed to the patcher.
  *
- * Aliases, several names of one address, are folded among those that the pattern matched: `libc!read` and `libc!*read` find the same
- * function, shown as `read`, and `libc!__read` finds it as `__read`.
+ * Aliases, several names of one address, are folded among those that the pattern matched:
+ * `libc!read` and `libc!*read` find the same function, shown as `read`, and `libc!__read` finds it
+ * as `__read`.
  */
 #include <elf.h>
 #include <elfutils/libdwelf.h>
@@ -70,7 +72,8 @@ int fay_target_open_pid(pid_t pid, struct fay_target **result, struct fay_error 
 int fay_target_open_file(const char *path, struct fay_target **result, struct fay_error *error)
 {
 	if (access(path, R_OK))
-		return fay_error_set(error, FAY_E_USAGE, "cannot open %s: %s", path, strerror(errno));
+		return fay_error_set(error, FAY_E_USAGE, "cannot open %s: %s", path,
+				     strerror(errno));
 	struct fay_target *target = new_target(0, path);
 	char *real = realpath(path, NULL);
 	bool ok = target && (target->modules = calloc(1, sizeof(*target->modules)));
@@ -79,7 +82,8 @@ int fay_target_open_file(const char *path, struct fay_target **result, struct fa
 		target->module_count = 1;
 		module->main = true;
 		module->path = strdup(path);
-		/* The name it was called by comes first: libc.so.6 may be a link to libc-2.31.so. A deleted file has no real one. */
+		/* The name it was called by comes first: libc.so.6 may be a link to libc-2.31.so. A
+		 * deleted file has no real one. */
 		ok = module->path && fay_module_add_names_of(module, path) &&
 		     (!real || fay_module_add_names_of(module, real));
 	}
@@ -123,11 +127,14 @@ pid_t fay_target_pid(const struct fay_target *target)
 	return target->pid;
 }
 
-/* --- interned names ------------------------------------------------------------------------------------------------ */
+/* --- interned names
+ * ------------------------------------------------------------------------------------------------
+ * */
 
 static uint64_t hash_name(const char *name, size_t length)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* as fay_name_hash(), for a name that is not NUL-terminated */
+	/* as fay_name_hash(), for a name that is not NUL-terminated */
+	uint64_t hash = 0xcbf29ce484222325u;
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
 	return hash;
@@ -160,7 +167,8 @@ const char *fay_target_intern(struct fay_target *target, const char *name, size_
 	uint64_t hash = hash_name(name, length);
 	size_t at = hash & (target->interned_size - 1);
 	for (; target->interned[at].name; at = (at + 1) & (target->interned_size - 1))
-		if (target->interned[at].hash == hash && strlen(target->interned[at].name) == length &&
+		if (target->interned[at].hash == hash &&
+		    strlen(target->interned[at].name) == length &&
 		    !memcmp(target->interned[at].name, name, length))
 			return target->interned[at].name;
 	char *copy = strndup(name, length);
@@ -182,17 +190,22 @@ const char *fay_target_function_name(const struct fay_target *target, uint64_t h
 	return NULL;
 }
 
-/* --- search -------------------------------------------------------------------------------------------------------- */
+/* --- search
+ * -------------------------------------------------------------------------------------------------
+ * */
 
-int fay_matches_add(struct fay_matches *matches, const struct fay_function *function, struct fay_error *error)
+int fay_matches_add(struct fay_matches *matches, const struct fay_function *function,
+		    struct fay_error *error)
 {
 	if (matches->count == FAY_FIND_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "the pattern matches more than %u places", FAY_FIND_MAX);
+		return fay_error_set(error, FAY_E_LIMIT, "the pattern matches more than %u places",
+				     FAY_FIND_MAX);
 	if (matches->count == matches->room) {
 		size_t room = matches->room ? matches->room * 2 : 64;
 		struct fay_function *grown = realloc(matches->items, room * sizeof(*grown));
 		if (!grown)
-			return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu matches", room);
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu matches",
+					     room);
 		matches->items = grown;
 		matches->room = room;
 	}
@@ -200,28 +213,36 @@ int fay_matches_add(struct fay_matches *matches, const struct fay_function *func
 	return FAY_OK;
 }
 
-static bool describe(struct fay_target *target, struct fay_module *module, const struct fay_symbol *symbol, uint64_t address, struct fay_function *function)
+static bool describe(struct fay_target *target, struct fay_module *module,
+		     const struct fay_symbol *symbol, uint64_t address,
+		     struct fay_function *function)
 {
-	*function = (struct fay_function){
-		.module = module->name, .name = fay_target_intern(target, symbol->name, symbol->length), .path = module->path, .address = address,
-		.size = fay_object_size(module->object, symbol), .unnamed = symbol->unnamed
-	};
+	*function = (struct fay_function){ .module = module->name,
+					   .name = fay_target_intern(target, symbol->name,
+								     symbol->length),
+					   .path = module->path,
+					   .address = address,
+					   .size = fay_object_size(module->object, symbol),
+					   .unnamed = symbol->unnamed };
 	return function->name != NULL;
 }
 
-bool fay_target_function_at(struct fay_target *target, uint64_t address, struct fay_function *function)
+bool fay_target_function_at(struct fay_target *target, uint64_t address,
+			    struct fay_function *function)
 {
 	uint64_t start, end, bias;
 	const struct fay_symbol *symbol;
 	struct fay_module *module;
 
-	return fay_target_symbol_at(target, address, &module, &bias, &symbol, &start, &end) && symbol->kind == FAY_SYMBOL_FUNCTION && start == address &&
+	return fay_target_symbol_at(target, address, &module, &bias, &symbol, &start, &end) &&
+	       symbol->kind == FAY_SYMBOL_FUNCTION && start == address &&
 	       describe(target, module, symbol, address, function);
 }
 
 /* Adds the symbol once for every place where its module is mapped. */
-static int add_symbol(struct fay_target *target, struct fay_module *module, const struct fay_symbol *symbol,
-		      struct fay_matches *matches, struct fay_error *error)
+static int add_symbol(struct fay_target *target, struct fay_module *module,
+		      const struct fay_symbol *symbol, struct fay_matches *matches,
+		      struct fay_error *error)
 {
 	for (size_t i = 0; i < module->range_count; i++) {
 		const struct fay_range *range = &module->ranges[i];
@@ -259,7 +280,8 @@ static void fold_aliases(struct fay_matches *matches)
 	matches->count = kept;
 }
 
-int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error)
+int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,
+		    struct fay_error *error)
 {
 	char module_pattern[256], function_pattern[256];
 	struct fay_matches matches = { 0 };
@@ -270,13 +292,15 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 	fay_glob_init(&glob, function_pattern);
 	for (size_t i = 0; !code && i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
-		if (!fay_target_asks(target, module, module_pattern) || !fay_module_object(target, module))
+		if (!fay_target_asks(target, module, module_pattern) ||
+		    !fay_module_object(target, module))
 			continue;
 		if (!fay_target_intern(target, module->name, strlen(module->name)))
 			code = fay_error_set(error, FAY_E_LIMIT, "out of memory for names");
 		for (size_t j = 0; !code && j < module->object->symbol_count; j++) {
 			const struct fay_symbol *symbol = &module->object->symbols[j];
-			if (symbol->kind == FAY_SYMBOL_FUNCTION && fay_glob_match(&glob, symbol->name, symbol->length) &&
+			if (symbol->kind == FAY_SYMBOL_FUNCTION &&
+			    fay_glob_match(&glob, symbol->name, symbol->length) &&
 			    !fay_object_superseded(module->object, symbol))
 				code = add_symbol(target, module, symbol, &matches, error);
 		}
@@ -308,15 +332,20 @@ static void read_identity(const struct fay_module *module, struct fay_function_f
 	}
 }
 
-bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function, struct fay_function_file *file)
+bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function,
+			struct fay_function_file *file)
 {
 	for (size_t i = 0; i < target->module_count; i++) {
 		const struct fay_module *module = &target->modules[i];
 		for (size_t k = 0; k < module->range_count && module->object; k++) {
 			const struct fay_range *range = &module->ranges[k];
-			if (!range->placed || function->address < range->start || function->address >= range->end)
+			if (!range->placed || function->address < range->start ||
+			    function->address >= range->end)
 				continue;
-			*file = (struct fay_function_file){.fd = module->object->fd, .path = module->path, .address = function->address - range->bias};
+			*file = (struct fay_function_file){ .fd = module->object->fd,
+							    .path = module->path,
+							    .address = function->address -
+								       range->bias };
 			read_identity(module, file);
 			return true;
 		}

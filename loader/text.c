@@ -21,17 +21,23 @@ static int by_address(const void *a, const void *b)
 
 int fay_text_want(struct fay_text *text, uint64_t address, size_t size, struct fay_error *error)
 {
-	uint64_t first = address & ~(uint64_t)(PAGE - 1), last = (address + size - 1) & ~(uint64_t)(PAGE - 1);
+	uint64_t first = address & ~(uint64_t)(PAGE - 1),
+		 last = (address + size - 1) & ~(uint64_t)(PAGE - 1);
 
 	for (uint64_t page = first; size && page <= last; page += PAGE) {
 		if (text->count && text->pages[text->count - 1].address == page)
 			continue;
 		if (text->count == text->capacity) {
 			size_t more = text->capacity ? 2 * text->capacity : 64;
-			struct fay_text_page *grown = more > 2 * PAGES_MAX ? NULL : realloc(text->pages, more * sizeof(*grown));
+			struct fay_text_page *grown =
+				more > 2 * PAGES_MAX ? NULL
+						     : realloc(text->pages, more * sizeof(*grown));
 
 			if (!grown)
-				return fay_error_set(error, FAY_E_LIMIT, "too many pages of code (limit %u), or out of memory", PAGES_MAX);
+				return fay_error_set(
+					error, FAY_E_LIMIT,
+					"too many pages of code (limit %u), or out of memory",
+					PAGES_MAX);
 			text->pages = grown;
 			text->capacity = more;
 		}
@@ -52,9 +58,11 @@ int fay_text_ready(struct fay_text *text, struct fay_error *error)
 		if (!kept || text->pages[kept - 1].address != text->pages[i].address)
 			text->pages[kept++] = text->pages[i];
 	text->count = kept;
-	bytes = mmap(NULL, kept * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	bytes = mmap(NULL, kept * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (bytes == MAP_FAILED)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu pages of code", kept);
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu pages of code",
+				     kept);
 	text->bytes = bytes;
 	text->bytes_size = kept * PAGE;
 	return 0;
@@ -65,7 +73,8 @@ static size_t run_length(const struct fay_text *text, size_t first, bool changed
 {
 	size_t length = 1;
 
-	while (first + length < text->count && text->pages[first + length].address == text->pages[first].address + length * PAGE &&
+	while (first + length < text->count &&
+	       text->pages[first + length].address == text->pages[first].address + length * PAGE &&
 	       (!changed || text->pages[first + length].changed))
 		length++;
 	return length;
@@ -80,8 +89,10 @@ void fay_text_read(struct fay_text *text, int memory)
 		ssize_t got = pread(memory, to, length * PAGE, (off_t)text->pages[i].address);
 
 		for (size_t k = 0; k < length; k++) {
-			bool whole = got >= (ssize_t)((k + 1) * PAGE) || /* behind a page that is not there, the others one by one */
-				     pread(memory, to + k * PAGE, PAGE, (off_t)text->pages[i + k].address) == PAGE;
+			/* behind a page that is not there, the others one by one */
+			bool whole = got >= (ssize_t)((k + 1) * PAGE) ||
+				     pread(memory, to + k * PAGE, PAGE,
+					   (off_t)text->pages[i + k].address) == PAGE;
 
 			text->pages[i + k].readable = whole;
 			text->pages[i + k].changed = false;
@@ -112,7 +123,8 @@ const uint8_t *fay_text_at(const struct fay_text *text, uint64_t address, size_t
 	return at == text->count ? NULL : text->bytes + at * PAGE + address % PAGE;
 }
 
-static bool add_edit(struct fay_text *text, uint64_t address, const void *was, const void *bytes, size_t size)
+static bool add_edit(struct fay_text *text, uint64_t address, const void *was, const void *bytes,
+		     size_t size)
 {
 	struct fay_text_edit *edit;
 
@@ -128,7 +140,9 @@ static bool add_edit(struct fay_text *text, uint64_t address, const void *was, c
 		text->edit_capacity = more;
 	}
 	edit = &text->edits[text->edit_count];
-	*edit = (struct fay_text_edit){ .address = address, .order = text->edit_count++, .size = (uint8_t)size };
+	*edit = (struct fay_text_edit){ .address = address,
+					.order = text->edit_count++,
+					.size = (uint8_t)size };
 	memcpy(edit->was, was, size);
 	memcpy(edit->bytes, bytes, size);
 	return true;
@@ -138,7 +152,8 @@ bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes,
 {
 	size_t at = find(text, address, size);
 
-	if (at == text->count || !add_edit(text, address, text->bytes + at * PAGE + address % PAGE, bytes, size))
+	if (at == text->count ||
+	    !add_edit(text, address, text->bytes + at * PAGE + address % PAGE, bytes, size))
 		return false;
 	memcpy(text->bytes + at * PAGE + address % PAGE, bytes, size);
 	for (size_t i = at; i <= at + (address % PAGE + size - 1) / PAGE; i++)
@@ -155,14 +170,16 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int transfer(const struct fay_text *text, int memory, size_t first, size_t length, bool write)
+static int transfer(const struct fay_text *text, int memory, size_t first, size_t length,
+		    bool write)
 {
 	size_t done = 0, size = length * PAGE;
 
 	while (done < size) {
 		uint8_t *at = text->bytes + first * PAGE + done;
 		off_t there = (off_t)(text->pages[first].address + done);
-		ssize_t got = write ? pwrite(memory, at, size - done, there) : pread(memory, at, size - done, there);
+		ssize_t got = write ? pwrite(memory, at, size - done, there)
+				    : pread(memory, at, size - done, there);
 
 		if (got <= 0) {
 			errno = got < 0 ? errno : EFAULT;

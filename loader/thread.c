@@ -88,7 +88,8 @@ char fay_thread_state(pid_t pid, pid_t tid)
 	return at ? at[2] : 0;
 }
 
-/* By flag and name: the flags are the kernel's own, and had other meanings before Linux 5.12 and 5.17; a name alone may be any thread's. */
+/* By flag and name: the flags are the kernel's own, and had other meanings before Linux 5.12 and
+ * 5.17; a name alone may be any thread's. */
 bool fay_thread_is_worker(pid_t pid, pid_t tid)
 {
 	static const char *const names[] = { "(iou-", "(vhost-", "(kvm-nx-lpage" };
@@ -184,7 +185,8 @@ int fay_process_memory(pid_t pid, int flags)
 	pid_t thread = fay_process_thread(pid);
 	char path[80];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)(thread ? thread : pid));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid,
+		 (int)(thread ? thread : pid));
 	return open(path, flags | O_CLOEXEC);
 }
 
@@ -228,7 +230,8 @@ uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable)
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	*readable = false;
-	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) && entry.a_type != AT_NULL) {
+	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) &&
+	       entry.a_type != AT_NULL) {
 		*readable = true;
 		if (entry.a_type == type)
 			value = entry.a_un.a_val;

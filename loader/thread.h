@@ -10,23 +10,27 @@
 
 #include "fay/loader.h"
 
-/* The first size - 1 bytes of /proc/PID/name, with a zero behind; their number, 0: cannot be read. */
+/* The first size - 1 bytes of /proc/PID/name, with a zero behind; their number, 0: cannot be read.
+ * */
 size_t fay_proc_read(pid_t pid, const char *name, char *buffer, size_t size);
 /* The number behind `name` ("Seccomp:") in /proc/PID/task/TID/status; -1: not there. */
 long fay_thread_field(pid_t pid, pid_t tid, const char *name);
 /* 'R', 'S', 'Z' ... (proc(5)); 0: gone. */
 char fay_thread_state(pid_t pid, pid_t tid);
-/* Whether it is a worker of the kernel's (io_uring, vhost), which is listed among the program's threads and runs none of its code. */
+/* Whether it is a worker of the kernel's (io_uring, vhost), which is listed among the program's
+ * threads and runs none of its code. */
 bool fay_thread_is_worker(pid_t pid, pid_t tid);
 /* Now, as fay_process_start() counts: clock ticks since the machine was started. */
 uint64_t fay_ticks_now(void);
-/* The first thread, or, where that has ended and given its memory back, another one that has it still; 0: there is none. By its number /proc has the process's memory. */
+/* The first thread, or, where that has ended and given its memory back, another one that has it
+ * still; 0: there is none. By its number /proc has the process's memory. */
 pid_t fay_process_thread(pid_t pid);
 /* Whether the process has ended, or given its memory back on its way there. */
 bool fay_process_gone(pid_t pid);
 /* Opens the process's memory; -1: errno says why not. */
 int fay_process_memory(pid_t pid, int flags);
-/* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not `readable`. */
+/* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not
+ * `readable`. */
 uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable);
 /* "?" if the process is gone. */
 void fay_process_comm(pid_t pid, char comm[64]);

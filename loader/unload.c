@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules that a traced program has unloaded. Their patches went with them. The session's records of these are marked before something else lies at their addresses, where that
- * is noticed in time: a place whose bytes are neither the jump nor what was there before it would keep the session's memory in the process.
+ * Modules that a traced program has unloaded. Their patches went with them. The session's records
+ * of these are marked before something else lies at their addresses, where that is noticed in time:
+ * a place whose bytes are neither the jump nor what was there before it would keep the session's
+ * memory in the process.
  */
 #include "session.h"
 
@@ -14,24 +16,30 @@
 
 #define PAGE 4096u
 
-/* Whether another file lies at the place now, none, or the same one anew: without our jump. In doubt it is there. */
-static bool is_unloaded(const struct fay_session *session, const struct fay_maps *maps, const struct fay_site *site)
+/* Whether another file lies at the place now, none, or the same one anew: without our jump. In
+ * doubt it is there. */
+static bool is_unloaded(const struct fay_session *session, const struct fay_maps *maps,
+			const struct fay_site *site)
 {
 	const struct fay_map *map = fay_maps_find(maps, site->site);
 	const struct fay_module *module = fay_target_module_at(session->target, site->site);
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
 	fay_patch_encode(&site->patch, jump);
-	if (!map || pread(session->memory, now, site->patch.size, (off_t)site->site) != (ssize_t)site->patch.size)
+	if (!map || pread(session->memory, now, site->patch.size, (off_t)site->site) !=
+			    (ssize_t)site->patch.size)
 		return !map;
 	if (!memcmp(now, jump, site->patch.size))
 		return false;
 	return !memcmp(now, site->program, site->patch.size) ||
-	       (module && (map->inode != module->inode || makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device));
+	       (module &&
+		(map->inode != module->inode ||
+		 makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device));
 }
 
 /* The numbers of the points whose modules are gone. One look serves all points on a page. */
-static size_t find_unloaded(const struct fay_session *session, const struct fay_maps *maps, size_t *points)
+static size_t find_unloaded(const struct fay_session *session, const struct fay_maps *maps,
+			    size_t *points)
 {
 	uint64_t page = UINT64_MAX;
 	bool gone = false;
@@ -41,7 +49,8 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 		const struct fay_point *point = &session->points[i];
 		const struct fay_site *site = &session->sites[point->first_site];
 
-		if (!point->usable || !point->probe_count || point->hook || point->taken_out || point->unloaded)
+		if (!point->usable || !point->probe_count || point->hook || point->taken_out ||
+		    point->unloaded)
 			continue;
 		if (site->site / PAGE != page)
 			gone = is_unloaded(session, maps, site);
@@ -55,27 +64,36 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 bool fay_session_has_points(const struct fay_session *session)
 {
 	for (size_t i = 0; i < session->point_count; i++)
-		if (session->points[i].usable && (session->points[i].hook == FAY_HOOK_MODULES || (session->points[i].probe_count && !session->points[i].unloaded)))
+		if (session->points[i].usable &&
+		    (session->points[i].hook == FAY_HOOK_MODULES ||
+		     (session->points[i].probe_count && !session->points[i].unloaded)))
 			return true;
 	return false;
 }
 
-/* What lies at the session's points now was not looked at, whoever knew the module that was there before. */
-static void forget_known(const struct fay_session *session, const struct fay_maps *maps, const size_t *points, size_t count, struct fay_session *const *beside,
+/* What lies at the session's points now was not looked at, whoever knew the module that was there
+ * before. */
+static void forget_known(const struct fay_session *session, const struct fay_maps *maps,
+			 const size_t *points, size_t count, struct fay_session *const *beside,
 			 size_t beside_count)
 {
 	const struct fay_map *last = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct fay_map *map = fay_maps_find(maps, session->sites[session->points[points[i]].first_site].site);
+		const struct fay_map *map = fay_maps_find(
+			maps, session->sites[session->points[points[i]].first_site].site);
 
 		for (size_t k = 0; map && map != last && k < beside_count; k++)
-			fay_known_forget(beside[k], maps, session->sites[session->points[points[i]].first_site].site);
+			fay_known_forget(
+				beside[k], maps,
+				session->sites[session->points[points[i]].first_site].site);
 		last = map;
 	}
 }
 
-static int drop_unloaded(struct fay_session *session, const struct fay_maps *maps, struct fay_session *const *beside, size_t beside_count, struct fay_error *error)
+static int drop_unloaded(struct fay_session *session, const struct fay_maps *maps,
+			 struct fay_session *const *beside, size_t beside_count,
+			 struct fay_error *error)
 {
 	size_t *points = calloc(session->point_count + 1, sizeof(*points)), count;
 	bool left;
@@ -93,7 +111,8 @@ static int drop_unloaded(struct fay_session *session, const struct fay_maps *map
 	return code;
 }
 
-int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count, struct fay_error *error)
+int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count,
+			       struct fay_error *error)
 {
 	struct fay_maps maps;
 	int code = count ? fay_maps_read(sessions[0]->pid, &maps, error) : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments of calls that are under way, kept by an entry probe until the return probe asks for them. A call is known by its function's address and by the stack pointer at its
- * first instruction, which the events of both its ends have: so nothing depends on calls ending in order, and what a call that never ended (longjmp) has left is
- * overwritten by the next one at its place.
+ * Arguments of calls that are under way, kept by an entry probe until the return probe asks for
+ * them. A call is known by its function's address and by the stack pointer at its first
+ * instruction, which the events of both its ends have: so nothing depends on calls ending in order,
+ * and what a call that never ended (longjmp) has left is overwritten by the next one at its place.
  */
 #ifndef FAY_QUERY_CALLS_H
 #define FAY_QUERY_CALLS_H
@@ -24,8 +25,10 @@ struct fay_kept_calls {
 };
 
 /* Keeps a call. If no slot is free, another call's is taken. */
-void fay_query_call_begin(struct fay_kept_calls *calls, uint64_t stack_pointer, uint64_t address, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
-/* The call's slot, which is free from now on and keeps its arguments for the moment; FAY_CALLS_SLOTS: it is not known, and counted. */
+void fay_query_call_begin(struct fay_kept_calls *calls, uint64_t stack_pointer, uint64_t address,
+			  uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
+/* The call's slot, which is free from now on and keeps its arguments for the moment;
+ * FAY_CALLS_SLOTS: it is not known, and counted. */
 uint64_t fay_query_call_end(struct fay_kept_calls *calls, uint64_t stack_pointer, uint64_t address);
 
 #endif

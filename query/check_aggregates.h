@@ -9,8 +9,10 @@
 
 /* By name, or NULL. */
 const struct fay_aggregate_kind *fay_check_aggregate_kind(const char *name);
-struct fay_value_node *fay_check_aggregate(struct fay_checked *checked, const struct fay_scope *scope,
-					   const struct fay_node *call, const struct fay_value_node *on,
+struct fay_value_node *fay_check_aggregate(struct fay_checked *checked,
+					   const struct fay_scope *scope,
+					   const struct fay_node *call,
+					   const struct fay_value_node *on,
 					   const struct fay_aggregate_kind *kind);
 
 #endif

@@ -1,27 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* `.WhenFull(Block)`, `.WhenFull(Drop)`, `.WhenFull(Overwrite)`: what becomes of an event whose row finds no room in its thread's ring. */
+/* `.WhenFull(Block)`, `.WhenFull(Drop)`, `.WhenFull(Overwrite)`: what becomes of an event whose row
+ * finds no room in its thread's ring. */
 #include "planner.h"
 
 #include <string.h>
 
-static const char *const names[] = {[FAY_FULL_BLOCK] = "Block", [FAY_FULL_DROP] = "Drop", [FAY_FULL_OVERWRITE] = "Overwrite"};
+static const char *const names[] = {
+	[FAY_FULL_BLOCK] = "Block", [FAY_FULL_DROP] = "Drop", [FAY_FULL_OVERWRITE] = "Overwrite"
+};
 #define NAME_COUNT (sizeof(names) / sizeof(names[0]))
 
-struct fay_value_node *fay_check_when_full(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call, struct fay_value_node *object)
+struct fay_value_node *fay_check_when_full(struct fay_checked *checked,
+					   const struct fay_scope *scope,
+					   const struct fay_node *call,
+					   struct fay_value_node *object)
 {
 	struct fay_query *query = checked->exprs.query;
 	const struct fay_node *argument = call->items->value;
 	unsigned found = 0;
 	(void)scope;
-	while (found < NAME_COUNT && (argument->kind != NODE_NAME || strcmp(argument->name, names[found]) != 0))
+	while (found < NAME_COUNT &&
+	       (argument->kind != NODE_NAME || strcmp(argument->name, names[found]) != 0))
 		found++;
 	if (found == NAME_COUNT)
-		return fay_query_fail(query, FAY_E_USAGE, argument->span, "`WhenFull` takes one of `Block`, `Drop`, `Overwrite`%s",
-				      argument->kind == NODE_NAME ? fay_query_did_you_mean(query, argument->name, names, NAME_COUNT) : "");
+		return fay_query_fail(
+			query, FAY_E_USAGE, argument->span,
+			"`WhenFull` takes one of `Block`, `Drop`, `Overwrite`%s",
+			argument->kind == NODE_NAME
+				? fay_query_did_you_mean(query, argument->name, names, NAME_COUNT)
+				: "");
 	if (object->grouped)
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "`WhenFull` is about the events of a source: put it behind cluster.Function(...)");
+		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
+				      "`WhenFull` is about the events of a source: put it behind "
+				      "cluster.Function(...)");
 	if (checked->when_full_at.end && checked->when_full != (enum fay_when_full)found)
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "the query says `WhenFull(%s)` already, and it holds for all sources", names[checked->when_full]);
+		return fay_query_fail(
+			query, FAY_E_USAGE, call->a->name_span,
+			"the query says `WhenFull(%s)` already, and it holds for all sources",
+			names[checked->when_full]);
 	checked->when_full = (enum fay_when_full)found;
 	checked->when_full_at = call->a->name_span;
 	return object;
@@ -35,12 +51,20 @@ bool fay_planner_when_full(struct fay_planner *planner)
 		return true;
 	plan->when_full = checked->when_full;
 	if (plan->domain == DOMAIN_FILE)
-		return fay_query_fail(planner->query, FAY_E_USAGE, checked->when_full_at, "events of a saved trace are in no ring: leave out `WhenFull`") != NULL;
+		return fay_query_fail(
+			       planner->query, FAY_E_USAGE, checked->when_full_at,
+			       "events of a saved trace are in no ring: leave out `WhenFull`") !=
+		       NULL;
 	if (plan->domain == DOMAIN_KERNEL && checked->when_full != FAY_FULL_DROP)
-		return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at, "probes in the kernel neither wait nor overwrite: where a ring is full they drop the event, `WhenFull(Drop)`") != NULL;
-	for (unsigned side = 0; checked->when_full == FAY_FULL_OVERWRITE && side < plan->source_count; side++)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at,
+				      "probes in the kernel neither wait nor overwrite: where a "
+				      "ring is full they drop the event, `WhenFull(Drop)`") != NULL;
+	for (unsigned side = 0;
+	     checked->when_full == FAY_FULL_OVERWRITE && side < plan->source_count; side++)
 		if (fay_plan_stage(plan, side)->kind != FAY_STATE_STREAM)
 			return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at,
-					      "`Overwrite` is for rows of events: what this query hands on are sums of many, of which none is given up; use `Drop` or `Block`") != NULL;
+					      "`Overwrite` is for rows of events: what this query "
+					      "hands on are sums of many, of which none is given "
+					      "up; use `Drop` or `Block`") != NULL;
 	return true;
 }

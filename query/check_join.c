@@ -92,7 +92,8 @@ bool fay_check_side_filter(struct fay_checked *checked, const struct fay_expr *c
 
 /* --- values of one side as the pairs see them --- */
 
-static const struct fay_expr *side_expr(struct fay_checked *checked, unsigned side, const struct fay_expr *expr)
+static const struct fay_expr *side_expr(struct fay_checked *checked, unsigned side,
+					const struct fay_expr *expr)
 {
 	return fay_expr_side(&checked->exprs, side - LEFT, checked->join->names[side - LEFT], expr);
 }
@@ -113,7 +114,8 @@ static value *seen_from_pairs(struct fay_checked *checked, unsigned side, value 
 	} else if (of_side->kind == VALUE_RECORD) {
 		struct fay_member **tail = &seen->members;
 		for (const struct fay_member *m = of_side->members; m; m = m->next) {
-			struct fay_member *copy = fay_query_alloc(checked->exprs.query, sizeof(*copy));
+			struct fay_member *copy =
+				fay_query_alloc(checked->exprs.query, sizeof(*copy));
 			if (!copy || !(copy->value = seen_from_pairs(checked, side, m->value)))
 				return NULL;
 			copy->name = m->name;
@@ -126,7 +128,9 @@ static value *seen_from_pairs(struct fay_checked *checked, unsigned side, value 
 }
 
 /* All names since `outer`, with what the pairs see of them. */
-static const struct fay_scope *scope_of_pairs(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope)
+static const struct fay_scope *scope_of_pairs(struct fay_checked *checked,
+					      const struct fay_scope *outer,
+					      const struct fay_scope *scope)
 {
 	const struct fay_scope *result = outer;
 	const struct fay_scope **tail = &result;
@@ -144,7 +148,8 @@ static const struct fay_scope *scope_of_pairs(struct fay_checked *checked, const
 /* --- the clause --- */
 
 /* Adds a pair of keys, member by member if they are records. */
-static bool add_keys(struct fay_checked *checked, const struct fay_clause *clause, const value *left, const value *right)
+static bool add_keys(struct fay_checked *checked, const struct fay_clause *clause,
+		     const value *left, const value *right)
 {
 	struct fay_query *query = checked->exprs.query;
 	struct fay_check_step *step = &checked->join->steps[checked->join->source_count - 2];
@@ -154,16 +159,26 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 			if (!add_keys(checked, clause, l->value, r->value))
 				return false;
 		if (l || r)
-			return fay_query_fail(query, FAY_E_USAGE, clause->c->span, "both keys of a join need the same number of parts") != NULL;
+			return fay_query_fail(
+				       query, FAY_E_USAGE, clause->c->span,
+				       "both keys of a join need the same number of parts") != NULL;
 		return true;
 	}
-	if (left->kind != VALUE_SCALAR || right->kind != VALUE_SCALAR || left->expr->type != right->expr->type)
-		return fay_query_fail(query, FAY_E_USAGE, clause->c->span, "the keys of a join must be of one type, but these are %s and %s",
-				      fay_check_describe(checked, left), fay_check_describe(checked, right)) != NULL;
+	if (left->kind != VALUE_SCALAR || right->kind != VALUE_SCALAR ||
+	    left->expr->type != right->expr->type)
+		return fay_query_fail(
+			       query, FAY_E_USAGE, clause->c->span,
+			       "the keys of a join must be of one type, but these are %s and %s",
+			       fay_check_describe(checked, left),
+			       fay_check_describe(checked, right)) != NULL;
 	if (left->expr->type == TYPE_MODULE || left->expr->type == TYPE_REAL)
-		return fay_query_fail(query, FAY_E_REFUSED, clause->b->span, "a key of type %s is not supported yet", fay_type_name(left->expr->type)) != NULL;
+		return fay_query_fail(query, FAY_E_REFUSED, clause->b->span,
+				      "a key of type %s is not supported yet",
+				      fay_type_name(left->expr->type)) != NULL;
 	if (fay_expr_size(left->expr) != fay_expr_size(right->expr))
-		return fay_query_fail(query, FAY_E_USAGE, clause->c->span, "stacks that are keys of a join must have the same number of frames") != NULL;
+		return fay_query_fail(query, FAY_E_USAGE, clause->c->span,
+				      "stacks that are keys of a join must have the same number of "
+				      "frames") != NULL;
 	struct fay_join_key *key = fay_query_alloc(query, sizeof(*key)), **tail = &step->keys;
 	if (!key)
 		return false;
@@ -173,23 +188,29 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 		tail = &(*tail)->next;
 	*tail = key;
 	if (++step->key_count > FAY_JOIN_KEYS)
-		return fay_query_fail(query, FAY_E_LIMIT, clause->b->span, "a join may have %u keys", FAY_JOIN_KEYS) != NULL;
+		return fay_query_fail(query, FAY_E_LIMIT, clause->b->span,
+				      "a join may have %u keys", FAY_JOIN_KEYS) != NULL;
 	return true;
 }
 
-static bool read_within(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_clause *clause)
+static bool read_within(struct fay_checked *checked, const struct fay_scope *scope,
+			const struct fay_clause *clause)
 {
-	const struct fay_expr *within = fay_check_typed(checked, scope, clause->d, TYPE_INT, "how far apart events may be");
+	const struct fay_expr *within =
+		fay_check_typed(checked, scope, clause->d, TYPE_INT, "how far apart events may be");
 	if (!within)
 		return false;
 	if (!fay_expr_is_constant(within) || within->value < 0)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, clause->d->span, "`within` takes a constant duration, as in `within 5ms`") != NULL;
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, clause->d->span,
+				      "`within` takes a constant duration, as in `within 5ms`") !=
+		       NULL;
 	checked->join->steps[checked->join->source_count - 2].within = (uint64_t)within->value;
 	return true;
 }
 
 /* The source that is joined, while `checked` speaks of it: what its events are. */
-static value *read_source(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_clause *clause)
+static value *read_source(struct fay_checked *checked, const struct fay_scope *outer,
+			  const struct fay_clause *clause)
 {
 	struct fay_query *query = checked->exprs.query;
 	const struct fay_root_op *root = checked->root;
@@ -198,32 +219,43 @@ static value *read_source(struct fay_checked *checked, const struct fay_scope *o
 	if (!sequence)
 		return NULL;
 	if (sequence->kind != VALUE_SEQUENCE)
-		return fay_query_fail(query, FAY_E_USAGE, clause->a->span, "`join` needs a source such as cluster.Function(\"libc!read\"), but this is %s",
+		return fay_query_fail(query, FAY_E_USAGE, clause->a->span,
+				      "`join` needs a source such as "
+				      "cluster.Function(\"libc!read\"), but this is %s",
 				      fay_check_describe(checked, sequence));
 	if (sequence->grouped || checked->root != root || checked->keys != keys)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->a->span,
-				      "what is joined are events: conditions and a `select` of them, no groups, windows or order");
+				      "what is joined are events: conditions and a `select` of "
+				      "them, no groups, windows or order");
 	return sequence->element;
 }
 
 static const char *check_domains(const struct fay_check_join *join)
 {
-	if ((join->sources[LEFT].domain == DOMAIN_FILE) != (join->sources[join->source_count].domain == DOMAIN_FILE))
-		return "saved events and live ones cannot be joined: all sources are files, or none is";
+	if ((join->sources[LEFT].domain == DOMAIN_FILE) !=
+	    (join->sources[join->source_count].domain == DOMAIN_FILE))
+		return "saved events and live ones cannot be joined: all sources are files, or "
+		       "none is";
 	return NULL;
 }
 
 /* Makes room for one more source; of the first join, `checked` spoke of the left one until now. */
-static bool begin(struct fay_checked *checked, const struct fay_clause *clause, const value *sequence)
+static bool begin(struct fay_checked *checked, const struct fay_clause *clause,
+		  const value *sequence)
 {
 	struct fay_query *query = checked->exprs.query;
 	if (checked->join && checked->join->source_count == FAY_JOIN_SOURCES)
-		return fay_query_fail(query, FAY_E_REFUSED, clause->span, "a query joins %u sources at most", FAY_JOIN_SOURCES) != NULL;
+		return fay_query_fail(query, FAY_E_REFUSED, clause->span,
+				      "a query joins %u sources at most", FAY_JOIN_SOURCES) != NULL;
 	if (sequence->grouped || checked->root || checked->keys)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->span,
-				      "a join of groups, ordered rows or windows is not supported yet: put the join before them") != NULL;
+				      "a join of groups, ordered rows or windows is not supported "
+				      "yet: put the join before them") != NULL;
 	if (checked->join && checked->join->active != PAIRS)
-		return fay_query_fail(query, FAY_E_REFUSED, clause->span, "what is joined is one source: write one join behind the other") != NULL;
+		return fay_query_fail(
+			       query, FAY_E_REFUSED, clause->span,
+			       "what is joined is one source: write one join behind the other") !=
+		       NULL;
 	if (!checked->join) {
 		checked->join = fay_query_alloc(query, sizeof(*checked->join));
 		if (!checked->join)
@@ -247,15 +279,20 @@ static void begin_pairs(struct fay_checked *checked)
 	change_to(checked, PAIRS);
 }
 
-/* Both keys, and the source that is joined, of which it returns what its events are. `before`: what `checked` speaks of outside. */
-static value *read_parts(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope, const struct fay_clause *clause, unsigned before)
+/* Both keys, and the source that is joined, of which it returns what its events are. `before`: what
+ * `checked` speaks of outside. */
+static value *read_parts(struct fay_checked *checked, const struct fay_scope *outer,
+			 const struct fay_scope *scope, const struct fay_clause *clause,
+			 unsigned before)
 {
 	unsigned source = checked->join->source_count;
 	change_to(checked, source);
 	value *right = read_source(checked, outer, clause);
 	checked->event_name = clause->name;
 	change_to(checked, before);
-	value *left_key = right && read_within(checked, scope, clause) ? fay_check_node(checked, scope, clause->b) : NULL;
+	value *left_key = right && read_within(checked, scope, clause)
+				  ? fay_check_node(checked, scope, clause->b)
+				  : NULL;
 	change_to(checked, source);
 	const struct fay_scope *alone = fay_check_bind(checked, outer, clause->name, right);
 	value *right_key = left_key && alone ? fay_check_node(checked, alone, clause->c) : NULL;
@@ -263,10 +300,13 @@ static value *read_parts(struct fay_checked *checked, const struct fay_scope *ou
 	return right_key && add_keys(checked, clause, left_key, right_key) ? right : NULL;
 }
 
-/* `into NAME`: each row of before with the group of what it is joined with, which may have no events. A row is told apart by its number, so that equal ones stay two. */
-static value *make_groups(struct fay_checked *checked, const struct fay_clause *clause, value *sequence, value *right)
+/* `into NAME`: each row of before with the group of what it is joined with, which may have no
+ * events. A row is told apart by its number, so that equal ones stay two. */
+static value *make_groups(struct fay_checked *checked, const struct fay_clause *clause,
+			  value *sequence, value *right)
 {
-	struct fay_key *key = fay_query_alloc(checked->exprs.query, sizeof(*key)), **tail = fay_check_keys(checked);
+	struct fay_key *key = fay_query_alloc(checked->exprs.query, sizeof(*key)),
+		       **tail = fay_check_keys(checked);
 	value *group = fay_check_value(checked, VALUE_GROUP);
 	if (!key || !group || !(key->expr = fay_expr_row(&checked->exprs)))
 		return NULL;
@@ -280,7 +320,8 @@ static value *make_groups(struct fay_checked *checked, const struct fay_clause *
 	return group;
 }
 
-const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope,
+const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct fay_scope *outer,
+				       const struct fay_scope *scope,
 				       const struct fay_clause *clause, value **sequence)
 {
 	bool first = !checked->join;
@@ -293,10 +334,13 @@ const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct
 		return NULL;
 	const char *wrong = check_domains(checked->join);
 	if (wrong)
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, clause->a->span, "%s", wrong);
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, clause->a->span, "%s",
+				      wrong);
 	const struct fay_scope *known = first ? scope_of_pairs(checked, outer, scope) : scope;
 	value *pair = fay_check_value(checked, VALUE_SEQUENCE);
-	if (!known || !pair || !(pair->element = first ? seen_from_pairs(checked, LEFT, (*sequence)->element) : (*sequence)->element))
+	if (!known || !pair ||
+	    !(pair->element = first ? seen_from_pairs(checked, LEFT, (*sequence)->element)
+				    : (*sequence)->element))
 		return NULL;
 	*sequence = pair;
 	value *joined = seen_from_pairs(checked, checked->join->source_count, right);

@@ -9,16 +9,25 @@ static const struct {
 	enum fay_expr_op op;
 	enum { ARITHMETIC, EQUALITY, ORDER, LOGIC } group;
 } binary_operators[] = {
-	{OPERATOR_ADD, EXPR_ADD, ARITHMETIC},	  {OPERATOR_SUB, EXPR_SUB, ARITHMETIC},
-	{OPERATOR_MUL, EXPR_MUL, ARITHMETIC},	  {OPERATOR_DIV, EXPR_DIV, ARITHMETIC},
-	{OPERATOR_MOD, EXPR_MOD, ARITHMETIC},	  {OPERATOR_SHL, EXPR_SHL, ARITHMETIC},
-	{OPERATOR_SHR, EXPR_SHR, ARITHMETIC},	  {OPERATOR_SHR_LOGICAL, EXPR_SHR_LOGICAL, ARITHMETIC},
-	{OPERATOR_BIT_AND, EXPR_BIT_AND, ARITHMETIC}, {OPERATOR_BIT_OR, EXPR_BIT_OR, ARITHMETIC},
-	{OPERATOR_BIT_XOR, EXPR_BIT_XOR, ARITHMETIC}, {OPERATOR_EQ, EXPR_EQ, EQUALITY},
-	{OPERATOR_NE, EXPR_NE, EQUALITY},	  {OPERATOR_LT, EXPR_LT, ORDER},
-	{OPERATOR_LE, EXPR_LE, ORDER},		  {OPERATOR_GT, EXPR_GT, ORDER},
-	{OPERATOR_GE, EXPR_GE, ORDER},		  {OPERATOR_AND, EXPR_AND, LOGIC},
-	{OPERATOR_OR, EXPR_OR, LOGIC},
+	{ OPERATOR_ADD, EXPR_ADD, ARITHMETIC },
+	{ OPERATOR_SUB, EXPR_SUB, ARITHMETIC },
+	{ OPERATOR_MUL, EXPR_MUL, ARITHMETIC },
+	{ OPERATOR_DIV, EXPR_DIV, ARITHMETIC },
+	{ OPERATOR_MOD, EXPR_MOD, ARITHMETIC },
+	{ OPERATOR_SHL, EXPR_SHL, ARITHMETIC },
+	{ OPERATOR_SHR, EXPR_SHR, ARITHMETIC },
+	{ OPERATOR_SHR_LOGICAL, EXPR_SHR_LOGICAL, ARITHMETIC },
+	{ OPERATOR_BIT_AND, EXPR_BIT_AND, ARITHMETIC },
+	{ OPERATOR_BIT_OR, EXPR_BIT_OR, ARITHMETIC },
+	{ OPERATOR_BIT_XOR, EXPR_BIT_XOR, ARITHMETIC },
+	{ OPERATOR_EQ, EXPR_EQ, EQUALITY },
+	{ OPERATOR_NE, EXPR_NE, EQUALITY },
+	{ OPERATOR_LT, EXPR_LT, ORDER },
+	{ OPERATOR_LE, EXPR_LE, ORDER },
+	{ OPERATOR_GT, EXPR_GT, ORDER },
+	{ OPERATOR_GE, EXPR_GE, ORDER },
+	{ OPERATOR_AND, EXPR_AND, LOGIC },
+	{ OPERATOR_OR, EXPR_OR, LOGIC },
 };
 
 /* What an operand must be: a scalar that the probe can compute with. */
@@ -45,10 +54,13 @@ static bool is_name_hash(enum fay_type type)
 static const struct fay_expr *or_pointer(const struct fay_expr *expr, const struct fay_expr *other)
 {
 	bool null = other->type == TYPE_INT && fay_expr_is_constant(other) && !other->value;
-	return null && expr->type == TYPE_STRING && expr->op == EXPR_MEMBER && !*expr->name ? expr->a : expr;
+	return null && expr->type == TYPE_STRING && expr->op == EXPR_MEMBER && !*expr->name
+		       ? expr->a
+		       : expr;
 }
 
-/* A string constant compared with a function or module stands for its name's hash, with an enumeration for its constant. */
+/* A string constant compared with a function or module stands for its name's hash, with an
+ * enumeration for its constant. */
 static const struct fay_expr *adapt(struct fay_checked *checked, const struct fay_node *node,
 				    const struct fay_expr *expr, const struct fay_expr *other)
 {
@@ -60,7 +72,8 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
 					      "a %s is compared by its bare name, without `!`",
 					      fay_type_name(other->type));
-		return fay_expr_int(&checked->exprs, other->type, (int64_t)fay_name_hash(expr->string));
+		return fay_expr_int(&checked->exprs, other->type,
+				    (int64_t)fay_name_hash(expr->string));
 	}
 	if (other->type == TYPE_INT && other->enumeration) {
 		int64_t value;
@@ -69,9 +82,13 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 		return fay_expr_int(&checked->exprs, TYPE_INT, value);
 	}
 	if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
-		return fay_query_fail(query, FAY_E_USAGE, node->span, "%s %d bytes, so it is never this%s",
-				      fay_expr_is_comm(other) ? "a thread's name has at most" : "a string is cut to", FAY_COMM_SIZE - 1,
-				      fay_expr_is_comm(other) ? "" : ": compare it with what fits, by `StartsWith`");
+		return fay_query_fail(
+			query, FAY_E_USAGE, node->span, "%s %d bytes, so it is never this%s",
+			fay_expr_is_comm(other) ? "a thread's name has at most"
+						: "a string is cut to",
+			FAY_COMM_SIZE - 1,
+			fay_expr_is_comm(other) ? ""
+						: ": compare it with what fits, by `StartsWith`");
 	return expr;
 }
 
@@ -88,13 +105,15 @@ static const struct fay_expr *mismatch(struct fay_checked *checked, const struct
 	    (a->type == TYPE_INT && b->type == TYPE_BOOL))
 		extra = "; is a bracket missing? Comparisons bind tighter than & | ^";
 	if (is_number(a) && is_number(b))
-		extra = "; a probe computes with integers, real numbers are for computing with aggregates";
+		extra = "; a probe computes with integers, real numbers are for computing with "
+			"aggregates";
 	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 			      "`%s` does not go with %s and %s%s", fay_operator_text(node->op),
 			      fay_type_name(a->type), fay_type_name(b->type), extra);
 }
 
-/* Computing with real numbers: at the root only, that is, where an aggregate is among the operands. */
+/* Computing with real numbers: at the root only, that is, where an aggregate is among the operands.
+ * */
 static bool is_real(const struct fay_expr *a, const struct fay_expr *b)
 {
 	return is_number(a) && is_number(b) && (a->type == TYPE_REAL || b->type == TYPE_REAL) &&
@@ -102,17 +121,18 @@ static bool is_real(const struct fay_expr *a, const struct fay_expr *b)
 }
 
 /* Two times differ by nanoseconds; nanoseconds are added to a time or taken from it. */
-static bool is_time_arithmetic(enum fay_expr_op op, const struct fay_expr *a, const struct fay_expr *b, enum fay_type *type)
+static bool is_time_arithmetic(enum fay_expr_op op, const struct fay_expr *a,
+			       const struct fay_expr *b, enum fay_type *type)
 {
 	bool difference = op == EXPR_SUB && a->type == TYPE_TIME && b->type == TYPE_TIME;
-	bool moved = (op == EXPR_SUB || op == EXPR_ADD) && a->type == TYPE_TIME && b->type == TYPE_INT;
+	bool moved =
+		(op == EXPR_SUB || op == EXPR_ADD) && a->type == TYPE_TIME && b->type == TYPE_INT;
 	*type = difference ? TYPE_INT : TYPE_TIME;
 	return difference || moved;
 }
 
-const struct fay_expr *fay_check_binary(struct fay_checked *checked,
-					   const struct fay_scope *scope,
-					   const struct fay_node *node)
+const struct fay_expr *fay_check_binary(struct fay_checked *checked, const struct fay_scope *scope,
+					const struct fay_node *node)
 {
 	struct fay_exprs *exprs = &checked->exprs;
 	size_t i = 0;
@@ -138,18 +158,16 @@ const struct fay_expr *fay_check_binary(struct fay_checked *checked,
 			return fay_expr_make(exprs, node->span, op, type, a, b, NULL);
 		type = real ? TYPE_REAL : a->type;
 		fine = fine && (a->type == TYPE_INT ||
-				(a->type == TYPE_BOOL && (op == EXPR_BIT_AND || op == EXPR_BIT_OR ||
-							  op == EXPR_BIT_XOR)));
-		fine |= real && (op == EXPR_ADD || op == EXPR_SUB || op == EXPR_MUL || op == EXPR_DIV);
+				(a->type == TYPE_BOOL &&
+				 (op == EXPR_BIT_AND || op == EXPR_BIT_OR || op == EXPR_BIT_XOR)));
+		fine |= real &&
+			(op == EXPR_ADD || op == EXPR_SUB || op == EXPR_MUL || op == EXPR_DIV);
 		break;
-	case ORDER:
-		fine = real || (fine && (a->type == TYPE_INT || a->type == TYPE_TIME));
-		break;
-	case LOGIC:
-		fine = fine && a->type == TYPE_BOOL;
-		break;
+	case ORDER: fine = real || (fine && (a->type == TYPE_INT || a->type == TYPE_TIME)); break;
+	case LOGIC: fine = fine && a->type == TYPE_BOOL; break;
 	case EQUALITY:
-		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST && a->type != TYPE_STACK;
+		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST &&
+		       a->type != TYPE_STACK;
 		break;
 	}
 	if (!fine)
@@ -157,9 +175,8 @@ const struct fay_expr *fay_check_binary(struct fay_checked *checked,
 	return fay_expr_make(exprs, node->span, op, type, a, b, NULL);
 }
 
-const struct fay_expr *fay_check_unary(struct fay_checked *checked,
-					  const struct fay_scope *scope,
-					  const struct fay_node *node)
+const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct fay_scope *scope,
+				       const struct fay_node *node)
 {
 	const struct fay_expr *a = operand(checked, scope, node->a);
 	if (!a)
@@ -167,7 +184,8 @@ const struct fay_expr *fay_check_unary(struct fay_checked *checked,
 	if (a->type == TYPE_REAL && fay_expr_is_constant(a) && node->op == OPERATOR_SUB)
 		return fay_expr_real(&checked->exprs, -a->real);
 	enum fay_type needed = node->op == OPERATOR_NOT ? TYPE_BOOL : TYPE_INT;
-	bool real = a->type == TYPE_REAL && a->has_aggregate && (node->op == OPERATOR_SUB || node->op == OPERATOR_ADD);
+	bool real = a->type == TYPE_REAL && a->has_aggregate &&
+		    (node->op == OPERATOR_SUB || node->op == OPERATOR_ADD);
 	if (a->type != needed && !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "`%s` needs %s %s, but this is %s %s",
@@ -176,15 +194,14 @@ const struct fay_expr *fay_check_unary(struct fay_checked *checked,
 				      fay_type_name(a->type));
 	if (node->op == OPERATOR_ADD)
 		return a;
-	enum fay_expr_op op = node->op == OPERATOR_SUB	 ? EXPR_NEG
+	enum fay_expr_op op = node->op == OPERATOR_SUB   ? EXPR_NEG
 			      : node->op == OPERATOR_NOT ? EXPR_NOT
 							 : EXPR_BIT_NOT;
 	return fay_expr_make(&checked->exprs, node->span, op, a->type, a, NULL, NULL);
 }
 
-const struct fay_expr *fay_check_cond(struct fay_checked *checked,
-					 const struct fay_scope *scope,
-					 const struct fay_node *node)
+const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope,
+				      const struct fay_node *node)
 {
 	const struct fay_expr *a = operand(checked, scope, node->a);
 	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
@@ -197,10 +214,14 @@ const struct fay_expr *fay_check_cond(struct fay_checked *checked,
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->a->span,
 				      "the condition of `? :` must be a bool, but this is %s %s",
 				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
-	bool real = is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
-	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM || b->type == TYPE_LIST || b->type == TYPE_STACK) && !real)
+	bool real =
+		is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
+	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM ||
+	     b->type == TYPE_LIST || b->type == TYPE_STACK) &&
+	    !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "the sides of `? :` must be of one type, not %s and %s",
 				      fay_type_name(b->type), fay_type_name(c->type));
-	return fay_expr_make(&checked->exprs, node->span, EXPR_COND, real ? TYPE_REAL : b->type, a, b, c);
+	return fay_expr_make(&checked->exprs, node->span, EXPR_COND, real ? TYPE_REAL : b->type, a,
+			     b, c);
 }

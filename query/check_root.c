@@ -70,12 +70,13 @@ static bool has_order(enum fay_type type)
 	return type != TYPE_MODULE && type != TYPE_HISTOGRAM && type != TYPE_LIST;
 }
 
-static bool append_order(struct fay_checked *checked, struct fay_root_op *op, const struct fay_expr *expr, bool descending)
+static bool append_order(struct fay_checked *checked, struct fay_root_op *op,
+			 const struct fay_expr *expr, bool descending)
 {
 	struct fay_order *order = fay_query_alloc(checked->exprs.query, sizeof(*order));
 	if (!order)
 		return false;
-	*order = (struct fay_order){.expr = expr, .descending = descending};
+	*order = (struct fay_order){ .expr = expr, .descending = descending };
 	struct fay_order **tail = &op->orders;
 	while (*tail)
 		tail = &(*tail)->next;
@@ -83,17 +84,20 @@ static bool append_order(struct fay_checked *checked, struct fay_root_op *op, co
 	return true;
 }
 
-bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *key,
-		     bool descending, bool then)
+bool fay_check_order(struct fay_checked *checked, const struct fay_node *node,
+		     const struct fay_value_node *key, bool descending, bool then)
 {
 	struct fay_query *query = checked->exprs.query;
 	struct fay_root_op *op = then ? last_op(checked) : NULL;
-	if (key->kind != VALUE_SCALAR || !has_order(key->expr->type) || key->expr->type == TYPE_STACK)
+	if (key->kind != VALUE_SCALAR || !has_order(key->expr->type) ||
+	    key->expr->type == TYPE_STACK)
 		return fay_query_fail(query, FAY_E_USAGE, node->span,
-				      "rows are ordered by a number, string, time or function, but this is %s",
+				      "rows are ordered by a number, string, time or function, but "
+				      "this is %s",
 				      fay_check_describe(checked, key)) != NULL;
 	if (then && (!op || op->kind != ROOT_ORDER))
-		return fay_query_fail(query, FAY_E_USAGE, node->span, "`ThenBy` follows `OrderBy`") != NULL;
+		return fay_query_fail(query, FAY_E_USAGE, node->span,
+				      "`ThenBy` follows `OrderBy`") != NULL;
 	if (!op) {
 		op = add_op(checked);
 		if (!op)
@@ -103,13 +107,15 @@ bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, c
 	return append_order(checked, op, key->expr, descending);
 }
 
-bool fay_check_window(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *count, bool take)
+bool fay_check_window(struct fay_checked *checked, const struct fay_node *node,
+		      const struct fay_value_node *count, bool take)
 {
 	const char *name = take ? "Take" : "Skip";
-	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT || !fay_expr_is_constant(count->expr) ||
-	    count->expr->value < 0)
+	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT ||
+	    !fay_expr_is_constant(count->expr) || count->expr->value < 0)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "`%s` takes how many rows, a constant from 0 up", name) != NULL;
+				      "`%s` takes how many rows, a constant from 0 up",
+				      name) != NULL;
 	struct fay_root_op *op = add_op(checked);
 	if (op) {
 		op->kind = take ? ROOT_TAKE : ROOT_SKIP;
@@ -119,7 +125,8 @@ bool fay_check_window(struct fay_checked *checked, const struct fay_node *node, 
 }
 
 /* The scalars of an element, one after the other. Records are as deep as the text nests them. */
-static bool add_columns(struct fay_checked *checked, struct fay_span span, struct fay_root_op *op, const struct fay_value_node *v)
+static bool add_columns(struct fay_checked *checked, struct fay_span span, struct fay_root_op *op,
+			const struct fay_value_node *v)
 {
 	if (v->kind == VALUE_RECORD) {
 		for (const struct fay_member *m = v->members; m; m = m->next)
@@ -129,11 +136,13 @@ static bool add_columns(struct fay_checked *checked, struct fay_span span, struc
 	}
 	if (v->kind == VALUE_SCALAR && has_order(v->expr->type))
 		return append_order(checked, op, v->expr, false);
-	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span, "rows with %s in them cannot be compared",
+	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span,
+			      "rows with %s in them cannot be compared",
 			      fay_check_describe(checked, v)) != NULL;
 }
 
-bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const struct fay_value_node *element)
+bool fay_check_distinct(struct fay_checked *checked, struct fay_span span,
+			const struct fay_value_node *element)
 {
 	struct fay_root_op *op = add_op(checked);
 	if (!op)
@@ -142,12 +151,14 @@ bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const
 	return add_columns(checked, span, op, element);
 }
 
-static bool add_member(struct fay_checked *checked, struct fay_value_node *record, const char *name, struct fay_value_node *v)
+static bool add_member(struct fay_checked *checked, struct fay_value_node *record, const char *name,
+		       struct fay_value_node *v)
 {
-	struct fay_member *member = v ? fay_query_alloc(checked->exprs.query, sizeof(*member)) : NULL;
+	struct fay_member *member =
+		v ? fay_query_alloc(checked->exprs.query, sizeof(*member)) : NULL;
 	if (!member)
 		return false;
-	*member = (struct fay_member){.name = name, .value = v};
+	*member = (struct fay_member){ .name = name, .value = v };
 	struct fay_member **tail = &record->members;
 	while (*tail)
 		tail = &(*tail)->next;
@@ -164,25 +175,34 @@ static bool has_op(const struct fay_checked *checked, unsigned kind)
 	return false;
 }
 
-/* `role` of a vector's parts: 0 what tells vectors apart, 1 what tells a vector's values apart, 2 the value. */
+/* `role` of a vector's parts: 0 what tells vectors apart, 1 what tells a vector's values apart, 2
+ * the value. */
 static bool fits_kmeans(const struct fay_value_node *v, unsigned role)
 {
 	if (v->kind != VALUE_SCALAR)
 		return false;
-	return role < 2 ? has_order(v->expr->type) : v->expr->type == TYPE_INT || v->expr->type == TYPE_REAL;
+	return role < 2 ? has_order(v->expr->type)
+			: v->expr->type == TYPE_INT || v->expr->type == TYPE_REAL;
 }
 
-struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struct fay_node *call, const struct fay_expr *k,
+struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struct fay_node *call,
+					const struct fay_expr *k,
 					struct fay_value_node *const parts[3])
 {
-	static const char *const names[] = {"Vector", "Dimension", "Value"};
-	static const char *const wanted[] = {"a number, string, time or function that tells vectors apart",
-					     "a number, string, time or function that tells a vector's values apart", "a number"};
+	static const char *const names[] = { "Vector", "Dimension", "Value" };
+	static const char *const wanted[] = {
+		"a number, string, time or function that tells vectors apart",
+		"a number, string, time or function that tells a vector's values apart", "a number"
+	};
 	struct fay_query *query = checked->exprs.query;
-	if (k->type != TYPE_INT || !fay_expr_is_constant(k) || k->value < 1 || k->value > FAY_KMEANS_CLUSTERS_MAX)
-		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span, "`KMeans` makes from 1 to %u clusters, a constant", FAY_KMEANS_CLUSTERS_MAX);
+	if (k->type != TYPE_INT || !fay_expr_is_constant(k) || k->value < 1 ||
+	    k->value > FAY_KMEANS_CLUSTERS_MAX)
+		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span,
+				      "`KMeans` makes from 1 to %u clusters, a constant",
+				      FAY_KMEANS_CLUSTERS_MAX);
 	if (has_op(checked, ROOT_KMEANS))
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "these rows have their clusters already: group them first");
+		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
+				      "these rows have their clusters already: group them first");
 	struct fay_root_op *op = add_op(checked);
 	struct fay_value_node *record = op ? fay_check_value(checked, VALUE_RECORD) : NULL;
 	if (!record)
@@ -192,21 +212,26 @@ struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struc
 	const struct fay_argument *item = call->items->next;
 	for (unsigned i = 0; i < 3; i++, item = item->next) {
 		if (!fits_kmeans(parts[i], i))
-			return fay_query_fail(query, FAY_E_USAGE, item->value->span, "`KMeans` needs %s here, but this is %s", wanted[i],
+			return fay_query_fail(query, FAY_E_USAGE, item->value->span,
+					      "`KMeans` needs %s here, but this is %s", wanted[i],
 					      fay_check_describe(checked, parts[i]));
-		if (!append_order(checked, op, parts[i]->expr, false) || !add_member(checked, record, names[i], parts[i]))
+		if (!append_order(checked, op, parts[i]->expr, false) ||
+		    !add_member(checked, record, names[i], parts[i]))
 			return NULL;
 	}
-	struct fay_value_node *label = fay_check_scalar(checked, fay_expr_label(&checked->exprs, fay_check_level(checked)));
+	struct fay_value_node *label = fay_check_scalar(
+		checked, fay_expr_label(&checked->exprs, fay_check_level(checked)));
 	return add_member(checked, record, "Cluster", label) ? record : NULL;
 }
 
-struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
-				      enum fay_merge merge, const struct fay_expr *operand)
+struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span,
+				      const char *text, enum fay_merge merge,
+				      const struct fay_expr *operand)
 {
 	if (merge > FAY_MERGE_AVERAGE)
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span,
-				      "`%s` over the groups is not supported yet; inside the select use it on the group, as in `g.%s(...)`",
+				      "`%s` over the groups is not supported yet; inside the "
+				      "select use it on the group, as in `g.%s(...)`",
 				      text, text);
 	struct fay_root_op *op = add_op(checked);
 	if (!op)
@@ -215,7 +240,9 @@ struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_sp
 	op->merge = merge;
 	op->expr = operand;
 	op->text = text;
-	enum fay_type type = merge == FAY_MERGE_AVERAGE ? TYPE_REAL : operand ? operand->type : TYPE_INT;
+	enum fay_type type = merge == FAY_MERGE_AVERAGE ? TYPE_REAL
+			     : operand                  ? operand->type
+							: TYPE_INT;
 	checked->result_name = text;
 	return fay_check_scalar(checked, fay_expr_folded(&checked->exprs, type));
 }
@@ -223,13 +250,18 @@ struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_sp
 bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, const char *what)
 {
 	static const char *const names[] = {
-		[ROOT_FILTER] = "a condition on aggregates", [ROOT_ORDER] = "an order", [ROOT_DISTINCT] = "`Distinct`",
-		[ROOT_TAKE] = "`Take`", [ROOT_SKIP] = "`Skip`", [ROOT_FOLD] = "an aggregate",
+		[ROOT_FILTER] = "a condition on aggregates",
+		[ROOT_ORDER] = "an order",
+		[ROOT_DISTINCT] = "`Distinct`",
+		[ROOT_TAKE] = "`Take`",
+		[ROOT_SKIP] = "`Skip`",
+		[ROOT_FOLD] = "an aggregate",
 		[ROOT_KMEANS] = "`KMeans`",
 	};
 	if (!operations(checked))
 		return true;
-	return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span, "%s after %s is not supported yet", what,
+	return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span,
+			      "%s after %s is not supported yet", what,
 			      names[last_op(checked)->kind]) != NULL;
 }
 
@@ -247,10 +279,11 @@ static bool regroup_window(struct fay_checked *checked, struct fay_regroup *regr
 {
 	struct fay_window *window = &checked->window;
 	struct fay_key *key = fay_query_alloc(checked->exprs.query, sizeof(*key));
-	const struct fay_expr *before = key ? fay_expr_key(&checked->exprs, window->shown, fay_check_level(checked)) : NULL;
+	const struct fay_expr *before =
+		key ? fay_expr_key(&checked->exprs, window->shown, fay_check_level(checked)) : NULL;
 	if (!before)
 		return false;
-	*key = (struct fay_key){.name = "window", .expr = before};
+	*key = (struct fay_key){ .name = "window", .expr = before };
 	regroup->keys = key;
 	window->shown = fay_expr_key(&checked->exprs, before, fay_check_level(checked) + 1);
 	return window->shown != NULL;
@@ -258,11 +291,13 @@ static bool regroup_window(struct fay_checked *checked, struct fay_regroup *regr
 
 bool fay_check_regroup(struct fay_checked *checked, struct fay_span span)
 {
-	struct fay_regroup *last = last_regroup(checked), *regroup = fay_query_alloc(checked->exprs.query, sizeof(*regroup));
+	struct fay_regroup *last = last_regroup(checked),
+			   *regroup = fay_query_alloc(checked->exprs.query, sizeof(*regroup));
 	if (!regroup)
 		return false;
 	if (fay_check_level(checked) == FAY_GROUPINGS_MAX)
-		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, span, "a query may group %u times", FAY_GROUPINGS_MAX) != NULL;
+		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, span,
+				      "a query may group %u times", FAY_GROUPINGS_MAX) != NULL;
 	if (checked->window.step && !regroup_window(checked, regroup))
 		return false;
 	regroup->ordered = has_op(checked, ROOT_ORDER);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checking of what runs over many events: the methods of sequences and groups, and comprehensions, which
- * call the same functions.
+ * Checking of what runs over many events: the methods of sequences and groups, and comprehensions,
+ * which call the same functions.
  *
  * `Where` on the whole sequence appends filters to the query; on a group it narrows which events an
- * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a group.
+ * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a
+ * group.
  */
 #include "check_aggregates.h"
 #include "check_join.h"
@@ -19,19 +20,19 @@ typedef struct fay_value_node value;
 
 /* Evaluates `name => body` with the element bound. `lambda` may have any kind: checked here. */
 value *fay_check_apply(struct fay_checked *checked, const struct fay_scope *scope,
-		    const struct fay_node *lambda, value *element, const char *method)
+		       const struct fay_node *lambda, value *element, const char *method)
 {
 	if (lambda->kind != NODE_LAMBDA)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, lambda->span,
 				      "`%s` takes a lambda, as in `%s(x => ...)`", method, method);
 	if (!checked->event_name && element->kind == VALUE_EVENT)
 		checked->event_name = lambda->name;
-	struct fay_scope inner = {lambda->name, element, scope};
+	struct fay_scope inner = { lambda->name, element, scope };
 	return fay_check_node(checked, &inner, lambda->a);
 }
 
 const struct fay_expr *fay_check_bool(struct fay_checked *checked, const struct fay_node *node,
-					value *v, const char *what)
+				      value *v, const char *what)
 {
 	if (v && v->kind == VALUE_SCALAR && v->expr->type == TYPE_BOOL)
 		return v->expr;
@@ -52,7 +53,8 @@ static bool append_filter(struct fay_checked *checked, const struct fay_expr *ex
 	return true;
 }
 
-/* Splits `a && b` so that each part can leave the probe early. Depth is bounded by the expression's. */
+/* Splits `a && b` so that each part can leave the probe early. Depth is bounded by the
+ * expression's. */
 static bool add_filter(struct fay_checked *checked, const struct fay_node *node,
 		       const struct fay_expr *expr)
 {
@@ -60,7 +62,8 @@ static bool add_filter(struct fay_checked *checked, const struct fay_node *node,
 		return add_filter(checked, node, expr->a) && add_filter(checked, node, expr->b);
 	if (fay_check_at_root(checked, expr))
 		return fay_check_root_filter(checked, expr);
-	return expr->op == EXPR_SIDE ? fay_check_side_filter(checked, expr) : append_filter(checked, expr);
+	return expr->op == EXPR_SIDE ? fay_check_side_filter(checked, expr)
+				     : append_filter(checked, expr);
 }
 
 static value *with_element(struct fay_checked *checked, const value *object, value *element,
@@ -75,7 +78,8 @@ static value *with_element(struct fay_checked *checked, const value *object, val
 	return copy;
 }
 
-/* Flattens a key value into key columns "a", "a.x". Returns its form seen from after the grouping. */
+/* Flattens a key value into key columns "a", "a.x". Returns its form seen from after the grouping.
+ * */
 static value *add_keys(struct fay_checked *checked, const struct fay_node *node, value *key,
 		       const char *name, struct fay_key ***tail)
 {
@@ -99,7 +103,8 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	if (key->kind != VALUE_SCALAR)
 		return fay_query_fail(query, FAY_E_USAGE, node->span, "a key cannot be %s",
 				      fay_check_describe(checked, key));
-	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE || key->expr->type == TYPE_HISTOGRAM || key->expr->type == TYPE_LIST ||
+	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE ||
+	    key->expr->type == TYPE_HISTOGRAM || key->expr->type == TYPE_LIST ||
 	    key->expr->level >= fay_check_level(checked))
 		return fay_query_fail(query, FAY_E_REFUSED, node->span,
 				      "a key of type %s is not supported yet",
@@ -111,7 +116,8 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	entry->expr = key->expr;
 	**tail = entry;
 	*tail = &entry->next;
-	return fay_check_scalar(checked, fay_expr_key(&checked->exprs, key->expr, fay_check_level(checked)));
+	return fay_check_scalar(checked,
+				fay_expr_key(&checked->exprs, key->expr, fay_check_level(checked)));
 }
 
 static value *group_by(struct fay_checked *checked, const struct fay_node *node, value *sequence,
@@ -119,7 +125,8 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 {
 	if (!key || !element)
 		return NULL;
-	if (sequence->grouped ? !fay_check_regroup(checked, node->span) : !fay_check_before_root(checked, node->span, "grouping"))
+	if (sequence->grouped ? !fay_check_regroup(checked, node->span)
+			      : !fay_check_before_root(checked, node->span, "grouping"))
 		return NULL;
 	value *group = fay_check_value(checked, VALUE_GROUP);
 	struct fay_key **tail = fay_check_keys(checked);
@@ -137,16 +144,18 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 
 /* Adds the predicate of Count(pred): to the group's condition, or to the query's filters. */
 bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node, value *object,
-		   const struct fay_expr *predicate)
+		      const struct fay_expr *predicate)
 {
 	if (object->kind == VALUE_SEQUENCE)
 		return add_filter(checked, node, predicate);
 	if (predicate->level >= object->level)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "a condition on the events of a group cannot look at aggregates") != NULL;
+		return fay_query_fail(
+			       checked->exprs.query, FAY_E_USAGE, node->span,
+			       "a condition on the events of a group cannot look at aggregates") !=
+		       NULL;
 	object->condition = object->condition
-				    ? fay_expr_make(&checked->exprs, node->span, EXPR_AND, TYPE_BOOL,
-						    object->condition, predicate, NULL)
+				    ? fay_expr_make(&checked->exprs, node->span, EXPR_AND,
+						    TYPE_BOOL, object->condition, predicate, NULL)
 				    : predicate;
 	return object->condition != NULL;
 }
@@ -158,8 +167,10 @@ static value *where(struct fay_checked *checked, const struct fay_scope *scope,
 {
 	const struct fay_node *lambda = call->items->value;
 	value *v = fay_check_apply(checked, scope, lambda, object->element, "Where");
-	const struct fay_expr *predicate = v ? fay_check_bool(checked, lambda->a, v, "`Where`") : NULL;
-	value *copy = predicate ? with_element(checked, object, object->element, object->name) : NULL;
+	const struct fay_expr *predicate =
+		v ? fay_check_bool(checked, lambda->a, v, "`Where`") : NULL;
+	value *copy =
+		predicate ? with_element(checked, object, object->element, object->name) : NULL;
 	return copy && fay_check_narrow(checked, lambda->a, copy, predicate) ? copy : NULL;
 }
 
@@ -180,12 +191,13 @@ static value *group_by_method(struct fay_checked *checked, const struct fay_scop
 	value *key = fay_check_apply(checked, scope, lambda, object->element, "GroupBy");
 	value *element = object->element;
 	if (key && call->item_count == 2)
-		element = fay_check_apply(checked, scope, call->items->next->value, object->element, "GroupBy");
+		element = fay_check_apply(checked, scope, call->items->next->value, object->element,
+					  "GroupBy");
 	return key ? group_by(checked, lambda->a, object, key, element) : NULL;
 }
 
-static value *order_by(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
-		       value *object)
+static value *order_by(struct fay_checked *checked, const struct fay_scope *scope,
+		       const struct fay_node *call, value *object)
 {
 	const struct fay_node *lambda = call->items->value;
 	const char *name = call->a->name;
@@ -194,63 +206,96 @@ static value *order_by(struct fay_checked *checked, const struct fay_scope *scop
 	return key && fay_check_order(checked, lambda->a, key, descending, then) ? object : NULL;
 }
 
-static value *window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
-		     value *object)
+static value *window(struct fay_checked *checked, const struct fay_scope *scope,
+		     const struct fay_node *call, value *object)
 {
 	const struct fay_node *argument = call->items->value;
 	value *count = fay_check_node(checked, scope, argument);
-	return count && fay_check_window(checked, argument, count, call->a->name[0] == 'T') ? object : NULL;
+	return count && fay_check_window(checked, argument, count, call->a->name[0] == 'T') ? object
+											    : NULL;
 }
 
-/* Of rows of groups: at the root. Of events: each element is a key, so that the probe drops repeated ones. */
+/* Of rows of groups: at the root. Of events: each element is a key, so that the probe drops
+ * repeated ones. */
 static value *distinct(struct fay_checked *checked, struct fay_span span, value *object)
 {
 	if (object->grouped)
 		return fay_check_distinct(checked, span, object->element) ? object : NULL;
 	if (object->element->kind == VALUE_EVENT)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span,
-				      "no two events are the same: select first what should be distinct");
+		return fay_query_fail(
+			checked->exprs.query, FAY_E_USAGE, span,
+			"no two events are the same: select first what should be distinct");
 	if (!fay_check_before_root(checked, span, "`Distinct`"))
 		return NULL;
-	struct fay_node place = {.kind = NODE_NAME, .span = span};
+	struct fay_node place = { .kind = NODE_NAME, .span = span };
 	struct fay_key **tail = fay_check_keys(checked);
-	value *element = add_keys(checked, &place, object->element, object->name ? object->name : "value", &tail);
+	value *element = add_keys(checked, &place, object->element,
+				  object->name ? object->name : "value", &tail);
 	value *result = element ? with_element(checked, object, element, object->name) : NULL;
 	if (result)
 		result->grouped = true;
 	return result;
 }
 
-static value *distinct_method(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
-			      value *object)
+static value *distinct_method(struct fay_checked *checked, const struct fay_scope *scope,
+			      const struct fay_node *call, value *object)
 {
 	(void)scope;
 	return distinct(checked, call->a->name_span, object);
 }
 
 /* KMeans(k, g => VECTOR, g => DIMENSION, g => VALUE) */
-static value *kmeans(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call, value *object)
+static value *kmeans(struct fay_checked *checked, const struct fay_scope *scope,
+		     const struct fay_node *call, value *object)
 {
 	if (!object->grouped)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->a->name_span, "`KMeans` is of groups: a group is one value of one vector");
-	value *k = fay_check_node(checked, scope, call->items->value), *parts[3] = {NULL};
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->a->name_span,
+				      "`KMeans` is of groups: a group is one value of one vector");
+	value *k = fay_check_node(checked, scope, call->items->value), *parts[3] = { NULL };
 	const struct fay_argument *item = call->items->next;
 	for (unsigned i = 0; i < 3; i++, item = item->next)
-		if (!k || !(parts[i] = fay_check_apply(checked, scope, item->value, object->element, "KMeans")))
+		if (!k || !(parts[i] = fay_check_apply(checked, scope, item->value, object->element,
+						       "KMeans")))
 			return NULL;
 	if (k->kind != VALUE_SCALAR)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->items->value->span, "`KMeans` takes the number of clusters first");
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->items->value->span,
+				      "`KMeans` takes the number of clusters first");
 	return with_element(checked, object, fay_check_kmeans(checked, call, k->expr, parts), NULL);
 }
 
 static value *unknown_method(struct fay_checked *checked, const struct fay_node *call,
 			     const value *object)
 {
-	static const char *const known[] = {
-		"Count",  "Sum",    "Min",     "Max",	  "Average",  "Histogram", "StdDev",  "Quantile",	 "DistinctCount",
-		"TopK",	  "First",  "Last",    "Any",	  "All",      "Where",	   "Select",  "GroupBy",	 "OrderBy",
-		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding", "Every",	"WhenFull", "KMeans"};
-	static const char *const later[] = {"Join", "ToList", "SelectMany", "Aggregate"};
+	static const char *const known[] = { "Count",
+					     "Sum",
+					     "Min",
+					     "Max",
+					     "Average",
+					     "Histogram",
+					     "StdDev",
+					     "Quantile",
+					     "DistinctCount",
+					     "TopK",
+					     "First",
+					     "Last",
+					     "Any",
+					     "All",
+					     "Where",
+					     "Select",
+					     "GroupBy",
+					     "OrderBy",
+					     "ThenBy",
+					     "OrderByDescending",
+					     "ThenByDescending",
+					     "Take",
+					     "Skip",
+					     "Distinct",
+					     "Tumbling",
+					     "Sliding",
+					     "Every",
+					     "WhenFull",
+					     "KMeans" };
+	static const char *const later[] = { "Join", "ToList", "SelectMany", "Aggregate" };
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
 	bool group = object->kind == VALUE_GROUP;
@@ -261,10 +306,10 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 	if (group && strcmp(name, "Key") == 0)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "`Key` is a field, not a method");
-	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-			      "unknown function `%s` of a %s%s", name, group ? "group" : "sequence",
-			      fay_query_did_you_mean(query, name, known,
-						     group ? 16 : COUNT_OF(known)));
+	return fay_query_fail(
+		query, FAY_E_USAGE, call->a->name_span, "unknown function `%s` of a %s%s", name,
+		group ? "group" : "sequence",
+		fay_query_did_you_mean(query, name, known, group ? 16 : COUNT_OF(known)));
 }
 
 value *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
@@ -278,32 +323,38 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		const char *takes;
 		bool of_groups; /* of one group, too */
 	} methods[] = {
-		{"Where", where, 1, 1, "one lambda", true},
-		{"Select", select_method, 1, 1, "one lambda", true},
-		{"GroupBy", group_by_method, 1, 2, "one lambda", false},
-		{"OrderBy", order_by, 1, 1, "one lambda", false},
-		{"OrderByDescending", order_by, 1, 1, "one lambda", false},
-		{"ThenBy", order_by, 1, 1, "one lambda", false},
-		{"ThenByDescending", order_by, 1, 1, "one lambda", false},
-		{"Take", window, 1, 1, "one number", false},
-		{"Skip", window, 1, 1, "one number", false},
-		{"KMeans", kmeans, 4, 4, "the number of clusters and three lambdas: what tells vectors apart, what a vector's values, and the value", false},
-		{"Distinct", distinct_method, 0, 0, "nothing", false},
-		{"Tumbling", fay_check_time_window, 1, 1, "one duration", false},
-		{"Sliding", fay_check_time_window, 2, 2, "two durations: how long a window is, and how far apart they begin", false},
-		{"WhenFull", fay_check_when_full, 1, 1, "one of `Block`, `Drop`, `Overwrite`", false},
-		{"Every", fay_check_count_window, 1, 1, "how many events make a window", false},
+		{ "Where", where, 1, 1, "one lambda", true },
+		{ "Select", select_method, 1, 1, "one lambda", true },
+		{ "GroupBy", group_by_method, 1, 2, "one lambda", false },
+		{ "OrderBy", order_by, 1, 1, "one lambda", false },
+		{ "OrderByDescending", order_by, 1, 1, "one lambda", false },
+		{ "ThenBy", order_by, 1, 1, "one lambda", false },
+		{ "ThenByDescending", order_by, 1, 1, "one lambda", false },
+		{ "Take", window, 1, 1, "one number", false },
+		{ "Skip", window, 1, 1, "one number", false },
+		{ "KMeans", kmeans, 4, 4,
+		  "the number of clusters and three lambdas: what tells vectors apart, what a "
+		  "vector's values, and the value",
+		  false },
+		{ "Distinct", distinct_method, 0, 0, "nothing", false },
+		{ "Tumbling", fay_check_time_window, 1, 1, "one duration", false },
+		{ "Sliding", fay_check_time_window, 2, 2,
+		  "two durations: how long a window is, and how far apart they begin", false },
+		{ "WhenFull", fay_check_when_full, 1, 1, "one of `Block`, `Drop`, `Overwrite`",
+		  false },
+		{ "Every", fay_check_count_window, 1, 1, "how many events make a window", false },
 	};
 	const char *name = call->a->name;
 	const struct fay_aggregate_kind *kind = fay_check_aggregate_kind(name);
 	if (kind)
 		return fay_check_aggregate(checked, scope, call, object, kind);
 	for (size_t i = 0; i < COUNT_OF(methods); i++) {
-		if (strcmp(methods[i].name, name) != 0 || (object->kind == VALUE_GROUP && !methods[i].of_groups))
+		if (strcmp(methods[i].name, name) != 0 ||
+		    (object->kind == VALUE_GROUP && !methods[i].of_groups))
 			continue;
 		if (call->item_count < methods[i].least || call->item_count > methods[i].most)
-			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "`%s` takes %s", name,
-					      methods[i].takes);
+			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span,
+					      "`%s` takes %s", name, methods[i].takes);
 		return methods[i].check(checked, scope, call, object);
 	}
 	return unknown_method(checked, call, object);
@@ -311,12 +362,12 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 
 /* --- comprehensions --- */
 
-const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct fay_scope *outer, const char *name, value *v)
+const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct fay_scope *outer,
+				       const char *name, value *v)
 {
-	struct fay_scope *scope =
-		v ? fay_query_alloc(checked->exprs.query, sizeof(*scope)) : NULL;
+	struct fay_scope *scope = v ? fay_query_alloc(checked->exprs.query, sizeof(*scope)) : NULL;
 	if (scope)
-		*scope = (struct fay_scope){name, v, outer};
+		*scope = (struct fay_scope){ name, v, outer };
 	return scope;
 }
 
@@ -353,15 +404,17 @@ static value *check_group(struct fay_checked *checked, const struct fay_scope *s
 }
 
 /* Clauses that leave what is known as it is. */
-static value *check_rows(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_clause *clause,
-			 value *sequence)
+static value *check_rows(struct fay_checked *checked, const struct fay_scope *scope,
+			 const struct fay_clause *clause, value *sequence)
 {
 	if (clause->kind == CLAUSE_DISTINCT)
 		return distinct(checked, clause->span, sequence);
 	value *v = fay_check_node(checked, scope, clause->a);
 	bool order = clause->kind == CLAUSE_ORDER || clause->kind == CLAUSE_THEN;
-	bool fine = v && (order ? fay_check_order(checked, clause->a, v, clause->descending, clause->kind == CLAUSE_THEN)
-				: fay_check_window(checked, clause->a, v, clause->kind == CLAUSE_TAKE));
+	bool fine =
+		v && (order ? fay_check_order(checked, clause->a, v, clause->descending,
+					      clause->kind == CLAUSE_THEN)
+			    : fay_check_window(checked, clause->a, v, clause->kind == CLAUSE_TAKE));
 	return fine ? sequence : NULL;
 }
 
@@ -377,7 +430,7 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 		switch (clause->kind) {
 		case CLAUSE_LET:
 			scope = fay_check_bind(checked, scope, clause->name,
-				     fay_check_node(checked, scope, clause->a));
+					       fay_check_node(checked, scope, clause->a));
 			continue;
 		case CLAUSE_WHERE:
 			scope = check_where(checked, scope, clause) ? scope : NULL;
@@ -385,9 +438,7 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 		case CLAUSE_JOIN:
 			scope = fay_check_join(checked, outer, scope, clause, &sequence);
 			continue;
-		case CLAUSE_GROUP:
-			sequence = check_group(checked, scope, clause, sequence);
-			break;
+		case CLAUSE_GROUP: sequence = check_group(checked, scope, clause, sequence); break;
 		case CLAUSE_SELECT: {
 			value *v = fay_check_node(checked, scope, clause->a);
 			sequence = with_element(checked, sequence, v,
@@ -397,7 +448,9 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 		default: {
 			bool grouped = sequence->grouped;
 			sequence = check_rows(checked, scope, clause, sequence);
-			if (sequence && name && sequence->grouped != grouped) /* what is distinct is a group of equal elements: nothing else of an event is known behind it */
+			/* what is distinct is a group of equal elements: nothing else of an event
+			 * is known behind it */
+			if (sequence && name && sequence->grouped != grouped)
 				scope = fay_check_bind(checked, outer, name, sequence->element);
 			continue;
 		}

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe stage as LLVM IR: void probe0(ptr event, ptr local, ptr global); where the query looks at `Failed`, probe1 does the same for
- * calls that end by an exception.
+ * The probe stage as LLVM IR: void probe0(ptr event, ptr local, ptr global); where the query looks
+ * at `Failed`, probe1 does the same for calls that end by an exception.
  *
  *   filters     each leaves the probe early
  *   CELL        updates the values in place
- *   TABLE       hash of the keys; FAY_TABLE_STEPS rows from the home row on are looked at: tag and keys equal: found; empty: inserted.
- *               None of them, or the table is 7/8 full: fay_flush() hands all rows on and clears the table, and the key goes into
- *               its home row
+ *   TABLE       hash of the keys; FAY_TABLE_STEPS rows from the home row on are looked at: tag and
+ *		 keys equal: found; empty: inserted. None of them, or the table is 7/8 full:
+ *		 fay_flush() hands all rows on and clears the table, and the key goes into its home
+ *		 row
  *   STREAM      builds the row on the stack and hands it to fay_emit()
  *
- * The row's address is base + 16 + (hash + step & rows - 1) * row_size: the mask bounds it whatever the
- * branches do, which is what the verifier wants to see, speculation included. The code has no loops.
+ * The row's address is base + 16 + (hash + step & rows - 1) * row_size: the mask bounds it whatever
+ * the branches do, which is what the verifier wants to see, speculation included. The code has no
+ * loops.
  *
- * A new row's keys are stored before its tag (with release), so that a reader who sees the tag sees them.
+ * A new row's keys are stored before its tag (with release), so that a reader who sees the tag sees
+ * them.
  */
 #include "codegen.h"
 
@@ -40,9 +43,8 @@ static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned
 
 void fay_codegen_begin(struct fay_codegen *g, const char *symbol)
 {
-	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->pointer};
-	LLVMTypeRef type =
-		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 3, 0);
+	LLVMTypeRef parameters[] = { g->pointer, g->pointer, g->pointer };
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 3, 0);
 	g->function = LLVMAddFunction(g->module, symbol, type);
 	fay_codegen_place_function(g);
 	g->event = LLVMGetParam(g->function, 0);
@@ -60,14 +62,14 @@ void fay_codegen_begin(struct fay_codegen *g, const char *symbol)
 
 static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMValueRef row)
 {
-	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->pointer};
+	LLVMTypeRef parameters[] = { g->pointer, g->i64, g->pointer };
 	unsigned count = row ? 3 : 2;
 	LLVMTypeRef type = LLVMFunctionType(g->i64, parameters, count, 0);
 	LLVMValueRef helper = LLVMGetNamedFunction(g->module, name);
 	if (!helper)
 		helper = LLVMAddFunction(g->module, name, type);
 	add_attribute(g, helper, LLVMAttributeFunctionIndex, "nounwind");
-	LLVMValueRef arguments[] = {g->local, fay_codegen_i64(g, g->p->state_index), row};
+	LLVMValueRef arguments[] = { g->local, fay_codegen_i64(g, g->p->state_index), row };
 	return LLVMBuildCall2(g->builder, type, helper, arguments, count, "");
 }
 
@@ -94,7 +96,8 @@ static void add_to(struct fay_codegen *g, LLVMValueRef row, uint64_t offset, LLV
 	fay_codegen_store(g, row, offset, LLVMBuildAdd(g->builder, old, value, ""));
 }
 
-/* x ^ bias, complemented for a minimum: both operators are then an unsigned maximum (fay/image.h). */
+/* x ^ bias, complemented for a minimum: both operators are then an unsigned maximum (fay/image.h).
+ * */
 static LLVMValueRef extreme(struct fay_codegen *g, const struct fay_aggregate *aggregate,
 			    LLVMValueRef x)
 {
@@ -105,14 +108,17 @@ static LLVMValueRef extreme(struct fay_codegen *g, const struct fay_aggregate *a
 }
 
 /*
- * 0 for x <= 0, else 1 + floor(log2 x): the highest bit of 2x + 1, by bsr: ctlz(...) ^ 63 is at most 63.
+ * 0 for x <= 0, else 1 + floor(log2 x): the highest bit of 2x + 1, by bsr: ctlz(...) ^ 63 is at
+ * most 63.
  */
 static LLVMValueRef log2_bucket(struct fay_codegen *g, LLVMValueRef x)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef one = fay_codegen_i64(g, 1), none = fay_codegen_i64(g, 0);
-	LLVMValueRef positive = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSGT, x, none, ""), x, none, "");
-	LLVMValueRef arguments[] = {LLVMBuildOr(b, LLVMBuildShl(b, positive, one, ""), one, ""), LLVMConstInt(g->i1, 1, 0)};
+	LLVMValueRef positive =
+		LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSGT, x, none, ""), x, none, "");
+	LLVMValueRef arguments[] = { LLVMBuildOr(b, LLVMBuildShl(b, positive, one, ""), one, ""),
+				     LLVMConstInt(g->i1, 1, 0) };
 	LLVMValueRef zeros = fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2);
 	LLVMValueRef bucket = LLVMBuildXor(b, zeros, fay_codegen_i64(g, 63), "bucket");
 	return g->bpf ? fay_bpf_limit(g, bucket, FAY_HIST_LOG2_BUCKETS - 1) : bucket;
@@ -152,15 +158,12 @@ static void update_value(struct fay_codegen *g, LLVMValueRef row,
 		add_to(g, row, column->offset + 8, weight);
 		break;
 	case FAY_MERGE_HIST_LOG2: {
-		LLVMValueRef offset =
-			LLVMBuildShl(b, log2_bucket(g, x), fay_codegen_i64(g, 3), "");
+		LLVMValueRef offset = LLVMBuildShl(b, log2_bucket(g, x), fay_codegen_i64(g, 3), "");
 		LLVMValueRef bucket = fay_codegen_at(g, row, offset);
 		add_to(g, bucket, column->offset, weight);
 		break;
 	}
-	default: /* COUNT, SUM */
-		add_to(g, row, column->offset, x);
-		break;
+	default: /* COUNT, SUM */ add_to(g, row, column->offset, x); break;
 	}
 }
 
@@ -172,11 +175,14 @@ static void update_values(struct fay_codegen *g, LLVMValueRef row)
 
 /* --- keys --- */
 
-/* The key columns' words with their offsets in the row; a STRING has two, a STACK as many as it has frames. */
+/* The key columns' words with their offsets in the row; a STRING has two, a STACK as many as it has
+ * frames. */
 struct key_words {
 	unsigned count;
 	struct {
-		LLVMValueRef value; /* NULL: it lies `from` bytes behind `memory`, and is loaded where it is needed: a BPF program has no room to keep it twice */
+		/* NULL: it lies `from` bytes behind `memory`, and is loaded where it is needed: a
+		 * BPF program has no room to keep it twice */
+		LLVMValueRef value;
 		LLVMValueRef memory;
 		uint32_t from, offset;
 	} words[FAY_ROW_MAX_BYTES / 8];
@@ -184,7 +190,8 @@ struct key_words {
 
 static LLVMValueRef key_word(struct fay_codegen *g, const struct key_words *keys, unsigned i)
 {
-	return keys->words[i].value ? keys->words[i].value : fay_bpf_word(g, keys->words[i].memory, keys->words[i].from);
+	return keys->words[i].value ? keys->words[i].value
+				    : fay_bpf_word(g, keys->words[i].memory, keys->words[i].from);
 }
 
 static void add_word(struct key_words *keys, LLVMValueRef value, uint32_t offset)
@@ -203,7 +210,8 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 			for (uint32_t at = 0; at < column->size; at += 8) {
 				keys->words[keys->count].memory = value.low;
 				keys->words[keys->count].from = at;
-				add_word(keys, g->bpf ? NULL : fay_codegen_load(g, value.low, at), column->offset + at);
+				add_word(keys, g->bpf ? NULL : fay_codegen_load(g, value.low, at),
+					 column->offset + at);
 			}
 			continue;
 		}
@@ -279,11 +287,13 @@ static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRe
 	LLVMValueRef difference = NULL;
 	for (unsigned i = 0; i < table->keys.count; i++) {
 		uint32_t offset = table->keys.words[i].offset;
-		LLVMValueRef word = table->keys.words[i].value ? fay_codegen_load(g, row, offset) : fay_bpf_word(g, row, offset);
+		LLVMValueRef word = table->keys.words[i].value ? fay_codegen_load(g, row, offset)
+							       : fay_bpf_word(g, row, offset);
 		LLVMValueRef x = LLVMBuildXor(b, word, key_word(g, &table->keys, i), "");
 		difference = difference ? LLVMBuildOr(b, difference, x, "") : x;
 		if (!table->keys.words[i].value)
-			difference = fay_bpf_hide(g, difference); /* else all words would be read before the first is compared */
+			/* else all words would be read before the first is compared */
+			difference = fay_bpf_hide(g, difference);
 	}
 	LLVMBasicBlockRef equal = fay_codegen_block(g, "equal");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, difference, fay_codegen_i64(g, 0), ""),
@@ -299,7 +309,8 @@ static void look_at_row(struct fay_codegen *g, struct table *table, unsigned ste
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef row = row_address(g, table, step);
 	LLVMValueRef tag = fay_codegen_load(g, row, 0);
-	LLVMBasicBlockRef same = fay_codegen_block(g, "same_tag"), other = fay_codegen_block(g, "other_tag");
+	LLVMBasicBlockRef same = fay_codegen_block(g, "same_tag"),
+			  other = fay_codegen_block(g, "other_tag");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, tag, table->tag, ""), same, other);
 	fay_codegen_continue(g, same);
 	compare_keys(g, table, row, next);
@@ -314,8 +325,8 @@ static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValu
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef used = fay_codegen_load(g, g->local, offsetof(struct fay_table_header, used));
-	LLVMValueRef room = LLVMBuildICmp(
-		b, LLVMIntULT, used, fay_codegen_i64(g, g->p->rows - g->p->rows / 8), "");
+	LLVMValueRef room = LLVMBuildICmp(b, LLVMIntULT, used,
+					  fay_codegen_i64(g, g->p->rows - g->p->rows / 8), "");
 	LLVMBasicBlockRef roomy = fay_codegen_block(g, "room");
 	LLVMBuildCondBr(b, room, roomy, table->flush);
 	fay_codegen_continue(g, roomy);
@@ -371,7 +382,8 @@ static void generate_table(struct fay_codegen *g)
 	generate_operands(g);
 	table.hash = hash_keys(g, &table.keys);
 	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
-	LLVMBasicBlockRef insert = fay_codegen_block(g, "insert"), start = LLVMGetInsertBlock(g->builder);
+	LLVMBasicBlockRef insert = fay_codegen_block(g, "insert"),
+			  start = LLVMGetInsertBlock(g->builder);
 	table.update = fay_codegen_block(g, "update");
 	table.flush = fay_codegen_block(g, "flush");
 	fay_codegen_continue(g, insert);
@@ -381,7 +393,8 @@ static void generate_table(struct fay_codegen *g)
 	fay_codegen_continue(g, start);
 	for (unsigned step = 0; step < FAY_TABLE_STEPS; step++)
 		look_at_row(g, &table, step, insert, insert_phi,
-			    step + 1 < FAY_TABLE_STEPS ? fay_codegen_block(g, "next") : table.flush);
+			    step + 1 < FAY_TABLE_STEPS ? fay_codegen_block(g, "next")
+						       : table.flush);
 	fay_codegen_continue(g, insert);
 	generate_insert(g, &table, insert_phi);
 	fay_codegen_continue(g, table.flush);
@@ -414,12 +427,8 @@ void fay_codegen_body(struct fay_codegen *g)
 		update_values(g, g->local);
 		LLVMBuildBr(g->builder, g->leave);
 		break;
-	case FAY_STATE_TABLE:
-		generate_table(g);
-		break;
-	case FAY_STATE_STREAM:
-		generate_stream(g);
-		break;
+	case FAY_STATE_TABLE: generate_table(g); break;
+	case FAY_STATE_STREAM: generate_stream(g); break;
 	}
 	fay_codegen_continue(g, g->leave);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by codegen_module.c (which probes there are), codegen.c (the probe's shape: filters, table, stream) and codegen_expr.c (expressions).
+ * Shared by codegen_module.c (which probes there are), codegen.c (the probe's shape: filters,
+ * table, stream) and codegen_expr.c (expressions).
  */
 #ifndef FAY_QUERY_CODEGEN_H
 #define FAY_QUERY_CODEGEN_H
@@ -9,7 +10,8 @@
 
 #include "plan.h"
 
-/* An expression's value: BOOL as i1, STRING as two i64 words (little endian bytes), STACK as a pointer to its frames, else one i64. */
+/* An expression's value: BOOL as i1, STRING as two i64 words (little endian bytes), STACK as a
+ * pointer to its frames, else one i64. */
 struct fay_operand_value {
 	LLVMValueRef low, high;
 };
@@ -26,13 +28,15 @@ struct fay_codegen {
 	LLVMValueRef frames;     /* of the event's stack; NULL: not walked yet */
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
-	LLVMValueRef kept;       /* the arguments that the call's beginning has kept; NULL: they are the event's */
-	LLVMMetadataRef file;    /* the query, and its lines; NULL: nothing is called that has lines */
+	/* the arguments that the call's beginning has kept; NULL: they are the event's */
+	LLVMValueRef kept;
+	/* the query, and its lines; NULL: nothing is called that has lines */
+	LLVMMetadataRef file;
 	LLVMDIBuilderRef lines;
-	bool extends;            /* functions of C are called */
+	bool extends;                        /* functions of C are called */
 	bool sketches, reads, stacks, calls; /* functions of sketches.c and so on are called */
-	bool failed;             /* this probe is of calls that end by an exception */
-	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
+	bool failed;                         /* this probe is of calls that end by an exception */
+	struct fay_codegen_bpf *bpf;      /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };
 
@@ -45,20 +49,24 @@ void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t 
 LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
 				   LLVMValueRef *arguments, unsigned count);
 /*
- * The expression's value, generated at the builder's place unless it is there already. All places lie on
- * one chain of blocks of which each dominates the next, so an earlier value may always be used.
+ * The expression's value, generated at the builder's place unless it is there already. All places
+ * lie on one chain of blocks of which each dominates the next, so an earlier value may always be
+ * used.
  */
 struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr);
 
-/* 8 bytes of a constant string from `from` on, zero padded, as a little-endian word; *mask covers those that it has. */
+/* 8 bytes of a constant string from `from` on, zero padded, as a little-endian word; *mask covers
+ * those that it has. */
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
 /* --- codegen_strings.c: StartsWith and the like; x is the value of expr->a --- */
-LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr, struct fay_operand_value x);
+LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr,
+				struct fay_operand_value x);
 
 /* --- codegen_extend.c --- */
 /* The value of an EXPR_CALL. */
 LLVMValueRef fay_codegen_function_call(struct fay_codegen *g, const struct fay_expr *expr);
-/* Lines of the module's code, where functions of C are called: before the first function, at the beginning of each, behind the last. */
+/* Lines of the module's code, where functions of C are called: before the first function, at the
+ * beginning of each, behind the last. */
 void fay_codegen_begin_lines(struct fay_codegen *g);
 void fay_codegen_place_function(struct fay_codegen *g);
 void fay_codegen_end_lines(struct fay_codegen *g);
@@ -82,7 +90,8 @@ void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);
 LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value);
 /* Begins a probe's function. */
 void fay_codegen_begin(struct fay_codegen *g, const char *symbol);
-/* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's update. */
+/* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's
+ * update. */
 void fay_codegen_body(struct fay_codegen *g);
 void fay_codegen_init(struct fay_codegen *g);
 
@@ -100,7 +109,8 @@ LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr);
 LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset);
 /* Finds the processor's state: g->local. Leaves if it is in use. */
 void fay_bpf_enter(struct fay_codegen *g);
-/* Room for a row in the ring, zeroed if `zeroed`. Leaves, the event counted as lost, if there is none. */
+/* Room for a row in the ring, zeroed if `zeroed`. Leaves, the event counted as lost, if there is
+ * none. */
 LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed);
 void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row);
 /* The value, which the optimiser cannot see through. */
@@ -112,14 +122,16 @@ void fay_bpf_order(struct fay_codegen *g);
 /* x / y or x % y, y neither 0 nor -1: the machine divides unsigned numbers only. */
 LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient);
 /* Feeds x to a summary. */
-void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column, LLVMValueRef x);
+void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+		    LLVMValueRef column, LLVMValueRef x);
 /* 32 bits of the square of x, which has 128. */
 LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part);
 
 /* --- codegen_sketch.c --- */
 bool fay_codegen_is_sketch(enum fay_merge merge);
 /* Feeds the operand to the column at row + offset. Continues in another block. */
-void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef row, uint32_t offset);
+void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+			LLVMValueRef row, uint32_t offset);
 /* Links in the bitcode of what is called. */
 int fay_codegen_link(struct fay_codegen *g, struct fay_error *error);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where BPF programs differ from native probes: an event's fields come from the kernel's helpers, from the tracepoint's arguments and from the structures that they
- * point to, each read where it is first needed; the state is the processor's slot in a map; there is a ring for rows; and what indexes memory
- * must be bounded in a way that the kernel's verifier sees.
+ * Where BPF programs differ from native probes: an event's fields come from the kernel's helpers,
+ * from the tracepoint's arguments and from the structures that they point to, each read where it is
+ * first needed; the state is the processor's slot in a map; there is a ring for rows; and what
+ * indexes memory must be bounded in a way that the kernel's verifier sees.
  */
 #include "codegen_bpf.h"
 
@@ -13,14 +14,17 @@
 #include <linux/bpf.h>
 
 #define OWN_FRAMES 2u
-#define CALLER_BYTES 64u /* of the function that calls the programs of a system call's tracepoint: a return address in it is no further from its start */
+/* of the function that calls the programs of a system call's tracepoint: a return address in it is
+ * no further from its start */
+#define CALLER_BYTES 64u
 
 static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 {
 	return fay_codegen_i64(g, value);
 }
 
-LLVMValueRef fay_bpf_helper(struct fay_codegen *g, uint32_t helper, LLVMValueRef *arguments, unsigned count)
+LLVMValueRef fay_bpf_helper(struct fay_codegen *g, uint32_t helper, LLVMValueRef *arguments,
+			    unsigned count)
 {
 	LLVMTypeRef types[5];
 	for (unsigned i = 0; i < count; i++)
@@ -36,8 +40,9 @@ static LLVMValueRef pseudo(struct fay_codegen *g, uint32_t source, uint32_t numb
 {
 	unsigned id = LLVMLookupIntrinsicID("llvm.bpf.pseudo", strlen("llvm.bpf.pseudo"));
 	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, NULL, 0);
-	LLVMValueRef arguments[] = {i64(g, source), i64(g, number)};
-	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, NULL, 0), function, arguments, 2, "");
+	LLVMValueRef arguments[] = { i64(g, source), i64(g, number) };
+	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, NULL, 0), function,
+			      arguments, 2, "");
 }
 
 LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t source)
@@ -51,11 +56,14 @@ LLVMValueRef fay_bpf_machine_value(struct fay_codegen *g, enum fay_bpf_value val
 	return pseudo(g, FAY_BPF_PSEUDO_MACHINE, value);
 }
 
-/* Volatile: the kernel's verifier knows what lies at these places by size, so nothing may be merged or cut. */
-LLVMValueRef fay_bpf_load(struct fay_codegen *g, LLVMValueRef address, uint64_t offset, uint32_t bytes)
+/* Volatile: the kernel's verifier knows what lies at these places by size, so nothing may be merged
+ * or cut. */
+LLVMValueRef fay_bpf_load(struct fay_codegen *g, LLVMValueRef address, uint64_t offset,
+			  uint32_t bytes)
 {
 	LLVMTypeRef type = LLVMIntTypeInContext(g->context, bytes * 8);
-	LLVMValueRef load = LLVMBuildLoad2(g->builder, type, fay_codegen_at(g, address, i64(g, offset)), "");
+	LLVMValueRef load =
+		LLVMBuildLoad2(g->builder, type, fay_codegen_at(g, address, i64(g, offset)), "");
 	LLVMSetVolatile(load, 1);
 	LLVMSetAlignment(load, bytes);
 	return LLVMBuildZExt(g->builder, load, g->i64, "");
@@ -78,25 +86,32 @@ static LLVMValueRef pointer(struct fay_codegen *g, LLVMValueRef address)
 	return LLVMBuildIntToPtr(g->builder, address, g->pointer, "");
 }
 
-/* --- the machine ------------------------------------------------------------------------------------------------------- */
+/* --- the machine
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 LLVMValueRef fay_bpf_hide(struct fay_codegen *g, LLVMValueRef value)
 {
 	LLVMTypeRef type = LLVMFunctionType(g->i64, &g->i64, 1, 0);
-	LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
+	LLVMValueRef nothing =
+		LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
 	return LLVMBuildCall2(g->builder, type, nothing, &value, 1, "");
 }
 
-/* The address is hidden, since the optimiser would keep one for each word, and the program's stack has no room for those. */
+/* The address is hidden, since the optimiser would keep one for each word, and the program's stack
+ * has no room for those. */
 LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset)
 {
-	return fay_bpf_load(g, pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, memory, g->i64, ""))), offset, 8);
+	return fay_bpf_load(
+		g, pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, memory, g->i64, ""))),
+		offset, 8);
 }
 
 /* Memory of the program's stack has its place where the program begins. */
 static LLVMValueRef place_for(struct fay_codegen *g, uint32_t words)
 {
-	LLVMBasicBlockRef here = LLVMGetInsertBlock(g->builder), entry = LLVMGetEntryBasicBlock(g->function);
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(g->builder),
+			  entry = LLVMGetEntryBasicBlock(g->function);
 	LLVMPositionBuilderBefore(g->builder, LLVMGetFirstInstruction(entry));
 	LLVMValueRef place = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, words), "frames");
 	LLVMSetAlignment(place, 8);
@@ -104,7 +119,8 @@ static LLVMValueRef place_for(struct fay_codegen *g, uint32_t words)
 	return place;
 }
 
-/* How many of the innermost frames are the BPF program itself and what calls it. Newer kernels have one function more between system calls' tracepoints and that. */
+/* How many of the innermost frames are the BPF program itself and what calls it. Newer kernels have
+ * one function more between system calls' tracepoints and that. */
 static LLVMValueRef own_frames(struct fay_codegen *g, LLVMValueRef frames)
 {
 	bool exit = g->bpf->role == ROLE_EXIT;
@@ -112,22 +128,26 @@ static LLVMValueRef own_frames(struct fay_codegen *g, LLVMValueRef frames)
 		return i64(g, 0);
 	if (!exit && g->bpf->role != ROLE_ENTER)
 		return i64(g, OWN_FRAMES);
-	LLVMValueRef arguments[] = {g->event, frames, i64(g, 8), i64(g, OWN_FRAMES)};
+	LLVMValueRef arguments[] = { g->event, frames, i64(g, 8), i64(g, OWN_FRAMES) };
 	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
-	LLVMValueRef caller = fay_bpf_machine_value(g, exit ? FAY_BPF_VALUE_EXIT_CALLER : FAY_BPF_VALUE_ENTER_CALLER);
+	LLVMValueRef caller = fay_bpf_machine_value(g, exit ? FAY_BPF_VALUE_EXIT_CALLER
+							    : FAY_BPF_VALUE_ENTER_CALLER);
 	LLVMValueRef inside = LLVMBuildSub(g->builder, fay_bpf_word(g, frames, 0), caller, "");
 	LLVMValueRef more = LLVMBuildICmp(g->builder, LLVMIntULT, inside, i64(g, CALLER_BYTES), "");
 	return LLVMBuildSelect(g->builder, more, i64(g, OWN_FRAMES + 1), i64(g, OWN_FRAMES), "");
 }
 
-/* The helper fills in the frames that there are. What the kernel's walk leaves out of a program's stack is code without frame pointers. */
+/* The helper fills in the frames that there are. What the kernel's walk leaves out of a program's
+ * stack is code without frame pointers. */
 LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	uint32_t count = (uint32_t)expr->value;
 	LLVMValueRef frames = place_for(g, count);
 	for (uint32_t i = 0; i < count; i++)
 		fay_codegen_store(g, frames, 8 * i, fay_codegen_i64(g, 0));
-	LLVMValueRef arguments[] = {g->event, frames, fay_codegen_i64(g, 8 * count), expr->length ? own_frames(g, frames) : fay_codegen_i64(g, BPF_F_USER_STACK)};
+	LLVMValueRef arguments[] = { g->event, frames, fay_codegen_i64(g, 8 * count),
+				     expr->length ? own_frames(g, frames)
+						  : fay_codegen_i64(g, BPF_F_USER_STACK) };
 	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
 	return frames;
 }
@@ -142,7 +162,8 @@ LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t l
 void fay_bpf_order(struct fay_codegen *g)
 {
 	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), NULL, 0, 0);
-	LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, "~{memory}", 9, 1, 0, LLVMInlineAsmDialectATT, 0);
+	LLVMValueRef nothing =
+		LLVMGetInlineAsm(type, "", 0, "~{memory}", 9, 1, 0, LLVMInlineAsmDialectATT, 0);
 	LLVMBuildCall2(g->builder, type, nothing, NULL, 0, "");
 }
 
@@ -150,10 +171,12 @@ LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef 
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef zero = i64(g, 0);
-	LLVMValueRef x_negative = LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""), y_negative = LLVMBuildICmp(b, LLVMIntSLT, y, zero, "");
+	LLVMValueRef x_negative = LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""),
+		     y_negative = LLVMBuildICmp(b, LLVMIntSLT, y, zero, "");
 	LLVMValueRef x_size = LLVMBuildSelect(b, x_negative, LLVMBuildNeg(b, x, ""), x, "");
 	LLVMValueRef y_size = LLVMBuildSelect(b, y_negative, LLVMBuildNeg(b, y, ""), y, "");
-	LLVMValueRef result = quotient ? LLVMBuildUDiv(b, x_size, y_size, "") : LLVMBuildURem(b, x_size, y_size, "");
+	LLVMValueRef result = quotient ? LLVMBuildUDiv(b, x_size, y_size, "")
+				       : LLVMBuildURem(b, x_size, y_size, "");
 	LLVMValueRef negative = quotient ? LLVMBuildXor(b, x_negative, y_negative, "") : x_negative;
 	return LLVMBuildSelect(b, negative, LLVMBuildNeg(b, result, ""), result, "");
 }
@@ -165,8 +188,9 @@ LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part
 	LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, x, i64(g, 0), "");
 	LLVMValueRef size = LLVMBuildSelect(b, negative, LLVMBuildNeg(b, x, ""), x, "");
 	LLVMValueRef high = LLVMBuildLShr(b, size, half, ""), low = LLVMBuildAnd(b, size, mask, "");
-	/* (high 2^32 + low)^2, added up in columns of 32 bits; high is at most 2^31, and low is 0 if it is that. */
-	LLVMValueRef squares[] = {LLVMBuildMul(b, low, low, ""), LLVMBuildMul(b, high, high, "")};
+	/* (high 2^32 + low)^2, added up in columns of 32 bits; high is at most 2^31, and low is 0
+	 * if it is that. */
+	LLVMValueRef squares[] = { LLVMBuildMul(b, low, low, ""), LLVMBuildMul(b, high, high, "") };
 	LLVMValueRef twice = LLVMBuildShl(b, LLVMBuildMul(b, high, low, ""), i64(g, 1), "");
 	LLVMValueRef column = squares[0];
 	for (int i = 0; i < part; i++) {
@@ -178,12 +202,15 @@ LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part
 			column = LLVMBuildAdd(b, column, LLVMBuildAnd(b, squares[1], mask, ""), "");
 		}
 		if (i == 2)
-			column = LLVMBuildAdd(b, column, LLVMBuildLShr(b, squares[1], half, ""), "");
+			column =
+				LLVMBuildAdd(b, column, LLVMBuildLShr(b, squares[1], half, ""), "");
 	}
 	return LLVMBuildAnd(b, column, mask, "");
 }
 
-/* --- state ------------------------------------------------------------------------------------------------------------- */
+/* --- state
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static LLVMValueRef processor(struct fay_codegen *g)
 {
@@ -201,18 +228,23 @@ static void count_in_slot(struct fay_codegen *g, uint64_t offset)
 static void set_busy(struct fay_codegen *g, unsigned busy)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
-	LLVMValueRef at = fay_codegen_at(g, g->bpf->slot, i64(g, offsetof(struct fay_slot_header, busy)));
+	LLVMValueRef at =
+		fay_codegen_at(g, g->bpf->slot, i64(g, offsetof(struct fay_slot_header, busy)));
 	LLVMValueRef store = LLVMBuildStore(g->builder, LLVMConstInt(i32, busy, 0), at);
 	LLVMSetVolatile(store, 1);
 	LLVMSetAlignment(store, 4);
 }
 
-/* An event in the middle of another's update, from an interrupt on the same processor, is counted as lost. */
+/* An event in the middle of another's update, from an interrupt on the same processor, is counted
+ * as lost. */
 static void guard(struct fay_codegen *g)
 {
-	LLVMBasicBlockRef lost = fay_codegen_block(g, "lost_reentrant"), free_ = fay_codegen_block(g, "free");
-	LLVMValueRef busy = fay_bpf_load(g, g->bpf->slot, offsetof(struct fay_slot_header, busy), 4);
-	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, busy, i64(g, 0), ""), free_, lost);
+	LLVMBasicBlockRef lost = fay_codegen_block(g, "lost_reentrant"),
+			  free_ = fay_codegen_block(g, "free");
+	LLVMValueRef busy =
+		fay_bpf_load(g, g->bpf->slot, offsetof(struct fay_slot_header, busy), 4);
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, busy, i64(g, 0), ""),
+			free_, lost);
 	fay_codegen_continue(g, lost);
 	count_in_slot(g, offsetof(struct fay_slot_header, lost_reentrant));
 	LLVMBuildBr(g->builder, g->leave);
@@ -242,7 +274,8 @@ void fay_bpf_enter(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef cpu = fay_bpf_hide(g, processor(g));
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), ""));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu,
+					 fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), ""));
 	LLVMValueRef slots = fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE);
 	g->bpf->slot = fay_codegen_at(g, slots, LLVMBuildMul(b, cpu, i64(g, g->bpf->stride), ""));
 	g->local = fay_codegen_at(g, g->bpf->slot, i64(g, FAY_SLOT_HEADER));
@@ -253,10 +286,13 @@ void fay_bpf_enter(struct fay_codegen *g)
 
 LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed)
 {
-	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_RING, BPF_PSEUDO_MAP_FD), i64(g, g->p->row_size), i64(g, 0)};
+	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_RING, BPF_PSEUDO_MAP_FD),
+				     i64(g, g->p->row_size), i64(g, 0) };
 	LLVMValueRef word = fay_bpf_helper(g, BPF_FUNC_ringbuf_reserve, arguments, 3);
-	LLVMBasicBlockRef none = fay_codegen_block(g, "no_room"), room = fay_codegen_block(g, "room_in_ring");
-	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, word, i64(g, 0), ""), none, room);
+	LLVMBasicBlockRef none = fay_codegen_block(g, "no_room"),
+			  room = fay_codegen_block(g, "room_in_ring");
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, word, i64(g, 0), ""), none,
+			room);
 	fay_codegen_continue(g, none);
 	count_in_slot(g, offsetof(struct fay_slot_header, lost_full));
 	LLVMBuildBr(g->builder, g->leave);
@@ -264,7 +300,8 @@ LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed)
 	LLVMValueRef row = pointer(g, word);
 	for (uint32_t at = 0; zeroed && at < g->p->row_size; at += 8) {
 		/* Volatile, or it would become a call of memset(), which is not there. */
-		LLVMValueRef store = LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, row, i64(g, at)));
+		LLVMValueRef store =
+			LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, row, i64(g, at)));
 		LLVMSetVolatile(store, 1);
 		LLVMSetAlignment(store, 8);
 	}
@@ -273,11 +310,12 @@ LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed)
 
 void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row)
 {
-	LLVMValueRef arguments[] = {row, i64(g, BPF_RB_NO_WAKEUP)};
+	LLVMValueRef arguments[] = { row, i64(g, BPF_RB_NO_WAKEUP) };
 	fay_bpf_helper(g, BPF_FUNC_ringbuf_submit, arguments, 2);
 }
 
-/* --- what an event is made of -------------------------------------------------------------------------------------------- */
+/* --- what an event is made of
+ * -------------------------------------------------------------------------------------------- */
 
 LLVMValueRef fay_bpf_identity(struct fay_codegen *g)
 {
@@ -289,39 +327,46 @@ LLVMValueRef fay_bpf_identity(struct fay_codegen *g)
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef thread = fay_bpf_hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread, fay_bpf_machine_value(g, FAY_BPF_VALUE_THREADS), ""));
+	LLVMValueRef thread =
+		fay_bpf_hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread,
+					 fay_bpf_machine_value(g, FAY_BPF_VALUE_THREADS), ""));
 	LLVMValueRef starts = fay_bpf_map_reference(g, FAY_BPF_STARTS, BPF_PSEUDO_MAP_VALUE);
-	return fay_codegen_at(g, starts, LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));
+	return fay_codegen_at(g, starts,
+			      LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));
 }
 
 LLVMValueRef fay_bpf_time(struct fay_codegen *g)
 {
 	if (!g->bpf->time)
 		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
-	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_BOOT), "");
+	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_BOOT),
+			    "");
 }
 
 static struct fay_operand_value one(LLVMValueRef value)
 {
-	return (struct fay_operand_value){value, NULL};
+	return (struct fay_operand_value){ value, NULL };
 }
 
 /* The bytes that a helper put into the buffer. */
 static struct fay_operand_value take_buffer(struct fay_codegen *g)
 {
-	return (struct fay_operand_value){fay_bpf_load(g, g->bpf->buffer, 0, 8), fay_bpf_load(g, g->bpf->buffer, 8, 8)};
+	return (struct fay_operand_value){ fay_bpf_load(g, g->bpf->buffer, 0, 8),
+					   fay_bpf_load(g, g->bpf->buffer, 8, 8) };
 }
 
 void fay_bpf_clear_buffer(struct fay_codegen *g)
 {
 	for (unsigned i = 0; i < FAY_COMM_SIZE; i += 8)
-		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, g->bpf->buffer, i64(g, i))), 1);
+		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0),
+					       fay_codegen_at(g, g->bpf->buffer, i64(g, i))),
+				1);
 }
 
 static struct fay_operand_value comm(struct fay_codegen *g)
 {
-	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE)};
+	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, FAY_COMM_SIZE) };
 	fay_bpf_clear_buffer(g); /* not all kernels pad the name */
 	fay_bpf_helper(g, BPF_FUNC_get_current_comm, arguments, 2);
 	return take_buffer(g);
@@ -330,23 +375,28 @@ static struct fay_operand_value comm(struct fay_codegen *g)
 /* A system call's argument `index` in the registers that it began with, which it keeps. */
 static LLVMValueRef syscall_argument(struct fay_codegen *g, uint32_t index)
 {
-	static const uint64_t offsets[] = {offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
-					   offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10),
-					   offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9)};
+	static const uint64_t offsets[] = {
+		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
+		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10),
+		offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9)
+	};
 	return fay_bpf_load(g, pointer(g, fay_bpf_context(g, 0)), offsets[index], 8);
 }
 
 /*
- * A function's argument as a number, whatever it is: a pointer that the kernel's verifier knows as such could not be computed with, so the word is read as the kernel's memory
- * that it lies in.
+ * A function's argument as a number, whatever it is: a pointer that the kernel's verifier knows as
+ * such could not be computed with, so the word is read as the kernel's memory that it lies in.
  */
 static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
 {
 	if (index >= g->bpf->argument_count)
 		return i64(g, 0);
-	/* Hidden, since the optimiser would load a named argument by this address, too, and the kernel's verifier wants it by the context and a constant. */
-	LLVMValueRef context = pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, g->event, g->i64, "")));
-	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, 8), fay_codegen_at(g, context, i64(g, 8 * (uint64_t)index))};
+	/* Hidden, since the optimiser would load a named argument by this address, too, and the
+	 * kernel's verifier wants it by the context and a constant. */
+	LLVMValueRef context =
+		pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, g->event, g->i64, "")));
+	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, 8),
+				     fay_codegen_at(g, context, i64(g, 8 * (uint64_t)index)) };
 	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel, arguments, 3);
 	return fay_bpf_load(g, g->bpf->buffer, 0, 8);
 }
@@ -359,7 +409,9 @@ static LLVMValueRef returned(struct fay_codegen *g)
 		return fay_bpf_context(g, 1);
 	if (!result->bytes)
 		return i64(g, 0);
-	return fay_codegen_extend(g, plain_argument(g, g->bpf->argument_count - 1), (struct fay_access){.bytes = (uint8_t)result->bytes, .is_signed = result->is_signed});
+	return fay_codegen_extend(g, plain_argument(g, g->bpf->argument_count - 1),
+				  (struct fay_access){ .bytes = (uint8_t)result->bytes,
+						       .is_signed = result->is_signed });
 }
 
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_field *f)
@@ -368,42 +420,40 @@ static struct fay_operand_value field(struct fay_codegen *g, const struct fay_fi
 	if (!f->size) /* Failed */
 		return one(fay_codegen_is_error(g, returned(g)));
 	switch (f->offset) {
-	case offsetof(struct fay_event, time):
-		return one(fay_bpf_time(g));
+	case offsetof(struct fay_event, time): return one(fay_bpf_time(g));
 	case offsetof(struct fay_event, pid):
 		return one(LLVMBuildLShr(b, fay_bpf_identity(g), i64(g, 32), ""));
 	case offsetof(struct fay_event, tid):
 		return one(LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
-	case offsetof(struct fay_event, cpu):
-		return one(processor(g));
-	case offsetof(struct fay_event, comm):
-		return comm(g);
-	case offsetof(struct fay_event, function):
-		return one(g->bpf->name);
-	case offsetof(struct fay_event, module):
-		return one(i64(g, fay_name_hash("kernel")));
-	case offsetof(struct fay_event, duration):
-		return one(g->bpf->duration);
-	default: /* retval */
-		return one(returned(g));
+	case offsetof(struct fay_event, cpu): return one(processor(g));
+	case offsetof(struct fay_event, comm): return comm(g);
+	case offsetof(struct fay_event, function): return one(g->bpf->name);
+	case offsetof(struct fay_event, module): return one(i64(g, fay_name_hash("kernel")));
+	case offsetof(struct fay_event, duration): return one(g->bpf->duration);
+	default: /* retval */ return one(returned(g));
 	}
 }
 
-static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef address, struct fay_access access)
+static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef address,
+					    struct fay_access access)
 {
 	if (!access.string)
-		return one(fay_codegen_extend(g, fay_bpf_load(g, address, access.offset, access.bytes), access));
-	uint64_t size = access.limit ? access.limit + 1u : FAY_COMM_SIZE; /* with the NUL that the helper puts at its end */
-	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, size), fay_codegen_at(g, address, i64(g, access.offset))};
+		return one(fay_codegen_extend(
+			g, fay_bpf_load(g, address, access.offset, access.bytes), access));
+	/* with the NUL that the helper puts at its end */
+	uint64_t size = access.limit ? access.limit + 1u : FAY_COMM_SIZE;
+	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, size),
+				     fay_codegen_at(g, address, i64(g, access.offset)) };
 	fay_bpf_clear_buffer(g);
 	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
 	return take_buffer(g);
 }
 
-static LLVMValueRef or_zero(struct fay_codegen *g, LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef without)
+static LLVMValueRef or_zero(struct fay_codegen *g, LLVMValueRef value, LLVMBasicBlockRef from,
+			    LLVMBasicBlockRef without)
 {
-	LLVMValueRef phi = LLVMBuildPhi(g->builder, g->i64, ""), values[] = {value, i64(g, 0)};
-	LLVMBasicBlockRef blocks[] = {from, without};
+	LLVMValueRef phi = LLVMBuildPhi(g->builder, g->i64, ""), values[] = { value, i64(g, 0) };
+	LLVMBasicBlockRef blocks[] = { from, without };
 	LLVMAddIncoming(phi, values, blocks, 2);
 	return phi;
 }
@@ -413,10 +463,13 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 {
 	LLVMValueRef address = fay_codegen_expr(g, expr->a).low;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(g->builder);
-	LLVMBasicBlockRef there = fay_codegen_block(g, "there"), after = fay_codegen_block(g, "after");
-	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, address, i64(g, 0), ""), after, there);
+	LLVMBasicBlockRef there = fay_codegen_block(g, "there"),
+			  after = fay_codegen_block(g, "after");
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, address, i64(g, 0), ""),
+			after, there);
 	fay_codegen_continue(g, there);
-	struct fay_operand_value value = read_member(g, pointer(g, address), fay_access_unpack(expr->value));
+	struct fay_operand_value value =
+		read_member(g, pointer(g, address), fay_access_unpack(expr->value));
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(g->builder);
 	LLVMBuildBr(g->builder, after);
 	fay_codegen_continue(g, after);

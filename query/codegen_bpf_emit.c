@@ -20,7 +20,8 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || error->code)
 		return;
 	char *text = LLVMGetDiagInfoDescription(info);
-	fay_error_set(error, FAY_E_REFUSED, "this query cannot be made into a BPF program: %s", text);
+	fay_error_set(error, FAY_E_REFUSED, "this query cannot be made into a BPF program: %s",
+		      text);
 	LLVMDisposeMessage(text);
 }
 
@@ -36,23 +37,29 @@ static LLVMTargetMachineRef target_machine(void)
 		LLVMDisposeMessage(message);
 		return NULL;
 	}
-	return LLVMCreateTargetMachine(target, "bpfel", "v3", "", LLVMCodeGenLevelDefault, LLVMRelocDefault, LLVMCodeModelDefault);
+	return LLVMCreateTargetMachine(target, "bpfel", "v3", "", LLVMCodeGenLevelDefault,
+				       LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
-/* Copies the code of each program's section. A relocation would mean something that we did not ask for. */
+/* Copies the code of each program's section. A relocation would mean something that we did not ask
+ * for. */
 static int take_sections(struct fay_bpf_object *object, Elf *elf, struct fay_error *error)
 {
 	size_t names, found = 0;
 	if (elf_getshdrstrndx(elf, &names))
-		return fay_error_set(error, FAY_E_INTERNAL, "LLVM's object cannot be read: %s", elf_errmsg(-1));
+		return fay_error_set(error, FAY_E_INTERNAL, "LLVM's object cannot be read: %s",
+				     elf_errmsg(-1));
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
 		const char *name = header ? elf_strptr(elf, names, header->sh_name) : NULL;
 		Elf_Data *data = elf_getdata(section, NULL);
 		unsigned index;
 		if (name && !strncmp(name, ".relprogram", 11))
-			return fay_error_set(error, FAY_E_REFUSED, "this query cannot be made into a BPF program: it needs a function that is not there");
-		if (!name || !data || sscanf(name, "program%u", &index) != 1 || index >= object->program_count)
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "this query cannot be made into a BPF program: it "
+					     "needs a function that is not there");
+		if (!name || !data || sscanf(name, "program%u", &index) != 1 ||
+		    index >= object->program_count)
 			continue;
 		struct fay_bpf_program *program = &object->programs[index];
 		program->count = (uint32_t)(data->d_size / sizeof(struct bpf_insn));
@@ -62,14 +69,19 @@ static int take_sections(struct fay_bpf_object *object, Elf *elf, struct fay_err
 		memcpy(program->code, data->d_buf, data->d_size);
 		found++;
 	}
-	return found == object->program_count ? FAY_OK : fay_error_set(error, FAY_E_INTERNAL, "LLVM's object lacks a program");
+	return found == object->program_count
+		       ? FAY_OK
+		       : fay_error_set(error, FAY_E_INTERNAL, "LLVM's object lacks a program");
 }
 
-static int read_object(struct fay_bpf_object *object, LLVMMemoryBufferRef buffer, struct fay_error *error)
+static int read_object(struct fay_bpf_object *object, LLVMMemoryBufferRef buffer,
+		       struct fay_error *error)
 {
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_memory((char *)LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
-	int code = elf ? take_sections(object, elf, error) : fay_error_set(error, FAY_E_INTERNAL, "LLVM's object cannot be read: %s", elf_errmsg(-1));
+	int code = elf ? take_sections(object, elf, error)
+		       : fay_error_set(error, FAY_E_INTERNAL, "LLVM's object cannot be read: %s",
+				       elf_errmsg(-1));
 	elf_end(elf);
 	return code;
 }
@@ -81,13 +93,16 @@ static int verify(struct fay_codegen *g, struct fay_error *error)
 	if (getenv("FAY_BPF_DUMP"))
 		LLVMDumpModule(g->module);
 	if (LLVMVerifyModule(g->module, LLVMReturnStatusAction, &message))
-		code = fay_error_set(error, FAY_E_INTERNAL, "query: the generated code is malformed: %s", message ? message : "");
+		code = fay_error_set(error, FAY_E_INTERNAL,
+				     "query: the generated code is malformed: %s",
+				     message ? message : "");
 	LLVMDisposeMessage(message);
 	return code;
 }
 
 /* NULL on failure. What LLVM complains of on the way is in `said`. */
-static LLVMMemoryBufferRef optimise_and_emit(struct fay_codegen *g, LLVMTargetMachineRef machine, struct fay_error *said, struct fay_error *error)
+static LLVMMemoryBufferRef optimise_and_emit(struct fay_codegen *g, LLVMTargetMachineRef machine,
+					     struct fay_error *said, struct fay_error *error)
 {
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
@@ -95,17 +110,20 @@ static LLVMMemoryBufferRef optimise_and_emit(struct fay_codegen *g, LLVMTargetMa
 	LLVMContextSetDiagnosticHandler(g->context, on_diagnostic, said);
 	LLVMErrorRef failed = LLVMRunPasses(g->module, "default<O2>", machine, options);
 	LLVMConsumeError(failed);
-	if (failed || LLVMTargetMachineEmitToMemoryBuffer(machine, g->module, LLVMObjectFile, &message, &buffer))
-		fay_error_set(error, FAY_E_INTERNAL, "LLVM: %s", message ? message : "the optimiser failed");
+	if (failed || LLVMTargetMachineEmitToMemoryBuffer(machine, g->module, LLVMObjectFile,
+							  &message, &buffer))
+		fay_error_set(error, FAY_E_INTERNAL, "LLVM: %s",
+			      message ? message : "the optimiser failed");
 	LLVMContextSetDiagnosticHandler(g->context, NULL, NULL);
 	LLVMDisposeMessage(message);
 	LLVMDisposePassBuilderOptions(options);
 	return buffer;
 }
 
-static int emit(struct fay_codegen *g, LLVMTargetMachineRef machine, struct fay_bpf_object *object, struct fay_error *error)
+static int emit(struct fay_codegen *g, LLVMTargetMachineRef machine, struct fay_bpf_object *object,
+		struct fay_error *error)
 {
-	struct fay_error said = {0};
+	struct fay_error said = { 0 };
 	if (verify(g, error))
 		return FAY_E_INTERNAL;
 	LLVMMemoryBufferRef buffer = optimise_and_emit(g, machine, &said, error);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel query as BPF programs: which programs there are, and what a session needs to know of them.
+ * A kernel query as BPF programs: which programs there are, and what a session needs to know of
+ * them.
  *
  *   tracepoints                   one program each
  *   system calls as they begin    one program of sys_enter
- *   ... as they end               one program of sys_exit; if their duration is asked for, a second one notes when they begin
- *   functions of the kernel       one program each; if their duration is asked for, a second one each
+ *   ... as they end               one program of sys_exit; if their duration is asked for, a second
+ *				   one notes when they begin
+ *   functions of the kernel       one program each; if their duration is asked for, a second one
+ *				   each
  *
- * The programs are attached by the tracepoint's type (BPF_TRACE_RAW_TP), so that the kernel's verifier knows what the arguments point to and structures are
- * read without a helper.
+ * The programs are attached by the tracepoint's type (BPF_TRACE_RAW_TP), so that the kernel's
+ * verifier knows what the arguments point to and structures are read without a helper.
  */
 #include "codegen_bpf.h"
 
@@ -24,12 +27,14 @@ struct job {
 };
 
 /* The next program, attached to what has type `id`. */
-static int add_program(struct job *job, enum fay_bpf_role role, const char *point, uint32_t attach, uint32_t id)
+static int add_program(struct job *job, enum fay_bpf_role role, const char *point, uint32_t attach,
+		       uint32_t id)
 {
 	char section[16];
 	struct fay_bpf_object *object = job->object;
 	struct fay_bpf_program *program = &object->programs[object->program_count];
-	snprintf(program->name, sizeof(program->name), "%s %s", attach == BPF_TRACE_RAW_TP ? "tracepoint" : "function", point);
+	snprintf(program->name, sizeof(program->name), "%s %s",
+		 attach == BPF_TRACE_RAW_TP ? "tracepoint" : "function", point);
 	program->type = BPF_PROG_TYPE_TRACING;
 	program->attach = attach;
 	program->btf_id = id;
@@ -37,7 +42,8 @@ static int add_program(struct job *job, enum fay_bpf_role role, const char *poin
 	job->bpf.point = point;
 	snprintf(section, sizeof(section), "program%u", object->program_count++);
 	if (!fay_bpf_program(&job->g, section))
-		return fay_error_set(job->error, FAY_E_REFUSED, "the kernel's types do not say where a task keeps its name");
+		return fay_error_set(job->error, FAY_E_REFUSED,
+				     "the kernel's types do not say where a task keeps its name");
 	return FAY_OK;
 }
 
@@ -45,18 +51,22 @@ static int add_tracepoint(struct job *job, enum fay_bpf_role role, const char *n
 {
 	struct fay_btf_tracepoint type;
 	if (!fay_btf_tracepoint(job->bpf.btf, name, &type))
-		return fay_error_set(job->error, FAY_E_REFUSED, "this kernel has no tracepoint %s", name);
+		return fay_error_set(job->error, FAY_E_REFUSED, "this kernel has no tracepoint %s",
+				     name);
 	return add_program(job, role, name, BPF_TRACE_RAW_TP, type.id);
 }
 
-/* One function, as it begins or ends. What notes the beginning comes behind what looks it up: it is attached before. */
-static int add_function(struct job *job, const char *name, uint32_t id, const struct btf_type *prototype)
+/* One function, as it begins or ends. What notes the beginning comes behind what looks it up: it is
+ * attached before. */
+static int add_function(struct job *job, const char *name, uint32_t id,
+			const struct btf_type *prototype)
 {
 	const struct fay_checked *checked = &job->g.p->checked;
 	bool ends = checked->kind == SOURCE_RETURN;
 	job->bpf.result = fay_btf_result(job->bpf.btf, fay_btf_type(job->bpf.btf, id)->type);
 	job->bpf.argument_count = BTF_INFO_VLEN(prototype->info) + (ends && job->bpf.result.bytes);
-	int code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY, id);
+	int code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY,
+			       id);
 	if (!code && ends && checked->uses_duration)
 		code = add_program(job, ROLE_CALL, name, BPF_TRACE_FENTRY, id);
 	return code;
@@ -71,25 +81,33 @@ static int add_functions(struct job *job, const char *glob)
 	for (uint32_t id = 1; !code && id < fay_btf_count(btf); id++) {
 		const struct btf_type *type = fay_btf_type(btf, id), *prototype;
 		const char *name = fay_btf_string(btf, type->name_off);
-		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || fnmatch(glob, name, 0) || !(prototype = fay_btf_type(btf, type->type)))
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || fnmatch(glob, name, 0) ||
+		    !(prototype = fay_btf_type(btf, type->type)))
 			continue;
 		if (count++ == FAY_KERNEL_POINTS_MAX)
-			return fay_error_set(job->error, FAY_E_LIMIT, "more than %u functions match; through BPF each needs a program of its own", FAY_KERNEL_POINTS_MAX);
+			return fay_error_set(job->error, FAY_E_LIMIT,
+					     "more than %u functions match; through BPF each needs "
+					     "a program of its own",
+					     FAY_KERNEL_POINTS_MAX);
 		code = add_function(job, name, id, prototype);
 	}
 	if (!code && !count)
-		return fay_error_set(job->error, FAY_E_REFUSED, "no function of the kernel that its types describe matches '%s'", glob);
+		return fay_error_set(
+			job->error, FAY_E_REFUSED,
+			"no function of the kernel that its types describe matches '%s'", glob);
 	return code;
 }
 
-static int add_names(struct fay_bpf_object *object, const struct fay_kernel_source *source, struct fay_error *error)
+static int add_names(struct fay_bpf_object *object, const struct fay_kernel_source *source,
+		     struct fay_error *error)
 {
 	object->names = calloc(FAY_BPF_SYSCALLS, sizeof(*object->names));
 	if (!object->names)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (uint32_t i = 0; i < source->count; i++)
 		if (source->points[i].number < FAY_BPF_SYSCALLS)
-			object->names[source->points[i].number] = fay_name_hash(source->points[i].name);
+			object->names[source->points[i].number] =
+				fay_name_hash(source->points[i].name);
 	return FAY_OK;
 }
 
@@ -102,7 +120,8 @@ static int add_programs(struct job *job)
 		if (source->count > 1)
 			code = add_names(job->object, source, job->error);
 		if (!code)
-			code = checked->uses_end ? add_tracepoint(job, ROLE_EXIT, "sys_exit") : add_tracepoint(job, ROLE_ENTER, "sys_enter");
+			code = checked->uses_end ? add_tracepoint(job, ROLE_EXIT, "sys_exit")
+						 : add_tracepoint(job, ROLE_ENTER, "sys_enter");
 		if (!code && checked->uses_duration)
 			code = add_tracepoint(job, ROLE_START, "sys_enter");
 	}
@@ -110,7 +129,8 @@ static int add_programs(struct job *job)
 		code = add_program(job, ROLE_TIMER, "timer", 0, 0);
 		job->object->programs[0].type = BPF_PROG_TYPE_PERF_EVENT;
 		job->object->programs[0].period = source->period;
-		snprintf(job->object->programs[0].name, sizeof(job->object->programs[0].name), "timer");
+		snprintf(job->object->programs[0].name, sizeof(job->object->programs[0].name),
+			 "timer");
 	}
 	if (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN)
 		code = add_functions(job, strchr(checked->pattern, '!') + 1);
@@ -144,8 +164,10 @@ static int generate(struct job *job)
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	int code = add_programs(job);
 	if (!code && job->g.extends)
-		code = fay_query_error_at(p->query, job->error, FAY_E_REFUSED, p->query->extensions[0].span,
-					  "functions of C are called in native probes, and these events come through BPF");
+		code = fay_query_error_at(p->query, job->error, FAY_E_REFUSED,
+					  p->query->extensions[0].span,
+					  "functions of C are called in native probes, and these "
+					  "events come through BPF");
 	if (!code)
 		code = fay_bpf_emit(&job->g, object, job->error);
 	object->maps = job->bpf.maps | 1u << FAY_BPF_SLOTS;
@@ -154,7 +176,9 @@ static int generate(struct job *job)
 	object->slot_stride = job->bpf.stride;
 	object->local_size = job->g.plan->spec.local_size;
 	object->row_size = p->row_size;
-	object->some = functions && object->program_count > 1u + p->checked.uses_duration + fay_bpf_is_followed(job->bpf.options);
+	object->some =
+		functions && object->program_count > 1u + p->checked.uses_duration +
+							     fay_bpf_is_followed(job->bpf.options);
 	object->pids = job->bpf.options->pids;
 	object->pid_count = job->bpf.options->pid_count;
 	return code;
@@ -168,8 +192,10 @@ static bool uses_field(const struct fay_expr *expr, size_t offset)
 	if (expr->op == EXPR_FIELD)
 		return fay_fields[expr->value].size && fay_fields[expr->value].offset == offset;
 	if (expr->op == EXPR_AGGREGATE)
-		return uses_field(expr->aggregate->operand, offset) || uses_field(expr->aggregate->condition, offset);
-	return uses_field(expr->a, offset) || uses_field(expr->b, offset) || uses_field(expr->c, offset);
+		return uses_field(expr->aggregate->operand, offset) ||
+		       uses_field(expr->aggregate->condition, offset);
+	return uses_field(expr->a, offset) || uses_field(expr->b, offset) ||
+	       uses_field(expr->c, offset);
 }
 
 static bool stage_uses_field(const struct fay_plan_private *p, size_t offset)
@@ -183,12 +209,14 @@ static bool stage_uses_field(const struct fay_plan_private *p, size_t offset)
 	return false;
 }
 
-/* All stacks of an event, each depth and kind by itself, lie on the program's stack of 512 bytes. */
+/* All stacks of an event, each depth and kind by itself, lie on the program's stack of 512 bytes.
+ * */
 static uint32_t stack_frames(const struct fay_plan_private *p)
 {
 	uint32_t frames = 0;
 	for (unsigned bucket = 0; bucket < FAY_EXPR_BUCKETS; bucket++)
-		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr; expr = expr->next)
+		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr;
+		     expr = expr->next)
 			frames += expr->op == EXPR_STACK ? (uint32_t)expr->value : 0;
 	return frames;
 }
@@ -196,19 +224,24 @@ static uint32_t stack_frames(const struct fay_plan_private *p)
 static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 {
 	if (stage_uses_field(p, offsetof(struct fay_event, cycles)))
-		return fay_error_set(error, FAY_E_REFUSED, "events that come through BPF have no `cycles`");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "events that come through BPF have no `cycles`");
 	if (stack_frames(p) > FAY_BPF_FRAMES_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "stacks of an event that comes through BPF have %u frames together at most, and this query asks for %u", FAY_BPF_FRAMES_MAX,
-				     stack_frames(p));
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "stacks of an event that comes through BPF have %u frames "
+				     "together at most, and this query asks for %u",
+				     FAY_BPF_FRAMES_MAX, stack_frames(p));
 	return FAY_OK;
 }
 
-int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options, struct fay_bpf_object *object,
-			  struct fay_error *error)
+int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options,
+			  struct fay_bpf_object *object, struct fay_error *error)
 {
-	struct job job = {.object = object, .error = error};
+	struct job job = { .object = object, .error = error };
 	memset(object, 0, sizeof(*object));
-	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_stage(plan, options->side), .bpf = &job.bpf};
+	job.g = (struct fay_codegen){ .plan = plan,
+				      .p = fay_plan_stage(plan, options->side),
+				      .bpf = &job.bpf };
 	job.bpf.options = options;
 	job.bpf.object = object;
 	int code = refuse(job.g.p, error);

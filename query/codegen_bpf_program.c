@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One BPF program: which events it is of, what is noted when a call begins and looked up when it ends.
+ * One BPF program: which events it is of, what is noted when a call begins and looked up when it
+ * ends.
  */
 #include "codegen_bpf.h"
 
@@ -12,20 +13,25 @@ static void require_syscall(struct fay_codegen *g)
 	const struct fay_kernel_source *source = g->bpf->source;
 	LLVMBuilderRef b = g->builder;
 	if (g->bpf->role == ROLE_EXIT) {
-		LLVMValueRef registers = LLVMBuildIntToPtr(b, fay_bpf_context(g, 0), g->pointer, "");
-		g->bpf->number = fay_bpf_load(g, registers, offsetof(struct user_regs_struct, orig_rax), 8);
+		LLVMValueRef registers =
+			LLVMBuildIntToPtr(b, fay_bpf_context(g, 0), g->pointer, "");
+		g->bpf->number =
+			fay_bpf_load(g, registers, offsetof(struct user_regs_struct, orig_rax), 8);
 	} else {
 		g->bpf->number = fay_bpf_context(g, 1);
 	}
 	if (source->count == 1) {
-		fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntEQ, g->bpf->number, fay_codegen_i64(g, source->points[0].number), ""));
+		fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntEQ, g->bpf->number,
+						 fay_codegen_i64(g, source->points[0].number), ""));
 		g->bpf->name = fay_codegen_i64(g, fay_name_hash(source->points[0].name));
 	} else {
-		fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, g->bpf->number, fay_codegen_i64(g, FAY_BPF_SYSCALLS), ""));
+		fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, g->bpf->number,
+						 fay_codegen_i64(g, FAY_BPF_SYSCALLS), ""));
 		LLVMValueRef names = fay_bpf_map_reference(g, FAY_BPF_NAMES, BPF_PSEUDO_MAP_VALUE);
 		LLVMValueRef offset = LLVMBuildShl(b, g->bpf->number, fay_codegen_i64(g, 3), "");
 		g->bpf->name = fay_codegen_load(g, fay_codegen_at(g, names, offset), 0);
-		fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, g->bpf->name, fay_codegen_i64(g, 0), ""));
+		fay_bpf_require(
+			g, LLVMBuildICmp(b, LLVMIntNE, g->bpf->name, fay_codegen_i64(g, 0), ""));
 	}
 	fay_bpf_require_native(g);
 }
@@ -33,7 +39,8 @@ static void require_syscall(struct fay_codegen *g)
 static void note_start(struct fay_codegen *g)
 {
 	LLVMValueRef start = fay_bpf_start_of_thread(g);
-	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time), fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
+	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time),
+			  fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
 	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, number), g->bpf->number);
 	LLVMBuildBr(g->builder, g->leave);
 	fay_codegen_continue(g, g->leave);
@@ -45,7 +52,8 @@ static void set_duration(struct fay_codegen *g, LLVMValueRef since)
 	g->bpf->duration = LLVMBuildSub(g->builder, g->bpf->time, since, "");
 }
 
-/* Only calls whose beginning was seen. A note is used once: a call that never returns leaves one that is another thread's later. */
+/* Only calls whose beginning was seen. A note is used once: a call that never returns leaves one
+ * that is another thread's later. */
 static void take_start(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
@@ -53,15 +61,18 @@ static void take_start(struct fay_codegen *g)
 	LLVMValueRef time = fay_codegen_load(g, start, offsetof(struct fay_bpf_start, time));
 	LLVMValueRef number = fay_codegen_load(g, start, offsetof(struct fay_bpf_start, number));
 	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time), fay_codegen_i64(g, 0));
-	fay_bpf_require(g, LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, time, fay_codegen_i64(g, 0), ""),
-					LLVMBuildICmp(b, LLVMIntEQ, number, g->bpf->number, ""), ""));
+	fay_bpf_require(
+		g, LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, time, fay_codegen_i64(g, 0), ""),
+				LLVMBuildICmp(b, LLVMIntEQ, number, g->bpf->number, ""), ""));
 	set_duration(g, time);
 }
 
-/* Where the call's context lies, on the stack of whoever makes it: no other call that is under way has it there, and its end finds it in the same place. */
+/* Where the call's context lies, on the stack of whoever makes it: no other call that is under way
+ * has it there, and its end finds it in the same place. */
 static void put_call(struct fay_codegen *g)
 {
-	fay_codegen_store(g, g->bpf->buffer, 0, LLVMBuildPtrToInt(g->builder, g->event, g->i64, ""));
+	fay_codegen_store(g, g->bpf->buffer, 0,
+			  LLVMBuildPtrToInt(g->builder, g->event, g->i64, ""));
 }
 
 /* Without room the event is lost, and counted behind the processors' slots, atomically. */
@@ -71,13 +82,18 @@ static void note_call(struct fay_codegen *g)
 	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
 	put_call(g);
 	fay_codegen_store(g, value, 0, fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
-	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY)};
+	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD),
+				     g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY) };
 	LLVMValueRef failed = fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));
-	LLVMValueRef own = LLVMBuildMul(b, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), fay_codegen_i64(g, g->bpf->stride), "");
-	LLVMValueRef slot = fay_codegen_at(g, fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE), own);
-	LLVMValueRef lost = fay_codegen_at(g, slot, fay_codegen_i64(g, offsetof(struct fay_slot_header, lost_calls)));
-	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, lost, fay_codegen_i64(g, 1), LLVMAtomicOrderingMonotonic, 0);
+	LLVMValueRef own = LLVMBuildMul(b, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS),
+					fay_codegen_i64(g, g->bpf->stride), "");
+	LLVMValueRef slot = fay_codegen_at(
+		g, fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE), own);
+	LLVMValueRef lost = fay_codegen_at(
+		g, slot, fay_codegen_i64(g, offsetof(struct fay_slot_header, lost_calls)));
+	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, lost, fay_codegen_i64(g, 1),
+			   LLVMAtomicOrderingMonotonic, 0);
 	LLVMBuildBr(b, g->leave);
 	fay_codegen_continue(g, g->leave);
 }
@@ -87,11 +103,13 @@ static void take_call(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
 	put_call(g);
-	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
+	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD),
+				     g->bpf->buffer };
 	LLVMValueRef found = fay_bpf_helper(g, BPF_FUNC_map_lookup_elem, arguments, 2);
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, found, fay_codegen_i64(g, 0), ""));
 	LLVMValueRef time = fay_codegen_load(g, LLVMBuildIntToPtr(b, found, g->pointer, ""), 0);
-	LLVMValueRef again[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
+	LLVMValueRef again[] = { fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD),
+				 g->bpf->buffer };
 	fay_bpf_helper(g, BPF_FUNC_map_delete_elem, again, 2);
 	set_duration(g, time);
 }
@@ -102,14 +120,16 @@ static void begin(struct fay_codegen *g, const char *section)
 	struct fay_codegen_bpf *bpf = g->bpf;
 	LLVMTypeRef type = LLVMFunctionType(g->i64, &g->pointer, 1, 0);
 	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
-	bpf->slot = bpf->cpu = bpf->identity = bpf->time = bpf->name = bpf->number = bpf->duration = NULL;
+	bpf->slot = bpf->cpu = bpf->identity = bpf->time = bpf->name = bpf->number = bpf->duration =
+		NULL;
 	bpf->out = NULL;
 	snprintf(symbol, sizeof(symbol), "fay_%s", section);
 	g->function = LLVMAddFunction(g->module, symbol, type);
 	LLVMSetSection(g->function, section);
 	g->event = LLVMGetParam(g->function, 0);
 	fay_codegen_continue(g, fay_codegen_block(g, "entry"));
-	bpf->buffer = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, FAY_COMM_SIZE / 8), "buffer");
+	bpf->buffer =
+		LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, FAY_COMM_SIZE / 8), "buffer");
 	g->leave = fay_codegen_block(g, "leave");
 }
 

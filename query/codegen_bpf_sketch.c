@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summaries of fay/sketch.h in BPF programs, where calling the functions of sketches.c would need bounds that the kernel's verifier does not see.
- * tests/integration/bpf.sh and tests/query/test_random.c compare the results with what they should be.
+ * The summaries of fay/sketch.h in BPF programs, where calling the functions of sketches.c would
+ * need bounds that the kernel's verifier does not see. tests/integration/bpf.sh and
+ * tests/query/test_random.c compare the results with what they should be.
  */
 #include "codegen_bpf.h"
 
@@ -14,14 +15,18 @@ static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 
 static LLVMValueRef log2_floor(struct fay_codegen *g, LLVMValueRef x)
 {
-	LLVMValueRef arguments[] = {LLVMBuildOr(g->builder, x, i64(g, 1), ""), LLVMConstInt(g->i1, 1, 0)};
-	return LLVMBuildXor(g->builder, fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2), i64(g, 63), "");
+	LLVMValueRef arguments[] = { LLVMBuildOr(g->builder, x, i64(g, 1), ""),
+				     LLVMConstInt(g->i1, 1, 0) };
+	return LLVMBuildXor(g->builder, fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2),
+			    i64(g, 63), "");
 }
 
-static void store_narrow(struct fay_codegen *g, LLVMValueRef address, LLVMValueRef value, unsigned bytes)
+static void store_narrow(struct fay_codegen *g, LLVMValueRef address, LLVMValueRef value,
+			 unsigned bytes)
 {
 	LLVMTypeRef type = LLVMIntTypeInContext(g->context, bytes * 8);
-	LLVMValueRef store = LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, value, type, ""), address);
+	LLVMValueRef store =
+		LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, value, type, ""), address);
 	LLVMSetAlignment(store, bytes);
 }
 
@@ -30,17 +35,21 @@ static void quantiles(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef zero = i64(g, 0), bits = i64(g, FAY_QUANTILE_BITS);
-	LLVMValueRef value = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""), zero, x, "");
+	LLVMValueRef value =
+		LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""), zero, x, "");
 	LLVMValueRef exponent = log2_floor(g, value);
 	LLVMValueRef small = LLVMBuildICmp(b, LLVMIntULT, exponent, bits, "");
 	LLVMValueRef above = LLVMBuildAnd(b, LLVMBuildSub(b, exponent, bits, ""), i64(g, 63), "");
 	LLVMValueRef first = LLVMBuildShl(b, LLVMBuildAdd(b, above, i64(g, 1), ""), bits, "");
-	LLVMValueRef within = LLVMBuildAnd(b, LLVMBuildLShr(b, value, above, ""), i64(g, (1u << FAY_QUANTILE_BITS) - 1), "");
-	LLVMValueRef bucket = LLVMBuildSelect(b, small, value, LLVMBuildAdd(b, first, within, ""), "bucket");
+	LLVMValueRef within = LLVMBuildAnd(b, LLVMBuildLShr(b, value, above, ""),
+					   i64(g, (1u << FAY_QUANTILE_BITS) - 1), "");
+	LLVMValueRef bucket =
+		LLVMBuildSelect(b, small, value, LLVMBuildAdd(b, first, within, ""), "bucket");
 	bucket = fay_bpf_limit(g, bucket, FAY_QUANTILE_BUCKETS - 1);
 	LLVMValueRef at = fay_codegen_at(g, column, LLVMBuildShl(b, bucket, i64(g, 2), ""));
 	LLVMValueRef count = fay_bpf_load(g, at, 0, 4);
-	LLVMValueRef more = LLVMBuildZExt(b, LLVMBuildICmp(b, LLVMIntNE, count, i64(g, UINT32_MAX), ""), g->i64, "");
+	LLVMValueRef more = LLVMBuildZExt(
+		b, LLVMBuildICmp(b, LLVMIntNE, count, i64(g, UINT32_MAX), ""), g->i64, "");
 	store_narrow(g, at, LLVMBuildAdd(b, count, more, ""), 4);
 }
 
@@ -50,9 +59,10 @@ static LLVMValueRef mix(struct fay_codegen *g, LLVMValueRef x)
 	static const struct {
 		unsigned shift;
 		uint64_t factor;
-	} steps[] = {{30, 0xbf58476d1ce4e5b9u}, {27, 0x94d049bb133111ebu}, {31, 1}};
+	} steps[] = { { 30, 0xbf58476d1ce4e5b9u }, { 27, 0x94d049bb133111ebu }, { 31, 1 } };
 	for (unsigned i = 0; i < 3; i++) {
-		x = LLVMBuildXor(g->builder, x, LLVMBuildLShr(g->builder, x, i64(g, steps[i].shift), ""), "");
+		x = LLVMBuildXor(g->builder, x,
+				 LLVMBuildLShr(g->builder, x, i64(g, steps[i].shift), ""), "");
 		x = LLVMBuildMul(g->builder, x, i64(g, steps[i].factor), "");
 	}
 	return x;
@@ -63,7 +73,8 @@ static void distinct(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef hash = mix(g, LLVMBuildAdd(b, x, i64(g, 0x9e3779b97f4a7c15u), ""));
-	LLVMValueRef rest = LLVMBuildOr(b, LLVMBuildLShr(b, hash, i64(g, 11), ""), i64(g, (uint64_t)1 << 53), "");
+	LLVMValueRef rest = LLVMBuildOr(b, LLVMBuildLShr(b, hash, i64(g, 11), ""),
+					i64(g, (uint64_t)1 << 53), "");
 	LLVMValueRef lowest = LLVMBuildAnd(b, rest, LLVMBuildNeg(b, rest, ""), "");
 	LLVMValueRef rank = LLVMBuildAdd(b, log2_floor(g, lowest), i64(g, 1), "");
 	LLVMValueRef index = fay_bpf_limit(g, LLVMBuildAnd(b, hash, i64(g, 2047), ""), 2047);
@@ -76,31 +87,26 @@ static void distinct(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x)
 static void at_time(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x, LLVMValueRef time)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef held_time = fay_codegen_load(g, column, 0), held = fay_codegen_load(g, column, 8);
+	LLVMValueRef held_time = fay_codegen_load(g, column, 0),
+		     held = fay_codegen_load(g, column, 8);
 	LLVMValueRef same = LLVMBuildICmp(b, LLVMIntEQ, time, held_time, "");
 	LLVMValueRef larger = LLVMBuildICmp(b, LLVMIntUGT, x, held, "");
-	LLVMValueRef wins = LLVMBuildOr(b, LLVMBuildICmp(b, LLVMIntUGT, time, held_time, ""), LLVMBuildAnd(b, same, larger, ""), "");
+	LLVMValueRef wins = LLVMBuildOr(b, LLVMBuildICmp(b, LLVMIntUGT, time, held_time, ""),
+					LLVMBuildAnd(b, same, larger, ""), "");
 	fay_codegen_store(g, column, 0, LLVMBuildSelect(b, wins, time, held_time, ""));
 	fay_codegen_store(g, column, 8, LLVMBuildSelect(b, wins, x, held, ""));
 }
 
-void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column, LLVMValueRef x)
+void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+		    LLVMValueRef column, LLVMValueRef x)
 {
 	switch (aggregate->merge) {
-	case FAY_MERGE_QUANTILE:
-		quantiles(g, column, x);
-		break;
-	case FAY_MERGE_DISTINCT:
-		distinct(g, column, x);
-		break;
-	case FAY_MERGE_TOP:
-		fay_bpf_top(g, aggregate->k, column, x);
-		break;
+	case FAY_MERGE_QUANTILE: quantiles(g, column, x); break;
+	case FAY_MERGE_DISTINCT: distinct(g, column, x); break;
+	case FAY_MERGE_TOP: fay_bpf_top(g, aggregate->k, column, x); break;
 	case FAY_MERGE_FIRST:
 		at_time(g, column, x, LLVMBuildNot(g->builder, fay_bpf_time(g), ""));
 		break;
-	default: /* LAST */
-		at_time(g, column, x, fay_bpf_time(g));
-		break;
+	default: /* LAST */ at_time(g, column, x, fay_bpf_time(g)); break;
 	}
 }

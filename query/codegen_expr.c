@@ -19,8 +19,8 @@ LLVMValueRef fay_codegen_at(const struct fay_codegen *g, LLVMValueRef base, LLVM
 
 LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset)
 {
-	LLVMValueRef load = LLVMBuildLoad2(
-		g->builder, g->i64, fay_codegen_at(g, base, fay_codegen_i64(g, offset)), "");
+	LLVMValueRef load = LLVMBuildLoad2(g->builder, g->i64,
+					   fay_codegen_at(g, base, fay_codegen_i64(g, offset)), "");
 	LLVMSetAlignment(load, 8);
 	return load;
 }
@@ -28,8 +28,8 @@ LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, ui
 void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset,
 		       LLVMValueRef value)
 {
-	LLVMValueRef store = LLVMBuildStore(
-		g->builder, value, fay_codegen_at(g, base, fay_codegen_i64(g, offset)));
+	LLVMValueRef store = LLVMBuildStore(g->builder, value,
+					    fay_codegen_at(g, base, fay_codegen_i64(g, offset)));
 	LLVMSetAlignment(store, 8);
 }
 
@@ -45,7 +45,7 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
 
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask)
 {
-	unsigned char bytes[8] = {0}, ones[8] = {0};
+	unsigned char bytes[8] = { 0 }, ones[8] = { 0 };
 	for (uint32_t i = 0; i < 8 && from + i < string->length; i++) {
 		bytes[i] = (unsigned char)string->string[from + i];
 		ones[i] = 0xff;
@@ -65,38 +65,45 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 	if (expr->type == TYPE_STRING)
 		return (struct fay_operand_value){
 			fay_codegen_i64(g, fay_codegen_string_word(expr, 0, &mask)),
-			fay_codegen_i64(g, fay_codegen_string_word(expr, 8, &mask))};
-	return (struct fay_operand_value){
-		expr->type == TYPE_BOOL ? LLVMConstInt(g->i1, expr->value != 0, 0)
-					: fay_codegen_i64(g, (uint64_t)expr->value),
-		NULL};
+			fay_codegen_i64(g, fay_codegen_string_word(expr, 8, &mask))
+		};
+	return (struct fay_operand_value){ expr->type == TYPE_BOOL
+						   ? LLVMConstInt(g->i1, expr->value != 0, 0)
+						   : fay_codegen_i64(g, (uint64_t)expr->value),
+					   NULL };
 }
 
 /* The kernel's error numbers are the last page, of numbers as of pointers. */
 LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value)
 {
-	return LLVMBuildICmp(g->builder, LLVMIntUGE, value, fay_codegen_i64(g, (uint64_t)-4095), "");
+	return LLVMBuildICmp(g->builder, LLVMIntUGE, value, fay_codegen_i64(g, (uint64_t)-4095),
+			     "");
 }
 
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
 	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */
-		return (struct fay_operand_value){fay_codegen_is_error(g, fay_codegen_load(g, g->event, offsetof(struct fay_event, retval))), NULL};
+		return (struct fay_operand_value){
+			fay_codegen_is_error(
+				g,
+				fay_codegen_load(g, g->event, offsetof(struct fay_event, retval))),
+			NULL
+		};
 	if (f->size == 0)
-		return (struct fay_operand_value){LLVMConstInt(g->i1, g->failed, 0), NULL};
+		return (struct fay_operand_value){ LLVMConstInt(g->i1, g->failed, 0), NULL };
 	if (g->failed && f->offset == offsetof(struct fay_event, retval))
-		return (struct fay_operand_value){fay_codegen_i64(g, 0), NULL};
+		return (struct fay_operand_value){ fay_codegen_i64(g, 0), NULL };
 	if (f->size == FAY_COMM_SIZE)
-		return (struct fay_operand_value){fay_codegen_load(g, g->event, f->offset),
-						  fay_codegen_load(g, g->event, f->offset + 8u)};
+		return (struct fay_operand_value){ fay_codegen_load(g, g->event, f->offset),
+						   fay_codegen_load(g, g->event, f->offset + 8u) };
 	if (f->size == 8)
-		return (struct fay_operand_value){fay_codegen_load(g, g->event, f->offset), NULL};
+		return (struct fay_operand_value){ fay_codegen_load(g, g->event, f->offset), NULL };
 	LLVMValueRef at = fay_codegen_at(g, g->event, fay_codegen_i64(g, f->offset));
 	LLVMValueRef load =
 		LLVMBuildLoad2(g->builder, LLVMInt32TypeInContext(g->context), at, f->name);
 	LLVMSetAlignment(load, 4);
-	return (struct fay_operand_value){LLVMBuildZExt(g->builder, load, g->i64, ""), NULL};
+	return (struct fay_operand_value){ LLVMBuildZExt(g->builder, load, g->i64, ""), NULL };
 }
 
 static LLVMValueRef divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient)
@@ -124,8 +131,8 @@ static LLVMValueRef division(struct fay_codegen *g, const struct fay_expr *expr,
 	LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
 	LLVMValueRef is_minus_one = LLVMBuildICmp(b, LLVMIntEQ, y, minus_one, "");
 	LLVMValueRef one = fay_codegen_i64(g, 1);
-	LLVMValueRef divisor = LLVMBuildSelect(b, LLVMBuildOr(b, is_zero, is_minus_one, ""), one, y,
-					       "divisor");
+	LLVMValueRef divisor =
+		LLVMBuildSelect(b, LLVMBuildOr(b, is_zero, is_minus_one, ""), one, y, "divisor");
 	LLVMValueRef result = divide(g, x, divisor, quotient);
 	result = LLVMBuildSelect(b, is_minus_one, at_minus_one, result, "");
 	return LLVMBuildSelect(b, is_zero, zero, result, "");
@@ -139,29 +146,19 @@ static LLVMValueRef arithmetic(struct fay_codegen *g, const struct fay_expr *exp
 	if (expr->op == EXPR_SHL || expr->op == EXPR_SHR || expr->op == EXPR_SHR_LOGICAL)
 		count = LLVMBuildAnd(b, y, fay_codegen_i64(g, 63), "");
 	switch (expr->op) {
-	case EXPR_ADD:
-		return LLVMBuildAdd(b, x, y, "");
-	case EXPR_SUB:
-		return LLVMBuildSub(b, x, y, "");
-	case EXPR_MUL:
-		return LLVMBuildMul(b, x, y, "");
+	case EXPR_ADD: return LLVMBuildAdd(b, x, y, "");
+	case EXPR_SUB: return LLVMBuildSub(b, x, y, "");
+	case EXPR_MUL: return LLVMBuildMul(b, x, y, "");
 	case EXPR_DIV:
-	case EXPR_MOD:
-		return division(g, expr, x, y);
-	case EXPR_SHL:
-		return LLVMBuildShl(b, x, count, "");
-	case EXPR_SHR:
-		return LLVMBuildAShr(b, x, count, "");
-	case EXPR_SHR_LOGICAL:
-		return LLVMBuildLShr(b, x, count, "");
+	case EXPR_MOD: return division(g, expr, x, y);
+	case EXPR_SHL: return LLVMBuildShl(b, x, count, "");
+	case EXPR_SHR: return LLVMBuildAShr(b, x, count, "");
+	case EXPR_SHR_LOGICAL: return LLVMBuildLShr(b, x, count, "");
 	case EXPR_BIT_AND:
-	case EXPR_AND:
-		return LLVMBuildAnd(b, x, y, "");
+	case EXPR_AND: return LLVMBuildAnd(b, x, y, "");
 	case EXPR_BIT_OR:
-	case EXPR_OR:
-		return LLVMBuildOr(b, x, y, "");
-	default: /* EXPR_BIT_XOR */
-		return LLVMBuildXor(b, x, y, "");
+	case EXPR_OR: return LLVMBuildOr(b, x, y, "");
+	default: /* EXPR_BIT_XOR */ return LLVMBuildXor(b, x, y, "");
 	}
 }
 
@@ -172,24 +169,12 @@ static LLVMValueRef comparison(struct fay_codegen *g, const struct fay_expr *exp
 	bool is_signed = expr->a->type != TYPE_TIME;
 	LLVMIntPredicate predicate;
 	switch (expr->op) {
-	case EXPR_EQ:
-		predicate = LLVMIntEQ;
-		break;
-	case EXPR_NE:
-		predicate = LLVMIntNE;
-		break;
-	case EXPR_LT:
-		predicate = is_signed ? LLVMIntSLT : LLVMIntULT;
-		break;
-	case EXPR_LE:
-		predicate = is_signed ? LLVMIntSLE : LLVMIntULE;
-		break;
-	case EXPR_GT:
-		predicate = is_signed ? LLVMIntSGT : LLVMIntUGT;
-		break;
-	default:
-		predicate = is_signed ? LLVMIntSGE : LLVMIntUGE;
-		break;
+	case EXPR_EQ: predicate = LLVMIntEQ; break;
+	case EXPR_NE: predicate = LLVMIntNE; break;
+	case EXPR_LT: predicate = is_signed ? LLVMIntSLT : LLVMIntULT; break;
+	case EXPR_LE: predicate = is_signed ? LLVMIntSLE : LLVMIntULE; break;
+	case EXPR_GT: predicate = is_signed ? LLVMIntSGT : LLVMIntUGT; break;
+	default: predicate = is_signed ? LLVMIntSGE : LLVMIntUGE; break;
 	}
 	if (expr->a->type == TYPE_STRING) {
 		x.low = LLVMBuildOr(b, LLVMBuildXor(b, x.low, y.low, ""),
@@ -207,7 +192,8 @@ static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *ex
 	LLVMTypeRef i128 = LLVMInt128TypeInContext(g->context);
 	LLVMValueRef wide = LLVMBuildSExt(b, x, i128, "");
 	LLVMValueRef square = LLVMBuildMul(b, wide, wide, "square");
-	LLVMValueRef part = LLVMBuildLShr(b, square, LLVMConstInt(i128, 32 * (uint64_t)expr->value, 0), "");
+	LLVMValueRef part =
+		LLVMBuildLShr(b, square, LLVMConstInt(i128, 32 * (uint64_t)expr->value, 0), "");
 	part = LLVMBuildTrunc(b, part, g->i64, "");
 	return LLVMBuildAnd(b, part, fay_codegen_i64(g, UINT32_MAX), "");
 }
@@ -215,45 +201,34 @@ static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *ex
 static struct fay_operand_value operation(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	LLVMBuilderRef b = g->builder;
-	struct fay_operand_value x = fay_codegen_expr(g, expr->a), y = {NULL, NULL}, z = y, r = y;
-	bool string = expr->op == EXPR_STARTS_WITH || expr->op == EXPR_ENDS_WITH || expr->op == EXPR_CONTAINS || expr->op == EXPR_LENGTH;
+	struct fay_operand_value x = fay_codegen_expr(g, expr->a), y = { NULL, NULL }, z = y, r = y;
+	bool string = expr->op == EXPR_STARTS_WITH || expr->op == EXPR_ENDS_WITH ||
+		      expr->op == EXPR_CONTAINS || expr->op == EXPR_LENGTH;
 	if (expr->b && !string)
 		y = fay_codegen_expr(g, expr->b);
 	if (expr->c)
 		z = fay_codegen_expr(g, expr->c);
 	switch (expr->op) {
-	case EXPR_NEG:
-		r.low = LLVMBuildNeg(b, x.low, "");
-		break;
+	case EXPR_NEG: r.low = LLVMBuildNeg(b, x.low, ""); break;
 	case EXPR_BIT_NOT:
-	case EXPR_NOT:
-		r.low = LLVMBuildNot(b, x.low, "");
-		break;
+	case EXPR_NOT: r.low = LLVMBuildNot(b, x.low, ""); break;
 	case EXPR_EQ:
 	case EXPR_NE:
 	case EXPR_LT:
 	case EXPR_LE:
 	case EXPR_GT:
-	case EXPR_GE:
-		r.low = comparison(g, expr, x, y);
-		break;
-	case EXPR_SQUARE:
-		r.low = square_part(g, expr, x.low);
-		break;
+	case EXPR_GE: r.low = comparison(g, expr, x, y); break;
+	case EXPR_SQUARE: r.low = square_part(g, expr, x.low); break;
 	case EXPR_STARTS_WITH:
 	case EXPR_ENDS_WITH:
 	case EXPR_CONTAINS:
-	case EXPR_LENGTH:
-		r.low = fay_codegen_string(g, expr, x);
-		break;
+	case EXPR_LENGTH: r.low = fay_codegen_string(g, expr, x); break;
 	case EXPR_COND:
 		r.low = LLVMBuildSelect(b, x.low, y.low, z.low, "");
 		if (y.high)
 			r.high = LLVMBuildSelect(b, x.low, y.high, z.high, "");
 		break;
-	default:
-		r.low = arithmetic(g, expr, x.low, y.low);
-		break;
+	default: r.low = arithmetic(g, expr, x.low, y.low); break;
 	}
 	return r;
 }
@@ -262,8 +237,10 @@ LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct
 {
 	if (access.bytes == 8 || !access.bytes)
 		return word;
-	LLVMValueRef part = LLVMBuildTrunc(g->builder, word, LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
-	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "") : LLVMBuildZExt(g->builder, part, g->i64, "");
+	LLVMValueRef part = LLVMBuildTrunc(g->builder, word,
+					   LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
+	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "")
+				: LLVMBuildZExt(g->builder, part, g->i64, "");
 }
 
 /* The bits of a string's bytes below `limit` in its word that begins with byte `from`. */
@@ -272,41 +249,56 @@ static LLVMValueRef limited(struct fay_codegen *g, LLVMValueRef word, uint32_t f
 	uint32_t bytes = limit > from ? limit - from : 0;
 	if (!limit || bytes >= 8)
 		return word;
-	return LLVMBuildAnd(g->builder, word, fay_codegen_i64(g, (UINT64_C(1) << 8 * bytes) - 1), "");
+	return LLVMBuildAnd(g->builder, word, fay_codegen_i64(g, (UINT64_C(1) << 8 * bytes) - 1),
+			    "");
 }
 
 /* What lies at an address, by a function of reads.c. */
-static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr, struct fay_access access)
+static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr,
+				       struct fay_access access)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMTypeRef words[] = {g->i64, g->i64}, string = LLVMStructTypeInContext(g->context, words, 2, 0);
-	const char *of_string = g->p->checked.domain == DOMAIN_KERNEL ? "fay_query_read_string" : "fay_query_read_program_string";
+	LLVMTypeRef words[] = { g->i64, g->i64 },
+		    string = LLVMStructTypeInContext(g->context, words, 2, 0);
+	const char *of_string = g->p->checked.domain == DOMAIN_KERNEL
+					? "fay_query_read_string"
+					: "fay_query_read_program_string";
 	const char *name = access.string       ? of_string
 			   : access.bytes == 1 ? "fay_query_read1"
 			   : access.bytes == 2 ? "fay_query_read2"
 			   : access.bytes == 4 ? "fay_query_read4"
 					       : "fay_query_read8";
 	LLVMTypeRef type = LLVMFunctionType(access.string ? string : g->i64, &g->i64, 1, 0);
-	LLVMValueRef address = LLVMBuildAdd(b, fay_codegen_expr(g, expr->a).low, fay_codegen_i64(g, access.offset), "");
+	LLVMValueRef address = LLVMBuildAdd(b, fay_codegen_expr(g, expr->a).low,
+					    fay_codegen_i64(g, access.offset), "");
 	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
 	if (!function)
 		function = LLVMAddFunction(g->module, name, type);
 	LLVMValueRef value = LLVMBuildCall2(b, type, function, &address, 1, "");
 	g->reads = true;
 	if (!access.string)
-		return (struct fay_operand_value){fay_codegen_extend(g, value, access), NULL};
-	return (struct fay_operand_value){limited(g, LLVMBuildExtractValue(b, value, 0, ""), 0, access.limit), limited(g, LLVMBuildExtractValue(b, value, 1, ""), 8, access.limit)};
+		return (struct fay_operand_value){ fay_codegen_extend(g, value, access), NULL };
+	return (struct fay_operand_value){
+		limited(g, LLVMBuildExtractValue(b, value, 0, ""), 0, access.limit),
+		limited(g, LLVMBuildExtractValue(b, value, 1, ""), 8, access.limit)
+	};
 }
 
 /* A saved trace has more than numbers. */
-static struct fay_operand_value argument(struct fay_codegen *g, const struct fay_expr *expr, struct fay_access access)
+static struct fay_operand_value argument(struct fay_codegen *g, const struct fay_expr *expr,
+					 struct fay_access access)
 {
-	LLVMValueRef base = g->kept ? g->kept : g->event, word = fay_codegen_load(g, base, 8 * (uint64_t)access.offset);
+	LLVMValueRef base = g->kept ? g->kept : g->event,
+		     word = fay_codegen_load(g, base, 8 * (uint64_t)access.offset);
 	if (expr->type == TYPE_STRING)
-		return (struct fay_operand_value){word, fay_codegen_load(g, base, 8 * (uint64_t)access.offset + 8)};
+		return (struct fay_operand_value){
+			word, fay_codegen_load(g, base, 8 * (uint64_t)access.offset + 8)
+		};
 	if (expr->type == TYPE_BOOL)
-		return (struct fay_operand_value){LLVMBuildICmp(g->builder, LLVMIntNE, word, fay_codegen_i64(g, 0), ""), NULL};
-	return (struct fay_operand_value){fay_codegen_extend(g, word, access), NULL};
+		return (struct fay_operand_value){
+			LLVMBuildICmp(g->builder, LLVMIntNE, word, fay_codegen_i64(g, 0), ""), NULL
+		};
+	return (struct fay_operand_value){ fay_codegen_extend(g, word, access), NULL };
 }
 
 static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)
@@ -327,32 +319,23 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 	if (known->low)
 		return *known;
 	switch (expr->op) {
-	case EXPR_CONSTANT:
-		*known = constant(g, expr);
-		break;
+	case EXPR_CONSTANT: *known = constant(g, expr); break;
 	case EXPR_ARG:
 	case EXPR_FIELD:
-	case EXPR_MEMBER:
-		*known = leaf(g, expr);
-		break;
+	case EXPR_MEMBER: *known = leaf(g, expr); break;
 	case EXPR_STACK:
 		if (expr->a) {
-			known->low = fay_codegen_at(g, g->event, fay_codegen_i64(g, 8 * (uint64_t)expr->a->value));
+			known->low = fay_codegen_at(
+				g, g->event, fay_codegen_i64(g, 8 * (uint64_t)expr->a->value));
 			break;
 		}
 		if (!g->frames && !g->bpf)
 			g->frames = fay_codegen_frames(g);
 		known->low = g->bpf ? fay_bpf_frames(g, expr) : g->frames;
 		break;
-	case EXPR_CALL:
-		known->low = fay_codegen_function_call(g, expr);
-		break;
-	case EXPR_KEY:
-		*known = fay_codegen_expr(g, expr->a);
-		break;
-	default:
-		*known = operation(g, expr);
-		break;
+	case EXPR_CALL: known->low = fay_codegen_function_call(g, expr); break;
+	case EXPR_KEY: *known = fay_codegen_expr(g, expr->a); break;
+	default: *known = operation(g, expr); break;
 	}
 	return *known;
 }

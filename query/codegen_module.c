@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan's native probes as a module: those in programs, or those in the kernel beside them, which are an image of their own.
+ * A plan's native probes as a module: those in programs, or those in the kernel beside them, which
+ * are an image of their own.
  */
 #include "codegen.h"
 
@@ -11,7 +12,9 @@
 
 static LLVMValueRef load_number(struct fay_codegen *g, uint32_t offset)
 {
-	LLVMValueRef load = LLVMBuildLoad2(g->builder, LLVMInt32TypeInContext(g->context), fay_codegen_at(g, g->event, fay_codegen_i64(g, offset)), "");
+	LLVMValueRef load =
+		LLVMBuildLoad2(g->builder, LLVMInt32TypeInContext(g->context),
+			       fay_codegen_at(g, g->event, fay_codegen_i64(g, offset)), "");
 	LLVMSetAlignment(load, 4);
 	return LLVMBuildZExt(g->builder, load, g->i64, "");
 }
@@ -23,14 +26,18 @@ static void require(struct fay_codegen *g, LLVMValueRef condition)
 	fay_codegen_continue(g, wanted);
 }
 
-static void require_one_of(struct fay_codegen *g, uint32_t offset, const pid_t *numbers, size_t count)
+static void require_one_of(struct fay_codegen *g, uint32_t offset, const pid_t *numbers,
+			   size_t count)
 {
 	LLVMValueRef number, found = LLVMConstInt(g->i1, 0, 0);
 	if (!count)
 		return;
 	number = load_number(g, offset);
 	for (size_t i = 0; i < count; i++)
-		found = LLVMBuildOr(g->builder, found, LLVMBuildICmp(g->builder, LLVMIntEQ, number, fay_codegen_i64(g, (uint64_t)numbers[i]), ""), "");
+		found = LLVMBuildOr(g->builder, found,
+				    LLVMBuildICmp(g->builder, LLVMIntEQ, number,
+						  fay_codegen_i64(g, (uint64_t)numbers[i]), ""),
+				    "");
 	require(g, found);
 }
 
@@ -78,7 +85,9 @@ static int finish(struct fay_codegen *g, LLVMModuleRef *module, struct fay_error
 	char *message = NULL;
 	int code = fay_codegen_link(g, error);
 	if (!code && LLVMVerifyModule(g->module, LLVMReturnStatusAction, &message))
-		code = fay_error_set(error, FAY_E_INTERNAL, "query: the generated code is malformed: %s", message ? message : "");
+		code = fay_error_set(error, FAY_E_INTERNAL,
+				     "query: the generated code is malformed: %s",
+				     message ? message : "");
 	LLVMDisposeMessage(message);
 	if (code)
 		LLVMDisposeModule(g->module);
@@ -88,9 +97,13 @@ static int finish(struct fay_codegen *g, LLVMModuleRef *module, struct fay_error
 }
 
 /* `sides`: 1 << side of a join, or of its only source. */
-static int generate(const struct fay_plan *plan, uint32_t sides, const struct fay_event_filter *filter, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
+static int generate(const struct fay_plan *plan, uint32_t sides,
+		    const struct fay_event_filter *filter, LLVMContextRef context,
+		    LLVMModuleRef *module, struct fay_error *error)
 {
-	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context, .filter = filter};
+	struct fay_codegen g = {
+		.plan = plan, .p = fay_plan_private(plan), .context = context, .filter = filter
+	};
 	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
 	if (!g.values)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");
@@ -113,13 +126,17 @@ static int generate(const struct fay_plan *plan, uint32_t sides, const struct fa
 static int check_native(const struct fay_plan *plan, struct fay_error *error)
 {
 	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS)
-		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"query: system calls and tracepoints of the kernel have no native probe");
 	if (plan->domain == DOMAIN_KERNEL && fay_plan_private(plan)->checked.exprs.stack_frames)
-		return fay_error_set(error, FAY_E_REFUSED, "query: native probes in the kernel walk no stacks");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "query: native probes in the kernel walk no stacks");
 	return FAY_OK;
 }
 
-int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
+int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
+		      struct fay_error *error)
 {
 	/* Of a source in the kernel beside one in programs the events come another way. */
 	uint32_t sides = plan->domain == DOMAIN_USER ? ~plan->kernel_sides : ~0u;
@@ -132,7 +149,8 @@ const struct fay_image_spec *fay_plan_kernel_spec(const struct fay_plan *plan)
 	return plan->domain == DOMAIN_KERNEL ? &plan->spec : &plan->kernel_spec;
 }
 
-int fay_plan_generate_kernel(const struct fay_plan *plan, const struct fay_event_filter *filter, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
+int fay_plan_generate_kernel(const struct fay_plan *plan, const struct fay_event_filter *filter,
+			     LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
 {
 	uint32_t sides = plan->domain == DOMAIN_KERNEL ? ~0u : plan->kernel_sides;
 	int code = check_native(plan, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Aggregates that are summaries: calls of the functions in sketches.c, whose bitcode is linked in once all probes are generated.
+ * Aggregates that are summaries: calls of the functions in sketches.c, whose bitcode is linked in
+ * once all probes are generated.
  */
 #include "codegen.h"
 
@@ -11,24 +12,19 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 
-extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[],
-	fay_query_calls[], fay_query_calls_end[];
+extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[],
+	fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[], fay_query_calls[],
+	fay_query_calls_end[];
 
 static const char *function_name(enum fay_merge merge)
 {
 	switch (merge) {
-	case FAY_MERGE_QUANTILE:
-		return "fay_query_quantile";
-	case FAY_MERGE_DISTINCT:
-		return "fay_query_distinct";
-	case FAY_MERGE_TOP:
-		return "fay_query_top";
-	case FAY_MERGE_FIRST:
-		return "fay_query_first";
-	case FAY_MERGE_LAST:
-		return "fay_query_last";
-	default:
-		return NULL;
+	case FAY_MERGE_QUANTILE: return "fay_query_quantile";
+	case FAY_MERGE_DISTINCT: return "fay_query_distinct";
+	case FAY_MERGE_TOP: return "fay_query_top";
+	case FAY_MERGE_FIRST: return "fay_query_first";
+	case FAY_MERGE_LAST: return "fay_query_last";
+	default: return NULL;
 	}
 }
 
@@ -37,7 +33,8 @@ bool fay_codegen_is_sketch(enum fay_merge merge)
 	return function_name(merge) != NULL;
 }
 
-/* One word that stands for the operand. Of a string's two: equal strings give equal words, others differ but for one chance in 2^64. */
+/* One word that stands for the operand. Of a string's two: equal strings give equal words, others
+ * differ but for one chance in 2^64. */
 static LLVMValueRef word_of(struct fay_codegen *g, const struct fay_expr *operand)
 {
 	struct fay_operand_value x = fay_codegen_expr(g, operand);
@@ -47,11 +44,13 @@ static LLVMValueRef word_of(struct fay_codegen *g, const struct fay_expr *operan
 		return LLVMBuildZExt(g->builder, x.low, g->i64, "");
 	if (!x.high)
 		return x.low;
-	LLVMValueRef mixed = LLVMBuildMul(g->builder, x.high, fay_codegen_i64(g, 0x9e3779b97f4a7c15u), "");
+	LLVMValueRef mixed =
+		LLVMBuildMul(g->builder, x.high, fay_codegen_i64(g, 0x9e3779b97f4a7c15u), "");
 	return LLVMBuildXor(g->builder, x.low, mixed, "");
 }
 
-static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column, LLVMValueRef x)
+static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column,
+		 LLVMValueRef x)
 {
 	if (g->bpf) {
 		fay_bpf_sketch(g, aggregate, column, x);
@@ -59,14 +58,16 @@ static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, L
 	}
 	const char *name = function_name(aggregate->merge);
 	bool at_time = aggregate->merge == FAY_MERGE_FIRST || aggregate->merge == FAY_MERGE_LAST;
-	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->i64};
-	LLVMValueRef arguments[] = {column, x, NULL};
+	LLVMTypeRef parameters[] = { g->pointer, g->i64, g->i64 };
+	LLVMValueRef arguments[] = { column, x, NULL };
 	unsigned count = 2;
 	if (at_time)
-		arguments[count++] = fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
+		arguments[count++] =
+			fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
 	else if (aggregate->merge == FAY_MERGE_TOP)
 		arguments[count++] = fay_codegen_i64(g, aggregate->k);
-	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, count, 0);
+	LLVMTypeRef type =
+		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, count, 0);
 	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
 	if (!function)
 		function = LLVMAddFunction(g->module, name, type);
@@ -74,7 +75,8 @@ static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, L
 	g->sketches = true;
 }
 
-void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef row, uint32_t offset)
+void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+			LLVMValueRef row, uint32_t offset)
 {
 	LLVMValueRef x = word_of(g, aggregate->operand);
 	LLVMValueRef column = fay_codegen_at(g, row, fay_codegen_i64(g, offset));
@@ -82,23 +84,29 @@ void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggre
 		call(g, aggregate, column, x);
 		return;
 	}
-	LLVMBasicBlockRef takes_part = LLVMAppendBasicBlockInContext(g->context, g->function, "takes_part");
-	LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(g->context, g->function, "next_value");
-	LLVMBuildCondBr(g->builder, fay_codegen_expr(g, aggregate->condition).low, takes_part, next);
+	LLVMBasicBlockRef takes_part =
+		LLVMAppendBasicBlockInContext(g->context, g->function, "takes_part");
+	LLVMBasicBlockRef next =
+		LLVMAppendBasicBlockInContext(g->context, g->function, "next_value");
+	LLVMBuildCondBr(g->builder, fay_codegen_expr(g, aggregate->condition).low, takes_part,
+			next);
 	LLVMPositionBuilderAtEnd(g->builder, takes_part);
 	call(g, aggregate, column, x);
 	LLVMBuildBr(g->builder, next);
 	LLVMPositionBuilderAtEnd(g->builder, next);
 }
 
-static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end, struct fay_error *error)
+static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
+			struct fay_error *error)
 {
 	LLVMModuleRef module;
-	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
+	LLVMMemoryBufferRef buffer =
+		LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
 	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &module);
 	LLVMDisposeMemoryBuffer(buffer);
 	if (failed || LLVMLinkModules2(g->module, module))
-		return fay_error_set(error, FAY_E_INTERNAL, "query: code that the probe calls cannot be linked in");
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "query: code that the probe calls cannot be linked in");
 	return FAY_OK;
 }
 
@@ -108,10 +116,10 @@ int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 		bool called;
 		const char *bytes, *end;
 	} parts[] = {
-		{g->sketches, fay_query_sketches, fay_query_sketches_end},
-		{g->reads, fay_query_reads, fay_query_reads_end},
-		{g->stacks, fay_query_stacks, fay_query_stacks_end},
-		{g->calls, fay_query_calls, fay_query_calls_end},
+		{ g->sketches, fay_query_sketches, fay_query_sketches_end },
+		{ g->reads, fay_query_reads, fay_query_reads_end },
+		{ g->stacks, fay_query_stacks, fay_query_stacks_end },
+		{ g->calls, fay_query_calls, fay_query_calls_end },
 	};
 	int code = FAY_OK;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !code; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of a program's functions: a call of the walk in stacks.c, which fills memory of the probe's own behind the state. All stacks of an event are the beginning of
- * one, which is walked once, where the first is asked for.
+ * Stacks of a program's functions: a call of the walk in stacks.c, which fills memory of the
+ * probe's own behind the state. All stacks of an event are the beginning of one, which is walked
+ * once, where the first is asked for.
  */
 #include "codegen.h"
 
@@ -13,12 +14,15 @@
 
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 {
-	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->i64, g->i64, g->i64, g->i64, g->i64};
+	LLVMTypeRef parameters[] = {
+		g->pointer, g->pointer, g->i64, g->i64, g->i64, g->i64, g->i64
+	};
 	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 7, 0);
 	LLVMValueRef walk = LLVMGetNamedFunction(g->module, "fay_query_stack");
 	if (!walk)
 		walk = LLVMAddFunction(g->module, "fay_query_stack", type);
-	LLVMValueRef frames = fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
+	LLVMValueRef frames =
+		fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
 	LLVMValueRef arguments[] = {
 		frames,
 		g->global,
@@ -40,7 +44,8 @@ LLVMValueRef fay_codegen_frames_word(struct fay_codegen *g, LLVMValueRef frames,
 	for (uint32_t i = 0; i < count; i++) {
 		hash = LLVMBuildXor(b, hash, fay_codegen_load(g, frames, 8 * i), "");
 		hash = LLVMBuildMul(b, hash, fay_codegen_i64(g, 0x9e3779b97f4a7c15u), "");
-		hash = LLVMBuildXor(b, hash, LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), ""), "");
+		hash = LLVMBuildXor(b, hash, LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), ""),
+				    "");
 	}
 	return hash;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of a plan's columns hold addresses of code: on a cluster these are told by name, since they differ from machine to machine. */
+/* Which of a plan's columns hold addresses of code: on a cluster these are told by name, since they
+ * differ from machine to machine. */
 #include "plan.h"
 
 _Static_assert(FAY_PLAN_CODES_MAX == FAY_QUERY_MAX_COLUMNS, "a column each");
@@ -24,7 +25,11 @@ uint32_t fay_plan_codes(const struct fay_plan *plan, struct fay_plan_code codes[
 	for (uint32_t i = 0; i < p->keys; i++) {
 		const struct fay_expr *expr = in_probe(p->columns[i].expr);
 		if (is_code(expr))
-			codes[count++] = (struct fay_plan_code){ .column = i, .exact = expr->type == TYPE_STACK, .kernel = expr->type == TYPE_STACK && expr->length };
+			codes[count++] =
+				(struct fay_plan_code){ .column = i,
+							.exact = expr->type == TYPE_STACK,
+							.kernel = expr->type == TYPE_STACK &&
+								  expr->length };
 	}
 	return count;
 }

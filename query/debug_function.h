@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the debug information (DWARF) of a program or library says of one function: its arguments' names and types, and in which register each is when the function
- * begins.
+ * What the debug information (DWARF) of a program or library says of one function: its arguments'
+ * names and types, and in which register each is when the function begins.
  *
- * The information lies in the file itself or in one beside it: by build ID below /usr/lib/debug (FAY_DEBUG_DIR names another folder), or by .gnu_debuglink. A file
- * that is of another build is not believed (elfutils' libdwfl looks and checks).
+ * The information lies in the file itself or in one beside it: by build ID below /usr/lib/debug
+ * (FAY_DEBUG_DIR names another folder), or by .gnu_debuglink. A file that is of another build is
+ * not believed (elfutils' libdwfl looks and checks).
  *
- * Where an argument is: what the compiler says of the function's first instruction; where it says nothing, or that the argument is kept in the frame (as without
- * optimisation), what the System V ABI says of the types, unless the compiler may have changed the function's own convention.
+ * Where an argument is: what the compiler says of the function's first instruction; where it says
+ * nothing, or that the argument is kept in the frame (as without optimisation), what the System V
+ * ABI says of the types, unless the compiler may have changed the function's own convention.
  */
 #ifndef FAY_QUERY_DEBUG_FUNCTION_H
 #define FAY_QUERY_DEBUG_FUNCTION_H
@@ -31,18 +33,22 @@ struct fay_debug_argument {
 struct fay_debug_function;
 
 /*
- * The function at `address` (a virtual address in the object) of an ELF file; `name` is its symbol. fd stays the caller's. FAY_E_REFUSED: there is no debug information, or it
- * does not know the function.
+ * The function at `address` (a virtual address in the object) of an ELF file; `name` is its symbol.
+ * fd stays the caller's. FAY_E_REFUSED: there is no debug information, or it does not know the
+ * function.
  */
-int fay_debug_function_open(int fd, const char *path, uint64_t address, const char *name, struct fay_debug_function **function, struct fay_error *error);
+int fay_debug_function_open(int fd, const char *path, uint64_t address, const char *name,
+			    struct fay_debug_function **function, struct fay_error *error);
 void fay_debug_function_close(struct fay_debug_function *function);
-const struct fay_debug_argument *fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t *count);
+const struct fay_debug_argument *
+fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t *count);
 /* What it returns; 0: nothing. false: that is not known. */
 bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type);
 const struct fay_btf *fay_debug_function_types(const struct fay_debug_function *function);
 /*
- * A structure of which only the name is known where the function is: looks for its definition in the whole file. true: found, and fay_debug_function_types() is another
- * object now, in which the same numbers mean the same types; what was there before goes with the function.
+ * A structure of which only the name is known where the function is: looks for its definition in
+ * the whole file. true: found, and fay_debug_function_types() is another object now, in which the
+ * same numbers mean the same types; what was there before goes with the function.
  */
 bool fay_debug_function_complete(struct fay_debug_function *function, uint32_t type);
 

@@ -20,10 +20,13 @@ void fay_debug_types_deinit(struct fay_debug_types *types)
 	memset(types, 0, sizeof(*types));
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------------- */
+/* --- bytes
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* Offset of `size` more bytes, copied from `from`; SIZE_MAX and `failed` if there is no memory. */
-static size_t append(struct fay_debug_types *types, struct fay_debug_bytes *bytes, const void *from, size_t size)
+static size_t append(struct fay_debug_types *types, struct fay_debug_bytes *bytes, const void *from,
+		     size_t size)
 {
 	if (bytes->room - bytes->size < size) {
 		size_t room = bytes->room ? 2 * bytes->room : 65536;
@@ -57,13 +60,18 @@ static uint32_t name_of(struct fay_debug_types *types, Dwarf_Die *die)
 	return string_of(types, dwarf_diename(die));
 }
 
-static void describe(struct fay_debug_types *types, Dwarf_Die *die, uint32_t kind, uint32_t count, bool flag, uint32_t size_or_type)
+static void describe(struct fay_debug_types *types, Dwarf_Die *die, uint32_t kind, uint32_t count,
+		     bool flag, uint32_t size_or_type)
 {
-	struct btf_type type = {name_of(types, die), (flag ? 1u << 31 : 0) | kind << 24 | count, {.size = size_or_type}};
+	struct btf_type type = { name_of(types, die),
+				 (flag ? 1u << 31 : 0) | kind << 24 | count,
+				 { .size = size_or_type } };
 	append(types, &types->types, &type, sizeof(type));
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------------ */
+/* --- numbers
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static size_t hash_of(const void *die, uint32_t dimension)
 {
@@ -88,7 +96,8 @@ static bool grow(struct fay_debug_types *types)
 	struct fay_debug_entry *entries = realloc(types->entries, room * sizeof(*entries));
 	if (entries)
 		types->entries = entries;
-	uint32_t *offsets = realloc(types->offsets, room * sizeof(*offsets)), *places = calloc(2 * room, sizeof(*places));
+	uint32_t *offsets = realloc(types->offsets, room * sizeof(*offsets)),
+		 *places = calloc(2 * room, sizeof(*places));
 	if (offsets)
 		types->offsets = offsets;
 	if (!entries || !offsets || !places) {
@@ -110,14 +119,15 @@ static uint32_t entry_id(struct fay_debug_types *types, Dwarf_Die *die, uint32_t
 		uint32_t id = types->places[at & (types->place_count - 1)];
 		if (!id)
 			break;
-		if (types->entries[id - 1].die.addr == die->addr && types->entries[id - 1].dimension == dimension)
+		if (types->entries[id - 1].die.addr == die->addr &&
+		    types->entries[id - 1].dimension == dimension)
 			return id;
 	}
 	if (types->count == types->room && !grow(types)) {
 		types->failed = true;
 		return 0;
 	}
-	types->entries[types->count++] = (struct fay_debug_entry){*die, dimension};
+	types->entries[types->count++] = (struct fay_debug_entry){ *die, dimension };
 	place(types, (uint32_t)types->count);
 	return (uint32_t)types->count;
 }
@@ -131,12 +141,15 @@ uint32_t fay_debug_types_of(struct fay_debug_types *types, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die type;
-	if (!dwarf_attr_integrate(die, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &type))
+	if (!dwarf_attr_integrate(die, DW_AT_type, &attribute) ||
+	    !dwarf_formref_die(&attribute, &type))
 		return 0;
 	return fay_debug_types_id(types, &type);
 }
 
-/* --- descriptions ------------------------------------------------------------------------------------------------------- */
+/* --- descriptions
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static bool number(Dwarf_Die *die, unsigned name, uint64_t *value)
 {
@@ -160,25 +173,14 @@ static void describe_base(struct fay_debug_types *types, Dwarf_Die *die)
 	uint32_t size = size_of(die), flags = 0;
 	number(die, DW_AT_encoding, &encoding);
 	switch (encoding) {
-	case DW_ATE_boolean:
-		flags = BTF_INT_BOOL;
-		break;
-	case DW_ATE_signed:
-		flags = BTF_INT_SIGNED;
-		break;
-	case DW_ATE_signed_char:
-		flags = BTF_INT_SIGNED | BTF_INT_CHAR;
-		break;
-	case DW_ATE_unsigned_char:
-		flags = BTF_INT_CHAR;
-		break;
+	case DW_ATE_boolean: flags = BTF_INT_BOOL; break;
+	case DW_ATE_signed: flags = BTF_INT_SIGNED; break;
+	case DW_ATE_signed_char: flags = BTF_INT_SIGNED | BTF_INT_CHAR; break;
+	case DW_ATE_unsigned_char: flags = BTF_INT_CHAR; break;
 	case DW_ATE_unsigned:
 	case DW_ATE_UTF:
-	case DW_ATE_address:
-		break;
-	case DW_ATE_float:
-		describe(types, die, BTF_KIND_FLOAT, 0, false, size);
-		return;
+	case DW_ATE_address: break;
+	case DW_ATE_float: describe(types, die, BTF_KIND_FLOAT, 0, false, size); return;
 	default: /* complex and decimal numbers */
 		describe(types, die, BTF_KIND_FWD, 0, false, 0);
 		return;
@@ -195,9 +197,11 @@ static bool member_location(Dwarf_Die *member, uint64_t *offset)
 	Dwarf_Op *ops;
 	size_t count;
 	*offset = 0;
-	if (!dwarf_attr_integrate(member, DW_AT_data_member_location, &attribute) || number(member, DW_AT_data_member_location, offset))
+	if (!dwarf_attr_integrate(member, DW_AT_data_member_location, &attribute) ||
+	    number(member, DW_AT_data_member_location, offset))
 		return true;
-	if (dwarf_getlocation(&attribute, &ops, &count) || count != 1 || ops[0].atom != DW_OP_plus_uconst)
+	if (dwarf_getlocation(&attribute, &ops, &count) || count != 1 ||
+	    ops[0].atom != DW_OP_plus_uconst)
 		return false;
 	*offset = ops[0].number;
 	return true;
@@ -211,7 +215,8 @@ static uint64_t storage_of(Dwarf_Die *member)
 	uint64_t size;
 	if (number(member, DW_AT_byte_size, &size))
 		return size;
-	if (!dwarf_attr_integrate(member, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &type) || dwarf_peel_type(&type, &type))
+	if (!dwarf_attr_integrate(member, DW_AT_type, &attribute) ||
+	    !dwarf_formref_die(&attribute, &type) || dwarf_peel_type(&type, &type))
 		return 0;
 	return size_of(&type);
 }
@@ -239,28 +244,34 @@ static bool member_place(Dwarf_Die *member, uint64_t *bit, uint64_t *bits)
 
 static bool is_data(Dwarf_Die *child, int tag)
 {
-	return dwarf_tag(child) == tag && !dwarf_hasattr(child, DW_AT_declaration) && !dwarf_hasattr(child, DW_AT_external);
+	return dwarf_tag(child) == tag && !dwarf_hasattr(child, DW_AT_declaration) &&
+	       !dwarf_hasattr(child, DW_AT_external);
 }
 
-/* Calls `take` for each data member, those of base classes last: a class's own member hides one of the same name. */
-static uint32_t each_member(struct fay_debug_types *types, Dwarf_Die *structure, bool bit_fields, bool add, bool *any_bit_field)
+/* Calls `take` for each data member, those of base classes last: a class's own member hides one of
+ * the same name. */
+static uint32_t each_member(struct fay_debug_types *types, Dwarf_Die *structure, bool bit_fields,
+			    bool add, bool *any_bit_field)
 {
 	uint32_t count = 0;
-	static const int tags[] = {DW_TAG_member, DW_TAG_inheritance};
+	static const int tags[] = { DW_TAG_member, DW_TAG_inheritance };
 	for (unsigned pass = 0; pass < 2; pass++) {
 		Dwarf_Die child;
 		int more = dwarf_child(structure, &child);
 		for (; !more && count < MEMBERS_MAX; more = dwarf_siblingof(&child, &child)) {
 			uint64_t bit, bits;
-			if (!is_data(&child, tags[pass]) || !member_place(&child, &bit, &bits) || bit > UINT32_MAX || bits > 64 ||
+			if (!is_data(&child, tags[pass]) || !member_place(&child, &bit, &bits) ||
+			    bit > UINT32_MAX || bits > 64 ||
 			    (bit_fields && bit > BIT_FIELD_OFFSET_MAX))
 				continue;
 			*any_bit_field |= bits != 0;
 			count++;
 			if (!add)
 				continue;
-			struct btf_member member = {pass ? 0 : name_of(types, &child), fay_debug_types_of(types, &child),
-						    (uint32_t)(bit | (bit_fields ? bits << 24 : 0))};
+			struct btf_member member = { pass ? 0 : name_of(types, &child),
+						     fay_debug_types_of(types, &child),
+						     (uint32_t)(bit |
+								(bit_fields ? bits << 24 : 0)) };
 			append(types, &types->types, &member, sizeof(member));
 		}
 	}
@@ -276,13 +287,16 @@ static void describe_structure(struct fay_debug_types *types, Dwarf_Die *die)
 	}
 	each_member(types, die, false, false, &bit_fields);
 	uint32_t count = each_member(types, die, bit_fields, false, &ignored);
-	describe(types, die, is_union ? BTF_KIND_UNION : BTF_KIND_STRUCT, count, bit_fields, size_of(die));
+	describe(types, die, is_union ? BTF_KIND_UNION : BTF_KIND_STRUCT, count, bit_fields,
+		 size_of(die));
 	each_member(types, die, bit_fields, true, &ignored);
 }
 
 /*
- * Compilers write a negative value as a signed number (DW_FORM_sdata), and what is not negative in as few bytes as hold it (DW_FORM_data1: 128 to 255, too) or as an
- * unsigned one. dwarf_formudata() reads each as it was meant; dwarf_formsdata() takes the highest bit of data1, data2 and data4 for a sign.
+ * Compilers write a negative value as a signed number (DW_FORM_sdata), and what is not negative in
+ * as few bytes as hold it (DW_FORM_data1: 128 to 255, too) or as an unsigned one. dwarf_formudata()
+ * reads each as it was meant; dwarf_formsdata() takes the highest bit of data1, data2 and data4 for
+ * a sign.
  */
 static bool enumerator(Dwarf_Die *child, int64_t *value)
 {
@@ -300,17 +314,20 @@ static void describe_enumeration(struct fay_debug_types *types, Dwarf_Die *die)
 	uint32_t count = 0;
 	bool negative = false;
 	int64_t value;
-	for (int more = dwarf_child(die, &child); !more && count < MEMBERS_MAX; more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(die, &child); !more && count < MEMBERS_MAX;
+	     more = dwarf_siblingof(&child, &child)) {
 		if (!enumerator(&child, &value))
 			continue;
 		count++;
 		negative |= value < 0;
 	}
 	describe(types, die, BTF_KIND_ENUM64, count, negative, size_of(die));
-	for (int more = dwarf_child(die, &child); !more && count; more = dwarf_siblingof(&child, &child)) {
+	for (int more = dwarf_child(die, &child); !more && count;
+	     more = dwarf_siblingof(&child, &child)) {
 		if (!enumerator(&child, &value))
 			continue;
-		struct btf_enum64 item = {name_of(types, &child), (uint32_t)value, (uint32_t)((uint64_t)value >> 32)};
+		struct btf_enum64 item = { name_of(types, &child), (uint32_t)value,
+					   (uint32_t)((uint64_t)value >> 32) };
 		append(types, &types->types, &item, sizeof(item));
 		count--;
 	}
@@ -321,12 +338,13 @@ static uint32_t elements_of(Dwarf_Die *range)
 	uint64_t count, last;
 	if (number(range, DW_AT_count, &count))
 		return count <= UINT32_MAX ? (uint32_t)count : 0;
-	return number(range, DW_AT_upper_bound, &last) && last < UINT32_MAX ? (uint32_t)last + 1 : 0;
+	return number(range, DW_AT_upper_bound, &last) && last < UINT32_MAX ? (uint32_t)last + 1
+									    : 0;
 }
 
 static void describe_array(struct fay_debug_types *types, Dwarf_Die *die, uint32_t dimension)
 {
-	struct btf_array array = {0};
+	struct btf_array array = { 0 };
 	uint32_t index = 0;
 	Dwarf_Die child;
 	if (dwarf_hasattr(die, DW_AT_GNU_vector)) {
@@ -340,7 +358,9 @@ static void describe_array(struct fay_debug_types *types, Dwarf_Die *die, uint32
 			array.nelems = elements_of(&child);
 		index++;
 	}
-	array.type = dimension + 1 < index && dimension < DIMENSIONS_MAX ? entry_id(types, die, dimension + 1) : fay_debug_types_of(types, die);
+	array.type = dimension + 1 < index && dimension < DIMENSIONS_MAX
+			     ? entry_id(types, die, dimension + 1)
+			     : fay_debug_types_of(types, die);
 	describe(types, die, BTF_KIND_ARRAY, 0, false, 0);
 	append(types, &types->types, &array, sizeof(array));
 }
@@ -349,20 +369,12 @@ static void describe_entry(struct fay_debug_types *types, struct fay_debug_entry
 {
 	Dwarf_Die *die = &entry.die;
 	switch (dwarf_tag(die)) {
-	case DW_TAG_base_type:
-		describe_base(types, die);
-		break;
+	case DW_TAG_base_type: describe_base(types, die); break;
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-		describe_structure(types, die);
-		break;
-	case DW_TAG_enumeration_type:
-		describe_enumeration(types, die);
-		break;
-	case DW_TAG_array_type:
-		describe_array(types, die, entry.dimension);
-		break;
+	case DW_TAG_union_type: describe_structure(types, die); break;
+	case DW_TAG_enumeration_type: describe_enumeration(types, die); break;
+	case DW_TAG_array_type: describe_array(types, die, entry.dimension); break;
 	case DW_TAG_pointer_type:
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
@@ -384,7 +396,9 @@ static void describe_entry(struct fay_debug_types *types, struct fay_debug_entry
 	}
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------------ */
+/* --- results
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 void fay_debug_types_complete(struct fay_debug_types *types, uint32_t id, Dwarf_Die *die)
 {
@@ -397,7 +411,8 @@ void fay_debug_types_complete(struct fay_debug_types *types, uint32_t id, Dwarf_
 	type->type = definition;
 }
 
-int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf, struct fay_error *error)
+int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf,
+			struct fay_error *error)
 {
 	string_of(types, "");
 	for (; types->described < types->count && !types->failed; types->described++) {
@@ -407,13 +422,18 @@ int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf, str
 	size_t size = sizeof(struct btf_header) + types->types.size + types->strings.size;
 	uint8_t *bytes = types->failed ? NULL : malloc(size);
 	if (!bytes)
-		return fay_error_set(error, FAY_E_LIMIT, "debug information: more than %u types, or no memory", FAY_DEBUG_TYPES_MAX);
-	struct btf_header header = {.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(header)};
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "debug information: more than %u types, or no memory",
+				     FAY_DEBUG_TYPES_MAX);
+	struct btf_header header = { .magic = BTF_MAGIC,
+				     .version = BTF_VERSION,
+				     .hdr_len = sizeof(header) };
 	header.type_len = header.str_off = (uint32_t)types->types.size;
 	header.str_len = (uint32_t)types->strings.size;
 	memcpy(bytes, &header, sizeof(header));
 	if (types->types.size)
 		memcpy(bytes + sizeof(header), types->types.data, types->types.size);
-	memcpy(bytes + sizeof(header) + types->types.size, types->strings.data, types->strings.size);
+	memcpy(bytes + sizeof(header) + types->types.size, types->strings.data,
+	       types->strings.size);
 	return fay_btf_create(bytes, size, "debug information", btf, error);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types of a program's debug information (DWARF) as the kernel describes its own (BTF, fay/bpf.h), so that everything that follows types by name works on both.
+ * Types of a program's debug information (DWARF) as the kernel describes its own (BTF, fay/bpf.h),
+ * so that everything that follows types by name works on both.
  *
- * What BTF cannot say is left out: members of C++ classes that are no data, base classes whose place is computed (virtual ones), Rust's enumerations with data. A
- * base class is an unnamed member: its members are found by their own names. References are pointers.
+ * What BTF cannot say is left out: members of C++ classes that are no data, base classes whose
+ * place is computed (virtual ones), Rust's enumerations with data. A base class is an unnamed
+ * member: its members are found by their own names. References are pointers.
  */
 #ifndef FAY_QUERY_DEBUG_TYPES_H
 #define FAY_QUERY_DEBUG_TYPES_H
@@ -22,7 +24,8 @@ struct fay_debug_bytes {
 
 struct fay_debug_entry {
 	Dwarf_Die die;
-	uint32_t dimension; /* of an array: which one; the element of dimension n is dimension n + 1 */
+	/* of an array: which one; the element of dimension n is dimension n + 1 */
+	uint32_t dimension;
 };
 
 struct fay_debug_types {
@@ -31,20 +34,23 @@ struct fay_debug_types {
 	size_t count, room, described;   /* described: of `entries`, in `types` already */
 	uint32_t *places;                /* id by entry: open addressing, 0 free; a power of two */
 	size_t place_count;
-	uint32_t *offsets;               /* by id - 1: of its description in `types` */
-	bool failed;                     /* no memory, or more than FAY_DEBUG_TYPES_MAX */
+	uint32_t *offsets; /* by id - 1: of its description in `types` */
+	bool failed;       /* no memory, or more than FAY_DEBUG_TYPES_MAX */
 };
 
 #define FAY_DEBUG_TYPES_MAX (1u << 20)
 
 void fay_debug_types_deinit(struct fay_debug_types *types);
-/* The number of a type; NULL: void, 0. It is described with all that it refers to when fay_debug_types_btf() is called next. */
+/* The number of a type; NULL: void, 0. It is described with all that it refers to when
+ * fay_debug_types_btf() is called next. */
 uint32_t fay_debug_types_id(struct fay_debug_types *types, Dwarf_Die *die);
 /* The type that a DIE's DW_AT_type names; 0: none. */
 uint32_t fay_debug_types_of(struct fay_debug_types *types, Dwarf_Die *die);
-/* Says that a type of which only the name was known, BTF_KIND_FWD, is the one that `die` defines. */
+/* Says that a type of which only the name was known, BTF_KIND_FWD, is the one that `die` defines.
+ * */
 void fay_debug_types_complete(struct fay_debug_types *types, uint32_t id, Dwarf_Die *die);
 /* All types so far. */
-int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf, struct fay_error *error);
+int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf,
+			struct fay_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions over a merged row. Integers behave as in the probe (fay_expr_fold_ints); real numbers, which the probe does not have, as doubles.
+ * Expressions over a merged row. Integers behave as in the probe (fay_expr_fold_ints); real
+ * numbers, which the probe does not have, as doubles.
  */
 #include "root.h"
 
@@ -13,12 +14,13 @@ typedef struct fay_cell cell;
 
 static cell integer(int64_t value)
 {
-	return (cell){.kind = CELL_INT, .integer = value};
+	return (cell){ .kind = CELL_INT, .integer = value };
 }
 
 cell fay_cell_real(double value)
 {
-	return isfinite(value) ? (cell){.kind = CELL_REAL, .real = value} : (cell){.kind = CELL_NONE};
+	return isfinite(value) ? (cell){ .kind = CELL_REAL, .real = value }
+			       : (cell){ .kind = CELL_NONE };
 }
 
 static double as_real(cell c)
@@ -32,18 +34,13 @@ static cell column_value(const struct fay_evaluator *e, uint32_t index)
 	const struct fay_schema_column *column = &e->columns[index];
 	struct fay_value value;
 	if (!fay_value_decode(column, e->row, &value))
-		return (cell){.kind = CELL_NONE};
+		return (cell){ .kind = CELL_NONE };
 	switch (value.kind) {
-	case FAY_VALUE_I64:
-		return integer(value.i64);
-	case FAY_VALUE_U64:
-		return integer((int64_t)value.u64);
-	case FAY_VALUE_DOUBLE:
-		return fay_cell_real(value.d);
-	case FAY_VALUE_STRING:
-		return (cell){.kind = CELL_STRING, .string = value.string.bytes};
-	default:
-		return (cell){.kind = CELL_NONE};
+	case FAY_VALUE_I64: return integer(value.i64);
+	case FAY_VALUE_U64: return integer((int64_t)value.u64);
+	case FAY_VALUE_DOUBLE: return fay_cell_real(value.d);
+	case FAY_VALUE_STRING: return (cell){ .kind = CELL_STRING, .string = value.string.bytes };
+	default: return (cell){ .kind = CELL_NONE };
 	}
 }
 
@@ -51,7 +48,9 @@ static cell column_value(const struct fay_evaluator *e, uint32_t index)
 static cell stack_value(const struct fay_evaluator *e, uint32_t index)
 {
 	const struct fay_schema_column *column = &e->columns[index];
-	return (cell){.kind = CELL_STRING, .string = (const char *)e->row + column->offset, .integer = column->size};
+	return (cell){ .kind = CELL_STRING,
+		       .string = (const char *)e->row + column->offset,
+		       .integer = column->size };
 }
 
 static cell constant(const struct fay_expr *expr)
@@ -60,7 +59,7 @@ static cell constant(const struct fay_expr *expr)
 		return fay_cell_real(expr->real);
 	if (expr->type != TYPE_STRING)
 		return integer(expr->value);
-	return (cell){.kind = CELL_STRING, .string = expr->string, .integer = expr->length};
+	return (cell){ .kind = CELL_STRING, .string = expr->string, .integer = expr->length };
 }
 
 /* A constant's length is at hand. */
@@ -84,18 +83,12 @@ static cell compare(const struct fay_expr *expr, cell x, cell y)
 		return integer(fay_expr_fold_ints(expr->op, expr->a->type, x.integer, y.integer));
 	double a = as_real(x), b = as_real(y);
 	switch (expr->op) {
-	case EXPR_EQ:
-		return integer(a == b);
-	case EXPR_NE:
-		return integer(a != b);
-	case EXPR_LT:
-		return integer(a < b);
-	case EXPR_LE:
-		return integer(a <= b);
-	case EXPR_GT:
-		return integer(a > b);
-	default:
-		return integer(a >= b);
+	case EXPR_EQ: return integer(a == b);
+	case EXPR_NE: return integer(a != b);
+	case EXPR_LT: return integer(a < b);
+	case EXPR_LE: return integer(a <= b);
+	case EXPR_GT: return integer(a > b);
+	default: return integer(a >= b);
 	}
 }
 
@@ -105,14 +98,10 @@ static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
 		return integer(fay_expr_fold_ints(expr->op, expr->type, x.integer, y.integer));
 	double a = as_real(x), b = as_real(y);
 	switch (expr->op) {
-	case EXPR_NEG:
-		return fay_cell_real(-a);
-	case EXPR_ADD:
-		return fay_cell_real(a + b);
-	case EXPR_SUB:
-		return fay_cell_real(a - b);
-	case EXPR_MUL:
-		return fay_cell_real(a * b);
+	case EXPR_NEG: return fay_cell_real(-a);
+	case EXPR_ADD: return fay_cell_real(a + b);
+	case EXPR_SUB: return fay_cell_real(a - b);
+	case EXPR_MUL: return fay_cell_real(a * b);
 	default: /* EXPR_DIV: as with integers, nothing faults and x / 0 is 0 */
 		return fay_cell_real(b == 0 ? 0 : a / b);
 	}
@@ -120,7 +109,7 @@ static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
 
 static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
-	cell x = fay_evaluate(e, expr->a), y = {.kind = CELL_INT};
+	cell x = fay_evaluate(e, expr->a), y = { .kind = CELL_INT };
 	if (expr->op == EXPR_COND)
 		return fay_evaluate(e, x.kind == CELL_INT && x.integer ? expr->b : expr->c);
 	if (expr->b)
@@ -128,7 +117,9 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 	bool none = x.kind == CELL_NONE || y.kind == CELL_NONE;
 	switch (expr->op) {
 	case EXPR_SQUARE:
-		return integer((int64_t)((unsigned __int128)((__int128)x.integer * x.integer) >> 32 * expr->value & UINT32_MAX));
+		return integer((int64_t)((unsigned __int128)((__int128)x.integer * x.integer) >>
+						 32 * expr->value &
+					 UINT32_MAX));
 	case EXPR_AND:
 	case EXPR_OR: {
 		bool a = x.kind == CELL_INT && x.integer, b = y.kind == CELL_INT && y.integer;
@@ -139,27 +130,29 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 	case EXPR_LT:
 	case EXPR_LE:
 	case EXPR_GT:
-	case EXPR_GE:
-		return none ? integer(0) : compare(expr, x, y);
+	case EXPR_GE: return none ? integer(0) : compare(expr, x, y);
 	case EXPR_STARTS_WITH:
 	case EXPR_ENDS_WITH:
 	case EXPR_CONTAINS:
-		return integer(!none && fay_expr_fold_strings(expr->op, x.string, fay_cell_length(x), expr->b->string, expr->b->length));
+		return integer(!none &&
+			       fay_expr_fold_strings(expr->op, x.string, fay_cell_length(x),
+						     expr->b->string, expr->b->length));
 	case EXPR_LENGTH:
-		return none ? (cell){.kind = CELL_NONE} : integer((int64_t)fay_cell_length(x));
-	default:
-		return none ? (cell){.kind = CELL_NONE} : arithmetic(expr, x, y);
+		return none ? (cell){ .kind = CELL_NONE } : integer((int64_t)fay_cell_length(x));
+	default: return none ? (cell){ .kind = CELL_NONE } : arithmetic(expr, x, y);
 	}
 }
 
 /*
- * Of n values with known sums of x and of x * x. With k the mean, rounded, the sum of (x - k)^2 is computed modulo 2^128, that is, exactly if it is
- * smaller; if it may not be, 113 bits of mantissa lose nothing that counts.
+ * Of n values with known sums of x and of x * x. With k the mean, rounded, the sum of (x - k)^2 is
+ * computed modulo 2^128, that is, exactly if it is smaller; if it may not be, 113 bits of mantissa
+ * lose nothing that counts.
  */
 static double deviation_of(uint64_t n, __int128 sum, const uint64_t squares[4])
 {
 	__float128 wide = 0, mean = (__float128)sum / (__float128)n;
-	unsigned __int128 exact = 0, k = (unsigned __int128)(__int128)(mean < 0 ? mean - 0.5 : mean + 0.5);
+	unsigned __int128 exact = 0,
+			  k = (unsigned __int128)(__int128)(mean < 0 ? mean - 0.5 : mean + 0.5);
 	for (int i = 3; i >= 0; i--) {
 		wide = wide * 4294967296.0 + (__float128)squares[i];
 		exact = (exact << 32) + squares[i];
@@ -175,16 +168,19 @@ static double deviation_of(uint64_t n, __int128 sum, const uint64_t squares[4])
 
 static cell deviation(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
-	const struct fay_expr *parts[4] = {expr->b->a, expr->b->b, expr->c->a, expr->c->b};
+	const struct fay_expr *parts[4] = { expr->b->a, expr->b->b, expr->c->a, expr->c->b };
 	uint64_t n = (uint64_t)fay_evaluate(e, expr->a->a).integer, squares[4];
-	__int128 low = (__int128)(uint64_t)fay_evaluate(e, expr->a->b->a).integer, high = fay_evaluate(e, expr->a->b->b).integer;
+	__int128 low = (__int128)(uint64_t)fay_evaluate(e, expr->a->b->a).integer,
+		 high = fay_evaluate(e, expr->a->b->b).integer;
 	for (int i = 0; i < 4; i++)
 		squares[i] = (uint64_t)fay_evaluate(e, parts[i]).integer;
-	return n ? fay_cell_real(deviation_of(n, low + high * ((__int128)1 << 32), squares)) : (cell){.kind = CELL_NONE};
+	return n ? fay_cell_real(deviation_of(n, low + high * ((__int128)1 << 32), squares))
+		 : (cell){ .kind = CELL_NONE };
 }
 
 /*
- * The sum of n values from that sum modulo 2^64 and the sum of their upper halves. Below 2^32 values there is one such number; of more the one that did not wrap, if it is one of them, else
+ * The sum of n values from that sum modulo 2^64 and the sum of their upper halves. Below 2^32
+ * values there is one such number; of more the one that did not wrap, if it is one of them, else
  * the one in the middle, which is as good as a double.
  */
 static __int128 whole_sum(uint64_t n, uint64_t wrapped, int64_t high)
@@ -202,32 +198,31 @@ static cell average(const struct fay_evaluator *e, const struct fay_expr *expr)
 	uint64_t words[2]; /* sum, count */
 	memcpy(words, e->row + e->columns[e->column_of[expr->a->id] - 1].offset, sizeof(words));
 	__int128 sum = whole_sum(words[1], words[0], fay_evaluate(e, expr->b).integer);
-	return words[1] ? fay_cell_real((double)((__float128)sum / (__float128)words[1])) : (cell){.kind = CELL_NONE};
+	return words[1] ? fay_cell_real((double)((__float128)sum / (__float128)words[1]))
+			: (cell){ .kind = CELL_NONE };
 }
 
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
-	while (expr->op == EXPR_KEY && !e->column_of[expr->id]) /* a key of a later grouping may be one of an earlier's */
+	/* a key of a later grouping may be one of an earlier's */
+	while (expr->op == EXPR_KEY && !e->column_of[expr->id])
 		expr = expr->a;
 	uint32_t column = e->column_of[expr->id];
 	if (column)
-		return expr->type == TYPE_STACK ? stack_value(e, column - 1) : column_value(e, column - 1);
+		return expr->type == TYPE_STACK ? stack_value(e, column - 1)
+						: column_value(e, column - 1);
 	switch (expr->op) {
-	case EXPR_CONSTANT:
-		return constant(expr);
+	case EXPR_CONSTANT: return constant(expr);
 	case EXPR_LABEL:
-		return integer(e->labels ? e->labels[(size_t)(e->row - e->first_row) / e->row_size] : 0);
-	case EXPR_ROW:
-		return integer((int64_t)e->number);
-	case EXPR_FOLDED:
-		return e->folded;
-	case EXPR_DEVIATION:
-		return deviation(e, expr);
-	case EXPR_AVERAGE:
-		return average(e, expr);
+		return integer(e->labels ? e->labels[(size_t)(e->row - e->first_row) / e->row_size]
+					 : 0);
+	case EXPR_ROW: return integer((int64_t)e->number);
+	case EXPR_FOLDED: return e->folded;
+	case EXPR_DEVIATION: return deviation(e, expr);
+	case EXPR_AVERAGE: return average(e, expr);
 	case EXPR_QUANTILE:
-		return fay_cell_real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1], e->row, expr->real));
-	default:
-		return operation(e, expr);
+		return fay_cell_real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1],
+							e->row, expr->real));
+	default: return operation(e, expr);
 	}
 }

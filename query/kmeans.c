@@ -8,7 +8,7 @@
 struct kmeans {
 	const double *values;
 	size_t count, size;
-	unsigned k;       /* centres so far */
+	unsigned k; /* centres so far */
 	double *centres;
 	double *nearest;  /* by vector: square of its distance from the nearest centre */
 	uint32_t *labels; /* by vector */
@@ -119,7 +119,7 @@ static int number_clusters(struct kmeans *m)
 
 int fay_kmeans(const double *values, size_t count, size_t size, unsigned k, uint32_t *labels)
 {
-	struct kmeans m = {.values = values, .count = count, .size = size, .labels = labels};
+	struct kmeans m = { .values = values, .count = count, .size = size, .labels = labels };
 	int clusters = -1;
 	m.centres = calloc((size_t)k * size + 1, sizeof(double));
 	m.nearest = calloc(count + 1, sizeof(double));

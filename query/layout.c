@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The layout of one stage: columns of keys and values, where they lie in a row, the state and the schema that they come to. */
+/* The layout of one stage: columns of keys and values, where they lie in a row, the state and the
+ * schema that they come to. */
 #include "planner.h"
 
 #include "fay/sketch.h"
@@ -9,21 +10,15 @@
 enum fay_column_type fay_planner_column_type(enum fay_type type)
 {
 	switch (type) {
-	case TYPE_BOOL:
-		return FAY_TYPE_BOOL;
+	case TYPE_BOOL: return FAY_TYPE_BOOL;
 	case TYPE_STRING:
-	case TYPE_STACK:
-		return FAY_TYPE_STRING;
-	case TYPE_TIME:
-		return FAY_TYPE_TIME;
-	case TYPE_FUNCTION:
-		return FAY_TYPE_FUNCTION;
-	case TYPE_ADDRESS:
-		return FAY_TYPE_U64;
-	case TYPE_REAL: /* computed at the root; an average's column is of what it is the average of */
-		return FAY_RESULT_REAL;
-	default:
-		return FAY_TYPE_I64;
+	case TYPE_STACK: return FAY_TYPE_STRING;
+	case TYPE_TIME: return FAY_TYPE_TIME;
+	case TYPE_FUNCTION: return FAY_TYPE_FUNCTION;
+	case TYPE_ADDRESS: return FAY_TYPE_U64;
+	/* computed at the root; an average's column is of what it is the average of */
+	case TYPE_REAL: return FAY_RESULT_REAL;
+	default: return FAY_TYPE_I64;
 	}
 }
 
@@ -63,8 +58,9 @@ int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, co
 			       "a query may have %u keys", FAY_QUERY_MAX_COLUMNS);
 		return -1;
 	}
-	p->columns[p->keys] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = fay_expr_size(expr)};
+	p->columns[p->keys] = (struct fay_layout_column){ .name = name,
+							  .expr = expr,
+							  .size = fay_expr_size(expr) };
 	return (int)p->keys++;
 }
 
@@ -73,22 +69,18 @@ static uint32_t value_size(const struct fay_aggregate *aggregate)
 	switch (aggregate->merge) {
 	case FAY_MERGE_AVERAGE:
 	case FAY_MERGE_FIRST:
-	case FAY_MERGE_LAST:
-		return 16;
-	case FAY_MERGE_HIST_LOG2:
-		return 8 * FAY_HIST_LOG2_BUCKETS;
-	case FAY_MERGE_QUANTILE:
-		return sizeof(struct fay_quantiles);
-	case FAY_MERGE_DISTINCT:
-		return sizeof(struct fay_distinct);
+	case FAY_MERGE_LAST: return 16;
+	case FAY_MERGE_HIST_LOG2: return 8 * FAY_HIST_LOG2_BUCKETS;
+	case FAY_MERGE_QUANTILE: return sizeof(struct fay_quantiles);
+	case FAY_MERGE_DISTINCT: return sizeof(struct fay_distinct);
 	case FAY_MERGE_TOP:
 		return (uint32_t)(sizeof(struct fay_top) + aggregate->k * sizeof(struct fay_pair));
-	default:
-		return 8;
+	default: return 8;
 	}
 }
 
-uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
+uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr,
+			   const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	struct fay_layout_column *values = p->columns + FAY_QUERY_MAX_COLUMNS;
@@ -96,11 +88,15 @@ uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *e
 		if (values[i].expr == expr)
 			return i;
 	if (p->values == FAY_QUERY_MAX_COLUMNS) {
-		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span, "a grouping may have %u aggregates; `StdDev` is made of six and `Count()`, `Average` of two", FAY_QUERY_MAX_COLUMNS);
+		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+			       "a grouping may have %u aggregates; `StdDev` is made of six and "
+			       "`Count()`, `Average` of two",
+			       FAY_QUERY_MAX_COLUMNS);
 		return 0;
 	}
-	values[p->values] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = value_size(expr->aggregate)};
+	values[p->values] = (struct fay_layout_column){ .name = name,
+							.expr = expr,
+							.size = value_size(expr->aggregate) };
 	return p->values++;
 }
 
@@ -112,15 +108,21 @@ bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr)
 	bool grouped = planner->private_plan->kind == FAY_STATE_TABLE;
 	if (expr->op == EXPR_AGGREGATE) {
 		fay_planner_value(planner, expr,
-			     fay_query_format(planner->query, "%s_%u", expr->aggregate->text, p->values + 1));
+				  fay_query_format(planner->query, "%s_%u", expr->aggregate->text,
+						   p->values + 1));
 		return true;
 	}
 	if (expr->op == EXPR_KEY && expr->value > p->number + 1)
 		return fay_planner_need(planner, expr->a);
 	/* What a row that a join makes a group for has depends on the row. */
-	if (expr->op == EXPR_KEY || expr->op == EXPR_CALL || expr->op == EXPR_SIDE || (!expr->has_aggregate && !grouped))
-		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
-	return fay_planner_need(planner, expr->a) && (!expr->b || fay_planner_need(planner, expr->b)) && (!expr->c || fay_planner_need(planner, expr->c));
+	if (expr->op == EXPR_KEY || expr->op == EXPR_CALL || expr->op == EXPR_SIDE ||
+	    (!expr->has_aggregate && !grouped))
+		return fay_planner_key(planner, expr,
+				       fay_query_format(planner->query, "root_%u", p->keys + 1)) >=
+		       0;
+	return fay_planner_need(planner, expr->a) &&
+	       (!expr->b || fay_planner_need(planner, expr->b)) &&
+	       (!expr->c || fay_planner_need(planner, expr->c));
 }
 
 bool fay_planner_lay_out(struct fay_planner *planner)
@@ -153,16 +155,17 @@ bool fay_planner_lay_out(struct fay_planner *planner)
 bool fay_planner_prepare_rows(struct fay_planner *planner)
 {
 	struct fay_plan_private *p = planner->private_plan;
-	p->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) * sizeof(*p->column_of));
+	p->column_of = fay_query_alloc(planner->query,
+				       (planner->exprs->count + 1u) * sizeof(*p->column_of));
 	if (!p->column_of)
 		return false;
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_spec_column *column = &p->spec_columns[i];
-		p->schema[i] = (struct fay_schema_column){.name = column->name,
-							  .type = (uint16_t)column->type,
-							  .merge = (uint16_t)column->merge,
-							  .offset = column->offset,
-							  .size = column->size};
+		p->schema[i] = (struct fay_schema_column){ .name = column->name,
+							   .type = (uint16_t)column->type,
+							   .merge = (uint16_t)column->merge,
+							   .offset = column->offset,
+							   .size = column->size };
 		p->column_of[p->columns[i].expr->id] = i + 1;
 	}
 	return true;
@@ -172,10 +175,13 @@ void fay_planner_fill_state(struct fay_plan_private *p)
 {
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_layout_column *column = &p->columns[i];
-		const struct fay_aggregate *aggregate = i < p->keys ? NULL : column->expr->aggregate; /* a key may be an aggregate of the stage before */
+		/* a key may be an aggregate of the stage before */
+		const struct fay_aggregate *aggregate =
+			i < p->keys ? NULL : column->expr->aggregate;
 		p->spec_columns[i] = (struct fay_spec_column){
 			.name = column->name,
-			.type = fay_planner_column_type(aggregate ? aggregate->type : column->expr->type),
+			.type = fay_planner_column_type(aggregate ? aggregate->type
+								  : column->expr->type),
 			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
 			.offset = column->offset,
 			.size = column->size,
@@ -205,24 +211,32 @@ static bool walks_stacks(const struct fay_plan_private *p)
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
 {
 	struct fay_plan_private *p = planner->private_plan;
-	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
-						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
-						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
-						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
-						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
-						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
+	static const enum fay_probe_kind kinds[] = {
+		[SOURCE_ENTRY] = FAY_PROBE_ENTRY,      [SOURCE_RETURN] = FAY_PROBE_RETURN,
+		[SOURCE_MARKER] = FAY_PROBE_MARKER,    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
+		[SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY, [SOURCE_TIMER] = FAY_PROBE_TIMER
+	};
 	bool saved = p->checked.domain == DOMAIN_FILE;
-	const char *pattern = saved ? "saved!events" : p->checked.pattern; /* a file's name may be longer than an image's strings */
-	p->probes[0] = (struct fay_spec_probe){.pattern = pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	/* a file's name may be longer than an image's strings */
+	const char *pattern = saved ? "saved!events" : p->checked.pattern;
+	p->probes[0] = (struct fay_spec_probe){ .pattern = pattern,
+						.kind = kinds[p->checked.kind],
+						.symbol = symbols[0] };
 	if (saved && p->checked.kind == SOURCE_TIMER) /* nothing ticks */
 		p->probes[0].kind = FAY_PROBE_ENTRY;
-	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p)) /* entries do not have the frame pointer, a place inside does */
+	/* entries do not have the frame pointer, a place inside does */
+	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p))
 		p->probes[0].kind = FAY_PROBE_OFFSET;
-	p->probes[1] = (struct fay_spec_probe){.pattern = pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
+	p->probes[1] = (struct fay_spec_probe){ .pattern = pattern,
+						.kind = FAY_PROBE_EXCEPTION,
+						.symbol = symbols[1] };
 	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
 	p->kept_arguments = p->checked.return_arguments ? p->checked.exprs.arguments : 0;
 	if (p->kept_arguments)
-		p->probes[p->probe_count++] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_ENTRY, .symbol = FAY_KEEPER_SYMBOL};
+		p->probes[p->probe_count++] =
+			(struct fay_spec_probe){ .pattern = p->checked.pattern,
+						 .kind = FAY_PROBE_ENTRY,
+						 .symbol = FAY_KEEPER_SYMBOL };
 	fay_planner_fill_state(p);
 }
 
@@ -238,9 +252,9 @@ void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema)
 		.keys = p->state.keys,
 		.values = p->state.values,
 	};
-	*schema = (struct fay_schema){.local_size = p->state.size ? p->state.size : 8,
-				      .state_count = 1,
-				      .column_count = p->keys + p->values,
-				      .states = &p->schema_state,
-				      .columns = p->schema};
+	*schema = (struct fay_schema){ .local_size = p->state.size ? p->state.size : 8,
+				       .state_count = 1,
+				       .column_count = p->keys + p->values,
+				       .states = &p->schema_state,
+				       .columns = p->schema };
 }

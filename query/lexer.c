@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text to tokens. Keywords are contextual, as in C#: `from`, `where` and the rest come out as names and
- * the parser decides. Identifiers are ASCII; strings and comments may hold any bytes.
+ * Text to tokens. Keywords are contextual, as in C#: `from`, `where` and the rest come out as names
+ * and the parser decides. Identifiers are ASCII; strings and comments may hold any bytes.
  */
 #include <ctype.h>
 #include <math.h>
@@ -10,23 +10,30 @@
 
 #include "syntax.h"
 
-/* Longest first among operators with a common beginning. `->`: what the kernel's sources write for a member behind a pointer. */
+/* Longest first among operators with a common beginning. `->`: what the kernel's sources write for
+ * a member behind a pointer. */
 static const struct {
 	char text[4];
 	enum fay_operator op;
 } operators[] = {
-	{">>>", OPERATOR_SHR_LOGICAL}, {"<<", OPERATOR_SHL},	   {">>", OPERATOR_SHR},
-	{"<=", OPERATOR_LE},	       {">=", OPERATOR_GE},	   {"==", OPERATOR_EQ},
-	{"!=", OPERATOR_NE},	       {"=>", OPERATOR_ARROW},	   {"&&", OPERATOR_AND},
-	{"||", OPERATOR_OR},	       {"(", OPERATOR_OPEN},	   {")", OPERATOR_CLOSE},
-	{"{", OPERATOR_OPEN_BRACE},    {"}", OPERATOR_CLOSE_BRACE}, {",", OPERATOR_COMMA},
-	{".", OPERATOR_DOT},	       {";", OPERATOR_SEMICOLON},  {"?", OPERATOR_QUESTION},
-	{":", OPERATOR_COLON},	       {"=", OPERATOR_ASSIGN},	   {"|", OPERATOR_BIT_OR},
-	{"^", OPERATOR_BIT_XOR},       {"&", OPERATOR_BIT_AND},	   {"<", OPERATOR_LT},
-	{"[", OPERATOR_OPEN_BRACKET},  {"]", OPERATOR_CLOSE_BRACKET}, {"->", OPERATOR_DOT},
-	{">", OPERATOR_GT},	       {"+", OPERATOR_ADD},	   {"-", OPERATOR_SUB},
-	{"*", OPERATOR_MUL},	       {"/", OPERATOR_DIV},	   {"%", OPERATOR_MOD},
-	{"!", OPERATOR_NOT},	       {"~", OPERATOR_BIT_NOT},
+	{ ">>>", OPERATOR_SHR_LOGICAL }, { "<<", OPERATOR_SHL },
+	{ ">>", OPERATOR_SHR },          { "<=", OPERATOR_LE },
+	{ ">=", OPERATOR_GE },           { "==", OPERATOR_EQ },
+	{ "!=", OPERATOR_NE },           { "=>", OPERATOR_ARROW },
+	{ "&&", OPERATOR_AND },          { "||", OPERATOR_OR },
+	{ "(", OPERATOR_OPEN },          { ")", OPERATOR_CLOSE },
+	{ "{", OPERATOR_OPEN_BRACE },    { "}", OPERATOR_CLOSE_BRACE },
+	{ ",", OPERATOR_COMMA },         { ".", OPERATOR_DOT },
+	{ ";", OPERATOR_SEMICOLON },     { "?", OPERATOR_QUESTION },
+	{ ":", OPERATOR_COLON },         { "=", OPERATOR_ASSIGN },
+	{ "|", OPERATOR_BIT_OR },        { "^", OPERATOR_BIT_XOR },
+	{ "&", OPERATOR_BIT_AND },       { "<", OPERATOR_LT },
+	{ "[", OPERATOR_OPEN_BRACKET },  { "]", OPERATOR_CLOSE_BRACKET },
+	{ "->", OPERATOR_DOT },          { ">", OPERATOR_GT },
+	{ "+", OPERATOR_ADD },           { "-", OPERATOR_SUB },
+	{ "*", OPERATOR_MUL },           { "/", OPERATOR_DIV },
+	{ "%", OPERATOR_MOD },           { "!", OPERATOR_NOT },
+	{ "~", OPERATOR_BIT_NOT },
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
@@ -47,7 +54,7 @@ struct lexer {
 
 static struct fay_span span_of(uint32_t start, uint32_t end)
 {
-	return (struct fay_span){start, end};
+	return (struct fay_span){ start, end };
 }
 
 static bool starts(const struct lexer *lexer, const char *word)
@@ -104,12 +111,14 @@ static const struct {
 	const char *name;
 	uint64_t factor;
 } units[] = {
-	{"ns", 1},	 {"us", 1000},	    {"ms", 1000000},	  {"s", 1000000000},
-	{"min", 60000000000}, {"h", 3600000000000}, {"KiB", 1 << 10}, {"MiB", 1 << 20},
-	{"GiB", 1 << 30}, {"kB", 1000},	    {"MB", 1000000},	  {"GB", 1000000000},
+	{ "ns", 1 },         { "us", 1000 },         { "ms", 1000000 },
+	{ "s", 1000000000 }, { "min", 60000000000 }, { "h", 3600000000000 },
+	{ "KiB", 1 << 10 },  { "MiB", 1 << 20 },     { "GiB", 1 << 30 },
+	{ "kB", 1000 },      { "MB", 1000000 },      { "GB", 1000000000 },
 };
 
-/* The unit behind a number makes it an integer: 5ms, 1.5s, 16KiB. true: there is one; *fits: the result has 63 bits. */
+/* The unit behind a number makes it an integer: 5ms, 1.5s, 16KiB. true: there is one; *fits: the
+ * result has 63 bits. */
 static bool lex_unit(struct lexer *lexer, struct fay_token *token, bool *fits)
 {
 	const char *text = lexer->text + lexer->at;
@@ -125,7 +134,8 @@ static bool lex_unit(struct lexer *lexer, struct fay_token *token, bool *fits)
 			*fits = real < 9e18;
 			value = *fits ? (uint64_t)(real + 0.5) : 0;
 		} else {
-			*fits = !__builtin_mul_overflow(value, units[i].factor, &value) && value <= INT64_MAX;
+			*fits = !__builtin_mul_overflow(value, units[i].factor, &value) &&
+				value <= INT64_MAX;
 		}
 		token->kind = TOKEN_INTEGER;
 		token->integer = value;
@@ -142,12 +152,16 @@ static void fail_unit(struct lexer *lexer, const struct fay_token *token, uint32
 		names[i] = units[i].name;
 	const char *unit = fay_query_copy(lexer->query, lexer->text + at, lexer->at - at);
 	if (unit)
-		fay_query_fail(lexer->query, FAY_E_USAGE, token->span,
-			       "unknown unit `%.40s`: there are ns us ms s min h, KiB MiB GiB, kB MB GB%s", unit,
-			       fay_query_did_you_mean(lexer->query, unit, names, sizeof(names) / sizeof(names[0])));
+		fay_query_fail(
+			lexer->query, FAY_E_USAGE, token->span,
+			"unknown unit `%.40s`: there are ns us ms s min h, KiB MiB GiB, kB MB GB%s",
+			unit,
+			fay_query_did_you_mean(lexer->query, unit, names,
+					       sizeof(names) / sizeof(names[0])));
 }
 
-/* The number from `start` on, without its separators. false: it is larger than any that there is, or there is no memory. */
+/* The number from `start` on, without its separators. false: it is larger than any that there is,
+ * or there is no memory. */
 static bool read_real(struct lexer *lexer, uint32_t start, double *value)
 {
 	char *digits = fay_query_alloc(lexer->query, lexer->at - start + 1u);
@@ -195,7 +209,8 @@ static bool lex_number(struct lexer *lexer, struct fay_token *token)
 	bool fits = true;
 	if (base == 10 && !empty && lex_unit(lexer, token, &fits))
 		overflow |= !fits;
-	uint32_t unit = base == 10 && !empty && is_name_byte(lexer->text[lexer->at]) ? lexer->at : 0;
+	uint32_t unit =
+		base == 10 && !empty && is_name_byte(lexer->text[lexer->at]) ? lexer->at : 0;
 	while (is_name_byte(lexer->text[lexer->at])) {
 		lexer->at++;
 		empty = true; /* letters glued to the number */
@@ -258,8 +273,7 @@ static bool lex_operator(struct lexer *lexer, struct fay_token *token)
 			continue;
 		token->kind = TOKEN_OPERATOR;
 		token->op = operators[i].op;
-		token->span =
-			span_of(lexer->at, lexer->at + (uint32_t)strlen(operators[i].text));
+		token->span = span_of(lexer->at, lexer->at + (uint32_t)strlen(operators[i].text));
 		lexer->at = token->span.end;
 		return true;
 	}
@@ -295,7 +309,7 @@ static bool lex_one(struct lexer *lexer, struct fay_token *token)
 
 struct fay_token *fay_query_lex(struct fay_query *query)
 {
-	struct lexer lexer = {query, query->text, 0, query->size, 0};
+	struct lexer lexer = { query, query->text, 0, query->size, 0 };
 	size_t count = 0, capacity = 256;
 	struct fay_token *tokens = fay_query_alloc(query, capacity * sizeof(*tokens));
 	while (tokens) {

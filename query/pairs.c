@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From rows of a join's sources to rows of the result's state. Each source's rows come as its probe has made them; the pairs of the first join are evaluated on the two
- * rows one behind the other, and either they are what the query asks for, or they become left rows of a second join: their time, which is the later event's,
- * their keys and both rows.
+ * From rows of a join's sources to rows of the result's state. Each source's rows come as its probe
+ * has made them; the pairs of the first join are evaluated on the two rows one behind the other,
+ * and either they are what the query asks for, or they become left rows of a second join: their
+ * time, which is the later event's, their keys and both rows.
  */
 #include "root.h"
 
@@ -18,14 +19,17 @@ struct fay_pairs {
 	void *context;
 	struct fay_join *joins[FAY_JOIN_SOURCES - 1]; /* NULL: there is none */
 	uint64_t kept;
-	uint64_t rows[FAY_JOIN_SOURCES * ROW_WORDS]; /* of a pair: of its sources, one behind the other */
+	/* of a pair: of its sources, one behind the other */
+	uint64_t rows[FAY_JOIN_SOURCES * ROW_WORDS];
 	uint64_t middle[ROW_WORDS], result[ROW_WORDS];
 };
 
 static struct fay_evaluator evaluator_of(struct fay_pairs *pairs, uint64_t number)
 {
-	return (struct fay_evaluator){
-		.columns = pairs->p->join->columns, .column_of = pairs->p->join->column_of, .row = (const uint8_t *)pairs->rows, .number = number};
+	return (struct fay_evaluator){ .columns = pairs->p->join->columns,
+				       .column_of = pairs->p->join->column_of,
+				       .row = (const uint8_t *)pairs->rows,
+				       .number = number };
 }
 
 static uint64_t time_of(const uint8_t *row, const struct fay_join_options *options, unsigned side)
@@ -43,7 +47,8 @@ static uint64_t later(uint64_t a, uint64_t b)
 /* The rows that a left row is of, at the beginning of `rows`; returns where the next one goes. */
 static uint8_t *put_left(struct fay_pairs *pairs, unsigned step, const uint8_t *left)
 {
-	uint32_t header = step ? pairs->p->join->middle.header : 0, size = pairs->plan->join[step].sides[0].row_size - header;
+	uint32_t header = step ? pairs->p->join->middle.header : 0,
+		 size = pairs->plan->join[step].sides[0].row_size - header;
 	memcpy(pairs->rows, left + header, size);
 	return (uint8_t *)pairs->rows + size;
 }
@@ -63,7 +68,8 @@ static void take_alone(struct fay_pairs *pairs, unsigned step, uint64_t number, 
 	pairs->function(pairs->context, row);
 }
 
-/* The least time of rows of the other side with which a row of the first join's may make a pair that is kept. */
+/* The least time of rows of the other side with which a row of the first join's may make a pair
+ * that is kept. */
 static uint64_t since_of(struct fay_pairs *pairs, unsigned side, const uint8_t *row)
 {
 	const struct fay_plan_join *join = pairs->p->join;
@@ -72,7 +78,8 @@ static uint64_t since_of(struct fay_pairs *pairs, unsigned side, const uint8_t *
 		return 0;
 	const struct fay_join_options *options = &pairs->plan->join[0];
 	struct fay_evaluator e = evaluator_of(pairs, 0);
-	memcpy((uint8_t *)pairs->rows + (side ? options->sides[0].row_size : 0), row, options->sides[side].row_size);
+	memcpy((uint8_t *)pairs->rows + (side ? options->sides[0].row_size : 0), row,
+	       options->sides[side].row_size);
 	for (uint32_t i = 0; i < join->since_count[side]; i++) {
 		struct fay_cell cell = fay_evaluate(&e, join->since[side][i]);
 		if (cell.kind == CELL_INT)
@@ -84,13 +91,16 @@ static uint64_t since_of(struct fay_pairs *pairs, unsigned side, const uint8_t *
 static void add_left(struct fay_pairs *pairs, unsigned step, const uint8_t *left)
 {
 	bool last = step + 2 == pairs->plan->source_count;
-	uint64_t number = fay_join_add(pairs->joins[step], 0, left, step ? 0 : since_of(pairs, 0, left));
+	uint64_t number =
+		fay_join_add(pairs->joins[step], 0, left, step ? 0 : since_of(pairs, 0, left));
 	if (last && pairs->plan->groups_pairs)
 		take_alone(pairs, step, number, left);
 }
 
-/* The pair as the query sees it. `First` and `Last` of a group of one row go by the joined events' times. */
-static void take_pair(struct fay_pairs *pairs, unsigned step, uint64_t number, const uint8_t *left, const uint8_t *right)
+/* The pair as the query sees it. `First` and `Last` of a group of one row go by the joined events'
+ * times. */
+static void take_pair(struct fay_pairs *pairs, unsigned step, uint64_t number, const uint8_t *left,
+		      const uint8_t *right)
 {
 	const struct fay_join_options *options = &pairs->plan->join[step];
 	uint64_t time = time_of(right, options, 1);
@@ -120,7 +130,8 @@ static void take_middle(struct fay_pairs *pairs, const uint8_t *left, const uint
 	memcpy(row, &time, sizeof(time));
 	for (uint32_t k = 0; k < middle->key_count; k++)
 		fay_stage_store(row, &middle->keys[k], fay_evaluate(&e, middle->keys[k].expr));
-	memcpy(row + middle->header, pairs->rows, pairs->plan->join[1].sides[0].row_size - middle->header);
+	memcpy(row + middle->header, pairs->rows,
+	       pairs->plan->join[1].sides[0].row_size - middle->header);
 	add_left(pairs, 1, row);
 }
 
@@ -138,9 +149,11 @@ static void on_second(void *context, uint64_t number, const uint8_t *left, const
 	take_pair(context, 1, number, left, right);
 }
 
-int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *function, void *context, struct fay_pairs **result, struct fay_error *error)
+int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *function, void *context,
+		     struct fay_pairs **result, struct fay_error *error)
 {
-	static fay_join_pair_function *const functions[FAY_JOIN_SOURCES - 1] = {on_first, on_second};
+	static fay_join_pair_function *const functions[FAY_JOIN_SOURCES - 1] = { on_first,
+										 on_second };
 	struct fay_pairs *pairs = calloc(1, sizeof(*pairs));
 	if (!pairs)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -149,7 +162,8 @@ int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *functi
 	pairs->function = function;
 	pairs->context = context;
 	for (unsigned step = 0; step + 1 < plan->source_count; step++)
-		if (fay_join_create(&plan->join[step], functions[step], pairs, &pairs->joins[step], error)) {
+		if (fay_join_create(&plan->join[step], functions[step], pairs, &pairs->joins[step],
+				    error)) {
 			fay_pairs_destroy(pairs);
 			return (int)error->code;
 		}
@@ -169,7 +183,8 @@ void fay_pairs_add(struct fay_pairs *pairs, unsigned source, const uint8_t *row)
 	if (source == 0)
 		add_left(pairs, 0, row);
 	else
-		fay_join_add(pairs->joins[source - 1], 1, row, source > 1 ? 0 : since_of(pairs, 1, row));
+		fay_join_add(pairs->joins[source - 1], 1, row,
+			     source > 1 ? 0 : since_of(pairs, 1, row));
 }
 
 void fay_pairs_advance(struct fay_pairs *pairs, uint64_t horizon)
@@ -181,7 +196,7 @@ void fay_pairs_advance(struct fay_pairs *pairs, uint64_t horizon)
 
 void fay_pairs_counts(const struct fay_pairs *pairs, struct fay_pairs_counts *counts)
 {
-	*counts = (struct fay_pairs_counts){.kept = pairs->kept};
+	*counts = (struct fay_pairs_counts){ .kept = pairs->kept };
 	for (unsigned step = 0; step < FAY_JOIN_SOURCES - 1; step++)
 		if (pairs->joins[step])
 			fay_join_counts(pairs->joins[step], &counts->joins[step]);

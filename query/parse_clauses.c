@@ -21,14 +21,16 @@ static bool parse_group(struct parser *parser, struct fay_clause *clause)
 {
 	clause->kind = CLAUSE_GROUP;
 	if (at_word(parser, "by")) {
-		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "`group` says what is put into groups: `group x by KEY into g`");
+		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
+			       "`group` says what is put into groups: `group x by KEY into g`");
 		return false;
 	}
 	if (!parse_clause_body(parser, clause))
 		return false;
 	if (!accept_word(parser, "by")) {
 		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-			       "expected `by` and a key after `group`, found %s", fay_parse_describe(parser));
+			       "expected `by` and a key after `group`, found %s",
+			       fay_parse_describe(parser));
 		return false;
 	}
 	clause->b = fay_parse_expression(parser);
@@ -38,11 +40,16 @@ static bool parse_group(struct parser *parser, struct fay_clause *clause)
 /* Groups without a name end the query. */
 static bool expect_named(struct parser *parser, const struct fay_clause *clause)
 {
-	static const char *const behind[] = {"where", "let", "join", "group", "orderby", "select"};
+	static const char *const behind[] = {
+		"where", "let", "join", "group", "orderby", "select"
+	};
 	for (size_t i = 0; !clause->name && i < sizeof(behind) / sizeof(behind[0]); i++) {
 		if (!at_word(parser, behind[i]))
 			continue;
-		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "groups that `%s` is to see need a name: `group ... by ... into g select new { g.Key, n = g.Count() }`", behind[i]);
+		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
+			       "groups that `%s` is to see need a name: `group ... by ... into g "
+			       "select new { g.Key, n = g.Count() }`",
+			       behind[i]);
 		return false;
 	}
 	return true;
@@ -60,8 +67,8 @@ static bool expect_word(struct parser *parser, const char *word, const char *wha
 {
 	if (accept_word(parser, word))
 		return true;
-	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "expected `%s` and %s, found %s", word, what,
-		       fay_parse_describe(parser));
+	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
+		       "expected `%s` and %s, found %s", word, what, fay_parse_describe(parser));
 	return false;
 }
 
@@ -72,15 +79,20 @@ static bool parse_join(struct parser *parser, struct fay_clause *clause)
 		const char *word, *what;
 		struct fay_node **part;
 	} parts[] = {
-		{"in", "the other source", &clause->a},
-		{"on", "a key of what is there, as in `on a.tid equals b.tid within 5ms`", &clause->b},
-		{"equals", "the key of what is joined", &clause->c},
-		{"within", "how far apart in time two events may be, as in `within 5ms`: streams do not end, so a join needs a bound", &clause->d},
+		{ "in", "the other source", &clause->a },
+		{ "on", "a key of what is there, as in `on a.tid equals b.tid within 5ms`",
+		  &clause->b },
+		{ "equals", "the key of what is joined", &clause->c },
+		{ "within",
+		  "how far apart in time two events may be, as in `within 5ms`: streams do not "
+		  "end, so a join needs a bound",
+		  &clause->d },
 	};
 	clause->kind = CLAUSE_JOIN;
 	clause->name = fay_parse_expect_name(parser, "a name after `join`", &clause->name_span);
 	for (size_t i = 0; clause->name && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (!expect_word(parser, parts[i].word, parts[i].what) || !(*parts[i].part = fay_parse_expression(parser)))
+		if (!expect_word(parser, parts[i].word, parts[i].what) ||
+		    !(*parts[i].part = fay_parse_expression(parser)))
 			return false;
 	}
 	if (!clause->name || !accept_word(parser, "into"))
@@ -113,8 +125,8 @@ static bool parse_orderby(struct parser *parser, struct fay_clause *clause)
 
 static bool unknown_clause(struct parser *parser)
 {
-	static const char *const known[] = {"where",   "let",  "join", "group",   "select",
-					    "orderby", "take", "skip", "distinct"};
+	static const char *const known[] = { "where",   "let",  "join", "group",   "select",
+					     "orderby", "take", "skip", "distinct" };
 	const struct fay_token *token = parser->token;
 	if (at_operator(parser, OPERATOR_ASSIGN)) {
 		fay_query_fail(parser->query, FAY_E_USAGE, token->span,
@@ -123,8 +135,10 @@ static bool unknown_clause(struct parser *parser)
 	}
 	if (token_is_word(token, "from")) {
 		fay_query_fail(parser->query, FAY_E_REFUSED, token->span,
-			       "a second `from` would pair every event with every other; a join says which: "
-			       "`join b in cluster.Function(\"libc!write\") on a.tid equals b.tid within 5ms`");
+			       "a second `from` would pair every event with every other; a join "
+			       "says which: "
+			       "`join b in cluster.Function(\"libc!write\") on a.tid equals b.tid "
+			       "within 5ms`");
 		return false;
 	}
 	const char *hint = token->kind == TOKEN_NAME
@@ -137,7 +151,8 @@ static bool unknown_clause(struct parser *parser)
 	return false;
 }
 
-/* One clause (`orderby`: as many as it has keys). *last: only `take`, `skip` and `distinct` may follow it. */
+/* One clause (`orderby`: as many as it has keys). *last: only `take`, `skip` and `distinct` may
+ * follow it. */
 static struct fay_clause *parse_clause(struct parser *parser, bool *last)
 {
 	struct fay_clause *clause = fay_query_alloc(parser->query, sizeof(*clause));
@@ -195,7 +210,8 @@ struct fay_node *fay_parse_comprehension(struct parser *parser)
 	node->clauses = from;
 	bool last = false;
 	struct fay_clause **tail = &from->next;
-	while (!last || at_word(parser, "take") || at_word(parser, "skip") || at_word(parser, "distinct")) {
+	while (!last || at_word(parser, "take") || at_word(parser, "skip") ||
+	       at_word(parser, "distinct")) {
 		*tail = parse_clause(parser, &last);
 		if (!*tail)
 			return NULL;

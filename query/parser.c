@@ -6,12 +6,14 @@
  *
  *   query      = { "extend" STRING [";"] } expression [";"]
  *   expression = comprehension | lambda | conditional
- *   comprehension = "from" NAME "in" expression { clause } ("select" expression | "group" .. "by" ..)
- *   clause     = "where" expression | "let" NAME "=" expression
- *              | "join" NAME "in" expression "on" expression "equals" expression "within" expression ["into" NAME]
- *              | ("group" expression "by" expression | "select" expression) "into" NAME
+ *   comprehension = "from" NAME "in" expression { clause } ("select" expression | "group" .. "by"
+ *     ..)
+ *   clause     = "where" expression | "let" NAME "=" expression | "join" NAME "in" expression "on"
+ *		expression "equals" expression "within" expression ["into" NAME] | ("group"
+ *		expression "by" expression | "select" expression) "into" NAME
  *   lambda     = (NAME | "(" NAME ")") "=>" expression
- *   postfix    = primary { ("." | "->") NAME | "[" expression "]" | "(" [expression {"," expression}] ")" }
+ *   postfix    = primary { ("." | "->") NAME | "[" expression "]" | "(" [expression {","
+ *		expression}] ")" }
  *   primary    = literal | NAME | "(" expression ")" | "new" "{" [NAME "="] expression {","..} "}"
  */
 #include "parser.h"
@@ -37,7 +39,8 @@ bool fay_parse_expect(struct parser *parser, enum fay_operator op, const char *w
 		return true;
 	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
 		       "expected `%s` %s, found %s%s", fay_operator_text(op), where,
-		       fay_parse_describe(parser), at_operator(parser, OPERATOR_ASSIGN) ? "; did you mean `==`?" : "");
+		       fay_parse_describe(parser),
+		       at_operator(parser, OPERATOR_ASSIGN) ? "; did you mean `==`?" : "");
 	return false;
 }
 
@@ -47,24 +50,25 @@ static const char *expect_member(struct parser *parser, struct fay_span *span)
 	const struct fay_token *token = parser->token;
 	*span = token->span;
 	if (token->kind != TOKEN_NAME)
-		return fay_query_fail(parser->query, FAY_E_USAGE, token->span, "expected a name after `.`, found %s", fay_parse_describe(parser));
+		return fay_query_fail(parser->query, FAY_E_USAGE, token->span,
+				      "expected a name after `.`, found %s",
+				      fay_parse_describe(parser));
 	advance(parser);
 	return token->string;
 }
 
 const char *fay_parse_expect_name(struct parser *parser, const char *what, struct fay_span *span)
 {
-	static const char *const reserved[] = {"from", "in",  "where", "let",  "group", "by",
-					       "into", "select", "new", "true", "false"};
+	static const char *const reserved[] = { "from", "in",     "where", "let",  "group", "by",
+						"into", "select", "new",   "true", "false" };
 	const char *name = NULL;
 	if (parser->token->kind == TOKEN_NAME) {
 		name = parser->token->string;
 		for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
 			if (strcmp(name, reserved[i]) == 0)
-				return fay_query_fail(parser->query, FAY_E_USAGE,
-						      parser->token->span,
-						      "expected %s, but `%s` is a keyword", what,
-						      name);
+				return fay_query_fail(
+					parser->query, FAY_E_USAGE, parser->token->span,
+					"expected %s, but `%s` is a keyword", what, name);
 	}
 	*span = parser->token->span;
 	if (!name)
@@ -79,7 +83,7 @@ struct fay_node *fay_parse_node(struct parser *parser, enum fay_node_kind kind, 
 	struct fay_node *node = fay_query_alloc(parser->query, sizeof(*node));
 	if (node) {
 		node->kind = kind;
-		node->span = (struct fay_span){start, parser->last_end};
+		node->span = (struct fay_span){ start, parser->last_end };
 		node->depth = 1;
 	}
 	return node;
@@ -87,7 +91,7 @@ struct fay_node *fay_parse_node(struct parser *parser, enum fay_node_kind kind, 
 
 struct fay_node *fay_parse_finish(struct parser *parser, struct fay_node *node)
 {
-	struct fay_node *children[] = {node->a, node->b, node->c};
+	struct fay_node *children[] = { node->a, node->b, node->c };
 	for (unsigned i = 0; i < 3; i++)
 		if (children[i] && children[i]->depth >= node->depth)
 			node->depth = children[i]->depth + 1;
@@ -95,7 +99,7 @@ struct fay_node *fay_parse_finish(struct parser *parser, struct fay_node *node)
 		if (item->value->depth >= node->depth)
 			node->depth = item->value->depth + 1;
 	for (struct fay_clause *clause = node->clauses; clause; clause = clause->next) {
-		struct fay_node *parts[] = {clause->a, clause->b, clause->c, clause->d};
+		struct fay_node *parts[] = { clause->a, clause->b, clause->c, clause->d };
 		for (unsigned i = 0; i < 4; i++)
 			if (parts[i] && parts[i]->depth >= node->depth)
 				node->depth = parts[i]->depth + 1;
@@ -151,10 +155,10 @@ static struct fay_node *parse_new(struct parser *parser, uint32_t start)
 		struct fay_argument *item = fay_query_alloc(parser->query, sizeof(*item));
 		if (!item)
 			return NULL;
-		if (parser->token->kind == TOKEN_NAME &&
-		    parser->token[1].kind == TOKEN_OPERATOR &&
+		if (parser->token->kind == TOKEN_NAME && parser->token[1].kind == TOKEN_OPERATOR &&
 		    parser->token[1].op == OPERATOR_ASSIGN) {
-			item->name = fay_parse_expect_name(parser, "a column's name", &item->name_span);
+			item->name =
+				fay_parse_expect_name(parser, "a column's name", &item->name_span);
 			if (!item->name)
 				return NULL;
 			advance(parser);
@@ -217,14 +221,11 @@ static struct fay_node *parse_name(struct parser *parser)
 static struct fay_node *parse_primary(struct parser *parser)
 {
 	switch (parser->token->kind) {
-	case TOKEN_NAME:
-		return parse_name(parser);
+	case TOKEN_NAME: return parse_name(parser);
 	case TOKEN_INTEGER:
 	case TOKEN_REAL:
-	case TOKEN_STRING:
-		return parse_literal(parser);
-	default:
-		break;
+	case TOKEN_STRING: return parse_literal(parser);
+	default: break;
 	}
 	if (accept(parser, OPERATOR_OPEN)) {
 		struct fay_node *node = fay_parse_expression(parser);
@@ -243,7 +244,9 @@ static struct fay_node *parse_index(struct parser *parser, struct fay_node *obje
 		return NULL;
 	node->a = object;
 	node->b = fay_parse_expression(parser);
-	return node->b && fay_parse_expect(parser, OPERATOR_CLOSE_BRACKET, "to close the index") ? fay_parse_finish(parser, node) : NULL;
+	return node->b && fay_parse_expect(parser, OPERATOR_CLOSE_BRACKET, "to close the index")
+		       ? fay_parse_finish(parser, node)
+		       : NULL;
 }
 
 static struct fay_node *parse_postfix(struct parser *parser)
@@ -300,37 +303,26 @@ static struct fay_node *parse_unary(struct parser *parser)
 static unsigned precedence(enum fay_operator op)
 {
 	switch (op) {
-	case OPERATOR_OR:
-		return 1;
-	case OPERATOR_AND:
-		return 2;
-	case OPERATOR_BIT_OR:
-		return 3;
-	case OPERATOR_BIT_XOR:
-		return 4;
-	case OPERATOR_BIT_AND:
-		return 5;
+	case OPERATOR_OR: return 1;
+	case OPERATOR_AND: return 2;
+	case OPERATOR_BIT_OR: return 3;
+	case OPERATOR_BIT_XOR: return 4;
+	case OPERATOR_BIT_AND: return 5;
 	case OPERATOR_EQ:
-	case OPERATOR_NE:
-		return 6;
+	case OPERATOR_NE: return 6;
 	case OPERATOR_LT:
 	case OPERATOR_LE:
 	case OPERATOR_GT:
-	case OPERATOR_GE:
-		return 7;
+	case OPERATOR_GE: return 7;
 	case OPERATOR_SHL:
 	case OPERATOR_SHR:
-	case OPERATOR_SHR_LOGICAL:
-		return 8;
+	case OPERATOR_SHR_LOGICAL: return 8;
 	case OPERATOR_ADD:
-	case OPERATOR_SUB:
-		return 9;
+	case OPERATOR_SUB: return 9;
 	case OPERATOR_MUL:
 	case OPERATOR_DIV:
-	case OPERATOR_MOD:
-		return 10;
-	default:
-		return 0;
+	case OPERATOR_MOD: return 10;
+	default: return 0;
 	}
 }
 
@@ -419,8 +411,12 @@ static bool parse_extensions(struct parser *parser)
 	while (at_word(parser, "extend") && parser->token[1].kind == TOKEN_STRING) {
 		advance(parser);
 		if (query->extension_count == FAY_QUERY_MAX_EXTENSIONS)
-			return fay_query_fail(query, FAY_E_LIMIT, parser->token->span, "a query may be extended by %u files", FAY_QUERY_MAX_EXTENSIONS) != NULL;
-		query->extensions[query->extension_count++] = (struct fay_query_extension){.path = parser->token->string, .span = parser->token->span};
+			return fay_query_fail(query, FAY_E_LIMIT, parser->token->span,
+					      "a query may be extended by %u files",
+					      FAY_QUERY_MAX_EXTENSIONS) != NULL;
+		query->extensions[query->extension_count++] =
+			(struct fay_query_extension){ .path = parser->token->string,
+						      .span = parser->token->span };
 		advance(parser);
 		accept(parser, OPERATOR_SEMICOLON);
 	}
@@ -430,15 +426,19 @@ static bool parse_extensions(struct parser *parser)
 /* What stands behind a whole query and does not belong there. */
 static const char *hint_at_end(struct parser *parser)
 {
-	static const char *const behind[] = {"take", "skip", "distinct"}, *const before[] = {"where", "let", "join", "group", "orderby", "select"};
+	static const char *const behind[] = { "take", "skip", "distinct" }, *const before[] = {
+		"where", "let", "join", "group", "orderby", "select"
+	};
 	if (at_operator(parser, OPERATOR_COMMA))
 		return "; several columns are one record, as in `select new { a, b }`";
 	if (parser->token->kind != TOKEN_NAME)
 		return "";
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
 		if (!strcmp(parser->token->string, before[i]))
-			return fay_query_format(parser->query, "; `%s` stands before the last `select`", before[i]);
-	return fay_query_did_you_mean(parser->query, parser->token->string, behind, sizeof(behind) / sizeof(behind[0]));
+			return fay_query_format(
+				parser->query, "; `%s` stands before the last `select`", before[i]);
+	return fay_query_did_you_mean(parser->query, parser->token->string, behind,
+				      sizeof(behind) / sizeof(behind[0]));
 }
 
 struct fay_node *fay_query_parse(struct fay_query *query)
@@ -446,12 +446,16 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	struct fay_token *tokens = fay_query_lex(query);
 	if (!tokens)
 		return NULL;
-	struct parser parser = {.query = query, .token = tokens};
+	struct parser parser = { .query = query, .token = tokens };
 	if (tokens->kind == TOKEN_END)
 		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "the query is empty");
-	if (tokens->kind == TOKEN_NAME && !strcasecmp(tokens->string, "select") && tokens[1].kind != TOKEN_END)
-		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "a query begins with where its rows come from: "
-									"`from s in cluster.Syscall(\"*\") group s by s.comm into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 10`");
+	if (tokens->kind == TOKEN_NAME && !strcasecmp(tokens->string, "select") &&
+	    tokens[1].kind != TOKEN_END)
+		return fay_query_fail(
+			query, FAY_E_USAGE, tokens->span,
+			"a query begins with where its rows come from: "
+			"`from s in cluster.Syscall(\"*\") group s by s.comm into g orderby "
+			"g.Count() descending select new { g.Key, n = g.Count() } take 10`");
 	struct fay_node *node = parse_extensions(&parser) ? fay_parse_expression(&parser) : NULL;
 	if (!node)
 		return NULL;
@@ -461,5 +465,7 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	if (at_operator(&parser, OPERATOR_ASSIGN))
 		return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
 				      "unexpected `=`; did you mean `==`?");
-	return fay_query_fail(query, FAY_E_USAGE, parser.token->span, "the query should end here, but there is %s%s", fay_parse_describe(&parser), hint_at_end(&parser));
+	return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
+			      "the query should end here, but there is %s%s",
+			      fay_parse_describe(&parser), hint_at_end(&parser));
 }

@@ -10,7 +10,7 @@
 struct parser {
 	struct fay_query *query;
 	struct fay_token *token; /* the next one */
-	uint32_t last_end;	 /* of the token before */
+	uint32_t last_end;       /* of the token before */
 	unsigned nesting;
 };
 

@@ -3,16 +3,17 @@
  * The planner: from a checked query to the layout of its state and the columns of its result.
  *
  *   one aggregate, no grouping   a CELL: its value
- *   grouped rows                 a TABLE: tag, keys, values; open addressing, flushed when it fills up
+ *   grouped rows                 a TABLE: tag, keys, values; open addressing, flushed when it fills
+ *				  up
  *   anything else                a STREAM of rows
  *
- * A selected expression over keys alone, such as `g.Key * 4`, becomes one more key column: it depends on
- * the others, so the groups stay the same.
+ * A selected expression over keys alone, such as `g.Key * 4`, becomes one more key column: it
+ * depends on the others, so the groups stay the same.
  */
 #include "planner.h"
 
-#include "check_join.h"
 #include "calls.h"
+#include "check_join.h"
 #include "fay/stacks.h"
 #include "rewrite.h"
 
@@ -22,7 +23,8 @@
 /* Names longer than this would not fit into the image. */
 #define NAME_LIMIT (FAY_IMAGE_MAX_STRING - 1)
 
-static bool add_computed(struct fay_planner *planner, const struct fay_expr *expr, struct fay_plan_column *column)
+static bool add_computed(struct fay_planner *planner, const struct fay_expr *expr,
+			 struct fay_plan_column *column)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	if (!fay_planner_need(planner, expr))
@@ -62,7 +64,8 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 	struct fay_plan *plan = planner->plan;
 	if (plan->column_count == FAY_QUERY_MAX_COLUMNS)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "a result may have %u columns", FAY_QUERY_MAX_COLUMNS) != NULL;
+				      "a result may have %u columns",
+				      FAY_QUERY_MAX_COLUMNS) != NULL;
 	if (strlen(name) > NAME_LIMIT)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
 				      "a column's name may have %u bytes", NAME_LIMIT) != NULL;
@@ -99,10 +102,8 @@ static bool add_outputs(struct fay_planner *planner, const struct fay_value_node
 			const char *name)
 {
 	switch (value->kind) {
-	case VALUE_SCALAR:
-		return fay_planner_output(planner, value->expr, *name ? name : "value");
-	case VALUE_EVENT:
-		return fay_planner_event(planner, name, value->side);
+	case VALUE_SCALAR: return fay_planner_output(planner, value->expr, *name ? name : "value");
+	case VALUE_EVENT: return fay_planner_event(planner, name, value->side);
 	case VALUE_RECORD:
 		for (struct fay_member *m = value->members; m; m = m->next) {
 			/* `g.Key` of several parts shows as the parts. */
@@ -115,8 +116,10 @@ static bool add_outputs(struct fay_planner *planner, const struct fay_value_node
 		}
 		return true;
 	case VALUE_OBJECT:
-		fay_query_fail(planner->query, FAY_E_USAGE, planner->span, "`%s` is a structure or an array: name the member that is to be shown",
-			       *value->path ? value->path : name);
+		fay_query_fail(
+			planner->query, FAY_E_USAGE, planner->span,
+			"`%s` is a structure or an array: name the member that is to be shown",
+			*value->path ? value->path : name);
 		return false;
 	case VALUE_GROUP:
 		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
@@ -191,7 +194,8 @@ static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
 			if (__builtin_add_overflow(plan->first_row, op->count, &plan->first_row))
 				plan->first_row = UINT64_MAX;
 			if (plan->row_limit != UINT64_MAX)
-				plan->row_limit -= op->count < plan->row_limit ? op->count : plan->row_limit;
+				plan->row_limit -=
+					op->count < plan->row_limit ? op->count : plan->row_limit;
 		} else if (op->kind != ROOT_TAKE) {
 			plan->collects = true;
 		}
@@ -204,28 +208,40 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 	const struct fay_plan_private *last = fay_plan_last(plan);
 	for (uint32_t i = 0; i < plan->column_count; i++)
 		if (plan->columns[i].source == FAY_PLAN_COMPUTED)
-			plan->columns[i].offset = last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
+			plan->columns[i].offset =
+				last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
 	for (const struct fay_root_op *op = last->root; op; op = op->next)
 		plan->ordered |= op->kind == ROOT_ORDER;
 	plan->regroups = last != first;
 	if (plan->streams)
 		find_window(plan, first->root);
-	plan->finishes = last->computed_count || plan->regroups || (plan->streams ? plan->collects : first->root != NULL);
+	plan->finishes = last->computed_count || plan->regroups ||
+			 (plan->streams ? plan->collects : first->root != NULL);
 }
 
 /* Behind the state; how many calls were not found is a state of its own. */
 static void add_kept_calls(struct fay_plan *plan, struct fay_plan_private *p)
 {
 	uint32_t offset = fay_plan_scratch_offset(p), column = plan->spec.column_count++;
-	p->spec_columns[column] = (struct fay_spec_column){.name = "unknown", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .size = 8};
-	p->image_states[plan->spec.state_count++] = (struct fay_spec_state){
-		.name = "calls", .kind = FAY_STATE_CELL, .scope = FAY_SCOPE_LOCAL, .offset = offset, .size = 8, .rows = 1, .row_size = 8, .first_column = column, .values = 1};
+	p->spec_columns[column] = (struct fay_spec_column){
+		.name = "unknown", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .size = 8
+	};
+	p->image_states[plan->spec.state_count++] =
+		(struct fay_spec_state){ .name = "calls",
+					 .kind = FAY_STATE_CELL,
+					 .scope = FAY_SCOPE_LOCAL,
+					 .offset = offset,
+					 .size = 8,
+					 .rows = 1,
+					 .row_size = 8,
+					 .first_column = column,
+					 .values = 1 };
 	plan->spec.local_size = offset + (uint32_t)sizeof(struct fay_kept_calls);
 }
 
 void fay_planner_fill_spec(struct fay_planner *planner)
 {
-	static const char *const symbols[] = {FAY_PROBE_SYMBOL, FAY_FAILURE_SYMBOL};
+	static const char *const symbols[] = { FAY_PROBE_SYMBOL, FAY_FAILURE_SYMBOL };
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
 	fay_planner_fill_stage(planner, symbols);
@@ -233,7 +249,8 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 	plan->keeps_arguments = p->kept_arguments;
 	p->image_states[0] = p->state;
 	plan->spec = (struct fay_image_spec){
-		.local_size = p->state.size ? p->state.size : 8, /* never empty: `local` has to point to something */
+		/* never empty: `local` has to point to something */
+		.local_size = p->state.size ? p->state.size : 8,
 		.global_size = plan->walks_stacks ? sizeof(struct fay_stack_tables) : 0,
 		.probes = p->probes,
 		.probe_count = p->probe_count,
@@ -243,7 +260,8 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 		.column_count = p->keys + p->values,
 	};
 	if (plan->walks_stacks)
-		plan->spec.local_size = fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
+		plan->spec.local_size =
+			fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
 	if (plan->keeps_arguments)
 		add_kept_calls(plan, p);
 }
@@ -252,7 +270,8 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 static bool make_stages(struct fay_planner *planner)
 {
 	struct fay_plan_private *p = planner->private_plan;
-	for (const struct fay_regroup *regroup = p->checked.regroups; regroup; regroup = regroup->next) {
+	for (const struct fay_regroup *regroup = p->checked.regroups; regroup;
+	     regroup = regroup->next) {
 		struct fay_plan_private *next = fay_query_alloc(planner->query, sizeof(*next));
 		if (!next)
 			return false;
@@ -303,7 +322,9 @@ static bool need_for_next(struct fay_planner *planner)
 		const struct fay_aggregate *aggregate = i < next->keys ? NULL : expr->aggregate;
 		if (!aggregate && !fay_planner_need(planner, expr))
 			return false;
-		const struct fay_expr *parts[] = {aggregate ? aggregate->operand : NULL, aggregate ? aggregate->condition : NULL, aggregate ? aggregate->when : NULL};
+		const struct fay_expr *parts[] = { aggregate ? aggregate->operand : NULL,
+						   aggregate ? aggregate->condition : NULL,
+						   aggregate ? aggregate->when : NULL };
 		for (unsigned part = 0; part < 3; part++)
 			if (parts[part] && !fay_planner_need(planner, parts[part]))
 				return false;
@@ -318,7 +339,8 @@ static bool lay_out_stages(const struct fay_planner *planner, struct fay_plan_pr
 	stage.private_plan = p;
 	if (p->next && !lay_out_stages(planner, p->next))
 		return false;
-	if (!add_keys(&stage) || (p->next ? !need_for_next(&stage) : !add_result(&stage)) || !need_for_root(&stage) || !fay_planner_lay_out(&stage))
+	if (!add_keys(&stage) || (p->next ? !need_for_next(&stage) : !add_result(&stage)) ||
+	    !need_for_root(&stage) || !fay_planner_lay_out(&stage))
 		return false;
 	if (p->number)
 		fay_planner_fill_state(p);
@@ -351,7 +373,8 @@ static bool has_keeper(struct fay_planner *planner)
 	const struct fay_checked *checked = planner->checked;
 	if (!checked->join || !checked->return_arguments)
 		return true;
-	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "arguments of `Return` in a join are not supported yet") != NULL;
+	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source,
+			      "arguments of `Return` in a join are not supported yet") != NULL;
 }
 
 /* Whether something walks the stacks that the query asks for. */
@@ -360,7 +383,8 @@ static bool has_walker(struct fay_planner *planner)
 	const struct fay_checked *checked = planner->checked;
 	if (!planner->exprs->stack_frames || !checked->join)
 		return true;
-	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "stacks in a join are not supported yet") != NULL;
+	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source,
+			      "stacks in a join are not supported yet") != NULL;
 }
 
 static bool make_plan(struct fay_planner *planner)
@@ -378,21 +402,24 @@ static bool make_plan(struct fay_planner *planner)
 	plan->scalar = scalar && !window->step;
 	plan->streams = !scalar && !result->grouped;
 	p->kind = p->checked.keys && !plan->streams ? FAY_STATE_TABLE
-		  : plan->scalar  ? FAY_STATE_CELL
-		  : plan->streams ? FAY_STATE_STREAM
-				  : FAY_STATE_TABLE;
+		  : plan->scalar                    ? FAY_STATE_CELL
+		  : plan->streams                   ? FAY_STATE_STREAM
+						    : FAY_STATE_TABLE;
 	fay_rewrite_filters(&p->checked.filters);
 	fay_rewrite_filters(&p->checked.window.before);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
-	if (!has_walker(planner) || !has_keeper(planner) || !make_stages(planner) || !lay_out_stages(planner, p))
+	if (!has_walker(planner) || !has_keeper(planner) || !make_stages(planner) ||
+	    !lay_out_stages(planner, p))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
-	for (struct fay_planner stage = *planner; stage.private_plan; stage.private_plan = stage.private_plan->next)
+	for (struct fay_planner stage = *planner; stage.private_plan;
+	     stage.private_plan = stage.private_plan->next)
 		if (!fay_planner_prepare_rows(&stage))
 			return false;
 	plan_root(plan, p);
-	if (!(p->checked.join ? fay_planner_join(planner) : !window->events || fay_planner_events(planner)))
+	if (!(p->checked.join ? fay_planner_join(planner)
+			      : !window->events || fay_planner_events(planner)))
 		return false;
 	return fay_planner_when_full(planner);
 }
@@ -418,7 +445,8 @@ const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
 	return NULL;
 }
 
-int fay_query_plan_with(const char *text, const struct fay_query_options *options, struct fay_plan **plan_out, struct fay_error *error)
+int fay_query_plan_with(const char *text, const struct fay_query_options *options,
+			struct fay_plan **plan_out, struct fay_error *error)
 {
 	struct fay_error local;
 	if (!error)
@@ -435,7 +463,8 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		p->checked.exprs.query = query;
 		p->checked.whole_events = options->whole_events;
 		plan->private_plan = p;
-		struct fay_planner planner = {plan, p, &p->checked, &p->checked.exprs, query, root->span};
+		struct fay_planner planner = { plan,  p,         &p->checked, &p->checked.exprs,
+					       query, root->span };
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
@@ -452,7 +481,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
 {
-	return fay_query_plan_with(text, &(struct fay_query_options){.now = now}, plan, error);
+	return fay_query_plan_with(text, &(struct fay_query_options){ .now = now }, plan, error);
 }
 
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side)

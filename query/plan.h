@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The plan as the planner, the code generator and `fay explain` share it. Tiers: the probe filters,
- * computes keys and aggregates into thread-local state 0; process, machine and cluster merge it by the
- * operators of its columns, so nothing else has to be planned for them.
+ * computes keys and aggregates into thread-local state 0; process, machine and cluster merge it by
+ * the operators of its columns, so nothing else has to be planned for them.
  */
 #ifndef FAY_QUERY_PLAN_H
 #define FAY_QUERY_PLAN_H
@@ -30,10 +30,12 @@ struct fay_layout_column {
 struct fay_plan_private {
 	struct fay_query *query;
 	struct fay_checked checked;
-	unsigned number;                 /* of groupings before this stage's own */
-	const struct fay_key *grouping;  /* keys that the query names */
-	const struct fay_root_op *root;  /* what is done with the merged rows of this stage */
-	struct fay_plan_private *next;   /* the stage that groups the rows of this one once more, at the root; NULL: these are the result */
+	unsigned number;                /* of groupings before this stage's own */
+	const struct fay_key *grouping; /* keys that the query names */
+	const struct fay_root_op *root; /* what is done with the merged rows of this stage */
+	/* the stage that groups the rows of this one once more, at the root; NULL: these are the
+	 * result */
+	struct fay_plan_private *next;
 	enum fay_state_kind kind;
 	uint32_t keys, values;
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
@@ -43,16 +45,22 @@ struct fay_plan_private {
 		uint32_t from, to, size; /* bytes */
 	} moves[FAY_SAVED_COLUMNS];
 	uint32_t move_count;
-	const struct fay_saved_column *failed; /* whether the call ended by an exception, or of the kernel's by an error; NULL: not known */
-	bool failed_alone; /* ... and what it returned is not known */
+	/* whether the call ended by an exception, or of the kernel's by an error; NULL: not known
+	 * */
+	const struct fay_saved_column *failed;
+	bool failed_alone;    /* ... and what it returned is not known */
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
-	uint8_t kept_arguments; /* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state (calls.h) */
+	/* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state
+	 * (calls.h) */
+	uint8_t kept_arguments;
 	/* What is before this stage; all NULL: it is in the probe. */
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */
-	struct fay_plan_events *events; /* windows of so many events: where this stage gets them from */
+	/* windows of so many events: where this stage gets them from */
+	struct fay_plan_events *events;
 	/* The root stage. */
-	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
+	/* of `columns`, to read merged rows with */
+	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	const struct fay_expr *computed[FAY_QUERY_MAX_COLUMNS];
 	uint32_t computed_count;
@@ -64,7 +72,8 @@ struct fay_plan_private {
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
 };
 
-/* Windows of so many events: the stage in the probe, which hands on what a window needs of each event, and how an event with its window's number before it is read. */
+/* Windows of so many events: the stage in the probe, which hands on what a window needs of each
+ * event, and how an event with its window's number before it is read. */
 struct fay_plan_events {
 	struct fay_plan_private *source;
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS + 1];
@@ -73,15 +82,18 @@ struct fay_plan_events {
 
 #define FAY_JOIN_SINCE 4u
 
-/* The sources of a join: what their probes hand on, and how pairs of it are read: the sources' rows one behind the other. */
+/* The sources of a join: what their probes hand on, and how pairs of it are read: the sources' rows
+ * one behind the other. */
 struct fay_plan_join {
 	struct fay_plan_private *sides[FAY_JOIN_SOURCES];
-	/* Of the first join, by the side of a row: the least times of the other side's rows with which it makes pairs for which the conditions may hold; EXPR_SIDEs. */
+	/* Of the first join, by the side of a row: the least times of the other side's rows with
+	 * which it makes pairs for which the conditions may hold; EXPR_SIDEs. */
 	const struct fay_expr *since[2][FAY_JOIN_SINCE];
 	uint32_t since_count[2];
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
-	/* A pair that is joined once more: its time, its keys, the rows that it is of. `filters`: what is known to hold for it. */
+	/* A pair that is joined once more: its time, its keys, the rows that it is of. `filters`:
+	 * what is known to hold for it. */
 	struct fay_plan_middle {
 		struct fay_layout_column keys[FAY_JOIN_KEYS];
 		uint32_t key_count, header; /* bytes before the rows */
@@ -113,7 +125,8 @@ static inline struct fay_plan_private *fay_plan_last(const struct fay_plan *plan
 	return p;
 }
 
-/* Where the probe's own memory for walking stacks, or for kept calls, lies in LOCAL, behind the state. */
+/* Where the probe's own memory for walking stacks, or for kept calls, lies in LOCAL, behind the
+ * state. */
 static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
 {
 	return (p->state.size + 7) & ~7u;
@@ -129,7 +142,8 @@ static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
 /* The stage whose probe reads a source. Of one source: 0. */
-static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan, unsigned side)
+static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan,
+							    unsigned side)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	return p->join ? p->join->sides[side] : p->events ? p->events->source : p;

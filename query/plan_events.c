@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Windows of so many events. Which window an event lies in is known only once the events of all threads are in order, so the probe applies the conditions that
- * stand before the window, computes what a window needs of the event, other conditions included, and hands it on with its time; the aggregator puts the rows in
- * order (fay/order.h) and counts them, and what an event adds to its window is interpreted (stage.c).
+ * Windows of so many events. Which window an event lies in is known only once the events of all
+ * threads are in order, so the probe applies the conditions that stand before the window, computes
+ * what a window needs of the event, other conditions included, and hands it on with its time; the
+ * aggregator puts the rows in order (fay/order.h) and counts them, and what an event adds to its
+ * window is interpreted (stage.c).
  */
 #include "planner.h"
 
@@ -13,13 +15,15 @@ static bool need(struct fay_planner *source, const struct fay_expr *expr)
 {
 	if (!expr || fay_expr_is_constant(expr) || expr->op == EXPR_WINDOW)
 		return true;
-	const char *name = fay_query_format(source->query, "column_%u", source->private_plan->keys + 1);
+	const char *name =
+		fay_query_format(source->query, "column_%u", source->private_plan->keys + 1);
 	return name && fay_planner_key(source, expr, name) >= 0;
 }
 
 static bool need_all(struct fay_planner *source, const struct fay_plan_private *windows)
 {
-	for (const struct fay_filter *filter = windows->checked.filters; filter; filter = filter->next)
+	for (const struct fay_filter *filter = windows->checked.filters; filter;
+	     filter = filter->next)
 		if (!need(source, filter->expr))
 			return false;
 	for (uint32_t i = 0; i < windows->keys; i++)
@@ -38,10 +42,13 @@ static bool describe_events(struct fay_planner *planner, const struct fay_plan_p
 {
 	struct fay_plan_events *events = windows->events;
 	const struct fay_plan_private *source = events->source;
-	events->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) * sizeof(*events->column_of));
+	events->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) *
+								    sizeof(*events->column_of));
 	if (!events->column_of)
 		return false;
-	events->columns[0] = (struct fay_schema_column){.name = "window", .type = FAY_TYPE_I64, .merge = FAY_MERGE_KEY, .size = 8};
+	events->columns[0] = (struct fay_schema_column){
+		.name = "window", .type = FAY_TYPE_I64, .merge = FAY_MERGE_KEY, .size = 8
+	};
 	events->column_of[windows->checked.window.key->id] = 1;
 	for (uint32_t i = 0; i < source->keys; i++) {
 		events->columns[i + 1] = source->schema[i];
@@ -68,7 +75,8 @@ bool fay_planner_events(struct fay_planner *planner)
 	fay_plan_find_saved(source, planner->query->saved);
 	struct fay_planner stage = *planner;
 	stage.private_plan = source;
-	if (fay_planner_key(&stage, time, "time") < 0 || !need_all(&stage, windows) || !fay_planner_lay_out(&stage))
+	if (fay_planner_key(&stage, time, "time") < 0 || !need_all(&stage, windows) ||
+	    !fay_planner_lay_out(&stage))
 		return false;
 	fay_planner_fill_spec(&stage);
 	struct fay_plan *plan = planner->plan;

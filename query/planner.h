@@ -19,16 +19,21 @@ enum fay_column_type fay_planner_column_type(enum fay_type type);
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
 /* One more column of the result. */
 bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
-/* An event, of a join's side if `side` is not 0, as columns of the result, "prefix.field"; whole.c. */
+/* An event, of a join's side if `side` is not 0, as columns of the result, "prefix.field"; whole.c.
+ * */
 bool fay_planner_event(struct fay_planner *planner, const char *prefix, unsigned side);
-/* All that is known of an event, as columns of the stage of a join's side, for --save. `pairs` is that of the pairs. */
+/* All that is known of an event, as columns of the stage of a join's side, for --save. `pairs` is
+ * that of the pairs. */
 bool fay_planner_whole_side(struct fay_planner *stage, struct fay_planner *pairs, unsigned side);
 /*
- * Index of the value column that holds an aggregate, added if need be; if there are too many the error is recorded, and fay_planner_lay_out() fails. Values are
- * collected behind the room for keys, and moved down by fay_planner_lay_out().
+ * Index of the value column that holds an aggregate, added if need be; if there are too many the
+ * error is recorded, and fay_planner_lay_out() fails. Values are collected behind the room for
+ * keys, and moved down by fay_planner_lay_out().
  */
-uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
-/* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */
+uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr,
+			   const char *name);
+/* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by
+ * FAY_QUERY_MAX_DEPTH. */
 bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr);
 /* Offsets of the row, and how many rows a table gets. */
 bool fay_planner_lay_out(struct fay_planner *planner);
@@ -36,7 +41,8 @@ bool fay_planner_lay_out(struct fay_planner *planner);
 void fay_planner_fill_state(struct fay_plan_private *p);
 /* What the stage's rows are read with. */
 bool fay_planner_prepare_rows(struct fay_planner *planner);
-/* The stage's probes, state and columns, as they stand in an image; `symbols` are for calls that return and for those that end by an exception. */
+/* The stage's probes, state and columns, as they stand in an image; `symbols` are for calls that
+ * return and for those that end by an exception. */
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2]);
 /* The time at which the last event can pass the filters; 0: none. */
 uint64_t fay_planner_deadline(const struct fay_plan_private *p);

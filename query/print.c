@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `fay explain`: the plan by tier, as text. */
-#include "check_join.h"
 #include "print.h"
+#include "check_join.h"
 
 #include <inttypes.h>
 
@@ -11,7 +11,7 @@ const char *fay_print_event_name(const struct fay_plan_private *p)
 }
 
 void fay_print_aggregate(FILE *out, const struct fay_plan_private *p,
-			    const struct fay_aggregate *aggregate)
+			 const struct fay_aggregate *aggregate)
 {
 	fputs(aggregate->merge == FAY_MERGE_COUNT ? "count" : aggregate->text, out);
 	if (aggregate->operand) {
@@ -53,7 +53,7 @@ const char *fay_print_merge_name(enum fay_merge merge)
 const char *fay_print_type_name(const struct fay_plan_column *column)
 {
 	static const char *const names[] = {
-		[FAY_TYPE_I64] = "integer", [FAY_TYPE_U64] = "unsigned",
+		[FAY_TYPE_I64] = "integer",   [FAY_TYPE_U64] = "unsigned",
 		[FAY_TYPE_STRING] = "string", [FAY_TYPE_FUNCTION] = "function",
 		[FAY_TYPE_TIME] = "time",     [FAY_TYPE_BOOL] = "bool",
 	};
@@ -70,9 +70,12 @@ bool fay_stage_is_bpf(const struct fay_plan_private *p)
 }
 
 /* The helpers of native probes, each between `quote`s. */
-void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none)
+void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote,
+		       const char *none)
 {
-	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
+	const char *rows = p->kind == FAY_STATE_TABLE    ? "fay_flush"
+			   : p->kind == FAY_STATE_STREAM ? "fay_emit"
+							 : NULL;
 	bool members = p->checked.exprs.members || p->checked.exprs.stack_frames;
 	if (fay_stage_is_bpf(p) || p->join || p->events || (!rows && !members)) {
 		fputs(none, out);
@@ -128,13 +131,15 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 	print_kept(out, p);
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
-		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n", p->rows,
-			p->row_size, owner);
-		fprintf(out, "  overflow   after %u rows looked at, or at 7/8 full: %s\n", FAY_TABLE_STEPS,
+		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n",
+			p->rows, p->row_size, owner);
+		fprintf(out, "  overflow   after %u rows looked at, or at 7/8 full: %s\n",
+			FAY_TABLE_STEPS,
 			fay_stage_is_bpf(p) ? "the event's row is handed on by itself"
-				  : "all rows are handed on and the table is cleared");
+					    : "all rows are handed on and the table is cleared");
 	} else if (p->kind == FAY_STATE_CELL) {
-		fprintf(out, "  state      one row of %u bytes, of the %s alone\n", p->row_size, owner);
+		fprintf(out, "  state      one row of %u bytes, of the %s alone\n", p->row_size,
+			owner);
 	} else {
 		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
 	}
@@ -151,8 +156,8 @@ void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of
 		fprintf(out, "  collect    the rows of all %s\n", of);
 		return;
 	}
-	fprintf(out, "  merge      the %s of all %s", p->kind == FAY_STATE_TABLE ? "rows" : "values",
-		of);
+	fprintf(out, "  merge      the %s of all %s",
+		p->kind == FAY_STATE_TABLE ? "rows" : "values", of);
 	if (p->kind == FAY_STATE_TABLE)
 		fputs(" by key", out);
 	const char *separator = ": ";
@@ -195,7 +200,10 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 		break;
 	case ROOT_TAKE:
 	case ROOT_SKIP:
-		fprintf(out, op->kind == ROOT_TAKE ? "the first %" PRIu64 " rows" : "all but the first %" PRIu64 " rows", op->count);
+		fprintf(out,
+			op->kind == ROOT_TAKE ? "the first %" PRIu64 " rows"
+					      : "all but the first %" PRIu64 " rows",
+			op->count);
 		break;
 	case ROOT_FOLD:
 		fprintf(out, "%s over all rows", op->text);
@@ -228,7 +236,9 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 		return;
 	fputs("root         where the query was asked\n", out);
 	if (plan->window_step)
-		fprintf(out, "  windows    of %" PRIu64 " ms, every %" PRIu64 " ms; what follows is done in each by itself\n",
+		fprintf(out,
+			"  windows    of %" PRIu64 " ms, every %" PRIu64
+			" ms; what follows is done in each by itself\n",
 			plan->window_width / 1000000, plan->window_step / 1000000);
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
 		if (stage != p) {
@@ -246,16 +256,24 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 		if (plan->columns[i].source != FAY_PLAN_COMPUTED)
 			continue;
 		fprintf(out, "  compute    %s = ", plan->columns[i].name);
-		fay_expr_print(out, last->computed[plan->columns[i].index], fay_print_event_name(p));
+		fay_expr_print(out, last->computed[plan->columns[i].index],
+			       fay_print_event_name(p));
 		fputc('\n', out);
 	}
 }
 
 static void print_saved(FILE *out, const struct fay_plan_private *p)
 {
-	static const char *const kinds[] = {[SOURCE_ENTRY] = "calls",	       [SOURCE_RETURN] = "ends of calls",      [SOURCE_MARKER] = "markers",
-					    [SOURCE_SYSCALL] = "system calls", [SOURCE_TRACEPOINT] = "tracepoints", [SOURCE_TIMER] = "ticks"};
-	fprintf(out, "%s%s saved in %s\n", kinds[p->checked.kind], p->checked.saved_kernel && !fay_source_is_bpf(p->checked.kind) ? " in the kernel" : "", p->checked.pattern);
+	static const char *const kinds[] = { [SOURCE_ENTRY] = "calls",
+					     [SOURCE_RETURN] = "ends of calls",
+					     [SOURCE_MARKER] = "markers",
+					     [SOURCE_SYSCALL] = "system calls",
+					     [SOURCE_TRACEPOINT] = "tracepoints",
+					     [SOURCE_TIMER] = "ticks" };
+	fprintf(out, "%s%s saved in %s\n", kinds[p->checked.kind],
+		p->checked.saved_kernel && !fay_source_is_bpf(p->checked.kind) ? " in the kernel"
+									       : "",
+		p->checked.pattern);
 }
 
 /* What the probe is attached to, in words. */
@@ -264,14 +282,16 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	const struct fay_checked *checked = &p->checked;
 	if (fay_stage_is_bpf(p)) {
 		const char *what = checked->kind == SOURCE_TRACEPOINT ? "tracepoint"
-				   : checked->uses_end			? "end of system call"
-									: "begin of system call";
+				   : checked->uses_end                ? "end of system call"
+								      : "begin of system call";
 		if (checked->kernel->period)
-			fprintf(out, "each processor's clock, every %" PRIu64 " ns\n", checked->kernel->period);
+			fprintf(out, "each processor's clock, every %" PRIu64 " ns\n",
+				checked->kernel->period);
 		else if (checked->kernel->count == 1)
 			fprintf(out, "%s %s\n", what, checked->kernel->points[0].name);
 		else
-			fprintf(out, "%s, %u that match %s\n", what, checked->kernel->count, checked->pattern);
+			fprintf(out, "%s, %u that match %s\n", what, checked->kernel->count,
+				checked->pattern);
 		return;
 	}
 	if (checked->domain == DOMAIN_FILE) {
@@ -279,18 +299,20 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 		return;
 	}
 	fprintf(out, "%s %s\n",
-		checked->kind == SOURCE_ENTRY	 ? "entry of"
-		: checked->kind == SOURCE_MARKER ? "marker"
+		checked->kind == SOURCE_ENTRY       ? "entry of"
+		: checked->kind == SOURCE_MARKER    ? "marker"
 		: fay_check_has_exceptions(checked) ? "return from, or exception out of"
-						 : "return from calls of",
+						    : "return from calls of",
 		checked->pattern);
 }
 
 static const char *probe_text(const struct fay_plan_private *p)
 {
-	return fay_stage_is_bpf(p)		    ? "probe        a BPF program, checked and compiled by the kernel\n"
-	       : p->checked.domain == DOMAIN_FILE ? "probe        native code, run over the saved events\n"
-						    : "probe        native code, inline at the tracepoint\n";
+	return fay_stage_is_bpf(p)
+		       ? "probe        a BPF program, checked and compiled by the kernel\n"
+	       : p->checked.domain == DOMAIN_FILE
+		       ? "probe        native code, run over the saved events\n"
+		       : "probe        native code, inline at the tracepoint\n";
 }
 
 /* The processes and machines that the query names, and what it says of full rings. */
@@ -303,8 +325,10 @@ static void print_origin(FILE *out, const struct fay_plan *plan)
 	if (plan->machine)
 		fprintf(out, "on           the machines named %s\n", plan->machine);
 	if (plan->when_full)
-		fprintf(out, "when full    %s, and counted as lost\n", plan->when_full == FAY_FULL_DROP ? "events that find no room in their thread's ring are dropped" :
-			"the oldest rows in a thread's ring are overwritten");
+		fprintf(out, "when full    %s, and counted as lost\n",
+			plan->when_full == FAY_FULL_DROP
+				? "events that find no room in their thread's ring are dropped"
+				: "the oldest rows in a thread's ring are overwritten");
 }
 
 /* What begins a plan: sources, probes, and what each tier merges. */
@@ -367,7 +391,8 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 		print_tiers(out, plan, fay_plan_stage(plan, 0));
 	if (plan->window_events)
 		fay_print_events(out, plan);
-	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
+	fputs("cluster      no other machine is configured: this machine's result is the result\n",
+	      out);
 	print_root(out, plan, p);
 	fputs("result\n", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {

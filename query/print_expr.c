@@ -39,39 +39,49 @@ static const struct {
 	const char *text;
 	unsigned level; /* of precedence; 11: unary */
 } operators[] = {
-	[EXPR_NEG] = {"-", 11},	    [EXPR_BIT_NOT] = {"~", 11},
-	[EXPR_NOT] = {"!", 11},	    [EXPR_ADD] = {"+", 9},
-	[EXPR_SUB] = {"-", 9},	    [EXPR_MUL] = {"*", 10},
-	[EXPR_DIV] = {"/", 10},	    [EXPR_MOD] = {"%", 10},
-	[EXPR_SHL] = {"<<", 8},	    [EXPR_SHR] = {">>", 8},
-	[EXPR_SHR_LOGICAL] = {">>>", 8}, [EXPR_BIT_AND] = {"&", 5},
-	[EXPR_BIT_OR] = {"|", 3},   [EXPR_BIT_XOR] = {"^", 4},
-	[EXPR_EQ] = {"==", 6},	    [EXPR_NE] = {"!=", 6},
-	[EXPR_LT] = {"<", 7},	    [EXPR_LE] = {"<=", 7},
-	[EXPR_GT] = {">", 7},	    [EXPR_GE] = {">=", 7},
-	[EXPR_AND] = {"&&", 2},	    [EXPR_OR] = {"||", 1},
+	[EXPR_NEG] = { "-", 11 },
+	[EXPR_BIT_NOT] = { "~", 11 },
+	[EXPR_NOT] = { "!", 11 },
+	[EXPR_ADD] = { "+", 9 },
+	[EXPR_SUB] = { "-", 9 },
+	[EXPR_MUL] = { "*", 10 },
+	[EXPR_DIV] = { "/", 10 },
+	[EXPR_MOD] = { "%", 10 },
+	[EXPR_SHL] = { "<<", 8 },
+	[EXPR_SHR] = { ">>", 8 },
+	[EXPR_SHR_LOGICAL] = { ">>>", 8 },
+	[EXPR_BIT_AND] = { "&", 5 },
+	[EXPR_BIT_OR] = { "|", 3 },
+	[EXPR_BIT_XOR] = { "^", 4 },
+	[EXPR_EQ] = { "==", 6 },
+	[EXPR_NE] = { "!=", 6 },
+	[EXPR_LT] = { "<", 7 },
+	[EXPR_LE] = { "<=", 7 },
+	[EXPR_GT] = { ">", 7 },
+	[EXPR_GE] = { ">=", 7 },
+	[EXPR_AND] = { "&&", 2 },
+	[EXPR_OR] = { "||", 1 },
 };
 
 /* Of a string; NULL: another operation. */
 static const char *method_of(enum fay_expr_op op)
 {
-	return op == EXPR_STARTS_WITH ? "StartsWith" : op == EXPR_ENDS_WITH ? "EndsWith" : op == EXPR_CONTAINS ? "Contains" : op == EXPR_LENGTH ? "Length" : NULL;
+	return op == EXPR_STARTS_WITH ? "StartsWith"
+	       : op == EXPR_ENDS_WITH ? "EndsWith"
+	       : op == EXPR_CONTAINS  ? "Contains"
+	       : op == EXPR_LENGTH    ? "Length"
+				      : NULL;
 }
 
 /* What no query writes; NULL: another operation. */
 static const char *in_words(enum fay_expr_op op)
 {
 	switch (op) {
-	case EXPR_LABEL:
-		return "the cluster";
-	case EXPR_WINDOW:
-		return "the window's number";
-	case EXPR_ROW:
-		return "the row that is joined";
-	case EXPR_FOLDED:
-		return "the aggregate of all rows";
-	default:
-		return NULL;
+	case EXPR_LABEL: return "the cluster";
+	case EXPR_WINDOW: return "the window's number";
+	case EXPR_ROW: return "the row that is joined";
+	case EXPR_FOLDED: return "the aggregate of all rows";
+	default: return NULL;
 	}
 }
 
@@ -85,25 +95,15 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 static void print_constant(const struct printer *printer, const struct fay_expr *expr)
 {
 	switch (expr->type) {
-	case TYPE_BOOL:
-		fputs(expr->value ? "true" : "false", printer->out);
-		break;
-	case TYPE_STRING:
-		fay_print_string(printer->out, expr->string, expr->length);
-		break;
-	case TYPE_TIME:
-		fay_time_print(printer->out, (uint64_t)expr->value);
-		break;
-	case TYPE_REAL:
-		fprintf(printer->out, "%g", expr->real);
-		break;
+	case TYPE_BOOL: fputs(expr->value ? "true" : "false", printer->out); break;
+	case TYPE_STRING: fay_print_string(printer->out, expr->string, expr->length); break;
+	case TYPE_TIME: fay_time_print(printer->out, (uint64_t)expr->value); break;
+	case TYPE_REAL: fprintf(printer->out, "%g", expr->real); break;
 	case TYPE_FUNCTION:
 	case TYPE_MODULE:
 		fprintf(printer->out, "name_hash 0x%016" PRIx64, (uint64_t)expr->value);
 		break;
-	default:
-		fprintf(printer->out, "%" PRId64, expr->value);
-		break;
+	default: fprintf(printer->out, "%" PRId64, expr->value); break;
 	}
 }
 
@@ -127,7 +127,8 @@ static void print_operation(const struct printer *printer, const struct fay_expr
 static void print_aggregate_of(const struct printer *printer, const struct fay_expr *expr)
 {
 	FILE *out = printer->out;
-	const struct fay_aggregate *aggregate = expr->op == EXPR_QUANTILE ? expr->a->aggregate : expr->aggregate;
+	const struct fay_aggregate *aggregate =
+		expr->op == EXPR_QUANTILE ? expr->a->aggregate : expr->aggregate;
 	fprintf(out, "%s(", aggregate->text);
 	if (expr->op == EXPR_QUANTILE)
 		fprintf(out, "%g, ", expr->real);
@@ -144,9 +145,7 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 {
 	FILE *out = printer->out;
 	switch (expr->op) {
-	case EXPR_CONSTANT:
-		print_constant(printer, expr);
-		return;
+	case EXPR_CONSTANT: print_constant(printer, expr); return;
 	case EXPR_ARG:
 		if (expr->name)
 			fprintf(out, "%s.%s", printer->event, expr->name);
@@ -164,7 +163,8 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fprintf(out, "%s.%s", printer->event, fay_fields[expr->value].name);
 		return;
 	case EXPR_STACK:
-		fprintf(out, "%s.%s(%" PRId64 ")", printer->event, expr->length ? "KernelStack" : "UserStack", expr->value);
+		fprintf(out, "%s.%s(%" PRId64 ")", printer->event,
+			expr->length ? "KernelStack" : "UserStack", expr->value);
 		return;
 	case EXPR_CALL:
 		fprintf(out, "%s(", expr->name);
@@ -173,14 +173,9 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 			fputs(at->b ? ", " : ")", out);
 		}
 		return;
-	case EXPR_KEY:
-		print_expr(printer, expr->a, outer);
-		return;
-	case EXPR_SIDE:
-		print_expr(&(struct printer){out, expr->name}, expr->a, outer);
-		return;
-	default:
-		break;
+	case EXPR_KEY: print_expr(printer, expr->a, outer); return;
+	case EXPR_SIDE: print_expr(&(struct printer){ out, expr->name }, expr->a, outer); return;
+	default: break;
 	}
 	if (expr->op == EXPR_AGGREGATE || expr->op == EXPR_QUANTILE) {
 		print_aggregate_of(printer, expr);
@@ -197,7 +192,8 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		return;
 	}
 	if (expr->op == EXPR_SQUARE) {
-		fprintf(out, "bits %" PRId64 " to %" PRId64 " of the square of ", 32 * expr->value, 32 * expr->value + 31);
+		fprintf(out, "bits %" PRId64 " to %" PRId64 " of the square of ", 32 * expr->value,
+			32 * expr->value + 31);
 		print_expr(printer, expr->a, 12);
 		return;
 	}
@@ -237,6 +233,7 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 
 void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event)
 {
-	/* Constants on the left of == and the like are printed as they are; nothing is reordered. */
-	print_expr(&(struct printer){out, event}, expr, 0);
+	/* Constants on the left of == and the like are printed as they are; nothing is reordered.
+	 * */
+	print_expr(&(struct printer){ out, event }, expr, 0);
 }

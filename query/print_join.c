@@ -17,12 +17,14 @@ static const struct fay_expr *of_source(const struct fay_expr *expr)
 	return expr->op == EXPR_SIDE ? expr->a : expr;
 }
 
-/* Rows of two processes never have the same pid or tid, so such a join is done process by process. */
+/* Rows of two processes never have the same pid or tid, so such a join is done process by process.
+ * */
 static const char *tier_of(const struct fay_check_step *step)
 {
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		const struct fay_expr *left = of_source(key->sides[0]), *right = key->sides[1];
-		if ((is_field(left, "pid") && is_field(right, "pid")) || (is_field(left, "tid") && is_field(right, "tid")))
+		if ((is_field(left, "pid") && is_field(right, "pid")) ||
+		    (is_field(left, "tid") && is_field(right, "tid")))
 			return "process";
 	}
 	return "machine";
@@ -35,7 +37,8 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 	const struct fay_check_step *step = &join->steps[index];
 	bool last = index + 2 == plan->source_count;
 	fprintf(out, "join         in the aggregator, of each %s; %s\n", tier_of(step),
-		last && plan->groups_pairs ? "a row of each left one, with its group" : "pairs as their later row comes");
+		last && plan->groups_pairs ? "a row of each left one, with its group"
+					   : "pairs as their later row comes");
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		fputs("  equal      ", out);
 		fay_expr_print(out, key->sides[0], join->names[0]);
@@ -44,7 +47,9 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 		fputc('\n', out);
 	}
 	fprintf(out, "  within     %" PRIu64 " ns\n", step->within);
-	fprintf(out, "  buffers    %" PRIu64 " MiB a side; what is dropped before its time is counted\n", FAY_JOIN_BYTES >> 20);
+	fprintf(out,
+		"  buffers    %" PRIu64 " MiB a side; what is dropped before its time is counted\n",
+		FAY_JOIN_BYTES >> 20);
 	for (const struct fay_filter *f = last ? NULL : p->join->middle.filters; f; f = f->next) {
 		fputs("  filter     ", out);
 		fay_expr_print(out, f->expr, join->names[0]);
@@ -70,12 +75,14 @@ static void print_json_step(FILE *out, const struct fay_plan_private *p, unsigne
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		fputc('[', out);
 		for (unsigned s = 0; s < 2; s++) {
-			fay_print_json_expr(out, index && !s ? p : p->join->sides[index + s], key->sides[s], NULL);
+			fay_print_json_expr(out, index && !s ? p : p->join->sides[index + s],
+					    key->sides[s], NULL);
 			fputs(s ? "]" : ",", out);
 		}
 		fputs(key->next ? "," : "", out);
 	}
-	fprintf(out, "],\"within\":%" PRIu64 ",\"tier\":\"%s\",\"bytes\":%" PRIu64, step->within, tier_of(step), FAY_JOIN_BYTES);
+	fprintf(out, "],\"within\":%" PRIu64 ",\"tier\":\"%s\",\"bytes\":%" PRIu64, step->within,
+		tier_of(step), FAY_JOIN_BYTES);
 }
 
 void fay_print_json_join(FILE *out, const struct fay_plan *plan)

@@ -8,7 +8,7 @@
 
 /* An expression as a JSON string: its text goes through the escaper. */
 void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
-			    const struct fay_aggregate *aggregate)
+			 const struct fay_aggregate *aggregate)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -40,7 +40,8 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		fprintf(out, "%s{\"name\":\"%s\",\"merge\":\"%s\",\"expression\":", i ? "," : "",
-			p->columns[i].name, fay_print_merge_name(aggregate ? aggregate->merge : FAY_MERGE_KEY));
+			p->columns[i].name,
+			fay_print_merge_name(aggregate ? aggregate->merge : FAY_MERGE_KEY));
 		fay_print_json_expr(out, p, p->columns[i].expr, aggregate);
 		fputc('}', out);
 	}
@@ -50,7 +51,8 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 }
 
 /* One operation as a JSON string: of `op`, or the grouping of a stage. */
-void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first)
+void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op,
+		       bool first)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -84,21 +86,22 @@ static void print_json_root(FILE *out, const struct fay_plan_private *p)
 
 const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
 {
-	return p->checked.kind == SOURCE_ENTRY	      ? "entry"
+	return p->checked.kind == SOURCE_ENTRY        ? "entry"
 	       : p->checked.kind == SOURCE_MARKER     ? "marker"
 	       : p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
 	       : p->checked.kind == SOURCE_TIMER      ? "timer"
-	       : p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
+	       : p->checked.kind == SOURCE_SYSCALL
+		       ? p->checked.uses_end ? "end of system call" : "begin of system call"
 	       : fay_check_has_exceptions(&p->checked) ? "return or exception"
-						      : "return";
+						       : "return";
 }
 
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	const char *merge = p->kind == FAY_STATE_STREAM || p->events ? "collect"
-			    : p->kind == FAY_STATE_TABLE ? "merge by key"
-							 : "merge";
+			    : p->kind == FAY_STATE_TABLE             ? "merge by key"
+								     : "merge";
 	fputs("{\"query\":", out);
 	fay_print_string(out, plan->text, strlen(plan->text));
 	fputs(",\"pattern\":", out);
@@ -116,15 +119,19 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 		fay_print_string(out, plan->machine, strlen(plan->machine));
 	}
 	if (plan->when_full)
-		fprintf(out, ",\"when_full\":\"%s\"", plan->when_full == FAY_FULL_DROP ? "drop" : "overwrite");
+		fprintf(out, ",\"when_full\":\"%s\"",
+			plan->when_full == FAY_FULL_DROP ? "drop" : "overwrite");
 	if (plan->back_end) {
 		fputs(",\"back_end\":", out);
 		fay_print_string(out, plan->back_end, strlen(plan->back_end));
 	}
 	fprintf(out, ",\"result\":\"%s\"",
-		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
+		plan->scalar    ? "scalar"
+		: plan->streams ? "rows"
+				: "groups");
 	if (plan->window_step)
-		fprintf(out, ",\"window\":{\"width\":%" PRIu64 ",\"step\":%" PRIu64 "}", plan->window_width, plan->window_step);
+		fprintf(out, ",\"window\":{\"width\":%" PRIu64 ",\"step\":%" PRIu64 "}",
+			plan->window_width, plan->window_step);
 	if (plan->deadline)
 		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
 	fputc(',', out);
@@ -139,14 +146,16 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	else if (fay_stage_is_bpf(p))
 		fprintf(out, ",\"process\":null,\"machine\":\"%s\",\"cluster\":null", merge);
 	else
-		fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);
+		fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge,
+			merge);
 	print_json_root(out, p);
 	fputs(",\"columns\":[", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
-		fprintf(out, "%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
+		fprintf(out,
+			"%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
 			i ? "," : "", column->name, fay_print_type_name(column),
-			column->source == FAY_PLAN_KEY	   ? "key"
+			column->source == FAY_PLAN_KEY     ? "key"
 			: column->source == FAY_PLAN_VALUE ? "value"
 							   : "computed",
 			fay_print_merge_name(column->merge));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `--analyze`: the plan as a tree, the result at its top and the probes at its leaves, with rows, bytes, nanoseconds and losses at each edge. Tiers
- * that merge in one step (process and machine) are one line.
+ * `--analyze`: the plan as a tree, the result at its top and the probes at its leaves, with rows,
+ * bytes, nanoseconds and losses at each edge. Tiers that merge in one step (process and machine)
+ * are one line.
  */
 #include "print.h"
 
@@ -15,14 +16,16 @@ struct step {
 };
 
 /* In the order in which fay_plan_finish() measures them. */
-static uint32_t find_steps(const struct fay_plan_private *p, const struct fay_measured *m, struct step steps[FAY_MEASURED_OPS])
+static uint32_t find_steps(const struct fay_plan_private *p, const struct fay_measured *m,
+			   struct step steps[FAY_MEASURED_OPS])
 {
 	uint32_t count = 0;
 	for (; p; p = p->next) {
 		if (p->number && count < m->op_count)
-			steps[count++] = (struct step){p, NULL};
-		for (const struct fay_root_op *op = p->root; op && count < m->op_count; op = op->next)
-			steps[count++] = (struct step){p, op};
+			steps[count++] = (struct step){ p, NULL };
+		for (const struct fay_root_op *op = p->root; op && count < m->op_count;
+		     op = op->next)
+			steps[count++] = (struct step){ p, op };
 	}
 	return count;
 }
@@ -48,7 +51,8 @@ static void print_rows(FILE *out, uint64_t count)
 }
 
 /* The last step first. Returns the depth of what feeds the first one. */
-static unsigned print_steps(FILE *out, const struct fay_plan_private *p, const struct fay_measured *m, unsigned depth)
+static unsigned print_steps(FILE *out, const struct fay_plan_private *p,
+			    const struct fay_measured *m, unsigned depth)
 {
 	struct step steps[FAY_MEASURED_OPS];
 	for (uint32_t i = find_steps(p, m, steps); i-- > 0;) {
@@ -67,16 +71,21 @@ static unsigned print_steps(FILE *out, const struct fay_plan_private *p, const s
 }
 
 /* The last join first. */
-static unsigned print_joins(FILE *out, const struct fay_plan *plan, const struct fay_measured *m, unsigned depth)
+static unsigned print_joins(FILE *out, const struct fay_plan *plan, const struct fay_measured *m,
+			    unsigned depth)
 {
 	unsigned step = plan->source_count - 1;
 	branch(out, depth++);
-	fprintf(out, "%" PRIu64 " pairs of %" PRIu64 ": conditions on both\n", m->joins.kept, m->joins.joins[step - 1].pairs);
+	fprintf(out, "%" PRIu64 " pairs of %" PRIu64 ": conditions on both\n", m->joins.kept,
+		m->joins.joins[step - 1].pairs);
 	while (step-- > 0) {
 		const struct fay_join_counts *c = &m->joins.joins[step];
 		branch(out, depth++);
-		fprintf(out, "%" PRIu64 " pairs of %" PRIu64 " left and %" PRIu64 " right rows, %" PRIu64 " dropped early, %" PRIu64 " late: join\n", c->pairs, c->rows[0],
-			c->rows[1], c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
+		fprintf(out,
+			"%" PRIu64 " pairs of %" PRIu64 " left and %" PRIu64 " right rows, %" PRIu64
+			" dropped early, %" PRIu64 " late: join\n",
+			c->pairs, c->rows[0], c->rows[1], c->evicted[0] + c->evicted[1],
+			c->late[0] + c->late[1]);
 	}
 	return depth;
 }
@@ -110,7 +119,8 @@ void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struc
 	}
 	branch(out, depth + 1);
 	if (m->events)
-		fprintf(out, "%" PRIu64 " events, %" PRIu64 " ns each, ", m->events, m->probe_ns / m->events);
+		fprintf(out, "%" PRIu64 " events, %" PRIu64 " ns each, ", m->events,
+			m->probe_ns / m->events);
 	fprintf(out, "%" PRIu64 " lost: probe%s\n", m->lost, plan->joins ? "s" : "");
 }
 
@@ -121,7 +131,8 @@ static void print_number(FILE *out, const char *name, uint64_t value)
 	fprintf(out, ",\"%s\":%" PRIu64, name, value);
 }
 
-static void print_json_steps(FILE *out, const struct fay_plan_private *p, const struct fay_measured *m)
+static void print_json_steps(FILE *out, const struct fay_plan_private *p,
+			     const struct fay_measured *m)
 {
 	struct step steps[FAY_MEASURED_OPS];
 	uint32_t count = find_steps(p, m, steps);
@@ -137,7 +148,8 @@ static void print_json_steps(FILE *out, const struct fay_plan_private *p, const 
 	fputc(']', out);
 }
 
-void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *m, bool final)
+void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan,
+				  const struct fay_measured *m, bool final)
 {
 	fprintf(out, "{\"type\":\"analysis\",\"final\":%s,\"sources\":[", final ? "true" : "false");
 	for (unsigned side = 0; side < plan->source_count; side++) {

@@ -2,9 +2,9 @@
 /*
  * The query's memory and its one error message.
  *
- * Messages show the source line with a caret under the culprit. The text may hold any bytes, so what is
- * echoed is cleaned: control characters and malformed UTF-8 become '?', a long line is cut to a window
- * around the caret. Columns count characters (code points), not bytes.
+ * Messages show the source line with a caret under the culprit. The text may hold any bytes, so
+ * what is echoed is cleaned: control characters and malformed UTF-8 become '?', a long line is cut
+ * to a window around the caret. Columns count characters (code points), not bytes.
  */
 #include "syntax.h"
 
@@ -119,9 +119,10 @@ static unsigned character_length(const unsigned char *at, size_t available)
 	if (at[0] >= 0x20 && at[0] < 0x7f)
 		return 1;
 	unsigned length = at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-			  : at[0] >= 0xe0		  ? 3
-			  : at[0] >= 0xc3		  ? 2
-							  : 0; /* c2 80..9f are control characters */
+			  : at[0] >= 0xe0                ? 3
+			  : at[0] >= 0xc3                ? 2
+					  /* c2 80..9f are control characters */
+					  : 0;
 	if (at[0] == 0xc2 && available > 1 && at[1] >= 0xa0 && at[1] <= 0xbf)
 		return 2;
 	if (at[0] > 0xf4 || !length || length > available)
@@ -154,7 +155,7 @@ static unsigned count_characters(const char *text, uint32_t from, uint32_t to)
 
 static struct place find_place(const struct fay_query *query, struct fay_span span)
 {
-	struct place place = {.line = 1};
+	struct place place = { .line = 1 };
 	uint32_t start = span.start < query->size ? span.start : query->size;
 	for (uint32_t i = 0; i < start; i++) {
 		if (query->text[i] == '\n') {
@@ -218,11 +219,12 @@ static void show_source(struct sink *sink, const struct fay_query *query, struct
 		sink_add(sink, "~", 1);
 }
 
-int fay_query_error_at(const struct fay_query *query, struct fay_error *error, enum fay_error_code code, struct fay_span span, const char *message)
+int fay_query_error_at(const struct fay_query *query, struct fay_error *error,
+		       enum fay_error_code code, struct fay_span span, const char *message)
 {
 	struct place place = find_place(query, span);
 	fay_error_set(error, code, "query:%u:%u: %s", place.line, place.column, message);
-	struct sink sink = {error->message, strlen(error->message), sizeof(error->message)};
+	struct sink sink = { error->message, strlen(error->message), sizeof(error->message) };
 	show_source(&sink, query, place);
 	return (int)code;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads of memory that generated probes make, as functions that they call: compiled to LLVM bitcode when Fay is built, linked into a query's module, guarded and
- * verified with it. What cannot be read is zero.
+ * Reads of memory that generated probes make, as functions that they call: compiled to LLVM bitcode
+ * when Fay is built, linked into a query's module, guarded and verified with it. What cannot be
+ * read is zero.
  */
 #include <stdint.h>
 
@@ -52,7 +53,8 @@ static uint64_t before_nul(uint64_t word)
 static struct fay_query_string end_at_nul(const uint64_t words[2])
 {
 	uint64_t high = words[1] & UINT64_MAX >> 8, mask = before_nul(words[0]);
-	struct fay_query_string string = {words[0] & mask, mask == UINT64_MAX ? high & before_nul(high) : 0};
+	struct fay_query_string string = { words[0] & mask,
+					   mask == UINT64_MAX ? high & before_nul(high) : 0 };
 	return string;
 }
 
@@ -63,10 +65,11 @@ struct fay_query_string fay_query_read_string(uint64_t address)
 	return end_at_nul(words);
 }
 
-/* Of a string whose 16 bytes cannot be read, those before the next multiple of 16: memory ends at none but such. */
+/* Of a string whose 16 bytes cannot be read, those before the next multiple of 16: memory ends at
+ * none but such. */
 struct fay_query_string fay_query_read_string_end(uint64_t address)
 {
-	uint64_t words[2] = {0, 0};
+	uint64_t words[2] = { 0, 0 };
 	uint64_t left = -address & (FAY_COMM_SIZE - 1);
 	fay_try_read(words, left ? left : 1, address); /* at a multiple of 16 nothing can be read */
 	return end_at_nul(words);

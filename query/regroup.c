@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups that are grouped again, at the root: an aggregator of one state merges what each row adds. */
+/* Groups that are grouped again, at the root: an aggregator of one state merges what each row adds.
+ * */
 #include "root.h"
 
 #include "fay/aggregator.h"
 
-static int group(const struct fay_plan_private *p, struct fay_evaluator *before, const uint8_t *const *rows, size_t count,
-		 struct fay_aggregator *aggregator, struct fay_result *out, struct fay_error *error)
+static int group(const struct fay_plan_private *p, struct fay_evaluator *before,
+		 const uint8_t *const *rows, size_t count, struct fay_aggregator *aggregator,
+		 struct fay_result *out, struct fay_error *error)
 {
 	_Alignas(8) uint8_t row[4096];
 	for (size_t r = 0; r < count; r++) {
 		before->row = rows[r];
-		fay_stage_row(p, before, r + 1, row); /* First and Last of rows that have an order: by their places */
+		/* First and Last of rows that have an order: by their places */
+		fay_stage_row(p, before, r + 1, row);
 		if (fay_aggregator_take_row(aggregator, 0, row, error))
 			return (int)error->code;
 	}
 	return fay_aggregator_snapshot(aggregator, 0, out, error);
 }
 
-int fay_stage_group(struct fay_plan_private *p, struct fay_evaluator *before, const uint8_t *const *rows, size_t count, struct fay_result *out,
+int fay_stage_group(struct fay_plan_private *p, struct fay_evaluator *before,
+		    const uint8_t *const *rows, size_t count, struct fay_result *out,
 		    struct fay_error *error)
 {
 	struct fay_schema schema;

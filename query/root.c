@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay_plan_finish(): the operations of the root stage, one after the other, over an array of rows; then the computed columns.
+ * fay_plan_finish(): the operations of the root stage, one after the other, over an array of rows;
+ * then the computed columns.
  */
 #include "root.h"
 
@@ -44,7 +45,8 @@ static int compare_functions(const struct finisher *f, uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_cells(const struct finisher *f, enum fay_type type, struct fay_cell x, struct fay_cell y)
+static int compare_cells(const struct finisher *f, enum fay_type type, struct fay_cell x,
+			 struct fay_cell y)
 {
 	if (x.kind == CELL_NONE || y.kind == CELL_NONE) /* nothing comes first */
 		return (x.kind != CELL_NONE) - (y.kind != CELL_NONE);
@@ -58,7 +60,8 @@ static int compare_cells(const struct finisher *f, enum fay_type type, struct fa
 	if (type == TYPE_FUNCTION)
 		return compare_functions(f, (uint64_t)x.integer, (uint64_t)y.integer);
 	if (type == TYPE_TIME)
-		return ((uint64_t)x.integer > (uint64_t)y.integer) - ((uint64_t)x.integer < (uint64_t)y.integer);
+		return ((uint64_t)x.integer > (uint64_t)y.integer) -
+		       ((uint64_t)x.integer < (uint64_t)y.integer);
 	return (x.integer > y.integer) - (x.integer < y.integer);
 }
 
@@ -83,7 +86,8 @@ static int compare_sortables(const void *left, const void *right)
 }
 
 /* The rows' places in order, or NULL for want of memory. */
-static size_t *sorted_places(struct finisher *f, const struct fay_order *orders, const struct rows *rows)
+static size_t *sorted_places(struct finisher *f, const struct fay_order *orders,
+			     const struct rows *rows)
 {
 	size_t keys = 0;
 	for (const struct fay_order *order = orders; order; order = order->next)
@@ -94,7 +98,7 @@ static size_t *sorted_places(struct finisher *f, const struct fay_order *orders,
 	if (sortable && cells && places) {
 		for (size_t r = 0; r < rows->count; r++) {
 			struct fay_cell *own = cells + r * keys;
-			sortable[r] = (struct sortable){r, own, f, orders};
+			sortable[r] = (struct sortable){ r, own, f, orders };
 			for (const struct fay_order *order = orders; order; order = order->next)
 				*own++ = value_of(f, rows->at[r], order->expr);
 		}
@@ -170,11 +174,12 @@ static bool distinct_rows(struct finisher *f, const struct fay_order *columns, s
 }
 
 /* An aggregate over rows. What has no value takes no part. */
-static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *op, const struct rows *rows)
+static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *op,
+				 const struct rows *rows)
 {
 	if (op->merge == FAY_MERGE_COUNT)
-		return (struct fay_cell){.kind = CELL_INT, .integer = (int64_t)rows->count};
-	struct fay_cell result = {.kind = op->merge == FAY_MERGE_SUM ? CELL_INT : CELL_NONE};
+		return (struct fay_cell){ .kind = CELL_INT, .integer = (int64_t)rows->count };
+	struct fay_cell result = { .kind = op->merge == FAY_MERGE_SUM ? CELL_INT : CELL_NONE };
 	__float128 total = 0; /* has 113 bits: sums of integers are not rounded */
 	uint64_t values = 0;
 	for (size_t r = 0; r < rows->count; r++) {
@@ -182,11 +187,14 @@ static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *o
 		if (x.kind == CELL_NONE)
 			continue;
 		values++;
-		total += x.kind == CELL_REAL ? (__float128)x.real : (__float128)x.integer; /* the sides of `? :` may be one and the other */
-		int order = result.kind == CELL_NONE ? 0 : compare_cells(f, op->expr->type, x, result);
+		/* the sides of `? :` may be one and the other */
+		total += x.kind == CELL_REAL ? (__float128)x.real : (__float128)x.integer;
+		int order =
+			result.kind == CELL_NONE ? 0 : compare_cells(f, op->expr->type, x, result);
 		if (op->merge == FAY_MERGE_SUM)
 			result.integer = (int64_t)((uint64_t)result.integer + (uint64_t)x.integer);
-		else if (result.kind == CELL_NONE || (op->merge == FAY_MERGE_MIN ? order < 0 : order > 0))
+		else if (result.kind == CELL_NONE ||
+			 (op->merge == FAY_MERGE_MIN ? order < 0 : order > 0))
 			result = x;
 	}
 	if (op->merge == FAY_MERGE_SUM && op->expr->type == TYPE_REAL)
@@ -196,13 +204,16 @@ static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *o
 	return result;
 }
 
-/* Numbers rows by `key`: equal ones alike, in the key's order. How many numbers there are; 0 for want of memory, or of rows. */
-static size_t number_rows(struct finisher *f, const struct fay_order *key, const struct rows *rows, size_t *numbers)
+/* Numbers rows by `key`: equal ones alike, in the key's order. How many numbers there are; 0 for
+ * want of memory, or of rows. */
+static size_t number_rows(struct finisher *f, const struct fay_order *key, const struct rows *rows,
+			  size_t *numbers)
 {
-	struct fay_order alone = {.expr = key->expr};
+	struct fay_order alone = { .expr = key->expr };
 	size_t *places = sorted_places(f, &alone, rows), count = 0;
 	for (size_t r = 0; places && r < rows->count; r++) {
-		count += r == 0 || compare_cells(f, key->expr->type, value_of(f, rows->at[places[r - 1]], key->expr),
+		count += r == 0 || compare_cells(f, key->expr->type,
+						 value_of(f, rows->at[places[r - 1]], key->expr),
 						 value_of(f, rows->at[places[r]], key->expr)) != 0;
 		numbers[places[r]] = count - 1;
 	}
@@ -211,12 +222,18 @@ static size_t number_rows(struct finisher *f, const struct fay_order *key, const
 }
 
 /* What of a vector no row tells is 0; rows of the same place in a vector are added. */
-static double *make_vectors(struct finisher *f, const struct fay_expr *value, const struct rows *rows, const size_t *vector, const size_t *dimension, size_t count, size_t size)
+static double *make_vectors(struct finisher *f, const struct fay_expr *value,
+			    const struct rows *rows, const size_t *vector, const size_t *dimension,
+			    size_t count, size_t size)
 {
-	double *values = size && count <= FAY_KMEANS_VALUES_MAX / size ? calloc(count * size, sizeof(*values)) : NULL;
+	double *values = size && count <= FAY_KMEANS_VALUES_MAX / size
+				 ? calloc(count * size, sizeof(*values))
+				 : NULL;
 	for (size_t r = 0; values && r < rows->count; r++) {
 		struct fay_cell x = value_of(f, rows->at[r], value);
-		values[vector[r] * size + dimension[r]] += x.kind == CELL_REAL ? x.real : x.kind == CELL_INT ? (double)x.integer : 0;
+		values[vector[r] * size + dimension[r]] += x.kind == CELL_REAL  ? x.real
+							   : x.kind == CELL_INT ? (double)x.integer
+										: 0;
 	}
 	return values;
 }
@@ -226,14 +243,20 @@ static bool cluster_rows(struct finisher *f, const struct fay_root_op *op, const
 {
 	const struct fay_result *source = f->source;
 	const struct fay_order *key = op->orders;
-	size_t *vector = calloc(2 * rows->count + 1, sizeof(*vector)), *dimension = vector ? vector + rows->count : NULL;
-	size_t count = vector ? number_rows(f, key, rows, vector) : 0, size = vector ? number_rows(f, key->next, rows, dimension) : 0;
-	double *values = make_vectors(f, key->next->next->expr, rows, vector, dimension, count, size);
+	size_t *vector = calloc(2 * rows->count + 1, sizeof(*vector)),
+	       *dimension = vector ? vector + rows->count : NULL;
+	size_t count = vector ? number_rows(f, key, rows, vector) : 0,
+	       size = vector ? number_rows(f, key->next, rows, dimension) : 0;
+	double *values =
+		make_vectors(f, key->next->next->expr, rows, vector, dimension, count, size);
 	uint32_t *clusters = calloc(count + 1, sizeof(*clusters));
 	f->labels = calloc(source->row_count + 1, sizeof(*f->labels));
-	bool fine = vector && clusters && f->labels && (values || !rows->count) && (!rows->count || fay_kmeans(values, count, size, (unsigned)op->count, clusters) >= 0);
+	bool fine = vector && clusters && f->labels && (values || !rows->count) &&
+		    (!rows->count ||
+		     fay_kmeans(values, count, size, (unsigned)op->count, clusters) >= 0);
 	for (size_t r = 0; fine && r < rows->count; r++)
-		f->labels[(size_t)(rows->at[r] - source->rows) / source->row_size] = clusters[vector[r]];
+		f->labels[(size_t)(rows->at[r] - source->rows) / source->row_size] =
+			clusters[vector[r]];
 	f->evaluator.labels = f->labels;
 	f->evaluator.first_row = source->rows;
 	f->evaluator.row_size = source->row_size;
@@ -246,21 +269,14 @@ static bool cluster_rows(struct finisher *f, const struct fay_root_op *op, const
 static bool apply(struct finisher *f, const struct fay_root_op *op, struct rows *rows)
 {
 	switch (op->kind) {
-	case ROOT_FILTER:
-		filter_rows(f, op->expr, rows);
-		return true;
-	case ROOT_ORDER:
-		return order_rows(f, op->orders, rows);
-	case ROOT_DISTINCT:
-		return distinct_rows(f, op->orders, rows);
+	case ROOT_FILTER: filter_rows(f, op->expr, rows); return true;
+	case ROOT_ORDER: return order_rows(f, op->orders, rows);
+	case ROOT_DISTINCT: return distinct_rows(f, op->orders, rows);
 	case ROOT_TAKE:
 		rows->count = op->count < rows->count ? (size_t)op->count : rows->count;
 		return true;
-	case ROOT_SKIP:
-		skip_rows(op->count, rows);
-		return true;
-	case ROOT_KMEANS:
-		return cluster_rows(f, op, rows);
+	case ROOT_SKIP: skip_rows(op->count, rows); return true;
+	case ROOT_KMEANS: return cluster_rows(f, op, rows);
 	case ROOT_FOLD:
 		f->evaluator.folded = fold_rows(f, op, rows);
 		f->is_folded = true;
@@ -273,21 +289,25 @@ static bool apply(struct finisher *f, const struct fay_root_op *op, struct rows 
 
 static void store_computed(uint8_t *at, struct fay_cell cell)
 {
-	uint64_t words[2] = {cell.kind != CELL_NONE, (uint64_t)cell.integer};
+	uint64_t words[2] = { cell.kind != CELL_NONE, (uint64_t)cell.integer };
 	if (cell.kind == CELL_REAL)
 		memcpy(&words[1], &cell.real, sizeof(cell.real));
 	memcpy(at, words, sizeof(words));
 }
 
-/* An aggregate over the rows of a window: the first one says which window it is, also where there is none (fay_plan_window()). */
-static void write_window(const struct fay_plan_private *p, const struct fay_result *merged, uint8_t *to)
+/* An aggregate over the rows of a window: the first one says which window it is, also where there
+ * is none (fay_plan_window()). */
+static void write_window(const struct fay_plan_private *p, const struct fay_result *merged,
+			 uint8_t *to)
 {
-	const struct fay_layout_column *key = &p->columns[0]; /* of every stage, at the same place */
+	/* of every stage, at the same place */
+	const struct fay_layout_column *key = &p->columns[0];
 	if (p->checked.window.step && merged->rows)
 		memcpy(to + key->offset, merged->rows + key->offset, key->size);
 }
 
-static bool write_rows(struct finisher *f, const struct rows *rows, const struct fay_result *merged, struct fay_result *out)
+static bool write_rows(struct finisher *f, const struct rows *rows, const struct fay_result *merged,
+		       struct fay_result *out)
 {
 	const struct fay_plan_private *p = f->p;
 	out->row_size = p->row_size + p->computed_count * FAY_RESULT_COMPUTED_SIZE;
@@ -302,9 +322,11 @@ static bool write_rows(struct finisher *f, const struct rows *rows, const struct
 		else
 			memcpy(to, rows->at[r], p->row_size);
 		for (uint32_t c = 0; c < p->computed_count; c++) {
-			struct fay_cell value = value_of(f, f->is_folded ? to : rows->at[r], p->computed[c]);
+			struct fay_cell value =
+				value_of(f, f->is_folded ? to : rows->at[r], p->computed[c]);
 			if (p->computed[c]->type == TYPE_REAL && value.kind == CELL_INT)
-				value = (struct fay_cell){.kind = CELL_REAL, .real = (double)value.integer};
+				value = (struct fay_cell){ .kind = CELL_REAL,
+							   .real = (double)value.integer };
 			store_computed(to + p->row_size + c * FAY_RESULT_COMPUTED_SIZE, value);
 		}
 	}
@@ -313,7 +335,7 @@ static bool write_rows(struct finisher *f, const struct rows *rows, const struct
 
 static struct rows all_rows(const struct fay_result *result)
 {
-	struct rows rows = {calloc(result->row_count + 1, sizeof(*rows.at)), result->row_count};
+	struct rows rows = { calloc(result->row_count + 1, sizeof(*rows.at)), result->row_count };
 	for (size_t r = 0; rows.at && r < rows.count; r++)
 		rows.at[r] = result->rows + r * result->row_size;
 	return rows;
@@ -331,11 +353,15 @@ static void measure(struct finisher *f, uint64_t in, const struct rows *rows, ui
 {
 	struct fay_measured *m = f->measured;
 	if (m && m->op_count < FAY_MEASURED_OPS)
-		m->ops[m->op_count++] = (struct fay_measured_op){in, f->is_folded ? 1 : rows->count, now() - since};
+		m->ops[m->op_count++] =
+			(struct fay_measured_op){ in, f->is_folded ? 1 : rows->count,
+						  now() - since };
 }
 
-/* From the rows of one stage to those of the next: *rows then points into *grouped, whose memory before is freed. */
-static int regroup(struct finisher *f, struct rows *rows, struct fay_result *grouped, struct fay_error *error)
+/* From the rows of one stage to those of the next: *rows then points into *grouped, whose memory
+ * before is freed. */
+static int regroup(struct finisher *f, struct rows *rows, struct fay_result *grouped,
+		   struct fay_error *error)
 {
 	struct fay_result next;
 	uint64_t in = rows->count, since = now();
@@ -353,7 +379,8 @@ static int regroup(struct finisher *f, struct rows *rows, struct fay_result *gro
 	f->evaluator.columns = f->p->schema;
 	f->evaluator.column_of = f->p->column_of;
 	measure(f, in, rows, since);
-	return rows->at ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
+	return rows->at ? FAY_OK
+			: fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 }
 
 static bool apply_all(struct finisher *f, struct rows *rows)
@@ -367,13 +394,18 @@ static bool apply_all(struct finisher *f, struct rows *rows)
 	return fine;
 }
 
-int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged, fay_plan_name_function *name,
-		    void *name_context, struct fay_result *out, struct fay_error *error)
+int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged,
+		    fay_plan_name_function *name, void *name_context, struct fay_result *out,
+		    struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context, .source = merged};
+	struct finisher f = { .p = p,
+			      .evaluator = { .columns = p->schema, .column_of = p->column_of },
+			      .name = name,
+			      .name_context = name_context,
+			      .source = merged };
 	struct rows rows = all_rows(merged);
-	struct fay_result grouped = {0};
+	struct fay_result grouped = { 0 };
 	int code = FAY_OK;
 	f.measured = plan->measured;
 	if (f.measured)
@@ -394,8 +426,8 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 	return fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 }
 
-bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in, fay_plan_name_function *name,
-		    void *name_context)
+bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in,
+		    fay_plan_name_function *name, void *name_context)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	const struct fay_root_op *op = p->root;
@@ -403,7 +435,10 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in, fay
 		op = op->next;
 	if (!op || op->kind != ROOT_TAKE || op->count >= rows_in->row_count)
 		return false;
-	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context};
+	struct finisher f = { .p = p,
+			      .evaluator = { .columns = p->schema, .column_of = p->column_of },
+			      .name = name,
+			      .name_context = name_context };
 	struct rows rows = all_rows(rows_in);
 	uint8_t *kept = rows.at ? malloc((size_t)op->count * p->row_size + 1) : NULL;
 	bool fine = kept != NULL;

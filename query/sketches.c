@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summaries of fay/sketch.h as functions that generated probes call: compiled to LLVM bitcode when Fay is built, linked into a query's
- * module, guarded, inlined and verified with it.
+ * The summaries of fay/sketch.h as functions that generated probes call: compiled to LLVM bitcode
+ * when Fay is built, linked into a query's module, guarded, inlined and verified with it.
  */
 #include "fay/sketch.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cluster.Function(...) and its like: which calls, markers or events of the kernel a query is about. */
+/* cluster.Function(...) and its like: which calls, markers or events of the kernel a query is
+ * about. */
 #include "check_join.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Other tracers write module:function; who does so here is shown the same name with a `!`. */
-static void *fail_without_module(struct fay_query *query, const struct fay_node *at, const char *pattern)
+static void *fail_without_module(struct fay_query *query, const struct fay_node *at,
+				 const char *pattern)
 {
 	const char *colon = strchr(pattern, ':');
 	if (colon && colon != pattern && colon[1] && at->length < 64)
@@ -34,9 +36,11 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "`%s` takes one string such as \"libc!read\"", call->a->name);
 	const struct fay_node *last = second ? second->value : first->value;
-	const char *module = checked->domain == DOMAIN_KERNEL ? "kernel" : second ? first->value->name : NULL;
-	const char *pattern = module ? fay_query_format(query, "%s!%s", module, last->name)
-				     : last->name;
+	const char *module = checked->domain == DOMAIN_KERNEL ? "kernel"
+			     : second                         ? first->value->name
+							      : NULL;
+	const char *pattern =
+		module ? fay_query_format(query, "%s!%s", module, last->name) : last->name;
 	if (!pattern)
 		return NULL;
 	const char *bang = strchr(pattern, '!');
@@ -46,7 +50,9 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		return fay_query_fail(query, FAY_E_USAGE, last->span,
 				      "a function is given as \"module!function\", with one `!`");
 	if (checked->domain != DOMAIN_KERNEL && !strncmp(pattern, "kernel!", strlen("kernel!")))
-		return fay_query_fail(query, FAY_E_USAGE, last->span, "functions of the kernel are `cluster.%s(kernel, \"%s\")`", call->a->name, bang + 1);
+		return fay_query_fail(query, FAY_E_USAGE, last->span,
+				      "functions of the kernel are `cluster.%s(kernel, \"%s\")`",
+				      call->a->name, bang + 1);
 	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
 		return fay_query_fail(query, FAY_E_LIMIT, last->span,
 				      "a function's pattern may have %u bytes",
@@ -69,13 +75,16 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 				      "\"postgres!postgresql:query__start\"");
 	const char *pattern = at->name, *bang = strchr(pattern, '!');
 	const char *colon = bang ? strchr(bang, ':') : NULL;
-	if (!bang || bang == pattern || strchr(bang + 1, '!') || !colon || colon == bang + 1 || !colon[1])
-		return fay_query_fail(query, FAY_E_USAGE, at->span,
-				      "a marker is given as \"module!provider:name\", for example "
-				      "\"postgres!postgresql:query__start\"; `*` stands for any part");
+	if (!bang || bang == pattern || strchr(bang + 1, '!') || !colon || colon == bang + 1 ||
+	    !colon[1])
+		return fay_query_fail(
+			query, FAY_E_USAGE, at->span,
+			"a marker is given as \"module!provider:name\", for example "
+			"\"postgres!postgresql:query__start\"; `*` stands for any part");
 	if (at->length >= FAY_IMAGE_MAX_STRING)
 		return fay_query_fail(query, FAY_E_LIMIT, at->span,
-				      "a marker's pattern may have %u bytes", FAY_IMAGE_MAX_STRING - 1);
+				      "a marker's pattern may have %u bytes",
+				      FAY_IMAGE_MAX_STRING - 1);
 	for (const char *c = pattern; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return fay_query_fail(query, FAY_E_USAGE, at->span,
@@ -86,8 +95,9 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 static const struct {
 	const char *name;
 	enum fay_source kind;
-} sources[] = {{"Function", SOURCE_ENTRY}, {"Return", SOURCE_RETURN},	      {"Usdt", SOURCE_MARKER},
-	       {"Syscall", SOURCE_SYSCALL}, {"Tracepoint", SOURCE_TRACEPOINT}, {"Timer", SOURCE_TIMER}};
+} sources[] = { { "Function", SOURCE_ENTRY },        { "Return", SOURCE_RETURN },
+		{ "Usdt", SOURCE_MARKER },           { "Syscall", SOURCE_SYSCALL },
+		{ "Tracepoint", SOURCE_TRACEPOINT }, { "Timer", SOURCE_TIMER } };
 
 enum fay_source fay_check_source_kind(const char *name)
 {
@@ -103,13 +113,14 @@ static void *fail_unknown(struct fay_query *query, const struct fay_node *call)
 	const char *names[COUNT_OF(sources)];
 	for (size_t i = 0; i < COUNT_OF(sources); i++)
 		names[i] = sources[i].name;
-	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "the cluster has no method `%s`%s", call->a->name,
+	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
+			      "the cluster has no method `%s`%s", call->a->name,
 			      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
 }
 
 struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
-						   const struct fay_scope *scope,
-						   const struct fay_node *call)
+						const struct fay_scope *scope,
+						const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
 	enum fay_source kind = fay_check_source_kind(call->a->name);
@@ -117,7 +128,9 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 		return fail_unknown(query, call);
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source stands in a join: `join b in cluster.%s(...) on a.tid equals b.tid within 5ms`", call->a->name);
+				      "a second source stands in a join: `join b in "
+				      "cluster.%s(...) on a.tid equals b.tid within 5ms`",
+				      call->a->name);
 	checked->kind = kind;
 	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
 	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
@@ -126,12 +139,13 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 			return NULL;
 		checked->domain = where->kind == VALUE_KERNEL ? DOMAIN_KERNEL : DOMAIN_USER;
 	}
-	checked->pattern = marker  ? check_marker_pattern(checked, call)
+	checked->pattern = marker                          ? check_marker_pattern(checked, call)
 			   : checked->kind == SOURCE_TIMER ? fay_check_timer(checked, call)
-			   : point ? fay_check_kernel_pattern(checked, call)
-				   : check_pattern(checked, call);
+			   : point                         ? fay_check_kernel_pattern(checked, call)
+							   : check_pattern(checked, call);
 	checked->source = call->span;
-	if (checked->pattern && checked->domain == DOMAIN_KERNEL && !point && !fay_check_kernel_function(checked, checked->pattern))
+	if (checked->pattern && checked->domain == DOMAIN_KERNEL && !point &&
+	    !fay_check_kernel_function(checked, checked->pattern))
 		return NULL;
 	struct fay_value_node *sequence =
 		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;

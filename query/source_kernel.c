@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sources in the kernel: system calls by name, tracepoints with their arguments by name and type. Names and types come from the kernel's
- * own description (BTF), so a query is checked against the kernel that it will run on.
+ * Sources in the kernel: system calls by name, tracepoints with their arguments by name and type.
+ * Names and types come from the kernel's own description (BTF), so a query is checked against the
+ * kernel that it will run on.
  */
 #include "check_types.h"
 
@@ -17,44 +18,58 @@ static const struct {
 	const char *name;
 	uint32_t number;
 } syscalls[] = {
-#define FAY_SYSCALL(name, number) {#name, number},
+#define FAY_SYSCALL(name, number) { #name, number },
 #include "syscalls.def"
 };
 #define SYSCALL_COUNT (sizeof(syscalls) / sizeof(syscalls[0]))
 
-/* --- patterns ---------------------------------------------------------------------------------------------------------- */
+/* --- patterns
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 /* The tracepoints of single system calls exist in tracefs only. */
-static const char *hint_of(struct fay_query *query, const char *name, const char *const *names, size_t count)
+static const char *hint_of(struct fay_query *query, const char *name, const char *const *names,
+			   size_t count)
 {
-	static const char *const prefixes[] = {"sys_enter_", "sys_exit_"};
+	static const char *const prefixes[] = { "sys_enter_", "sys_exit_" };
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-			return fay_query_format(query, "; that is `cluster.Syscall(\"%s\")` here", name + strlen(prefixes[i])) ?: "";
+			return fay_query_format(query, "; that is `cluster.Syscall(\"%s\")` here",
+						name + strlen(prefixes[i]))
+				       ?: "";
 	return fay_query_did_you_mean(query, name, names, count);
 }
 
-/* Names that match, into `kernel`; what is near to a single one that does not exist, in the message. */
-static bool add_matches(struct fay_checked *checked, const struct fay_node *at, const char *glob, const char *const *names, size_t count, const char *what)
+/* Names that match, into `kernel`; what is near to a single one that does not exist, in the
+ * message. */
+static bool add_matches(struct fay_checked *checked, const struct fay_node *at, const char *glob,
+			const char *const *names, size_t count, const char *what)
 {
 	struct fay_query *query = checked->exprs.query;
 	struct fay_kernel_source *kernel = checked->kernel;
-	const uint32_t max = checked->kind == SOURCE_SYSCALL ? sizeof(kernel->points) / sizeof(kernel->points[0]) : FAY_KERNEL_POINTS_MAX;
+	const uint32_t max = checked->kind == SOURCE_SYSCALL
+				     ? sizeof(kernel->points) / sizeof(kernel->points[0])
+				     : FAY_KERNEL_POINTS_MAX;
 	for (size_t i = 0; i < count; i++) {
 		if (fnmatch(glob, names[i], 0))
 			continue;
 		if (kernel->count == max)
-			return fay_query_fail(query, FAY_E_LIMIT, at->span, "more than %u %ss match", max, what) != NULL;
+			return fay_query_fail(query, FAY_E_LIMIT, at->span,
+					      "more than %u %ss match", max, what) != NULL;
 		const char *copy = fay_query_copy(query, names[i], strlen(names[i]));
 		if (!copy)
 			return false;
-		kernel->points[kernel->count++] = (struct fay_kernel_point){copy, checked->kind == SOURCE_SYSCALL ? syscalls[i].number : 0};
+		kernel->points[kernel->count++] = (struct fay_kernel_point){
+			copy, checked->kind == SOURCE_SYSCALL ? syscalls[i].number : 0
+		};
 	}
 	if (kernel->count)
 		return true;
 	if (strpbrk(glob, "*?["))
-		return fay_query_fail(query, FAY_E_REFUSED, at->span, "no %s matches `%s`", what, glob) != NULL;
-	return fay_query_fail(query, FAY_E_USAGE, at->span, "unknown %s `%s`%s", what, glob, hint_of(query, glob, names, count)) != NULL;
+		return fay_query_fail(query, FAY_E_REFUSED, at->span, "no %s matches `%s`", what,
+				      glob) != NULL;
+	return fay_query_fail(query, FAY_E_USAGE, at->span, "unknown %s `%s`%s", what, glob,
+			      hint_of(query, glob, names, count)) != NULL;
 }
 
 static bool find_syscalls(struct fay_checked *checked, const struct fay_node *at)
@@ -74,7 +89,8 @@ static struct fay_btf *kernel_types(struct fay_checked *checked, struct fay_span
 	return query->btf;
 }
 
-/* What one tracepoint hands over; events of several have nothing in common but what all events have. */
+/* What one tracepoint hands over; events of several have nothing in common but what all events
+ * have. */
 static bool find_arguments(struct fay_checked *checked, const struct fay_node *at)
 {
 	struct fay_kernel_source *kernel = checked->kernel;
@@ -82,8 +98,9 @@ static bool find_arguments(struct fay_checked *checked, const struct fay_node *a
 	if (kernel->count > 1)
 		return true;
 	if (!fay_btf_tracepoint(checked->exprs.query->btf, kernel->points[0].name, &tracepoint))
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, at->span, "the kernel's types do not describe tracepoint `%s`", kernel->points[0].name) !=
-		       NULL;
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, at->span,
+				      "the kernel's types do not describe tracepoint `%s`",
+				      kernel->points[0].name) != NULL;
 	kernel->argument_count = tracepoint.argument_count;
 	for (uint32_t i = 0; i < tracepoint.argument_count; i++) {
 		kernel->arguments[i].name = tracepoint.arguments[i].name;
@@ -92,7 +109,8 @@ static bool find_arguments(struct fay_checked *checked, const struct fay_node *a
 	return true;
 }
 
-/* "system:name" or "name". The kernel's types do not tell which system a tracepoint belongs to, so what stands before the colon is for people. */
+/* "system:name" or "name". The kernel's types do not tell which system a tracepoint belongs to, so
+ * what stands before the colon is for people. */
 static bool find_tracepoints(struct fay_checked *checked, const struct fay_node *at)
 {
 	const char *colon = strchr(at->name, ':'), *glob = colon ? colon + 1 : at->name;
@@ -101,9 +119,11 @@ static bool find_tracepoints(struct fay_checked *checked, const struct fay_node 
 		return false;
 	const char **names = malloc(NAMES_MAX * sizeof(*names));
 	if (!names)
-		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, at->span, "out of memory") != NULL;
+		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, at->span,
+				      "out of memory") != NULL;
 	size_t count = fay_btf_tracepoints(btf, names, NAMES_MAX);
-	bool found = add_matches(checked, at, glob, names, count < NAMES_MAX ? count : NAMES_MAX, "tracepoint");
+	bool found = add_matches(checked, at, glob, names, count < NAMES_MAX ? count : NAMES_MAX,
+				 "tracepoint");
 	free(names);
 	return found && find_arguments(checked, at);
 }
@@ -114,29 +134,35 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	bool syscall = checked->kind == SOURCE_SYSCALL;
 	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
 	if (!at || at->kind != NODE_STRING)
-		return fay_query_fail(query, FAY_E_USAGE, at ? at->span : call->span, "`%s` takes one string such as \"%s\"", call->a->name,
+		return fay_query_fail(query, FAY_E_USAGE, at ? at->span : call->span,
+				      "`%s` takes one string such as \"%s\"", call->a->name,
 				      syscall ? "read" : "sched:sched_switch");
 	if (!at->length || at->length >= FAY_IMAGE_MAX_STRING)
-		return fay_query_fail(query, at->length ? FAY_E_LIMIT : FAY_E_USAGE, at->span, "a pattern has 1 to %u bytes", FAY_IMAGE_MAX_STRING - 1);
+		return fay_query_fail(query, at->length ? FAY_E_LIMIT : FAY_E_USAGE, at->span,
+				      "a pattern has 1 to %u bytes", FAY_IMAGE_MAX_STRING - 1);
 	checked->domain = DOMAIN_KERNEL;
 	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));
-	if (!checked->kernel || !(syscall ? find_syscalls(checked, at) : find_tracepoints(checked, at)))
+	if (!checked->kernel ||
+	    !(syscall ? find_syscalls(checked, at) : find_tracepoints(checked, at)))
 		return NULL;
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
 }
-
 
 const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
 	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
-	const struct fay_expr *period = at ? fay_check_typed(checked, NULL, at, TYPE_INT, "a period") : NULL;
+	const struct fay_expr *period =
+		at ? fay_check_typed(checked, NULL, at, TYPE_INT, "a period") : NULL;
 	if (!at)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, "`Timer` takes a period such as 10ms");
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "`Timer` takes a period such as 10ms");
 	if (!period)
 		return NULL;
-	if (!fay_expr_is_constant(period) || period->value < FAY_BPF_PERIOD_LEAST || period->value > (int64_t)FAY_BPF_PERIOD_MOST)
-		return fay_query_fail(query, FAY_E_USAGE, at->span, "a timer's period is a constant from 100us to 1h");
+	if (!fay_expr_is_constant(period) || period->value < FAY_BPF_PERIOD_LEAST ||
+	    period->value > (int64_t)FAY_BPF_PERIOD_MOST)
+		return fay_query_fail(query, FAY_E_USAGE, at->span,
+				      "a timer's period is a constant from 100us to 1h");
 	checked->domain = DOMAIN_KERNEL;
 	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));
 	if (!checked->kernel)
@@ -151,10 +177,12 @@ bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
 	struct fay_query *query = checked->exprs.query;
 	struct fay_btf_tracepoint function;
 	const char *name = strchr(pattern, '!') + 1;
-	struct fay_kernel_source *kernel = checked->kernel = fay_query_alloc(query, sizeof(*kernel));
+	struct fay_kernel_source *kernel = checked->kernel =
+		fay_query_alloc(query, sizeof(*kernel));
 	if (!kernel)
 		return false;
-	if (checked->kind != SOURCE_ENTRY || strpbrk(name, "*?[") || (!query->btf && fay_btf_open(getenv("FAY_BTF"), &query->btf, NULL)) ||
+	if (checked->kind != SOURCE_ENTRY || strpbrk(name, "*?[") ||
+	    (!query->btf && fay_btf_open(getenv("FAY_BTF"), &query->btf, NULL)) ||
 	    !fay_btf_function(query->btf, name, &function))
 		return true; /* Arg(n) is known all the same */
 	for (uint32_t i = 0; i < function.argument_count && i < 6; i++) {
@@ -168,7 +196,9 @@ bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
 	return true;
 }
 
-/* --- arguments ---------------------------------------------------------------------------------------------------------- */
+/* --- arguments
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct fay_types *kernel_types_of(struct fay_checked *checked)
 {
@@ -176,17 +206,22 @@ static struct fay_types *kernel_types_of(struct fay_checked *checked)
 	return &checked->kernel->types;
 }
 
-struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, const struct fay_node *node)
+struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked,
+						 const struct fay_node *node)
 {
 	const struct fay_kernel_source *kernel = checked->kernel;
 	if (checked->kind == SOURCE_TRACEPOINT && kernel->count > 1)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
-				      "unknown field `%s`: events of several tracepoints (%u match) have only what all events have; name one tracepoint", node->name,
-				      kernel->count);
+				      "unknown field `%s`: events of several tracepoints (%u "
+				      "match) have only what all events have; name one tracepoint",
+				      node->name, kernel->count);
 	for (uint32_t i = 0; i < kernel->argument_count; i++) {
-		struct fay_place place = {.types = kernel_types_of(checked), .offset = i, .name = kernel->arguments[i].name};
+		struct fay_place place = { .types = kernel_types_of(checked),
+					   .offset = i,
+					   .name = kernel->arguments[i].name };
 		if (strcmp(kernel->arguments[i].name, node->name) == 0)
-			return fay_check_typed_value(checked, node, &place, kernel->arguments[i].type);
+			return fay_check_typed_value(checked, node, &place,
+						     kernel->arguments[i].type);
 	}
 	return NULL;
 }
@@ -194,31 +229,35 @@ struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, co
 bool fay_check_kernel_is_plain(const struct fay_checked *checked, uint32_t index)
 {
 	const struct fay_btf *btf = checked->exprs.query->btf;
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, checked->kernel->arguments[index].type));
+	const struct btf_type *type =
+		fay_btf_type(btf, fay_btf_strip(btf, checked->kernel->arguments[index].type));
 	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
-	case BTF_KIND_INT:
-		return type->size <= 8;
+	case BTF_KIND_INT: return type->size <= 8;
 	case BTF_KIND_ENUM:
-	case BTF_KIND_ENUM64:
-		return true;
+	case BTF_KIND_ENUM64: return true;
 	case BTF_KIND_PTR: /* to characters: a string */
 		type = fay_btf_type(btf, fay_btf_strip(btf, type->type));
 		return type && BTF_INFO_KIND(type->info) == BTF_KIND_INT && type->size == 1;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
-struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index)
+struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at,
+					    uint32_t index)
 {
 	const struct fay_kernel_source *kernel = checked->kernel;
 	if (index >= kernel->argument_count)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at->span, "there is no such argument: `%s` has %u", kernel->points[0].name,
-				      kernel->argument_count);
-	struct fay_place place = {.types = kernel_types_of(checked), .offset = index, .name = kernel->arguments[index].name};
-	struct fay_value_node *value = fay_check_typed_value(checked, at, &place, kernel->arguments[index].type);
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at->span,
+				      "there is no such argument: `%s` has %u",
+				      kernel->points[0].name, kernel->argument_count);
+	struct fay_place place = { .types = kernel_types_of(checked),
+				   .offset = index,
+				   .name = kernel->arguments[index].name };
+	struct fay_value_node *value =
+		fay_check_typed_value(checked, at, &place, kernel->arguments[index].type);
 	if (value && (value->kind != VALUE_SCALAR || value->expr->type == TYPE_STRING))
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at->span, "argument %u is no number; it is known as `%s`", index,
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at->span,
+				      "argument %u is no number; it is known as `%s`", index,
 				      kernel->arguments[index].name);
 	return value;
 }

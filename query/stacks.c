@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk of a stack as a function that generated probes call: compiled to LLVM bitcode when Fay is built, linked into a query's module, guarded and verified with
- * it. For each frame, the rule of the place where it stands says where the caller's frame is (fay/stacks.h). What is read lies at or above the stack pointer and
- * frames only go up, so that a broken stack ends the walk or makes it wrong, and nothing else.
+ * The walk of a stack as a function that generated probes call: compiled to LLVM bitcode when Fay
+ * is built, linked into a query's module, guarded and verified with it. For each frame, the rule of
+ * the place where it stands says where the caller's frame is (fay/stacks.h). What is read lies at
+ * or above the stack pointer and frames only go up, so that a broken stack ends the walk or makes
+ * it wrong, and nothing else.
  */
 #include "fay/stacks.h"
 
@@ -17,11 +19,12 @@ extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 
 struct walk {
 	struct fay_stack_scratch *scratch;
-	uint64_t start, size; /* of the stack that the window holds */
+	uint64_t start, size;       /* of the stack that the window holds */
 	uint64_t address, rsp, rbp; /* of the frame */
 };
 
-static uint32_t rule_in(const struct fay_stack_tables *tables, const struct fay_stack_module *module, uint64_t place)
+static uint32_t rule_in(const struct fay_stack_tables *tables,
+			const struct fay_stack_module *module, uint64_t place)
 {
 	uint32_t low = module->first, left = module->count;
 	for (int round = 0; round < ROW_ROUNDS; round++) {
@@ -40,7 +43,8 @@ static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t address)
 	uint64_t low = 0, left = list->count;
 	for (int round = 0; round < MODULE_ROUNDS; round++) {
 		uint64_t half = left / 2;
-		uint64_t above = list->items[(low + half) & (FAY_STACK_MODULES - 1)].start <= address;
+		uint64_t above =
+			list->items[(low + half) & (FAY_STACK_MODULES - 1)].start <= address;
 		low = above ? low + half : low;
 		left = above ? left - half : half;
 	}
@@ -49,7 +53,8 @@ static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t address)
 	return place < module->size ? rule_in(tables, module, place) : FAY_STACK_END;
 }
 
-/* A word of the stack, 0 if it cannot be read. Several are read at a time; near the stack's end there may be only that one. */
+/* A word of the stack, 0 if it cannot be read. Several are read at a time; near the stack's end
+ * there may be only that one. */
 static uint64_t word_at(struct walk *walk, uint64_t address)
 {
 	uint64_t *window = walk->scratch->window;
@@ -67,7 +72,8 @@ static uint64_t word_at(struct walk *walk, uint64_t address)
 /* To the caller's frame. 0: there is none, or it is not known. */
 static uint64_t step(struct walk *walk, uint32_t rule)
 {
-	uint64_t base = rule & 3, offset = 8 * (uint64_t)(rule >> 2 & FAY_STACK_OFFSET_MAX), saved = 8 * (uint64_t)(rule >> 18);
+	uint64_t base = rule & 3, offset = 8 * (uint64_t)(rule >> 2 & FAY_STACK_OFFSET_MAX),
+		 saved = 8 * (uint64_t)(rule >> 18);
 	uint64_t frame = (base == FAY_STACK_RSP ? walk->rsp : walk->rbp) + offset;
 	if (base == FAY_STACK_END)
 		return 0;
@@ -82,7 +88,8 @@ static uint64_t step(struct walk *walk, uint32_t rule)
 	return walk->address;
 }
 
-/* To what a signal interrupted: its registers lie in the ucontext_t to which the stack pointer points. */
+/* To what a signal interrupted: its registers lie in the ucontext_t to which the stack pointer
+ * points. */
 static uint64_t step_signal(struct walk *walk)
 {
 	uint64_t context = walk->rsp;
@@ -92,11 +99,11 @@ static uint64_t step_signal(struct walk *walk)
 	return walk->address;
 }
 
-void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
-		     uint64_t called);
+void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables,
+		     uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count, uint64_t called);
 
-void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
-		     uint64_t called)
+void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables,
+		     uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count, uint64_t called)
 {
 	struct walk walk = { .scratch = scratch, .rsp = rsp, .rbp = rbp };
 	uint32_t rule = called ? FAY_STACK_CALLED : rule_at(tables, address);
@@ -108,6 +115,7 @@ void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_t
 		if (!(interrupted ? step_signal(&walk) : step(&walk, rule)))
 			return;
 		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = walk.address;
-		rule = rule_at(tables, walk.address - !interrupted); /* the call; behind it another function may begin */
+		/* the call; behind it another function may begin */
+		rule = rule_at(tables, walk.address - !interrupted);
 	}
 }

@@ -60,7 +60,8 @@ static const char *abbreviated(const char *word, const char *const *candidates, 
 {
 	const char *best = NULL;
 	for (size_t i = 0; i < count; i++)
-		if (abbreviates(word, candidates[i]) && (!best || strlen(candidates[i]) < strlen(best)))
+		if (abbreviates(word, candidates[i]) &&
+		    (!best || strlen(candidates[i]) < strlen(best)))
 			best = candidates[i];
 	return best;
 }
@@ -71,7 +72,8 @@ const char *fay_query_suggest(const char *word, const char *const *candidates, s
 	unsigned best_distance = ~0u;
 	for (size_t i = 0; i < count; i++) {
 		unsigned d = distance(word, candidates[i]);
-		/* At most a third of the word may be wrong; a different case alone always counts as near. */
+		/* At most a third of the word may be wrong; a different case alone always counts as
+		 * near. */
 		size_t allowed = 2 * ((strlen(candidates[i]) + 2) / 3);
 		bool only_case = strcasecmp(word, candidates[i]) == 0;
 		if (d < best_distance && (only_case || d <= allowed)) {
@@ -86,16 +88,43 @@ const char *fay_query_suggest(const char *word, const char *const *candidates, s
 static const struct {
 	const char *word, *here;
 } others[] = {
-	{"and", "&&"}, {"or", "||"}, {"not", "!"}, {"like", "StartsWith(\"...\")"},
-	{"order", "orderby"}, {"desc", "descending"}, {"limit", "take 10"}, {"having", "where"}, {"printf", "select new { ... }"},
-	{"median", "Quantile(0.5, x => ...)"}, {"p50", "Quantile(0.5, x => ...)"}, {"percentile", "Quantile(0.99, x => ...)"}, {"p99", "Quantile(0.99, x => ...)"},
-	{"hist", "Histogram(x => ...)"}, {"lhist", "Histogram(x => ...)"}, {"quantize", "Histogram(x => ...)"}, {"lquantize", "Histogram(x => ...)"},
-	{"latency", "cluster.Return(...).Histogram(r => r.Duration)"},
-	{"kprobe", "cluster.Function(kernel, \"name\")"}, {"kretprobe", "cluster.Return(kernel, \"name\")"},
-	{"fentry", "cluster.Function(kernel, \"name\")"}, {"fexit", "cluster.Return(kernel, \"name\")"},
-	{"uprobe", "cluster.Function(\"module!name\")"}, {"uretprobe", "cluster.Return(\"module!name\")"}, {"profile", "cluster.Timer(10ms)"},
-	{"arg0", "Arg(0)"}, {"arg1", "Arg(1)"}, {"arg2", "Arg(2)"}, {"arg3", "Arg(3)"}, {"arg4", "Arg(4)"}, {"arg5", "Arg(5)"},
-	{"execname", "comm"}, {"probefunc", "function"}, {"nsecs", "time"}, {"timestamp", "time"}, {"ustack", "UserStack"}, {"kstack", "KernelStack"},
+	{ "and", "&&" },
+	{ "or", "||" },
+	{ "not", "!" },
+	{ "like", "StartsWith(\"...\")" },
+	{ "order", "orderby" },
+	{ "desc", "descending" },
+	{ "limit", "take 10" },
+	{ "having", "where" },
+	{ "printf", "select new { ... }" },
+	{ "median", "Quantile(0.5, x => ...)" },
+	{ "p50", "Quantile(0.5, x => ...)" },
+	{ "percentile", "Quantile(0.99, x => ...)" },
+	{ "p99", "Quantile(0.99, x => ...)" },
+	{ "hist", "Histogram(x => ...)" },
+	{ "lhist", "Histogram(x => ...)" },
+	{ "quantize", "Histogram(x => ...)" },
+	{ "lquantize", "Histogram(x => ...)" },
+	{ "latency", "cluster.Return(...).Histogram(r => r.Duration)" },
+	{ "kprobe", "cluster.Function(kernel, \"name\")" },
+	{ "kretprobe", "cluster.Return(kernel, \"name\")" },
+	{ "fentry", "cluster.Function(kernel, \"name\")" },
+	{ "fexit", "cluster.Return(kernel, \"name\")" },
+	{ "uprobe", "cluster.Function(\"module!name\")" },
+	{ "uretprobe", "cluster.Return(\"module!name\")" },
+	{ "profile", "cluster.Timer(10ms)" },
+	{ "arg0", "Arg(0)" },
+	{ "arg1", "Arg(1)" },
+	{ "arg2", "Arg(2)" },
+	{ "arg3", "Arg(3)" },
+	{ "arg4", "Arg(4)" },
+	{ "arg5", "Arg(5)" },
+	{ "execname", "comm" },
+	{ "probefunc", "function" },
+	{ "nsecs", "time" },
+	{ "timestamp", "time" },
+	{ "ustack", "UserStack" },
+	{ "kstack", "KernelStack" },
 };
 
 static const char *word_of_others(const char *word)
@@ -110,7 +139,9 @@ const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count)
 {
 	const char *best = fay_query_suggest(word, candidates, count), *here = word_of_others(word);
-	const char *text = here && !(best && !strcasecmp(word, best)) ? fay_query_format(query, "; that is `%s` here", here) :
-			   best ? fay_query_format(query, "; did you mean `%s`?", best) : "";
+	const char *text = here && !(best && !strcasecmp(word, best))
+				   ? fay_query_format(query, "; that is `%s` here", here)
+			   : best ? fay_query_format(query, "; did you mean `%s`?", best)
+				  : "";
 	return text ? text : "";
 }

@@ -2,12 +2,12 @@
 /*
  * FayLINQ's front: the text, its tokens and its syntax tree.
  *
- * One `struct fay_query` owns everything that is made of one text: tokens, tree, typed expressions and
- * plan all lie in its arena and die together. A function that fails records the first error in it and
- * returns NULL (pointers) or false, so callers only pass failure on.
+ * One `struct fay_query` owns everything that is made of one text: tokens, tree, typed expressions
+ * and plan all lie in its arena and die together. A function that fails records the first error in
+ * it and returns NULL (pointers) or false, so callers only pass failure on.
  *
- * The text is hostile. Every limit is named here; recursion is bounded by FAY_QUERY_MAX_NESTING in the
- * parser and by FAY_QUERY_MAX_DEPTH in everything that walks a tree.
+ * The text is hostile. Every limit is named here; recursion is bounded by FAY_QUERY_MAX_NESTING in
+ * the parser and by FAY_QUERY_MAX_DEPTH in everything that walks a tree.
  */
 #ifndef FAY_QUERY_SYNTAX_H
 #define FAY_QUERY_SYNTAX_H
@@ -43,7 +43,8 @@ struct fay_query {
 	bool failed;
 	struct fay_query_block *blocks;
 	size_t allocated;
-	struct fay_saved *saved; /* of file("NAME"), once it was read: that of the source that is spoken of */
+	/* of file("NAME"), once it was read: that of the source that is spoken of */
+	struct fay_saved *saved;
 	struct fay_saved *opened[FAY_JOIN_SOURCES]; /* all of them */
 	unsigned opened_count;
 	struct fay_btf *btf; /* the kernel's types, once they were needed */
@@ -77,9 +78,11 @@ void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct f
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* The same in *error, which may not be NULL, of a query that was planned. Returns the code. */
-int fay_query_error_at(const struct fay_query *query, struct fay_error *error, enum fay_error_code code, struct fay_span span, const char *message);
+int fay_query_error_at(const struct fay_query *query, struct fay_error *error,
+		       enum fay_error_code code, struct fay_span span, const char *message);
 
-/* "", "; did you mean `candidate`?", or what a word of other tools is here, in the query's memory. */
+/* "", "; did you mean `candidate`?", or what a word of other tools is here, in the query's memory.
+ * */
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count);
 
@@ -94,15 +97,40 @@ enum fay_token_kind {
 
 enum fay_operator {
 	OPERATOR_NONE,
-	OPERATOR_OPEN, OPERATOR_CLOSE, OPERATOR_OPEN_BRACE, OPERATOR_CLOSE_BRACE,
-	OPERATOR_OPEN_BRACKET, OPERATOR_CLOSE_BRACKET,
-	OPERATOR_COMMA, OPERATOR_DOT, OPERATOR_SEMICOLON, OPERATOR_QUESTION, OPERATOR_COLON,
-	OPERATOR_ASSIGN, OPERATOR_ARROW,
-	OPERATOR_OR, OPERATOR_AND, OPERATOR_BIT_OR, OPERATOR_BIT_XOR, OPERATOR_BIT_AND,
-	OPERATOR_EQ, OPERATOR_NE, OPERATOR_LT, OPERATOR_LE, OPERATOR_GT, OPERATOR_GE,
-	OPERATOR_SHL, OPERATOR_SHR, OPERATOR_SHR_LOGICAL,
-	OPERATOR_ADD, OPERATOR_SUB, OPERATOR_MUL, OPERATOR_DIV, OPERATOR_MOD,
-	OPERATOR_NOT, OPERATOR_BIT_NOT,
+	OPERATOR_OPEN,
+	OPERATOR_CLOSE,
+	OPERATOR_OPEN_BRACE,
+	OPERATOR_CLOSE_BRACE,
+	OPERATOR_OPEN_BRACKET,
+	OPERATOR_CLOSE_BRACKET,
+	OPERATOR_COMMA,
+	OPERATOR_DOT,
+	OPERATOR_SEMICOLON,
+	OPERATOR_QUESTION,
+	OPERATOR_COLON,
+	OPERATOR_ASSIGN,
+	OPERATOR_ARROW,
+	OPERATOR_OR,
+	OPERATOR_AND,
+	OPERATOR_BIT_OR,
+	OPERATOR_BIT_XOR,
+	OPERATOR_BIT_AND,
+	OPERATOR_EQ,
+	OPERATOR_NE,
+	OPERATOR_LT,
+	OPERATOR_LE,
+	OPERATOR_GT,
+	OPERATOR_GE,
+	OPERATOR_SHL,
+	OPERATOR_SHR,
+	OPERATOR_SHR_LOGICAL,
+	OPERATOR_ADD,
+	OPERATOR_SUB,
+	OPERATOR_MUL,
+	OPERATOR_DIV,
+	OPERATOR_MOD,
+	OPERATOR_NOT,
+	OPERATOR_BIT_NOT,
 	OPERATOR_COUNT
 };
 
@@ -166,10 +194,12 @@ struct fay_clause {
 	const char *name; /* FROM, JOIN, LET: the variable; GROUP, SELECT: after `into`, or NULL */
 	const char *into; /* JOIN: the name of the groups, or NULL */
 	struct fay_span name_span;
-	struct fay_node *a; /* FROM, JOIN: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element; DISTINCT: NULL */
-	struct fay_node *b; /* GROUP: key; JOIN: key of the rows before */
+	/* FROM, JOIN: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element;
+	 * DISTINCT: NULL */
+	struct fay_node *a;
+	struct fay_node *b;     /* GROUP: key; JOIN: key of the rows before */
 	struct fay_node *c, *d; /* JOIN: key of the source's, how far apart in time */
-	bool descending;    /* ORDER, THEN */
+	bool descending;        /* ORDER, THEN */
 	struct fay_clause *next;
 };
 

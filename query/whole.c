@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An event as a row of its own: the fields one wants to see first, or, where it is saved, all that is known of it. */
+/* An event as a row of its own: the fields one wants to see first, or, where it is saved, all that
+ * is known of it. */
 #include "check_join.h"
 #include "planner.h"
 #include "source_file.h"
@@ -16,18 +17,22 @@ struct event_row {
 	unsigned side;
 };
 
-static bool add_column(const struct event_row *row, const char *name, const struct fay_value_node *value)
+static bool add_column(const struct event_row *row, const char *name,
+		       const struct fay_value_node *value)
 {
 	if (!value || !name)
 		return false;
 	if (row->stage)
 		return fay_planner_key(row->stage, value->expr, name) >= 0;
-	const char *full = *row->prefix ? fay_query_format(row->planner->query, "%s.%s", row->prefix, name) : name;
+	const char *full =
+		*row->prefix ? fay_query_format(row->planner->query, "%s.%s", row->prefix, name)
+			     : name;
 	return full && fay_planner_output(row->planner, value->expr, full);
 }
 
 /* Of an expression over the event, while `checked` speaks of its source: a column. */
-static bool add_expr(const struct event_row *row, const char *name, const struct fay_expr *expr, unsigned outside)
+static bool add_expr(const struct event_row *row, const char *name, const struct fay_expr *expr,
+		     unsigned outside)
 {
 	struct fay_checked *checked = row->planner->checked;
 	struct fay_value_node *value = fay_check_scalar(checked, expr);
@@ -47,7 +52,8 @@ static bool has_field(const struct fay_checked *checked, const struct fay_field 
 		return false;
 	if (checked->domain == DOMAIN_KERNEL && field->offset == offsetof(struct fay_event, cycles))
 		return false; /* not of events that come through BPF */
-	return checked->domain != DOMAIN_FILE || fay_saved_field(checked->exprs.query->saved, field);
+	return checked->domain != DOMAIN_FILE ||
+	       fay_saved_field(checked->exprs.query->saved, field);
 }
 
 static bool add_fields(const struct event_row *row, unsigned outside, size_t count)
@@ -74,7 +80,8 @@ static bool add_registers(const struct event_row *row, unsigned outside)
 		return true;
 	for (unsigned i = 0; i < 6; i++) {
 		const char *name = fay_query_format(row->planner->query, "Arg(%u)", i);
-		if (!name || (checked->domain == DOMAIN_FILE && !fay_saved_own(checked->exprs.query->saved, name)))
+		if (!name || (checked->domain == DOMAIN_FILE &&
+			      !fay_saved_own(checked->exprs.query->saved, name)))
 			continue;
 		if (!add_expr(row, name, fay_expr_arg(&checked->exprs, i), outside))
 			return false;
@@ -90,7 +97,8 @@ static bool is_field(const char *name)
 	return false;
 }
 
-/* Arguments of a tracepoint or a kernel's function that are numbers or strings. What a pointer points to is not known later, so it is not kept. */
+/* Arguments of a tracepoint or a kernel's function that are numbers or strings. What a pointer
+ * points to is not known later, so it is not kept. */
 static bool add_named(const struct event_row *row, unsigned outside)
 {
 	struct fay_checked *checked = row->planner->checked;
@@ -99,7 +107,10 @@ static bool add_named(const struct event_row *row, unsigned outside)
 		const char *name = kernel->arguments[i].name;
 		if (!fay_check_kernel_is_plain(checked, i) || is_field(name))
 			continue;
-		struct fay_node node = {.kind = NODE_MEMBER, .name = name, .span = row->planner->span, .name_span = row->planner->span};
+		struct fay_node node = { .kind = NODE_MEMBER,
+					 .name = name,
+					 .span = row->planner->span,
+					 .name_span = row->planner->span };
 		const struct fay_value_node *value = fay_check_kernel_argument(checked, &node);
 		if (!value || !add_expr(row, name, value->expr, outside))
 			return false;
@@ -138,10 +149,13 @@ static bool add_event(const struct event_row *row, bool whole)
 
 bool fay_planner_event(struct fay_planner *planner, const char *prefix, unsigned side)
 {
-	return add_event(&(struct event_row){.planner = planner, .prefix = prefix, .side = side}, planner->checked->whole_events && !planner->checked->join);
+	return add_event(&(struct event_row){ .planner = planner, .prefix = prefix, .side = side },
+			 planner->checked->whole_events && !planner->checked->join);
 }
 
 bool fay_planner_whole_side(struct fay_planner *stage, struct fay_planner *pairs, unsigned side)
 {
-	return add_event(&(struct event_row){.planner = pairs, .stage = stage, .prefix = "", .side = side}, true);
+	return add_event(
+		&(struct event_row){ .planner = pairs, .stage = stage, .prefix = "", .side = side },
+		true);
 }

@@ -34,8 +34,9 @@ bool fay_plan_window_count(const struct fay_plan *plan, uint32_t *offset)
 	return false;
 }
 
-int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
-		    struct fay_result *out, struct fay_error *error)
+int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema,
+		    const struct fay_result *merged, uint64_t end, struct fay_result *out,
+		    struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	uint64_t start = end < plan->window_width ? 0 : end - plan->window_width;
@@ -48,6 +49,7 @@ int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema
 	if (!out->rows)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 	memcpy(out->rows + p->columns[0].offset, &start, sizeof(start));
-	out->row_count = !folds(p); /* else fay_plan_finish() makes one row of none, and takes the window's start from here */
+	/* else fay_plan_finish() makes one row of none, and takes the window's start from here */
+	out->row_count = !folds(p);
 	return FAY_OK;
 }

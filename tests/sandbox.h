@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-/* From now on this system call fails with EPERM in the calling thread and what it starts. 0, or -1 with errno. */
+/* From now on this system call fails with EPERM in the calling thread and what it starts. 0, or -1
+ * with errno. */
 static inline int refuse_call(unsigned number)
 {
 	struct sock_filter filter[] = {
@@ -20,7 +21,10 @@ static inline int refuse_call(unsigned number)
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -1 : 0;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+			       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+		       ? -1
+		       : 0;
 }
 
 #endif

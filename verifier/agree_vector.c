@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zydis and Capstone on vector instructions: as agree.c, by the table's names and shapes. Both must show the same length, mnemonic, registers (of the same
- * width), addresses and immediates as *insn; Zydis, which says it, also the same size of the memory operand.
+ * Zydis and Capstone on vector instructions: as agree.c, by the table's names and shapes. Both must
+ * show the same length, mnemonic, registers (of the same width), addresses and immediates as *insn;
+ * Zydis, which says it, also the same size of the memory operand.
  *
- * Capstone 4.0.2 has a number of its own for each predicate of cmpps and the like, in the predicates' order after the general one, and calls the conversions of 128
- * bits from memory VCVTPD2DQX and so on.
+ * Capstone 4.0.2 has a number of its own for each predicate of cmpps and the like, in the
+ * predicates' order after the general one, and calls the conversions of 128 bits from memory
+ * VCVTPD2DQX and so on.
  */
 #include <string.h>
 
 #include "agree_vector.h"
 
 /* Both libraries' numbers for the legacy and the VEX name of each row. */
-#define BOTH(name, ...) { { ZYDIS_MNEMONIC_##name, ZYDIS_MNEMONIC_V##name }, { X86_INS_##name, X86_INS_V##name } },
-#define SSE(name, ...) { { ZYDIS_MNEMONIC_##name, ZYDIS_MNEMONIC_INVALID }, { X86_INS_##name, X86_INS_INVALID } },
-#define AVX(name, ...) { { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_##name }, { X86_INS_INVALID, X86_INS_##name } },
-#define NOVEC(...) { { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_INVALID }, { X86_INS_INVALID, X86_INS_INVALID } },
+#define BOTH(name, ...)                                                                            \
+	{ { ZYDIS_MNEMONIC_##name, ZYDIS_MNEMONIC_V##name }, { X86_INS_##name, X86_INS_V##name } },
+#define SSE(name, ...)                                                                             \
+	{ { ZYDIS_MNEMONIC_##name, ZYDIS_MNEMONIC_INVALID }, { X86_INS_##name, X86_INS_INVALID } },
+#define AVX(name, ...)                                                                             \
+	{ { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_##name }, { X86_INS_INVALID, X86_INS_##name } },
+#define NOVEC(...)                                                                                 \
+	{ { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_INVALID },                                      \
+	  { X86_INS_INVALID, X86_INS_INVALID } },
 static const struct {
 	uint16_t zydis[2], capstone[2];
 } names[] = {
@@ -23,8 +30,19 @@ static const struct {
 
 #define MAX_OPERANDS 4
 
-/* An operand as either library shows it. Registers: class in the high byte, number in the low one. */
-enum { CLASS_NONE = 0, CLASS_G8 = 1, CLASS_G16, CLASS_G32, CLASS_G64, CLASS_XMM, CLASS_YMM, CLASS_RIP, CLASS_OTHER };
+/* An operand as either library shows it. Registers: class in the high byte, number in the low one.
+ * */
+enum {
+	CLASS_NONE = 0,
+	CLASS_G8 = 1,
+	CLASS_G16,
+	CLASS_G32,
+	CLASS_G64,
+	CLASS_XMM,
+	CLASS_YMM,
+	CLASS_RIP,
+	CLASS_OTHER
+};
 struct shown {
 	uint8_t kind;
 	uint16_t reg, base, index;
@@ -33,21 +51,32 @@ struct shown {
 	int64_t value;
 };
 
-static uint16_t code(unsigned class, unsigned number) { return (uint16_t)(class << 8 | number); }
+static uint16_t code(unsigned class, unsigned number)
+{
+	return (uint16_t)(class << 8 | number);
+}
 
 /* ---- what the table says ---- */
 
-static unsigned vector_class(unsigned bytes) { return bytes == 32 ? CLASS_YMM : CLASS_XMM; }
-
-static struct shown from_operand(const struct fay_insn *insn, const struct fay_operand *o, unsigned class)
+static unsigned vector_class(unsigned bytes)
 {
-	struct shown s = { .kind = o->kind, .scale = o->scale, .bytes = insn->access, .value = o->disp };
+	return bytes == 32 ? CLASS_YMM : CLASS_XMM;
+}
+
+static struct shown from_operand(const struct fay_insn *insn, const struct fay_operand *o,
+				 unsigned class)
+{
+	struct shown s = {
+		.kind = o->kind, .scale = o->scale, .bytes = insn->access, .value = o->disp
+	};
 
 	if (o->kind == OPERAND_REG || o->kind == OPERAND_VEC) {
 		s.kind = OPERAND_REG;
 		s.reg = code(class, o->reg);
 	} else {
-		s.base = o->rip ? code(CLASS_RIP, 0) : o->base == FAY_NO_REG ? 0 : code(CLASS_G64, o->base);
+		s.base = o->rip                  ? code(CLASS_RIP, 0)
+			 : o->base == FAY_NO_REG ? 0
+						 : code(CLASS_G64, o->base);
 		s.index = o->index == FAY_NO_REG ? 0 : code(CLASS_G64, o->index);
 	}
 	return s;
@@ -57,9 +86,12 @@ static unsigned expect(const struct fay_insn *insn, struct shown out[MAX_OPERAND
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	unsigned general = insn->width == 64 ? CLASS_G64 : CLASS_G32, count = 0;
-	unsigned full = vector_class(insn->vector), source = row->memory == VMEMORY_VL ? full : CLASS_XMM, result = full;
-	bool immediate = row->shape == VSHAPE_RMI || row->shape == VSHAPE_RVMI || row->shape == VSHAPE_MRI || row->shape == VSHAPE_VMI ||
-			 row->shape == VSHAPE_XVGI || row->shape == VSHAPE_GXI || row->shape == VSHAPE_GRMI;
+	unsigned full = vector_class(insn->vector),
+		 source = row->memory == VMEMORY_VL ? full : CLASS_XMM, result = full;
+	bool immediate = row->shape == VSHAPE_RMI || row->shape == VSHAPE_RVMI ||
+			 row->shape == VSHAPE_MRI || row->shape == VSHAPE_VMI ||
+			 row->shape == VSHAPE_XVGI || row->shape == VSHAPE_GXI ||
+			 row->shape == VSHAPE_GRMI;
 
 	if (row->shape == VSHAPE_NO)
 		return 0;
@@ -67,13 +99,20 @@ static unsigned expect(const struct fay_insn *insn, struct shown out[MAX_OPERAND
 		result = CLASS_XMM;
 	if (row->shape == VSHAPE_MRI)
 		source = full;
-	out[count++] = from_operand(insn, &insn->dst, insn->dst.kind == OPERAND_REG ? general : result);
+	out[count++] =
+		from_operand(insn, &insn->dst, insn->dst.kind == OPERAND_REG ? general : result);
 	if (insn->vex && insn->src2.kind == OPERAND_VEC)
 		out[count++] = from_operand(insn, &insn->src2, full);
 	if (row->shape != VSHAPE_VMI || insn->vex)
-		out[count++] = from_operand(insn, &insn->src, insn->src.kind != OPERAND_REG ? source : row->shape == VSHAPE_GG && insn->access == 1 ? CLASS_G8 : general);
+		out[count++] =
+			from_operand(insn, &insn->src,
+				     insn->src.kind != OPERAND_REG                  ? source
+				     : row->shape == VSHAPE_GG && insn->access == 1 ? CLASS_G8
+										    : general);
 	if (row->shape == VSHAPE_RVMK)
-		out[count++] = (struct shown){ .kind = OPERAND_REG, .reg = code(insn->vex ? full : CLASS_XMM, insn->vex ? insn->imm : 0) };
+		out[count++] = (struct shown){ .kind = OPERAND_REG,
+					       .reg = code(insn->vex ? full : CLASS_XMM,
+							   insn->vex ? insn->imm : 0) };
 	if (immediate)
 		out[count++] = (struct shown){ .kind = OPERAND_IMM, .value = (int64_t)insn->imm };
 	return count;
@@ -86,7 +125,10 @@ static uint16_t zydis_register(ZydisRegister reg)
 	static const struct {
 		ZydisRegister first;
 		uint8_t class;
-	} classes[] = { { ZYDIS_REGISTER_EAX, CLASS_G32 }, { ZYDIS_REGISTER_RAX, CLASS_G64 }, { ZYDIS_REGISTER_XMM0, CLASS_XMM }, { ZYDIS_REGISTER_YMM0, CLASS_YMM } };
+	} classes[] = { { ZYDIS_REGISTER_EAX, CLASS_G32 },
+			{ ZYDIS_REGISTER_RAX, CLASS_G64 },
+			{ ZYDIS_REGISTER_XMM0, CLASS_XMM },
+			{ ZYDIS_REGISTER_YMM0, CLASS_YMM } };
 
 	if (reg == ZYDIS_REGISTER_NONE)
 		return 0;
@@ -121,10 +163,11 @@ static struct shown from_zydis(const ZydisDecodedOperand *o, uint64_t next)
 		s.index = zydis_register(o->mem.index);
 		s.scale = o->mem.scale;
 		s.bytes = o->size / 8;
-		s.value = s.base == code(CLASS_RIP, 0) ? (int64_t)(next + (uint64_t)o->mem.disp.value) : o->mem.disp.value;
+		s.value = s.base == code(CLASS_RIP, 0)
+				  ? (int64_t)(next + (uint64_t)o->mem.disp.value)
+				  : o->mem.disp.value;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return s;
 }
@@ -133,10 +176,13 @@ static struct shown from_zydis(const ZydisDecodedOperand *o, uint64_t next)
 
 static uint16_t capstone_register(unsigned reg)
 {
-	static const uint16_t low32[] = { X86_REG_EAX, X86_REG_ECX, X86_REG_EDX, X86_REG_EBX, X86_REG_ESP, X86_REG_EBP, X86_REG_ESI, X86_REG_EDI };
-	static const uint16_t low64[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI };
+	static const uint16_t low32[] = { X86_REG_EAX, X86_REG_ECX, X86_REG_EDX, X86_REG_EBX,
+					  X86_REG_ESP, X86_REG_EBP, X86_REG_ESI, X86_REG_EDI };
+	static const uint16_t low64[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX,
+					  X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI };
 
-	static const uint16_t low8[] = { X86_REG_AL, X86_REG_CL, X86_REG_DL, X86_REG_BL, X86_REG_SPL, X86_REG_BPL, X86_REG_SIL, X86_REG_DIL };
+	static const uint16_t low8[] = { X86_REG_AL,  X86_REG_CL,  X86_REG_DL,  X86_REG_BL,
+					 X86_REG_SPL, X86_REG_BPL, X86_REG_SIL, X86_REG_DIL };
 
 	if (reg == X86_REG_INVALID || reg == X86_REG_RIZ || reg == X86_REG_EIZ)
 		return 0;
@@ -178,13 +224,14 @@ static struct shown from_capstone(const cs_x86_op *o, uint64_t next)
 		break;
 	case X86_OP_MEM:
 		s.kind = OPERAND_MEM;
-		s.base = o->mem.segment == X86_REG_INVALID ? capstone_register(o->mem.base) : code(CLASS_OTHER, 0);
+		s.base = o->mem.segment == X86_REG_INVALID ? capstone_register(o->mem.base)
+							   : code(CLASS_OTHER, 0);
 		s.index = capstone_register(o->mem.index);
 		s.scale = (uint8_t)o->mem.scale;
-		s.value = s.base == code(CLASS_RIP, 0) ? (int64_t)(next + (uint64_t)o->mem.disp) : o->mem.disp;
+		s.value = s.base == code(CLASS_RIP, 0) ? (int64_t)(next + (uint64_t)o->mem.disp)
+						       : o->mem.disp;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return s;
 }
@@ -199,11 +246,12 @@ static bool same(const struct shown *a, const struct shown *b)
 		return a->reg == b->reg;
 	if (a->kind == OPERAND_IMM)
 		return a->value == b->value;
-	return a->base == b->base && a->index == b->index && (!a->index || a->scale == b->scale) && a->value == b->value &&
-	       (!a->bytes || !b->bytes || a->bytes == b->bytes);
+	return a->base == b->base && a->index == b->index && (!a->index || a->scale == b->scale) &&
+	       a->value == b->value && (!a->bytes || !b->bytes || a->bytes == b->bytes);
 }
 
-static const char *compare(const struct shown *expected, unsigned count, const struct shown *found, unsigned found_count)
+static const char *compare(const struct shown *expected, unsigned count, const struct shown *found,
+			   unsigned found_count)
 {
 	if (count != found_count)
 		return "the number of operands";
@@ -213,7 +261,8 @@ static const char *compare(const struct shown *expected, unsigned count, const s
 	return NULL;
 }
 
-static const char *zydis_objects(const ZydisDecoder *decoder, const uint8_t *bytes, size_t size, const struct fay_insn *insn, const struct shown *expected,
+static const char *zydis_objects(const ZydisDecoder *decoder, const uint8_t *bytes, size_t size,
+				 const struct fay_insn *insn, const struct shown *expected,
 				 unsigned count)
 {
 	ZydisDecodedInstruction z;
@@ -234,12 +283,15 @@ static const char *zydis_objects(const ZydisDecoder *decoder, const uint8_t *byt
 	return compare(expected, count, found, found_count);
 }
 
-/* cmpps and the like: the predicate that Capstone makes part of the operation, dropping the operand; else -1. */
+/* cmpps and the like: the predicate that Capstone makes part of the operation, dropping the
+ * operand; else -1. */
 static int capstone_predicate(const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 
-	return row->map == VMAP_M0F && row->opcode == 0xc2 && insn->imm < (insn->vex ? 32 : 8) ? (int)insn->imm : -1;
+	return row->map == VMAP_M0F && row->opcode == 0xc2 && insn->imm < (insn->vex ? 32 : 8)
+		       ? (int)insn->imm
+		       : -1;
 }
 
 static unsigned capstone_name(const struct fay_insn *insn)
@@ -248,13 +300,17 @@ static unsigned capstone_name(const struct fay_insn *insn)
 
 	if (capstone_predicate(insn) >= 0)
 		return name + 1 + (unsigned)capstone_predicate(insn);
-	if (insn->vex && insn->vector == 16 && insn->src.kind == OPERAND_MEM && fay_vector_row(insn)->flags & VFLAG_NARROW)
-		return name == X86_INS_VCVTPD2DQ ? X86_INS_VCVTPD2DQX : name == X86_INS_VCVTPD2PS ? X86_INS_VCVTPD2PSX : X86_INS_VCVTTPD2DQX;
+	if (insn->vex && insn->vector == 16 && insn->src.kind == OPERAND_MEM &&
+	    fay_vector_row(insn)->flags & VFLAG_NARROW)
+		return name == X86_INS_VCVTPD2DQ   ? X86_INS_VCVTPD2DQX
+		       : name == X86_INS_VCVTPD2PS ? X86_INS_VCVTPD2PSX
+						   : X86_INS_VCVTTPD2DQX;
 	return name;
 }
 
-static const char *capstone_objects(csh handle, cs_insn *scratch, const uint8_t *bytes, size_t size, const struct fay_insn *insn,
-				    const struct shown *expected, unsigned count)
+static const char *capstone_objects(csh handle, cs_insn *scratch, const uint8_t *bytes, size_t size,
+				    const struct fay_insn *insn, const struct shown *expected,
+				    unsigned count)
 {
 	const cs_x86 *x86 = &scratch->detail->x86;
 	struct shown found[8];
@@ -268,7 +324,8 @@ static const char *capstone_objects(csh handle, cs_insn *scratch, const uint8_t 
 	if (scratch->id != capstone_name(insn))
 		return "the operation";
 	for (unsigned i = 0; i < x86->op_count && i < 8; i++)
-		found[found_count++] = from_capstone(&x86->operands[i], insn->address + insn->length);
+		found[found_count++] =
+			from_capstone(&x86->operands[i], insn->address + insn->length);
 	if (capstone_predicate(insn) >= 0)
 		count--;
 	if (fay_vector_row(insn)->shape == VSHAPE_RVMK && !insn->vex && found_count == 2)
@@ -276,12 +333,14 @@ static const char *capstone_objects(csh handle, cs_insn *scratch, const uint8_t 
 	return compare(expected, count, found, found_count);
 }
 
-struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_insn *scratch, struct fay_arena *arena, const uint8_t *bytes,
-				    size_t size, const struct fay_insn *insn)
+struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_insn *scratch,
+				    struct fay_arena *arena, const uint8_t *bytes, size_t size,
+				    const struct fay_insn *insn)
 {
 	struct shown expected[MAX_OPERANDS + 1];
 	unsigned count = expect(insn, expected);
-	const char *reader = "Zydis", *what = zydis_objects(zydis, bytes, size, insn, expected, count);
+	const char *reader = "Zydis",
+		   *what = zydis_objects(zydis, bytes, size, insn, expected, count);
 	char name[24];
 
 	if (!what) {
@@ -290,6 +349,7 @@ struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_
 	}
 	if (!what)
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
-	return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "%s disagrees about %s (read here as %s, %u bytes)", reader, what,
+	return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address,
+			  "%s disagrees about %s (read here as %s, %u bytes)", reader, what,
 			  fay_vector_name(insn, name), insn->length);
 }

@@ -10,7 +10,8 @@
 #include "vector.h"
 
 /* DEC-DISAGREE unless both read the same as *insn, which is an OP_VECTOR. */
-struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_insn *scratch, struct fay_arena *arena, const uint8_t *bytes,
-				    size_t size, const struct fay_insn *insn);
+struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_insn *scratch,
+				    struct fay_arena *arena, const uint8_t *bytes, size_t size,
+				    const struct fay_insn *insn);
 
 #endif

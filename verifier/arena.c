@@ -2,8 +2,9 @@
 /*
  * The bump allocator that owns all a verdict points to.
  *
- * One owner and one release make leaks impossible on the many early exits of a verifier, and the cap turns hostile images that ask for
- * much memory into an outcome (EXHAUSTED) instead of a dead process. Nothing is ever freed singly. Blocks double up to BLOCK_MAX.
+ * One owner and one release make leaks impossible on the many early exits of a verifier, and the
+ * cap turns hostile images that ask for much memory into an outcome (EXHAUSTED) instead of a dead
+ * process. Nothing is ever freed singly. Blocks double up to BLOCK_MAX.
  */
 #include <stdarg.h>
 #include <stdio.h>

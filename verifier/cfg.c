@@ -2,13 +2,15 @@
 /*
  * Control flow: which bytes are instructions, and how they follow one another.
  *
- * Decoding starts at the probes' entries and follows direct jumps, both sides of every condition, calls, what follows a call, and the places that
- * the analysis found for indirect jumps (transfer_jump.c).
- * Every byte of .text is at most one of: start of an instruction, inside an instruction. A target or a fall-through that meets an
- * inside, or whose bytes run over a start, is CFI-OVERLAP. So the instructions that are analysed are all that can ever run,
- * provided that indirect transfers are proved, which the last pass of the analysis sees to.
+ * Decoding starts at the probes' entries and follows direct jumps, both sides of every condition,
+ * calls, what follows a call, and the places that the analysis found for indirect jumps
+ * (transfer_jump.c). Every byte of .text is at most one of: start of an instruction, inside an
+ * instruction. A target or a fall-through that meets an inside, or whose bytes run over a start, is
+ * CFI-OVERLAP. So the instructions that are analysed are all that can ever run, provided that
+ * indirect transfers are proved, which the last pass of the analysis sees to.
  *
- * Further: booleans.c says which blocks the graph is unfolded at, graph.c makes the graph of one probe, nest.c finds its loops.
+ * Further: booleans.c says which blocks the graph is unfolded at, graph.c makes the graph of one
+ * probe, nest.c finds its loops.
  */
 #include "cfg_parts.h"
 
@@ -29,10 +31,10 @@ uint64_t fay_monotonic_ns(void)
 struct builder {
 	struct fay_cfg *cfg;
 	struct fay_agree *agree;
-	uint8_t *leader;    /* per byte of .text */
-	uint32_t *work;     /* offsets still to decode from; one entry a leader at most */
+	uint8_t *leader; /* per byte of .text */
+	uint32_t *work;  /* offsets still to decode from; one entry a leader at most */
 	uint32_t work_count;
-	uint32_t capacity;  /* of cfg->insns */
+	uint32_t capacity; /* of cfg->insns */
 	uint64_t deadline;
 };
 
@@ -49,22 +51,25 @@ static void add_leader(struct builder *b, uint64_t address)
 static struct fay_refusal add_target(struct builder *b, const struct fay_insn *insn)
 {
 	if (!fay_cfg_in_text(b->cfg, insn->target))
-		return fay_refuse(b->cfg->arena, FAY_RULE_CFI_TARGET, insn->address, "goes to 0x%llx, which is not in the code",
+		return fay_refuse(b->cfg->arena, FAY_RULE_CFI_TARGET, insn->address,
+				  "goes to 0x%llx, which is not in the code",
 				  (unsigned long long)insn->target);
 	add_leader(b, insn->target);
 	return fine;
 }
 
 /* Marks the instruction's bytes; refuses bytes that already are something else. */
-static struct fay_refusal claim_bytes(struct builder *b, const struct fay_insn *insn, uint32_t index)
+static struct fay_refusal claim_bytes(struct builder *b, const struct fay_insn *insn,
+				      uint32_t index)
 {
 	uint32_t *at = b->cfg->at + (insn->address - b->cfg->image->text.start);
 
 	for (unsigned i = 0; i < insn->length; i++)
 		if (at[i])
-			return fay_refuse(b->cfg->arena, FAY_RULE_CFI_OVERLAP, insn->address,
-					  "this instruction overlaps another reachable one at 0x%llx",
-					  (unsigned long long)(insn->address + i));
+			return fay_refuse(
+				b->cfg->arena, FAY_RULE_CFI_OVERLAP, insn->address,
+				"this instruction overlaps another reachable one at 0x%llx",
+				(unsigned long long)(insn->address + i));
 	at[0] = index + 1;
 	for (unsigned i = 1; i < insn->length; i++)
 		at[i] = CFG_INTERIOR;
@@ -108,28 +113,24 @@ static struct fay_refusal follow(struct builder *b, const struct fay_insn *insn,
 
 	*falls = true;
 	switch (insn->op) {
-	case OP_JMP:
-		*falls = false;
-		return add_target(b, insn);
+	case OP_JMP: *falls = false; return add_target(b, insn);
 	case OP_JCC:
 	case OP_CALL:
 		r = add_target(b, insn);
 		if (r.rule == FAY_RULE_NONE && fay_cfg_in_text(b->cfg, next))
 			add_leader(b, next);
 		return r;
-	case OP_RET:
-		*falls = false;
-		return fine;
+	case OP_RET: *falls = false; return fine;
 	case OP_JMP_TABLE: {
 		uint32_t first, count = fay_cfg_jumps(b->cfg, insn->address, &first);
 
 		for (uint32_t i = first; i < first + count; i++)
-			add_leader(b, b->cfg->jumps[i].to); /* in the code: the analysis saw to it */
+			/* in the code: the analysis saw to it */
+			add_leader(b, b->cfg->jumps[i].to);
 		*falls = false;
 		return fine;
 	}
-	default:
-		return fine;
+	default: return fine;
 	}
 }
 
@@ -144,19 +145,25 @@ static struct fay_refusal decode_run(struct builder *b, uint64_t address)
 		bool falls;
 
 		if (!fay_cfg_in_text(cfg, address)) {
-			uint64_t last = cfg->insn_count ? cfg->insns[cfg->insn_count - 1].address : cfg->image->text.start;
+			uint64_t last = cfg->insn_count ? cfg->insns[cfg->insn_count - 1].address
+							: cfg->image->text.start;
 
-			return fay_refuse(cfg->arena, FAY_RULE_CFI_END, last, "execution runs off the end of the code after this instruction");
+			return fay_refuse(
+				cfg->arena, FAY_RULE_CFI_END, last,
+				"execution runs off the end of the code after this instruction");
 		}
 		mark = cfg->at[address - cfg->image->text.start];
 		if (mark == CFG_INTERIOR)
-			return fay_refuse(cfg->arena, FAY_RULE_CFI_OVERLAP, address, "reached as an instruction, but inside another one");
+			return fay_refuse(cfg->arena, FAY_RULE_CFI_OVERLAP, address,
+					  "reached as an instruction, but inside another one");
 		if (mark)
 			return fine;
 		if (cfg->insn_count >= FAY_MAX_INSNS)
-			return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, address, "more than %u instructions", FAY_MAX_INSNS);
+			return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, address,
+					  "more than %u instructions", FAY_MAX_INSNS);
 		if (b->deadline && !(cfg->insn_count & 1023) && fay_monotonic_ns() > b->deadline)
-			return fay_refuse(cfg->arena, FAY_RULE_LIM_TIME, address, "time ran out while decoding");
+			return fay_refuse(cfg->arena, FAY_RULE_LIM_TIME, address,
+					  "time ran out while decoding");
 		if (!grow_insns(b))
 			return fay_cfg_no_memory(cfg->arena);
 		insn = &cfg->insns[cfg->insn_count];
@@ -206,11 +213,14 @@ static bool make_blocks(struct builder *b)
 		return false;
 	for (uint32_t i = 0; i < cfg->insn_count; i++) {
 		const struct fay_insn *insn = &cfg->insns[i], *before = i ? insn - 1 : NULL;
-		bool cut = !i || b->leader[insn->address - cfg->image->text.start] || fay_insn_ends_block(before) || before->address + before->length != insn->address;
+		bool cut = !i || b->leader[insn->address - cfg->image->text.start] ||
+			   fay_insn_ends_block(before) ||
+			   before->address + before->length != insn->address;
 		bool split = !cut && insn->op == OP_SETCC && fay_cfg_feeds_branch(cfg, i);
 
 		if (cut || split)
-			cfg->blocks[cfg->block_count++] = (struct fay_block){ .first = i, .split = split };
+			cfg->blocks[cfg->block_count++] =
+				(struct fay_block){ .first = i, .split = split };
 		cfg->blocks[cfg->block_count - 1].count++;
 		cfg->block_of[i] = cfg->block_count - 1;
 	}
@@ -255,7 +265,8 @@ static struct fay_refusal build(struct fay_cfg *cfg, uint64_t deadline)
 		if (fay_cfg_in_text(cfg, entry))
 			add_leader(&b, entry);
 		else
-			r = fay_refuse(arena, FAY_RULE_CFI_TARGET, entry, "probe %u starts outside the code", i);
+			r = fay_refuse(arena, FAY_RULE_CFI_TARGET, entry,
+				       "probe %u starts outside the code", i);
 	}
 	while (r.rule == FAY_RULE_NONE && b.work_count)
 		r = decode_run(&b, image->text.start + b.work[--b.work_count]);
@@ -268,7 +279,8 @@ static struct fay_refusal build(struct fay_cfg *cfg, uint64_t deadline)
 	return r;
 }
 
-struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline)
+struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena,
+				 const struct fay_image *image, uint64_t deadline)
 {
 	*cfg = (struct fay_cfg){ .image = image, .arena = arena };
 	return build(cfg, deadline);
@@ -283,14 +295,16 @@ int fay_jump_compare(const void *a, const void *b)
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
-struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *jumps, uint32_t count, uint64_t deadline)
+struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *jumps, uint32_t count,
+				  uint64_t deadline)
 {
 	struct fay_cfg old = *cfg;
 	uint32_t total = old.jump_count, kept = 0;
 	struct fay_jump *all;
 
 	if (count > FAY_MAX_TARGETS || total > FAY_MAX_TARGETS - count)
-		return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, jumps[0].from, "indirect jumps with more than %u targets", FAY_MAX_TARGETS);
+		return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, jumps[0].from,
+				  "indirect jumps with more than %u targets", FAY_MAX_TARGETS);
 	all = malloc((total + count) * sizeof(*all));
 	if (!all)
 		return fay_cfg_no_memory(cfg->arena);
@@ -301,7 +315,9 @@ struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *ju
 	for (uint32_t i = 0; i < total + count; i++)
 		if (!kept || fay_jump_compare(&all[kept - 1], &all[i]))
 			all[kept++] = all[i];
-	*cfg = (struct fay_cfg){ .image = old.image, .arena = old.arena, .jumps = all, .jump_count = kept };
+	*cfg = (struct fay_cfg){
+		.image = old.image, .arena = old.arena, .jumps = all, .jump_count = kept
+	};
 	fay_cfg_deinit(&old);
 	return build(cfg, deadline);
 }

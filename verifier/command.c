@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command `fay-verify`, and `fay verify`: reads a file, verifies, reports. The only input and output of the verifier's library.
+ * The command `fay-verify`, and `fay verify`: reads a file, verifies, reports. The only input and
+ * output of the verifier's library.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,7 +24,10 @@ struct options {
 
 static void print_usage(FILE *out, const char *program)
 {
-	fprintf(out, "usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
+	fprintf(out,
+		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--source DIR] "
+		"[--no-replay] IMAGE\n",
+		program);
 }
 
 static int usage(const char *program)
@@ -35,14 +39,19 @@ static int usage(const char *program)
 static int help(const char *program)
 {
 	print_usage(stdout, program);
-	printf("\nProves that a probe image keeps to its regions, its code and its bounds, or says which rule it breaks, where, and how.\n\n"
+	printf("\nProves that a probe image keeps to its regions, its code and its bounds, or says "
+	       "which rule it breaks, where, and how.\n\n"
 	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
 	       "  --policy FILE  what you allow beyond what is proved (docs/policy.md)\n"
 	       "  --kernel       hold it to what may run in the kernel, too\n"
-	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver (docs/smt2.md)\n"
-	       "  --source DIR   where the source files are that the image's line information names\n"
-	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a child process\n\n"
-	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, 4 internal\n");
+	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
+	       "(docs/smt2.md)\n"
+	       "  --source DIR   where the source files are that the image's line information "
+	       "names\n"
+	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a "
+	       "child process\n\n"
+	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, "
+	       "4 internal\n");
 	return fflush(stdout) ? EXIT_INTERNAL : 0;
 }
 
@@ -64,33 +73,19 @@ static int parse(int argc, char **argv, struct options *options)
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
 		switch (option) {
-		case 'j':
-			options->json = true;
-			break;
-		case 'p':
-			options->policy = optarg;
-			break;
-		case 's':
-			options->smt2 = optarg;
-			break;
-		case 'd':
-			options->source = optarg;
-			break;
-		case 'k':
-			options->kernel = true;
-			break;
-		case 'n':
-			options->no_replay = true;
-			break;
-		case 'h':
-			options->help = true;
-			return 0;
-		default:
-			return usage(argv[0]);
+		case 'j': options->json = true; break;
+		case 'p': options->policy = optarg; break;
+		case 's': options->smt2 = optarg; break;
+		case 'd': options->source = optarg; break;
+		case 'k': options->kernel = true; break;
+		case 'n': options->no_replay = true; break;
+		case 'h': options->help = true; return 0;
+		default: return usage(argv[0]);
 		}
 	}
 	if (argc - optind != 1) {
-		fprintf(stderr, "%s: %s\n", argv[0], argc == optind ? "which image? Name its file" : "one image at a time");
+		fprintf(stderr, "%s: %s\n", argv[0],
+			argc == optind ? "which image? Name its file" : "one image at a time");
 		return usage(argv[0]);
 	}
 	options->image = argv[optind];
@@ -98,8 +93,9 @@ static int parse(int argc, char **argv, struct options *options)
 }
 
 /*
- * Reads the whole file into memory of our own: what is verified cannot change afterwards. A file over the format's limit is read up to one byte more than
- * the limit, so that the verifier itself refuses it by its rule.
+ * Reads the whole file into memory of our own: what is verified cannot change afterwards. A file
+ * over the format's limit is read up to one byte more than the limit, so that the verifier itself
+ * refuses it by its rule.
  */
 static int read_file(const struct options *options, uint8_t **bytes, size_t *size)
 {
@@ -107,17 +103,20 @@ static int read_file(const struct options *options, uint8_t **bytes, size_t *siz
 	FILE *file = fopen(options->image, "re");
 
 	if (!file || fstat(fileno(file), &stat)) {
-		fprintf(stderr, "%s: cannot open '%s': %s\n", options->program, options->image, strerror(errno));
+		fprintf(stderr, "%s: cannot open '%s': %s\n", options->program, options->image,
+			strerror(errno));
 		if (file)
 			fclose(file);
 		return EXIT_USAGE;
 	}
 	if (!S_ISREG(stat.st_mode)) {
-		fprintf(stderr, "%s: '%s' is not a regular file\n", options->program, options->image);
+		fprintf(stderr, "%s: '%s' is not a regular file\n", options->program,
+			options->image);
 		fclose(file);
 		return EXIT_USAGE;
 	}
-	size_t room = stat.st_size > (off_t)FAY_IMAGE_MAX_FILE ? FAY_IMAGE_MAX_FILE + (size_t)1 : (size_t)stat.st_size;
+	size_t room = stat.st_size > (off_t)FAY_IMAGE_MAX_FILE ? FAY_IMAGE_MAX_FILE + (size_t)1
+							       : (size_t)stat.st_size;
 	*bytes = malloc(room + 1);
 	if (!*bytes) {
 		fprintf(stderr, "%s: out of memory\n", options->program);
@@ -148,7 +147,8 @@ static int report(const struct options *options, const struct fay_verdict *verdi
 	else
 		fay_verdict_print(stdout, options->image, verdict);
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "%s: cannot write the report: %s\n", options->program, strerror(errno));
+		fprintf(stderr, "%s: cannot write the report: %s\n", options->program,
+			strerror(errno));
 		return EXIT_INTERNAL;
 	}
 	return exit_code(verdict->outcome);
@@ -176,12 +176,17 @@ int fay_verify_main(int argc, char **argv)
 	if (options.kernel)
 		fay_policy_restrict_kernel(&policy);
 	result = read_file(&options, &bytes, &size);
-	if (!result && options.smt2 && fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
+	if (!result && options.smt2 &&
+	    fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
 		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;
 		if (errno == EFBIG)
-			fprintf(stderr, "%s: the proof is larger than may be written to '%s': its index names what is there\n", options.program, options.smt2);
+			fprintf(stderr,
+				"%s: the proof is larger than may be written to '%s': its index "
+				"names what is there\n",
+				options.program, options.smt2);
 		else
-			fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program, options.smt2, strerror(errno));
+			fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program,
+				options.smt2, strerror(errno));
 		fay_verdict_deinit(&verdict);
 	} else if (!result) {
 		if (!options.smt2)

@@ -2,17 +2,19 @@
 /*
  * Counterexamples: concrete executions from the probe's entry that break a rule.
  *
- * The first candidate is the solver's model, where the query began at the entry; then inputs made of the code's own constants, since
- * what goes wrong mostly goes wrong next to one of them. Each candidate is run by the concrete interpreter, with the abstract
- * state of that one path in step: it says what kind of value each register holds (a fact that numbers do not show). An execution counts
- * only if it reaches the obligation's instruction, in its call context, and breaks the rule there:
+ * The first candidate is the solver's model, where the query began at the entry; then inputs made
+ * of the code's own constants, since what goes wrong mostly goes wrong next to one of them. Each
+ * candidate is run by the concrete interpreter, with the abstract state of that one path in step:
+ * it says what kind of value each register holds (a fact that numbers do not show). An execution
+ * counts only if it reaches the obligation's instruction, in its call context, and breaks the rule
+ * there:
  *
  *   bounds      the address computed lies outside what is allowed
  *   division    the interpreter says that it faults
  *   the others  the abstract state of exactly this path breaks the same rule
  *
- * Limits: MAX_CANDIDATES inputs, MAX_STEPS instructions each, MAX_MILLISECONDS together. Helpers are emulated: fay_flush and fay_emit return 0,
- * fay_try_read fails and zeroes.
+ * Limits: MAX_CANDIDATES inputs, MAX_STEPS instructions each, MAX_MILLISECONDS together. Helpers
+ * are emulated: fay_flush and fay_emit return 0, fay_try_read fails and zeroes.
  */
 #include "counterexample.h"
 
@@ -37,11 +39,15 @@ struct replay {
 	uint8_t *memory[REGION_COUNT]; /* LOCAL, GLOBAL, STACK */
 	uint64_t size[REGION_COUNT];
 	uint8_t *touched[REGION_COUNT]; /* LOCAL, GLOBAL: bytes written or shown already */
-	struct { uint8_t region; uint32_t offset, size; uint64_t value; } reads[MAX_READS];
+	struct {
+		uint8_t region;
+		uint32_t offset, size;
+		uint64_t value;
+	} reads[MAX_READS];
 	unsigned read_count;
 	struct fay_native_case *native; /* the same execution for the CPU; NULL no memory */
 	uint32_t steps[FAY_NATIVE_STEPS];
-	uint32_t step_count;   /* instructions run */
+	uint32_t step_count; /* instructions run */
 	size_t path_length;
 	uint64_t path[FAY_MAX_PATH_STEPS];
 	uint64_t random;
@@ -78,16 +84,21 @@ static const struct fay_operand *memory_operand(const struct fay_insn *insn)
 /* Where region `region` begins in the replay's address space. STACK: rsp at entry. */
 static uint64_t region_base(const struct replay *r, unsigned region)
 {
-	return region == REGION_RODATA ? r->an->image->rodata.start : fay_native_start(region, r->size[region]);
+	return region == REGION_RODATA ? r->an->image->rodata.start
+				       : fay_native_start(region, r->size[region]);
 }
 
 /* ---- set-up ---- */
 
-static bool add_region(struct replay *r, uint64_t base, uint64_t size, uint8_t *bytes, bool writable, const char *name)
+static bool add_region(struct replay *r, uint64_t base, uint64_t size, uint8_t *bytes,
+		       bool writable, const char *name)
 {
 	if (size)
-		r->m.regions[r->m.region_count++] =
-			(struct fay_exec_region){ .base = base, .size = size, .bytes = bytes, .writable = writable, .name = name };
+		r->m.regions[r->m.region_count++] = (struct fay_exec_region){ .base = base,
+									      .size = size,
+									      .bytes = bytes,
+									      .writable = writable,
+									      .name = name };
 	return true;
 }
 
@@ -108,12 +119,16 @@ static bool create(struct replay *r)
 			return false;
 	}
 	add_region(r, region_base(r, REGION_EVENT), sizeof(r->event), r->event, false, "event");
-	add_region(r, region_base(r, REGION_LOCAL), r->size[REGION_LOCAL], r->memory[REGION_LOCAL], true, "local");
-	add_region(r, region_base(r, REGION_GLOBAL), r->size[REGION_GLOBAL], r->memory[REGION_GLOBAL], true, "global");
-	add_region(r, region_base(r, REGION_STACK) + STACK_ABOVE - r->size[REGION_STACK], r->size[REGION_STACK], r->memory[REGION_STACK], true, "stack");
+	add_region(r, region_base(r, REGION_LOCAL), r->size[REGION_LOCAL], r->memory[REGION_LOCAL],
+		   true, "local");
+	add_region(r, region_base(r, REGION_GLOBAL), r->size[REGION_GLOBAL],
+		   r->memory[REGION_GLOBAL], true, "global");
+	add_region(r, region_base(r, REGION_STACK) + STACK_ABOVE - r->size[REGION_STACK],
+		   r->size[REGION_STACK], r->memory[REGION_STACK], true, "stack");
 	if (image->rodata.size)
 		add_region(r, image->rodata.start, image->rodata.size,
-			   image->layout.bytes + (image->rodata.start - image->layout_base), false, "rodata");
+			   image->layout.bytes + (image->rodata.start - image->layout_base), false,
+			   "rodata");
 	return true;
 }
 
@@ -124,7 +139,8 @@ static uint64_t pick(struct replay *r)
 	return t->count ? (uint64_t)t->values[next_random(r) % t->count] : 0;
 }
 
-static void fill_words(struct replay *r, uint8_t *bytes, uint64_t size, unsigned candidate, uint64_t same)
+static void fill_words(struct replay *r, uint8_t *bytes, uint64_t size, unsigned candidate,
+		       uint64_t same)
 {
 	for (uint64_t i = 0; i + 8 <= size; i += 8) {
 		uint64_t word = candidate < 64 ? same : pick(r);
@@ -141,19 +157,26 @@ static void note_start(struct replay *r)
 	if (!c)
 		return;
 	memcpy(c->event, r->event, sizeof(c->event));
-	memcpy(c->local, r->memory[REGION_LOCAL], r->size[REGION_LOCAL] < sizeof(c->local) ? r->size[REGION_LOCAL] : sizeof(c->local));
-	memcpy(c->global, r->memory[REGION_GLOBAL], r->size[REGION_GLOBAL] < sizeof(c->global) ? r->size[REGION_GLOBAL] : sizeof(c->global));
+	memcpy(c->local, r->memory[REGION_LOCAL],
+	       r->size[REGION_LOCAL] < sizeof(c->local) ? r->size[REGION_LOCAL] : sizeof(c->local));
+	memcpy(c->global, r->memory[REGION_GLOBAL],
+	       r->size[REGION_GLOBAL] < sizeof(c->global) ? r->size[REGION_GLOBAL]
+							  : sizeof(c->global));
 	memcpy(c->gpr, r->m.gpr, sizeof(c->gpr));
 	c->poke_count = 0;
 }
 
-static void note_poke(struct replay *r, unsigned region, uint64_t offset, unsigned size, uint64_t value)
+static void note_poke(struct replay *r, unsigned region, uint64_t offset, unsigned size,
+		      uint64_t value)
 {
 	struct fay_native_case *c = r->native;
 
 	if (c && c->poke_count < FAY_NATIVE_POKES)
-		c->pokes[c->poke_count++] = (struct fay_native_poke){ .step = r->step_count, .region = (uint8_t)region, .size = (uint8_t)size,
-								     .offset = (uint32_t)offset, .value = value };
+		c->pokes[c->poke_count++] = (struct fay_native_poke){ .step = r->step_count,
+								      .region = (uint8_t)region,
+								      .size = (uint8_t)size,
+								      .offset = (uint32_t)offset,
+								      .value = value };
 }
 
 /* Candidate inputs: the model, all zero, all ones, one constant everywhere, mixtures. */
@@ -161,16 +184,21 @@ static void prepare(struct replay *r, unsigned candidate)
 {
 	const struct fay_thresholds *t = &r->an->thresholds;
 	bool model = r->model && candidate == 0;
-	uint64_t same = candidate == 2 ? UINT64_MAX : candidate < 3 || !t->count ? 0 : (uint64_t)t->values[(candidate * 7) % t->count];
+	uint64_t same = candidate == 2 ? UINT64_MAX
+			: candidate < 3 || !t->count
+				? 0
+				: (uint64_t)t->values[(candidate * 7) % t->count];
 
 	for (unsigned i = REGION_LOCAL; i < REGION_COUNT; i++) {
 		if (!r->memory[i])
 			continue;
 		memset(r->memory[i], 0, r->size[i]);
 		memset(r->touched[i], 0, r->size[i]);
-		/* Large state is left zero but for its beginning: filling it would cost more than it finds. */
+		/* Large state is left zero but for its beginning: filling it would cost more than
+		 * it finds. */
 		if (i != REGION_STACK && candidate > 2)
-			fill_words(r, r->memory[i], r->size[i] < 4096 ? r->size[i] : 4096, candidate, same);
+			fill_words(r, r->memory[i], r->size[i] < 4096 ? r->size[i] : 4096,
+				   candidate, same);
 	}
 	if (model)
 		memcpy(r->event, r->model->event, sizeof(r->event));
@@ -193,10 +221,12 @@ static void prepare(struct replay *r, unsigned candidate)
 /* ---- running ---- */
 
 /* Before a read of state: the model's value goes in, and what is read is noted. */
-static void before_read(struct replay *r, uint32_t node, uint32_t insn_index, const struct fay_insn *insn)
+static void before_read(struct replay *r, uint32_t node, uint32_t insn_index,
+			const struct fay_insn *insn)
 {
 	const struct fay_operand *mem = memory_operand(insn);
-	unsigned size = (insn->op == OP_MOVZX || insn->op == OP_MOVSX ? insn->src_width : insn->width) / 8;
+	unsigned size =
+		(insn->op == OP_MOVZX || insn->op == OP_MOVSX ? insn->src_width : insn->width) / 8;
 	uint64_t address;
 
 	if (!mem || (insn->op == OP_MOV && mem == &insn->dst))
@@ -213,7 +243,9 @@ static void before_read(struct replay *r, uint32_t node, uint32_t insn_index, co
 		if (shown)
 			return;
 		for (uint32_t i = 0; r->model && i < r->model->load_count; i++)
-			if (r->model->loads[i].node == node && r->model->loads[i].insn == insn_index && r->model->loads[i].size == size) {
+			if (r->model->loads[i].node == node &&
+			    r->model->loads[i].insn == insn_index &&
+			    r->model->loads[i].size == size) {
 				memcpy(r->memory[region] + offset, &r->model->loads[i].value, size);
 				note_poke(r, region, offset, size, r->model->loads[i].value);
 			}
@@ -228,7 +260,8 @@ static void before_read(struct replay *r, uint32_t node, uint32_t insn_index, co
 	}
 }
 
-/* Whether executing `insn` now breaks the rule. The abstract state of this path is in an->current. */
+/* Whether executing `insn` now breaks the rule. The abstract state of this path is in an->current.
+ * */
 static bool breaks(struct replay *r, const struct fay_insn *insn)
 {
 	struct fay_analysis *an = r->an;
@@ -259,7 +292,8 @@ static bool breaks(struct replay *r, const struct fay_insn *insn)
 
 static void emulate_helper(struct replay *r, const struct fay_insn *insn, int helper)
 {
-	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
+					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 
 	r->m.gpr[FAY_RAX] = 0;
 	if (helper == FAY_HELPER_TRY_READ) {
@@ -269,7 +303,8 @@ static void emulate_helper(struct replay *r, const struct fay_insn *insn, int he
 		for (unsigned i = 0; i < r->m.region_count; i++) {
 			const struct fay_exec_region *e = &r->m.regions[i];
 
-			if (e->writable && to - e->base < e->size && size <= e->size - (to - e->base))
+			if (e->writable && to - e->base < e->size &&
+			    size <= e->size - (to - e->base))
 				memset(e->bytes + (to - e->base), 0, size);
 		}
 	}
@@ -278,7 +313,8 @@ static void emulate_helper(struct replay *r, const struct fay_insn *insn, int he
 	r->m.rip = insn->address + insn->length;
 }
 
-/* Slots are no region of the replay: what is in them, an accepted instruction can only move and call. */
+/* Slots are no region of the replay: what is in them, an accepted instruction can only move and
+ * call. */
 static enum fay_exec_status load_helper(struct replay *r, const struct fay_insn *insn, int helper)
 {
 	r->m.gpr[insn->dst.reg] = FAY_NATIVE_HELPER + (unsigned)helper;
@@ -289,7 +325,9 @@ static enum fay_exec_status load_helper(struct replay *r, const struct fay_insn 
 static void note_block(struct replay *r, uint32_t node)
 {
 	const struct fay_analysis *an = r->an;
-	uint64_t offset = an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address - an->image->text.start;
+	uint64_t offset =
+		an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address -
+		an->image->text.start;
 
 	if (r->path_length == FAY_MAX_PATH_STEPS) {
 		memmove(r->path, r->path + 1, (FAY_MAX_PATH_STEPS - 1) * sizeof(r->path[0]));
@@ -321,22 +359,26 @@ static bool run(struct replay *r, uint64_t until)
 
 			before_read(r, node, block->first + i, insn);
 			if (r->step_count < FAY_NATIVE_STEPS)
-				r->steps[r->step_count] = (uint32_t)(insn->address - an->image->text.start);
+				r->steps[r->step_count] =
+					(uint32_t)(insn->address - an->image->text.start);
 			r->step_count++;
 			if (node == r->o->node && block->first + i == r->o->insn && breaks(r, insn))
 				return true;
 			called = fay_helper_called(an->image, an->current, insn);
 			if (++steps > MAX_STEPS || !fay_transfer_step(an, node, block->first + i))
 				return false;
-			status = loaded < 0 ? fay_exec_step(&r->m, insn) : load_helper(r, insn, loaded);
+			status = loaded < 0 ? fay_exec_step(&r->m, insn)
+					    : load_helper(r, insn, loaded);
 			if (status == EXEC_CALL_HELPER)
 				emulate_helper(r, insn, called);
 			else if (status != EXEC_OK)
 				return false;
 		}
 		to = fay_exec_successor(an->graph, an->cfg, node, &r->m);
-		if (last->op == OP_JCC && to != FAY_NONE && last->target != last->address + last->length &&
-		    !fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, r->m.rip == last->target))
+		if (last->op == OP_JCC && to != FAY_NONE &&
+		    last->target != last->address + last->length &&
+		    !fay_transfer_assume(an, an->current, (enum fay_cc)last->cc,
+					 r->m.rip == last->target))
 			return false;
 		if (!fay_state_canonical(an->current) || fay_monotonic_ns() > until)
 			return false;
@@ -352,22 +394,28 @@ static bool uses(const struct replay *r, const struct fay_insn *insn, unsigned i
 {
 	const struct fay_operand *mem = memory_operand(insn);
 
-	if (r->o->goal == GOAL_DIVIDE && (i == FAY_RAX || i == FAY_RDX || (insn->src.kind == OPERAND_REG && insn->src.reg == i)))
+	if (r->o->goal == GOAL_DIVIDE &&
+	    (i == FAY_RAX || i == FAY_RDX || (insn->src.kind == OPERAND_REG && insn->src.reg == i)))
 		return true;
-	return (r->o->size || r->o->goal == GOAL_DIVIDE) && mem && (mem->base == i || mem->index == i);
+	return (r->o->size || r->o->goal == GOAL_DIVIDE) && mem &&
+	       (mem->base == i || mem->index == i);
 }
 
 /* A number, or the pointer that it is. */
 static const char *number_text(const struct replay *r, uint64_t number)
 {
-	static const char *const names[REGION_COUNT] = { [REGION_EVENT] = "event", [REGION_LOCAL] = "local", [REGION_GLOBAL] = "global",
+	static const char *const names[REGION_COUNT] = { [REGION_EVENT] = "event",
+							 [REGION_LOCAL] = "local",
+							 [REGION_GLOBAL] = "global",
 							 [REGION_STACK] = "rsp at entry" };
 
 	for (unsigned region = 0; region < REGION_COUNT; region++) {
 		int64_t offset = (int64_t)(number - region_base(r, region));
 
-		if (names[region] && number - FAY_NATIVE_BASE(region) + ((uint64_t)1 << 20) < ((uint64_t)1 << 39))
-			return fay_arena_printf(r->an->arena, "%s %c 0x%llx", names[region], offset < 0 ? '-' : '+', llabs(offset));
+		if (names[region] &&
+		    number - FAY_NATIVE_BASE(region) + ((uint64_t)1 << 20) < ((uint64_t)1 << 39))
+			return fay_arena_printf(r->an->arena, "%s %c 0x%llx", names[region],
+						offset < 0 ? '-' : '+', llabs(offset));
 	}
 	return fay_arena_printf(r->an->arena, "0x%llx", (unsigned long long)number);
 }
@@ -375,12 +423,22 @@ static const char *number_text(const struct replay *r, uint64_t number)
 /* The fields of the event that the probe reads. */
 static const char *describe_event(const struct replay *r, const char *text)
 {
-	static const struct { const char *name; uint16_t offset, size, bit; } field[] = {
-		{ "arg[0]", 0, 8, 0 }, { "arg[1]", 8, 8, 1 }, { "arg[2]", 16, 8, 2 }, { "arg[3]", 24, 8, 3 }, { "arg[4]", 32, 8, 4 },
-		{ "arg[5]", 40, 8, 5 }, { "retval", 48, 8, 6 }, { "time", 56, 8, 7 }, { "cycles", 64, 8, 8 }, { "function", 72, 8, 9 },
-		{ "module", 80, 8, 10 }, { "pid", 88, 4, 11 }, { "tid", 92, 4, 12 }, { "cpu", 96, 4, 13 }, { "reserved", 100, 4, 14 },
-		{ "comm[0..7]", 104, 8, 15 }, { "comm[8..15]", 112, 8, 15 }, { "stack_pointer", 120, 8, 16 }, { "duration", 128, 8, 17 },
-		{ "address", 136, 8, 18 }, { "retval2", 144, 8, 19 }, { "retval_float", 152, 8, 20 }, { "flags", 288, 8, 22 },
+	static const struct {
+		const char *name;
+		uint16_t offset, size, bit;
+	} field[] = {
+		{ "arg[0]", 0, 8, 0 },         { "arg[1]", 8, 8, 1 },
+		{ "arg[2]", 16, 8, 2 },        { "arg[3]", 24, 8, 3 },
+		{ "arg[4]", 32, 8, 4 },        { "arg[5]", 40, 8, 5 },
+		{ "retval", 48, 8, 6 },        { "time", 56, 8, 7 },
+		{ "cycles", 64, 8, 8 },        { "function", 72, 8, 9 },
+		{ "module", 80, 8, 10 },       { "pid", 88, 4, 11 },
+		{ "tid", 92, 4, 12 },          { "cpu", 96, 4, 13 },
+		{ "reserved", 100, 4, 14 },    { "comm[0..7]", 104, 8, 15 },
+		{ "comm[8..15]", 112, 8, 15 }, { "stack_pointer", 120, 8, 16 },
+		{ "duration", 128, 8, 17 },    { "address", 136, 8, 18 },
+		{ "retval2", 144, 8, 19 },     { "retval_float", 152, 8, 20 },
+		{ "flags", 288, 8, 22 },
 	};
 	uint32_t fields = r->an->facts->event_fields;
 	uint64_t value = 0;
@@ -389,11 +447,13 @@ static const char *describe_event(const struct replay *r, const char *text)
 		value = 0;
 		memcpy(&value, r->event + field[i].offset, field[i].size);
 		if (fields >> field[i].bit & 1)
-			text = fay_arena_printf(r->an->arena, "%sevent.%s = 0x%llx\n", text, field[i].name, (unsigned long long)value);
+			text = fay_arena_printf(r->an->arena, "%sevent.%s = 0x%llx\n", text,
+						field[i].name, (unsigned long long)value);
 	}
 	for (unsigned i = 0; text && (fields & FAY_FIELD_REGISTERS) && i < 16; i++) {
 		memcpy(&value, r->event + offsetof(struct fay_event, reg) + 8 * i, 8);
-		text = fay_arena_printf(r->an->arena, "%sevent.reg[%u] = 0x%llx\n", text, i, (unsigned long long)value);
+		text = fay_arena_printf(r->an->arena, "%sevent.reg[%u] = 0x%llx\n", text, i,
+					(unsigned long long)value);
 	}
 	return text;
 }
@@ -411,14 +471,18 @@ static const char *describe(const struct replay *r)
 			zeros = true;
 			continue;
 		}
-		text = fay_arena_printf(arena, "%s%s[%u..%u] = 0x%llx\n", text, r->reads[i].region == REGION_LOCAL ? "local" : "global",
-					r->reads[i].offset, r->reads[i].offset + r->reads[i].size - 1, (unsigned long long)r->reads[i].value);
+		text = fay_arena_printf(arena, "%s%s[%u..%u] = 0x%llx\n", text,
+					r->reads[i].region == REGION_LOCAL ? "local" : "global",
+					r->reads[i].offset,
+					r->reads[i].offset + r->reads[i].size - 1,
+					(unsigned long long)r->reads[i].value);
 	}
 	if (text && zeros)
 		text = fay_arena_printf(arena, "%sstate otherwise zero where it is read\n", text);
 	for (unsigned i = 0; text && i < 16; i++)
 		if (i != FAY_RSP && uses(r, insn, i) && r->m.gpr[i] - 0x5a5a5a5a00000000u >= 16)
-			text = fay_arena_printf(arena, "%s%s = %s at the instruction\n", text, fay_gpr_name(i, 64), number_text(r, r->m.gpr[i]));
+			text = fay_arena_printf(arena, "%s%s = %s at the instruction\n", text,
+						fay_gpr_name(i, 64), number_text(r, r->m.gpr[i]));
 	if (text && !*text)
 		text = "any input\n";
 	return text;
@@ -458,8 +522,8 @@ static struct fay_native_case *native_case(struct replay *r)
 	return c;
 }
 
-bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model,
-			     struct fay_rejection *rejection)
+bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o,
+			     const struct fay_model *model, struct fay_rejection *rejection)
 {
 	struct replay *r = calloc(1, sizeof(*r));
 	uint64_t until = fay_monotonic_ns() + MAX_MILLISECONDS * (uint64_t)1000000;
@@ -475,7 +539,8 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 	r->random = 0x9e3779b97f4a7c15u;
 	r->native = fay_arena_alloc(an->arena, sizeof(*r->native));
 	if (create(r)) {
-		for (unsigned c = model ? 0 : 1; c < MAX_CANDIDATES && !found && fay_monotonic_ns() < until; c++) {
+		for (unsigned c = model ? 0 : 1;
+		     c < MAX_CANDIDATES && !found && fay_monotonic_ns() < until; c++) {
 			prepare(r, c);
 			found = run(r, until);
 			if (c == 0)

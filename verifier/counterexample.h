@@ -6,10 +6,11 @@
 #include "smt.h"
 
 /*
- * Looks for an execution from the probe's entry that breaks obligation `o`, beginning with `model` (may be NULL). If one is found
- * it has been executed: counterexample, replayed, path are filled in and true is returned.
+ * Looks for an execution from the probe's entry that breaks obligation `o`, beginning with `model`
+ * (may be NULL). If one is found it has been executed: counterexample, replayed, path are filled in
+ * and true is returned.
  */
-bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model,
-			     struct fay_rejection *rejection);
+bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o,
+			     const struct fay_model *model, struct fay_rejection *rejection);
 
 #endif

@@ -1,29 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The operands of the allow-list decoder: ModRM, SIB, displacements and immediates, read as the form of the opcode's row demands, each REX bit
- * counted that has an effect. decode.c says what language this is.
+ * The operands of the allow-list decoder: ModRM, SIB, displacements and immediates, read as the
+ * form of the opcode's row demands, each REX bit counted that has an effect. decode.c says what
+ * language this is.
  */
 #include "decode_parts.h"
 
 static struct fay_operand operand_reg(struct reader *reader, unsigned reg, unsigned width)
 {
 	if (width == 8 && reg >= 4 && reg <= 7) {
-		/* Without any REX these are ah, ch, dh, bh; with one, spl, bpl, sil, dil (Intel SDM volume 1, 3.4.1.1). */
+		/* Without any REX these are ah, ch, dh, bh; with one, spl, bpl, sil, dil (Intel SDM
+		 * volume 1, 3.4.1.1). */
 		if (!reader->has_rex)
-			return (struct fay_operand){ .kind = OPERAND_HIGH, .reg = (uint8_t)(reg - 4), .base = FAY_NO_REG, .index = FAY_NO_REG };
+			return (struct fay_operand){ .kind = OPERAND_HIGH,
+						     .reg = (uint8_t)(reg - 4),
+						     .base = FAY_NO_REG,
+						     .index = FAY_NO_REG };
 		reader->needs_rex = true;
 	}
-	return (struct fay_operand){ .kind = OPERAND_REG, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG };
+	return (struct fay_operand){
+		.kind = OPERAND_REG, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG
+	};
 }
 
 static struct fay_operand operand_imm(int64_t value)
 {
-	return (struct fay_operand){ .kind = OPERAND_IMM, .imm = value, .base = FAY_NO_REG, .index = FAY_NO_REG };
+	return (struct fay_operand){
+		.kind = OPERAND_IMM, .imm = value, .base = FAY_NO_REG, .index = FAY_NO_REG
+	};
 }
 
 static struct fay_operand operand_string(unsigned base)
 {
-	return (struct fay_operand){ .kind = OPERAND_MEM, .base = (uint8_t)base, .index = FAY_NO_REG, .scale = 1 };
+	return (struct fay_operand){
+		.kind = OPERAND_MEM, .base = (uint8_t)base, .index = FAY_NO_REG, .scale = 1
+	};
 }
 
 static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *memory)
@@ -51,7 +62,9 @@ static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *me
 /* The r/m operand. A rip-relative displacement is made absolute once the length is known. */
 static struct fay_operand read_rm(struct reader *reader, unsigned width)
 {
-	struct fay_operand memory = { .kind = OPERAND_MEM, .base = FAY_NO_REG, .index = FAY_NO_REG, .scale = 1 };
+	struct fay_operand memory = {
+		.kind = OPERAND_MEM, .base = FAY_NO_REG, .index = FAY_NO_REG, .scale = 1
+	};
 	unsigned mod, rm;
 
 	reader->modrm = reader_take8(reader);
@@ -112,9 +125,20 @@ static void read_branch(struct reader *reader, struct fay_insn *insn, unsigned s
 /* Where an operand of a form is found. */
 enum place {
 	PLACE_NONE,
-	PLACE_RM, PLACE_REG, PLACE_OPCODE, PLACE_VVVV, /* ModRM's r/m and reg, the opcode's low bits, VEX.vvvv */
-	PLACE_RAX, PLACE_CL, PLACE_RSI, PLACE_RDI,     /* the last two: memory there */
-	PLACE_IZ, PLACE_IB, PLACE_IV, PLACE_COUNT, PLACE_ONE,
+	/* ModRM's r/m and reg, the opcode's low bits, VEX.vvvv */
+	PLACE_RM,
+	PLACE_REG,
+	PLACE_OPCODE,
+	PLACE_VVVV,
+	PLACE_RAX,
+	PLACE_CL,
+	PLACE_RSI,
+	PLACE_RDI, /* the last two: memory there */
+	PLACE_IZ,
+	PLACE_IB,
+	PLACE_IV,
+	PLACE_COUNT,
+	PLACE_ONE,
 };
 
 /* Branches have a target instead. No form has two immediates or two r/m. */
@@ -154,10 +178,12 @@ static const struct places {
 	[FORM_VEX_R_RM_IB] = { PLACE_REG, PLACE_RM, PLACE_COUNT },
 };
 
-static void read_operand(struct reader *reader, const struct fay_insn *insn, enum place place, unsigned width, struct fay_operand *o)
+static void read_operand(struct reader *reader, const struct fay_insn *insn, enum place place,
+			 unsigned width, struct fay_operand *o)
 {
 	switch (place) {
-	case PLACE_NONE: case PLACE_RM: return; /* r/m has been read */
+	case PLACE_NONE:
+	case PLACE_RM: return; /* r/m has been read */
 	case PLACE_REG: *o = reg_field(reader, width); return;
 	case PLACE_OPCODE: *o = opcode_reg(reader, width); return;
 	case PLACE_VVVV: *o = operand_reg(reader, reader->vvvv, width); return;
@@ -183,17 +209,22 @@ static void check_form(struct reader *reader, struct fay_insn *insn)
 		break;
 	case FORM_A_O:
 		if (insn->src.reg == FAY_RAX)
-			fail(reader, FAY_RULE_DEC_ENCODING, "a no-operation that is not one of the canonical forms");
+			fail(reader, FAY_RULE_DEC_ENCODING,
+			     "a no-operation that is not one of the canonical forms");
 		break;
 	case FORM_SLOT:
 		if (insn->src.kind == OPERAND_REG)
 			insn->op = OP_CALL_REG;
 		else if (!insn->src.rip)
-			fail(reader, FAY_RULE_INS_FORBIDDEN, "an indirect call that is not through a helper slot (call *slot(%rip))");
+			fail(reader, FAY_RULE_INS_FORBIDDEN,
+			     "an indirect call that is not through a helper slot (call "
+			     "*slot(%rip))");
 		break;
 	case FORM_RM_JUMP:
 		if (insn->dst.rip)
-			fail(reader, FAY_RULE_INS_UNSUPPORTED, "a tail call through a slot (compile with -fno-optimize-sibling-calls)");
+			fail(reader, FAY_RULE_INS_UNSUPPORTED,
+			     "a tail call through a slot (compile with "
+			     "-fno-optimize-sibling-calls)");
 		break;
 	case FORM_FENCE:
 		if (insn->src.kind == OPERAND_REG && (reader->modrm & 7))
@@ -201,10 +232,10 @@ static void check_form(struct reader *reader, struct fay_insn *insn)
 		break;
 	case FORM_VEX_R_RM_IB:
 		if (reader->vvvv)
-			fail(reader, FAY_RULE_DEC_ENCODING, "a register in VEX.vvvv that is not used");
+			fail(reader, FAY_RULE_DEC_ENCODING,
+			     "a register in VEX.vvvv that is not used");
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 

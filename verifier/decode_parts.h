@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files of the allow-list decoder share: decode.c finds an opcode's row, decode_operands.c reads what its form demands. */
+/* What the two files of the allow-list decoder share: decode.c finds an opcode's row,
+ * decode_operands.c reads what its form demands. */
 #ifndef FAY_VERIFIER_DECODE_PARTS_H
 #define FAY_VERIFIER_DECODE_PARTS_H
 
@@ -8,24 +9,30 @@
 
 enum form {
 	FORM_NONE,
-	FORM_RM_R,     /* dst r/m, src reg */
-	FORM_R_RM,     /* dst reg, src r/m */
-	FORM_R_RM8, FORM_R_RM16, FORM_R_RM32, /* the same with a narrower source */
-	FORM_RM_IZ,    /* dst r/m, immediate of the operand's width, at most 32 bits */
-	FORM_RM_IB,    /* dst r/m, 8-bit immediate */
-	FORM_A_IZ,     /* dst al/ax/eax/rax, immediate */
-	FORM_RM,       /* dst r/m */
-	FORM_RM_SRC,   /* src r/m */
-	FORM_RM_1,     /* dst r/m, src 1 */
-	FORM_RM_CL,    /* dst r/m, src cl */
-	FORM_RM_R_IB, FORM_RM_R_CL, /* dst r/m, src reg, src2 8-bit count or cl */
-	FORM_R_RM_IZ, FORM_R_RM_IB, /* dst reg, src r/m, src2 immediate */
-	FORM_O,        /* dst: register in the opcode's low bits */
-	FORM_O_SRC,    /* src: likewise */
-	FORM_O_IV,     /* dst: likewise, src immediate of the operand's full width */
-	FORM_A_O,      /* dst rax, src register in the opcode */
-	FORM_IB, FORM_IZ, /* src immediate */
-	FORM_J8, FORM_J32,
+	FORM_RM_R, /* dst r/m, src reg */
+	FORM_R_RM, /* dst reg, src r/m */
+	FORM_R_RM8,
+	FORM_R_RM16,
+	FORM_R_RM32, /* the same with a narrower source */
+	FORM_RM_IZ,  /* dst r/m, immediate of the operand's width, at most 32 bits */
+	FORM_RM_IB,  /* dst r/m, 8-bit immediate */
+	FORM_A_IZ,   /* dst al/ax/eax/rax, immediate */
+	FORM_RM,     /* dst r/m */
+	FORM_RM_SRC, /* src r/m */
+	FORM_RM_1,   /* dst r/m, src 1 */
+	FORM_RM_CL,  /* dst r/m, src cl */
+	FORM_RM_R_IB,
+	FORM_RM_R_CL, /* dst r/m, src reg, src2 8-bit count or cl */
+	FORM_R_RM_IZ,
+	FORM_R_RM_IB, /* dst reg, src r/m, src2 immediate */
+	FORM_O,       /* dst: register in the opcode's low bits */
+	FORM_O_SRC,   /* src: likewise */
+	FORM_O_IV,    /* dst: likewise, src immediate of the operand's full width */
+	FORM_A_O,     /* dst rax, src register in the opcode */
+	FORM_IB,
+	FORM_IZ, /* src immediate */
+	FORM_J8,
+	FORM_J32,
 	FORM_CALL32,   /* the same, and one 67 may stand before it */
 	FORM_EXTEND_A, /* cbw cwde cdqe */
 	FORM_SLOT,     /* call *disp(%rip), call *%reg */
@@ -33,8 +40,8 @@ enum form {
 	FORM_MOVS,     /* dst [rdi], src [rsi] */
 	FORM_STOS,     /* dst [rdi], src rax */
 	FORM_FENCE,
-	FORM_VEX_R_V_RM, /* dst reg, src2 vvvv, src r/m */
-	FORM_VEX_V_RM,   /* dst vvvv, src r/m */
+	FORM_VEX_R_V_RM,  /* dst reg, src2 vvvv, src r/m */
+	FORM_VEX_V_RM,    /* dst vvvv, src r/m */
 	FORM_VEX_R_RM_IB, /* dst reg, src r/m, src2 immediate */
 };
 
@@ -80,7 +87,8 @@ int64_t reader_take_signed(struct reader *reader, unsigned size);
 
 /* decode_operands.c: the operands, as the row's form places them. */
 void fay_operands_read(struct reader *reader, struct fay_insn *insn);
-/* What can be judged only with the operands at hand: which of memory and register, lock, REX bits without effect. */
+/* What can be judged only with the operands at hand: which of memory and register, lock, REX bits
+ * without effect. */
 void fay_operands_check(struct reader *reader, const struct fay_insn *insn);
 
 #endif

@@ -2,9 +2,11 @@
 /*
  * Vector instructions: legacy SSE and VEX encodings to one normalised instruction.
  *
- * As in decode.c, the language is narrower than the CPU's: one mandatory prefix or none, one REX directly before 0F, each bit of which has an effect; a VEX
- * prefix with nothing before it, in its two-byte form wherever that can say the same; VEX.vvvv = 1111 where no register is meant; VEX.W and VEX.L as
- * the row says, 0 where the manual ignores them (Intel SDM volume 2, 2.3 and the instruction pages).
+ * As in decode.c, the language is narrower than the CPU's: one mandatory prefix or none, one REX
+ * directly before 0F, each bit of which has an effect; a VEX prefix with nothing before it, in its
+ * two-byte form wherever that can say the same; VEX.vvvv = 1111 where no register is meant; VEX.W
+ * and VEX.L as the row says, 0 where the manual ignores them (Intel SDM volume 2, 2.3 and the
+ * instruction pages).
  *
  * Limits: no EVEX, no MMX registers, no gather (its index is a vector).
  */
@@ -32,7 +34,8 @@ enum { FIRST_ROW = __COUNTER__ + 1 };
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static const uint16_t last_row[VMAP_COUNT][VPP_COUNT][256] = {
-#define BOTH(name, map, pp, opcode, ...) [VMAP_##map][VPP_##pp][opcode] = __COUNTER__ - FIRST_ROW + 1,
+#define BOTH(name, map, pp, opcode, ...)                                                           \
+	[VMAP_##map][VPP_##pp][opcode] = __COUNTER__ - FIRST_ROW + 1,
 #define SSE BOTH
 #define AVX BOTH
 #define NOVEC(map, pp, opcode, ...) [VMAP_##map][VPP_##pp][opcode] = __COUNTER__ - FIRST_ROW + 1,
@@ -120,17 +123,20 @@ static void read_vex(struct bytes *b, unsigned *length)
 	if (map < 1 || map > 3)
 		fail(b, FAY_RULE_DEC_ENCODING, "a VEX prefix with a reserved opcode map");
 	else if (three && map == 1 && !b->x && !b->b && !b->wide)
-		fail(b, FAY_RULE_DEC_PREFIX, "a three-byte VEX prefix where two bytes say the same");
+		fail(b, FAY_RULE_DEC_PREFIX,
+		     "a three-byte VEX prefix where two bytes say the same");
 	b->map = (uint8_t)(map == 2 ? VMAP_M38 : map == 3 ? VMAP_M3A : VMAP_M0F);
 }
 
 /* A VEX prefix behind any other is refused; the CPU raises #UD for most, and decoders differ. */
 static bool prefixed_vex(const struct bytes *b)
 {
-	static const uint8_t prefixes[] = { 0x66, 0xf0, 0xf2, 0xf3, 0x67, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65 };
+	static const uint8_t prefixes[] = { 0x66, 0xf0, 0xf2, 0xf3, 0x67, 0x26,
+					    0x2e, 0x36, 0x3e, 0x64, 0x65 };
 	size_t i = 0;
 
-	while (i < b->size && ((b->at[i] & 0xf0) == 0x40 || memchr(prefixes, b->at[i], sizeof(prefixes))))
+	while (i < b->size &&
+	       ((b->at[i] & 0xf0) == 0x40 || memchr(prefixes, b->at[i], sizeof(prefixes))))
 		i++;
 	return i > 0 && i < b->size && (b->at[i] == 0xc4 || b->at[i] == 0xc5);
 }
@@ -138,15 +144,19 @@ static bool prefixed_vex(const struct bytes *b)
 static bool row_fits(const struct fay_vector_row *row, const struct bytes *b, unsigned length)
 {
 	uint8_t modrm = b->used < b->size ? b->at[b->used] : 0;
-	bool memory = modrm >> 6 != 3, digit_fits = row->ext == 0xff || row->ext == (modrm >> 3 & 7);
+	bool memory = modrm >> 6 != 3,
+	     digit_fits = row->ext == 0xff || row->ext == (modrm >> 3 & 7);
 
 	if (!(row->encodings & (b->vex ? VENCODING_VEX : VENCODING_LEGACY)) || !digit_fits)
 		return false;
 	if (row->rule)
 		return true;
-	if ((row->mod == VMOD_REG && memory) || (row->mod == VMOD_MEM && !memory) || (row->w != VW_GW && (row->w == VW_W1) != b->wide))
+	if ((row->mod == VMOD_REG && memory) || (row->mod == VMOD_MEM && !memory) ||
+	    (row->w != VW_GW && (row->w == VW_W1) != b->wide))
 		return false;
-	return !b->vex || (length == 32 ? row->wide : row->encodings & VENCODING_LEGACY ? true : row->set) != VSET_NONE;
+	return !b->vex || (length == 32                        ? row->wide
+			   : row->encodings & VENCODING_LEGACY ? true
+							       : row->set) != VSET_NONE;
 }
 
 /* The rows of one opcode stand together; the first from below that fits. */
@@ -170,7 +180,9 @@ static const struct fay_vector_row *find_row(const struct bytes *b, unsigned len
 
 static struct fay_operand operand(unsigned kind, unsigned reg)
 {
-	return (struct fay_operand){ .kind = (uint8_t)kind, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG };
+	return (struct fay_operand){
+		.kind = (uint8_t)kind, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG
+	};
 }
 
 static void read_sib(struct bytes *b, unsigned mod, struct fay_operand *memory)
@@ -198,7 +210,9 @@ static void read_sib(struct bytes *b, unsigned mod, struct fay_operand *memory)
 /* The r/m operand; `kind` is what a register is. */
 static struct fay_operand read_rm(struct bytes *b, unsigned kind)
 {
-	struct fay_operand memory = { .kind = OPERAND_MEM, .base = FAY_NO_REG, .index = FAY_NO_REG, .scale = 1 };
+	struct fay_operand memory = {
+		.kind = OPERAND_MEM, .base = FAY_NO_REG, .index = FAY_NO_REG, .scale = 1
+	};
 	unsigned mod = b->modrm >> 6, rm = b->modrm & 7;
 
 	if (mod == 3) {
@@ -234,7 +248,12 @@ static unsigned memory_bytes(const struct fay_vector_row *row, unsigned length, 
 	case VMEMORY_HALF: return length / 2;
 	case VMEMORY_QUARTER: return length / 4;
 	case VMEMORY_EIGHTH: return length / 8;
-	default: return (row->shape == VSHAPE_XVG || (row->shape == VSHAPE_GG && row->memory == 4)) && wide ? 8 : row->memory;
+	default:
+		return (row->shape == VSHAPE_XVG ||
+			(row->shape == VSHAPE_GG && row->memory == 4)) &&
+				       wide
+			       ? 8
+			       : row->memory;
 	}
 }
 
@@ -262,15 +281,19 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 	case VSHAPE_RMI:
 		immediate = true;
 		/* fallthrough */
-	case VSHAPE_RM: case VSHAPE_CMP:
+	case VSHAPE_RM:
+	case VSHAPE_CMP:
 		insn->src = read_rm(b, OPERAND_VEC);
 		insn->dst = read_reg(b, OPERAND_VEC);
 		break;
-	case VSHAPE_RVMI: case VSHAPE_RVM: case VSHAPE_FMA:
+	case VSHAPE_RVMI:
+	case VSHAPE_RVM:
+	case VSHAPE_FMA:
 		immediate = row->shape == VSHAPE_RVMI;
 		read_three(b, insn, OPERAND_VEC, &vvvv);
 		break;
-	case VSHAPE_MRI: case VSHAPE_MR:
+	case VSHAPE_MRI:
+	case VSHAPE_MR:
 		immediate = row->shape == VSHAPE_MRI;
 		insn->dst = read_rm(b, OPERAND_VEC);
 		insn->src = read_reg(b, OPERAND_VEC);
@@ -282,7 +305,8 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 
 			insn->imm = fourth >> 4;
 			if (fourth & 15)
-				fail(b, FAY_RULE_DEC_ENCODING, "a register immediate with other bits set");
+				fail(b, FAY_RULE_DEC_ENCODING,
+				     "a register immediate with other bits set");
 		}
 		break;
 	case VSHAPE_VMI:
@@ -296,16 +320,19 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 		insn->src = read_rm(b, OPERAND_REG);
 		insn->dst = read_reg(b, OPERAND_VEC);
 		break;
-	case VSHAPE_GXI: case VSHAPE_GX:
+	case VSHAPE_GXI:
+	case VSHAPE_GX:
 		immediate = row->shape == VSHAPE_GXI;
 		insn->dst = read_rm(b, OPERAND_REG);
 		insn->src = read_reg(b, OPERAND_VEC);
 		break;
-	case VSHAPE_XVGI: case VSHAPE_XVG:
+	case VSHAPE_XVGI:
+	case VSHAPE_XVG:
 		immediate = row->shape == VSHAPE_XVGI;
 		read_three(b, insn, OPERAND_REG, &vvvv);
 		break;
-	case VSHAPE_GRMI: case VSHAPE_GRM:
+	case VSHAPE_GRMI:
+	case VSHAPE_GRM:
 		immediate = row->shape == VSHAPE_GRMI;
 		insn->src = read_rm(b, OPERAND_VEC);
 		insn->dst = read_reg(b, OPERAND_REG);
@@ -313,17 +340,18 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 	case VSHAPE_GG:
 		insn->src = read_rm(b, OPERAND_REG);
 		insn->dst = read_reg(b, OPERAND_REG);
-		b->byte_register = row->memory == 1 && insn->src.kind == OPERAND_REG && insn->src.reg >= 4 && insn->src.reg < 8;
+		b->byte_register = row->memory == 1 && insn->src.kind == OPERAND_REG &&
+				   insn->src.reg >= 4 && insn->src.reg < 8;
 		if (b->byte_register && !b->has_rex)
 			fail(b, FAY_RULE_INS_UNSUPPORTED, "a high-byte register (ah, ch, dh, bh)");
 		break;
-	case VSHAPE_NO:
-		break;
+	case VSHAPE_NO: break;
 	}
 	if (immediate)
 		insn->imm = take8(b);
 	if (b->vex && !vvvv && b->vvvv)
-		fail(b, FAY_RULE_DEC_ENCODING, "VEX.vvvv names a register that the instruction does not have");
+		fail(b, FAY_RULE_DEC_ENCODING,
+		     "VEX.vvvv names a register that the instruction does not have");
 }
 
 /* Prefix bits without effect. VEX.W was matched with the row; REX.W too. */
@@ -334,7 +362,8 @@ static void check_bits(struct bytes *b)
 		fail(b, FAY_RULE_DEC_PREFIX, "a REX or VEX prefix bit without effect");
 }
 
-static void finish(struct bytes *b, const struct fay_vector_row *row, unsigned length, uint64_t address, struct fay_insn *insn)
+static void finish(struct bytes *b, const struct fay_vector_row *row, unsigned length,
+		   uint64_t address, struct fay_insn *insn)
 {
 	struct fay_operand *operands[] = { &insn->dst, &insn->src };
 
@@ -347,10 +376,12 @@ static void finish(struct bytes *b, const struct fay_vector_row *row, unsigned l
 	insn->length = (uint8_t)b->used;
 	for (unsigned i = 0; i < 2; i++)
 		if (operands[i]->kind == OPERAND_MEM && operands[i]->rip)
-			operands[i]->disp = (int64_t)(address + b->used + (uint64_t)operands[i]->disp);
+			operands[i]->disp =
+				(int64_t)(address + b->used + (uint64_t)operands[i]->disp);
 }
 
-enum fay_vector_decoding fay_decode_vector(const uint8_t *bytes, size_t size, uint64_t address, struct fay_insn *insn, enum fay_rule *rule,
+enum fay_vector_decoding fay_decode_vector(const uint8_t *bytes, size_t size, uint64_t address,
+					   struct fay_insn *insn, enum fay_rule *rule,
 					   const char **why)
 {
 	struct bytes b = { .at = bytes, .size = size < MAX_LENGTH ? size : MAX_LENGTH };
@@ -372,7 +403,9 @@ enum fay_vector_decoding fay_decode_vector(const uint8_t *bytes, size_t size, ui
 		if (row && row->rule)
 			fail(&b, row->rule, row->why);
 		else if (!row && any)
-			fail(&b, FAY_RULE_DEC_ENCODING, "a form of this vector instruction that is not allowed (width, W or L bit, or operand)");
+			fail(&b, FAY_RULE_DEC_ENCODING,
+			     "a form of this vector instruction that is not allowed (width, W or L "
+			     "bit, or operand)");
 		else if (!row)
 			fail(&b, FAY_RULE_INS_UNSUPPORTED, "a VEX instruction outside the subset");
 	}
@@ -382,7 +415,8 @@ enum fay_vector_decoding fay_decode_vector(const uint8_t *bytes, size_t size, ui
 			check_bits(&b);
 	}
 	if (b.overrun)
-		*rule = FAY_RULE_DEC_TRUNCATED, *why = "the instruction runs past the end of the code";
+		*rule = FAY_RULE_DEC_TRUNCATED,
+		*why = "the instruction runs past the end of the code";
 	else
 		*rule = b.rule, *why = b.why;
 	if (*rule != FAY_RULE_NONE)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of 64-bit numbers: see domain.h. Nothing here allocates, loops over input or can fail; tests/verifier/test_domain.c compares
- * every operation with the concrete one on random members. domain_arithmetic.c has the arithmetic.
+ * Sets of 64-bit numbers: see domain.h. Nothing here allocates, loops over input or can fail;
+ * tests/verifier/test_domain.c compares every operation with the concrete one on random members.
+ * domain_arithmetic.c has the arithmetic.
  *
  * Limits: the congruence is kept for moduli up to 2^31 and given up where an operation may wrap.
  */
@@ -37,7 +38,8 @@ struct fay_scalar fay_scalar_srange(int64_t smin, int64_t smax)
 	return s;
 }
 
-/* Known bits that follow from the common prefix of both bounds. False if they contradict what is known. */
+/* Known bits that follow from the common prefix of both bounds. False if they contradict what is
+ * known. */
 static bool tighten_bits(struct fay_scalar *s)
 {
 	uint64_t differ = s->umin ^ s->umax;
@@ -62,7 +64,8 @@ static bool tighten_unsigned(struct fay_scalar *s)
 	/* Known low bits: the bounds themselves must have them. */
 	if (s->unknown && !(s->unknown & 1)) {
 		step = s->unknown & -s->unknown;
-		uint64_t up = (s->value - s->umin) & (step - 1), down = (s->umax - s->value) & (step - 1);
+		uint64_t up = (s->value - s->umin) & (step - 1),
+			 down = (s->umax - s->value) & (step - 1);
 
 		if (up > s->umax - s->umin || down > s->umax - s->umin)
 			return false;
@@ -89,9 +92,12 @@ static bool tighten_signed(struct fay_scalar *s)
 	if (s->smin > s->smax)
 		return false;
 	if (s->modulus > 1) {
-		uint64_t m = s->modulus, first = modulo_small(s->smin, m), last = modulo_small(s->smax, m);
-		wide up = (wide)s->smin + (s->remainder >= first ? s->remainder - first : s->remainder + m - first);
-		wide down = (wide)s->smax - (last >= s->remainder ? last - s->remainder : last + m - s->remainder);
+		uint64_t m = s->modulus, first = modulo_small(s->smin, m),
+			 last = modulo_small(s->smax, m);
+		wide up = (wide)s->smin +
+			  (s->remainder >= first ? s->remainder - first : s->remainder + m - first);
+		wide down = (wide)s->smax -
+			    (last >= s->remainder ? last - s->remainder : last + m - s->remainder);
 
 		if (up > down)
 			return false;
@@ -107,14 +113,18 @@ static bool tighten_signed(struct fay_scalar *s)
 
 bool fay_scalar_normalise(struct fay_scalar *s)
 {
-	/* The most frequent sets have nothing to be tightened: one number, every number, every number of so many bits. */
+	/* The most frequent sets have nothing to be tightened: one number, every number, every
+	 * number of so many bits. */
 	if (s->modulus == 1) {
-		if (s->value == 0 && s->umin == 0 && s->umax == s->unknown && (s->unknown & (s->unknown + 1)) == 0 && s->smin == 0 &&
-		    s->smax >= 0 && (uint64_t)s->smax == s->unknown)
+		if (s->value == 0 && s->umin == 0 && s->umax == s->unknown &&
+		    (s->unknown & (s->unknown + 1)) == 0 && s->smin == 0 && s->smax >= 0 &&
+		    (uint64_t)s->smax == s->unknown)
 			return true;
-		if (s->unknown == 0 && s->umin == s->value && s->umax == s->value && s->smin == (int64_t)s->value && s->smax == s->smin)
+		if (s->unknown == 0 && s->umin == s->value && s->umax == s->value &&
+		    s->smin == (int64_t)s->value && s->smax == s->smin)
 			return true;
-		if (s->unknown == UINT64_MAX && s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN && s->smax == INT64_MAX)
+		if (s->unknown == UINT64_MAX && s->umin == 0 && s->umax == UINT64_MAX &&
+		    s->smin == INT64_MIN && s->smax == INT64_MAX)
 			return true;
 	}
 	for (int round = 0; round < 4; round++) {
@@ -126,7 +136,8 @@ bool fay_scalar_normalise(struct fay_scalar *s)
 		umax = s->umax;
 		if (!tighten_signed(s) || !tighten_bits(s))
 			return false;
-		/* Each of the three has seen what the others left: another round would change nothing. */
+		/* Each of the three has seen what the others left: another round would change
+		 * nothing. */
 		if (umin == s->umin && umax == s->umax && unknown == s->unknown)
 			break;
 	}
@@ -138,7 +149,8 @@ bool fay_scalar_normalise(struct fay_scalar *s)
 	return true;
 }
 
-/* Chinese remainder for the one easy case: one modulus divides the other; otherwise the larger one is kept. */
+/* Chinese remainder for the one easy case: one modulus divides the other; otherwise the larger one
+ * is kept. */
 static bool meet_congruence(struct fay_scalar *to, const struct fay_scalar *with)
 {
 	if (with->modulus <= 1)
@@ -185,9 +197,12 @@ struct fay_scalar fay_scalar_join(const struct fay_scalar *a, const struct fay_s
 	if (fay_scalar_equal(a, b))
 		return *a;
 	struct fay_scalar s = {
-		.value = a->value & ~differ, .unknown = differ,
-		.umin = min_u(a->umin, b->umin), .umax = max_u(a->umax, b->umax),
-		.smin = min_s(a->smin, b->smin), .smax = max_s(a->smax, b->smax),
+		.value = a->value & ~differ,
+		.unknown = differ,
+		.umin = min_u(a->umin, b->umin),
+		.umax = max_u(a->umax, b->umax),
+		.smin = min_s(a->smin, b->smin),
+		.smax = max_s(a->smax, b->smax),
 		.modulus = 1,
 	};
 	uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
@@ -215,12 +230,14 @@ bool fay_scalar_includes(const struct fay_scalar *outer, const struct fay_scalar
 		return false;
 	if ((inner->value ^ outer->value) & ~outer->unknown)
 		return false;
-	if (inner->umin < outer->umin || inner->umax > outer->umax || inner->smin < outer->smin || inner->smax > outer->smax)
+	if (inner->umin < outer->umin || inner->umax > outer->umax || inner->smin < outer->smin ||
+	    inner->smax > outer->smax)
 		return false;
 	if (outer->modulus > 1 && !fay_scalar_is_const(outer)) {
 		if (fay_scalar_is_const(inner))
 			return modulo((int64_t)inner->umin, outer->modulus) == outer->remainder;
-		return inner->modulus % outer->modulus == 0 && inner->remainder % outer->modulus == outer->remainder;
+		return inner->modulus % outer->modulus == 0 &&
+		       inner->remainder % outer->modulus == outer->remainder;
 	}
 	return true;
 }
@@ -269,7 +286,8 @@ bool fay_scalar_assume_ult(struct fay_scalar *x, struct fay_scalar *y)
 {
 	uint64_t least = x->umin;
 
-	return y->umax != 0 && least != UINT64_MAX && at_most(x, y->umax - 1) && at_least(y, least + 1);
+	return y->umax != 0 && least != UINT64_MAX && at_most(x, y->umax - 1) &&
+	       at_least(y, least + 1);
 }
 
 bool fay_scalar_assume_ule(struct fay_scalar *x, struct fay_scalar *y)
@@ -283,7 +301,8 @@ bool fay_scalar_assume_slt(struct fay_scalar *x, struct fay_scalar *y)
 {
 	int64_t least = x->smin;
 
-	return y->smax != INT64_MIN && least != INT64_MAX && at_most_signed(x, y->smax - 1) && at_least_signed(y, least + 1);
+	return y->smax != INT64_MIN && least != INT64_MAX && at_most_signed(x, y->smax - 1) &&
+	       at_least_signed(y, least + 1);
 }
 
 bool fay_scalar_assume_sle(struct fay_scalar *x, struct fay_scalar *y)
@@ -334,7 +353,8 @@ const char *fay_scalar_print(const struct fay_scalar *s, char *buffer, unsigned 
 		snprintf(stride, sizeof(stride), " step %" PRIu64, s->modulus);
 	if (fay_scalar_is_const(s))
 		snprintf(buffer, size, "%" PRId64, (int64_t)s->umin);
-	else if (s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN && s->smax == INT64_MAX)
+	else if (s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN &&
+		 s->smax == INT64_MAX)
 		snprintf(buffer, size, "anything");
 	else if (s->smin < 0 && s->smax - (uint64_t)s->smin < s->umax - s->umin)
 		snprintf(buffer, size, "[%" PRId64 ", %" PRId64 "]%s", s->smin, s->smax, stride);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic on sets of 64-bit numbers: the result contains the concrete one for every choice of members. What is kept of a sum or product that may wrap
- * are the views in which it does not.
+ * Arithmetic on sets of 64-bit numbers: the result contains the concrete one for every choice of
+ * members. What is kept of a sum or product that may wrap are the views in which it does not.
  */
 #include "domain_parts.h"
 
-static uint64_t width_mask(unsigned width) { return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
+static uint64_t width_mask(unsigned width)
+{
+	return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+}
 
 struct fay_scalar fay_scalar_zext(const struct fay_scalar *s, unsigned width)
 {
@@ -73,7 +76,8 @@ struct fay_scalar fay_scalar_add(const struct fay_scalar *a, const struct fay_sc
 {
 	struct fay_scalar s = fay_scalar_top();
 	uint64_t low, high;
-	bool low_wraps = __builtin_add_overflow(a->umin, b->umin, &low), high_wraps = __builtin_add_overflow(a->umax, b->umax, &high);
+	bool low_wraps = __builtin_add_overflow(a->umin, b->umin, &low),
+	     high_wraps = __builtin_add_overflow(a->umax, b->umax, &high);
 	int64_t slow, shigh;
 
 	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
@@ -84,7 +88,8 @@ struct fay_scalar fay_scalar_add(const struct fay_scalar *a, const struct fay_sc
 		s.umin = low;
 		s.umax = high;
 	}
-	if (!__builtin_add_overflow(a->smin, b->smin, &slow) && !__builtin_add_overflow(a->smax, b->smax, &shigh)) {
+	if (!__builtin_add_overflow(a->smin, b->smin, &slow) &&
+	    !__builtin_add_overflow(a->smax, b->smax, &shigh)) {
 		uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
 
 		s.smin = slow;
@@ -100,7 +105,8 @@ struct fay_scalar fay_scalar_sub(const struct fay_scalar *a, const struct fay_sc
 {
 	struct fay_scalar s = fay_scalar_top();
 	uint64_t low, high;
-	bool low_wraps = __builtin_sub_overflow(a->umin, b->umax, &low), high_wraps = __builtin_sub_overflow(a->umax, b->umin, &high);
+	bool low_wraps = __builtin_sub_overflow(a->umin, b->umax, &low),
+	     high_wraps = __builtin_sub_overflow(a->umax, b->umin, &high);
 	int64_t slow, shigh;
 
 	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
@@ -111,13 +117,15 @@ struct fay_scalar fay_scalar_sub(const struct fay_scalar *a, const struct fay_sc
 		s.umin = low;
 		s.umax = high;
 	}
-	if (!__builtin_sub_overflow(a->smin, b->smax, &slow) && !__builtin_sub_overflow(a->smax, b->smin, &shigh)) {
+	if (!__builtin_sub_overflow(a->smin, b->smax, &slow) &&
+	    !__builtin_sub_overflow(a->smax, b->smin, &shigh)) {
 		uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
 
 		s.smin = slow;
 		s.smax = shigh;
 		if (m > 1)
-			set_modulus(&s, m, (lattice_remainder(a, m) + m - lattice_remainder(b, m)) % m);
+			set_modulus(&s, m,
+				    (lattice_remainder(a, m) + m - lattice_remainder(b, m)) % m);
 	}
 	fay_scalar_normalise(&s);
 	return s;
@@ -135,7 +143,10 @@ struct fay_scalar fay_scalar_and(const struct fay_scalar *a, const struct fay_sc
 	return s;
 }
 
-static uint64_t fill_below(uint64_t x) { return x ? UINT64_MAX >> __builtin_clzll(x) : 0; }
+static uint64_t fill_below(uint64_t x)
+{
+	return x ? UINT64_MAX >> __builtin_clzll(x) : 0;
+}
 
 struct fay_scalar fay_scalar_or(const struct fay_scalar *a, const struct fay_scalar *b)
 {
@@ -172,7 +183,8 @@ struct fay_scalar fay_scalar_mul(const struct fay_scalar *a, const struct fay_sc
 	struct fay_scalar s = fay_scalar_top();
 	unsigned zeros = low_zeros(a) + low_zeros(b);
 	uwide uhigh = (uwide)a->umax * b->umax;
-	wide p[4] = { (wide)a->smin * b->smin, (wide)a->smin * b->smax, (wide)a->smax * b->smin, (wide)a->smax * b->smax };
+	wide p[4] = { (wide)a->smin * b->smin, (wide)a->smin * b->smax, (wide)a->smax * b->smin,
+		      (wide)a->smax * b->smax };
 	wide low = p[0], high = p[0];
 
 	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
@@ -193,7 +205,8 @@ struct fay_scalar fay_scalar_mul(const struct fay_scalar *a, const struct fay_sc
 
 		s.smin = (int64_t)low;
 		s.smax = (int64_t)high;
-		if (fay_scalar_is_const(c) && c->umin && c->umin <= MODULUS_MAX && x->modulus <= MODULUS_MAX / c->umin)
+		if (fay_scalar_is_const(c) && c->umin && c->umin <= MODULUS_MAX &&
+		    x->modulus <= MODULUS_MAX / c->umin)
 			set_modulus(&s, x->modulus * c->umin, x->remainder * c->umin);
 	}
 	fay_scalar_normalise(&s);
@@ -202,7 +215,8 @@ struct fay_scalar fay_scalar_mul(const struct fay_scalar *a, const struct fay_sc
 
 struct fay_scalar fay_scalar_mul_high(const struct fay_scalar *a, const struct fay_scalar *b)
 {
-	return fay_scalar_range((uint64_t)((uwide)a->umin * b->umin >> 64), (uint64_t)((uwide)a->umax * b->umax >> 64));
+	return fay_scalar_range((uint64_t)((uwide)a->umin * b->umin >> 64),
+				(uint64_t)((uwide)a->umax * b->umax >> 64));
 }
 
 struct fay_scalar fay_scalar_shl(const struct fay_scalar *a, const struct fay_scalar *count)

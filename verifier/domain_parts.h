@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files on sets of numbers share: domain.c (the sets) and domain_arithmetic.c (operations on their members). */
+/* What the two files on sets of numbers share: domain.c (the sets) and domain_arithmetic.c
+ * (operations on their members). */
 #ifndef FAY_VERIFIER_DOMAIN_PARTS_H
 #define FAY_VERIFIER_DOMAIN_PARTS_H
 
@@ -25,7 +26,10 @@ static inline uint64_t modulo_small(int64_t x, uint64_t m)
 }
 
 /* The modulus as the lattice sees it: 0 for a single number. */
-static inline uint64_t lattice_modulus(const struct fay_scalar *s) { return fay_scalar_is_const(s) ? 0 : s->modulus; }
+static inline uint64_t lattice_modulus(const struct fay_scalar *s)
+{
+	return fay_scalar_is_const(s) ? 0 : s->modulus;
+}
 static inline uint64_t lattice_remainder(const struct fay_scalar *s, uint64_t m)
 {
 	if (!fay_scalar_is_const(s))

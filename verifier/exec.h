@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The concrete interpreter of normalised instructions: replays counterexamples, and is compared with the CPU by tests/verifier.
- * Undefined flags come out as the CPU-independent marker in flags_undefined.
+ * The concrete interpreter of normalised instructions: replays counterexamples, and is compared
+ * with the CPU by tests/verifier. Undefined flags come out as the CPU-independent marker in
+ * flags_undefined.
  */
 #ifndef FAY_VERIFIER_EXEC_H
 #define FAY_VERIFIER_EXEC_H
@@ -31,11 +32,15 @@ struct fay_machine {
 
 enum fay_exec_status {
 	EXEC_OK,
-	EXEC_FAULT_READ, EXEC_FAULT_WRITE, /* outside every region (or not writable); fault_address, fault_size set */
-	EXEC_DIVIDE,                       /* #DE */
-	EXEC_UNDEFINED_FLAGS,              /* a condition read an undefined flag */
-	EXEC_NOT_MODELLED,                 /* a vector instruction: its numbers are not modelled */
-	EXEC_CALL_HELPER, /* about to call a helper, through slot insn->target or register insn->src; rip not advanced: the caller emulates it */
+	/* outside every region (or not writable); fault_address, fault_size set */
+	EXEC_FAULT_READ,
+	EXEC_FAULT_WRITE,
+	EXEC_DIVIDE,          /* #DE */
+	EXEC_UNDEFINED_FLAGS, /* a condition read an undefined flag */
+	EXEC_NOT_MODELLED,    /* a vector instruction: its numbers are not modelled */
+	/* about to call a helper, through slot insn->target or register insn->src; rip not
+	 * advanced: the caller emulates it */
+	EXEC_CALL_HELPER,
 };
 
 /* Executes one instruction; advances rip. CALL pushes, RET pops through the regions. */
@@ -44,6 +49,7 @@ enum fay_exec_status fay_exec_step(struct fay_machine *machine, const struct fay
 struct fay_graph;
 struct fay_cfg;
 /* The node that a machine which has just run `node` is at, or FAY_NONE. */
-uint32_t fay_exec_successor(const struct fay_graph *graph, const struct fay_cfg *cfg, uint32_t node, const struct fay_machine *m);
+uint32_t fay_exec_successor(const struct fay_graph *graph, const struct fay_cfg *cfg, uint32_t node,
+			    const struct fay_machine *m);
 
 #endif

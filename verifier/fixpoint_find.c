@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the fixpoint finds its states. Ascending: a work list in reverse postorder; states are joined where paths meet and widened, with thresholds taken from
- * the code's own constants, at the heads of loops. Descending: two passes that recompute the states from their predecessors. None of this is trusted.
+ * How the fixpoint finds its states. Ascending: a work list in reverse postorder; states are joined
+ * where paths meet and widened, with thresholds taken from the code's own constants, at the heads
+ * of loops. Descending: two passes that recompute the states from their predecessors. None of this
+ * is trusted.
  */
 #include "fixpoint_parts.h"
 
@@ -37,23 +39,27 @@ static void drop(struct fay_analysis *an, struct fay_state *s)
 	free(s);
 }
 
-static bool join(const struct fay_analysis *an, uint32_t node, struct fay_state *into, struct fay_state *s, bool settle)
+static bool join(const struct fay_analysis *an, uint32_t node, struct fay_state *into,
+		 struct fay_state *s, bool settle)
 {
-	struct fay_join_plan plan = { .settle = settle, .guess_fills = !settle && an->graph->nodes[node].is_header };
+	struct fay_join_plan plan = { .settle = settle,
+				      .guess_fills = !settle && an->graph->nodes[node].is_header };
 	uint32_t first = 0;
 
 	if (an->template_count && an->graph->nodes[node].is_header) {
 		while (first < an->template_count && an->templates[first].node < node)
 			first++;
 		plan.templates = an->templates + first;
-		while (first + plan.template_count < an->template_count && an->templates[first + plan.template_count].node == node)
+		while (first + plan.template_count < an->template_count &&
+		       an->templates[first + plan.template_count].node == node)
 			plan.template_count++;
 	}
 	return fay_state_join(into, s, &plan);
 }
 
 /* Joins s into *slot. */
-static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **slot, struct fay_state *s)
+static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **slot,
+		   struct fay_state *s)
 {
 	if (!*slot)
 		*slot = store(an, s);
@@ -65,19 +71,21 @@ static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **sl
 
 struct ascent {
 	uint8_t *pending;
-	uint32_t next; /* no pending node below */
+	uint32_t next;         /* no pending node below */
 	struct fay_state *old; /* scratch */
 	bool widened;
-	bool related;          /* some state relates values */
-	bool settling;         /* the second time: what is related can only become less */
-	uint8_t *rounds;       /* per head: changes over back edges since the last one from outside the loop, saturating */
-	uint32_t header;       /* whose thresholds these are */
+	bool related;  /* some state relates values */
+	bool settling; /* the second time: what is related can only become less */
+	/* per head: changes over back edges since the last one from outside the loop, saturating */
+	uint8_t *rounds;
+	uint32_t header; /* whose thresholds these are */
 	struct fay_thresholds thresholds;
 };
 
 /*
- * What comes from outside the loop is only joined: loops around this one see to it that it settles. What comes around is joined at first,
- * then widened to the loop's own numbers, and if it still climbs, coarsely.
+ * What comes from outside the loop is only joined: loops around this one see to it that it settles.
+ * What comes around is joined at first, then widened to the loop's own numbers, and if it still
+ * climbs, coarsely.
  */
 #define ROUNDS_JOINED 2u
 #define ROUNDS_FINE 24u
@@ -93,18 +101,22 @@ static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
 		fay_thresholds_add_loop(&a->thresholds, an, header, a->old);
 	}
 	a->header = header;
-	fay_state_widen(an->in[header], a->old, a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse, a->rounds[header]);
+	fay_state_widen(an->in[header], a->old,
+			a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse,
+			a->rounds[header]);
 	a->widened = true;
 }
 
-static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+			struct fay_state *s)
 {
 	struct ascent *a = context;
 
 	if (!an->in[to]) {
 		an->in[to] = store(an, s);
 	} else {
-		if (!fay_fixpoint_same_depth(an, to, an->in[to], s) || fay_state_includes(an->in[to], s))
+		if (!fay_fixpoint_same_depth(an, to, an->in[to], s) ||
+		    fay_state_includes(an->in[to], s))
 			return;
 		fay_state_copy(a->old, an->in[to]);
 		if (!join(an, to, an->in[to], s, a->settling || an->visits[to] > PATIENCE)) {
@@ -112,7 +124,8 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 			return;
 		}
 		if (++an->visits[to] > MAX_VISITS)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to), "the analysis does not settle here"));
+			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to),
+					    "the analysis does not settle here"));
 		if (to <= from)
 			widen(an, a, to);
 		else if (an->graph->nodes[to].is_header && an->visits[to] <= 2 * PATIENCE)
@@ -139,14 +152,17 @@ static void climb(struct fay_analysis *an, struct ascent *a)
 		if (an->in[node])
 			fay_node_run(an, node, an->in[node], ascend_edge, a);
 		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
+			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node),
+					    "time ran out in the analysis"));
 	}
 }
 
 bool fay_fixpoint_ascend(struct fay_analysis *an)
 {
-	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .rounds = calloc(an->graph->node_count, 1),
-			    .old = fay_state_create(FAY_MAX_LOCATIONS), .header = FAY_NONE };
+	struct ascent a = { .pending = calloc(an->graph->node_count, 1),
+			    .rounds = calloc(an->graph->node_count, 1),
+			    .old = fay_state_create(FAY_MAX_LOCATIONS),
+			    .header = FAY_NONE };
 
 	if (!a.pending || !a.rounds || !a.old) {
 		fail(an, out_of_memory(an));
@@ -156,7 +172,8 @@ bool fay_fixpoint_ascend(struct fay_analysis *an)
 		a.pending[0] = 1;
 	}
 	climb(an, &a);
-	/* Joins may have related more than what was joined before shows of itself; joins that only lose come to an end that is inductive. */
+	/* Joins may have related more than what was joined before shows of itself; joins that only
+	 * lose come to an end that is inductive. */
 	if (an->refusal.rule == FAY_RULE_NONE && an->graph->loop_count && a.related) {
 		a.settling = true;
 		a.next = 0;
@@ -172,18 +189,21 @@ bool fay_fixpoint_ascend(struct fay_analysis *an)
 /* ---- descending ---- */
 
 /*
- * A pass recomputes the states from those of the pass before, of which most stay what they are: a node none of whose predecessors changed keeps its
- * state and is not run. `next[n] == old[n]` says so. States of the ascent (an->in) are kept until the end and shared.
+ * A pass recomputes the states from those of the pass before, of which most stay what they are: a
+ * node none of whose predecessors changed keeps its state and is not run. `next[n] == old[n]` says
+ * so. States of the ascent (an->in) are kept until the end and shared.
  */
 struct descent {
 	struct fay_state **old, **next;      /* of the pass before, of this one */
 	struct fay_state **back, **new_back; /* joined over the back edges to a node */
 	uint8_t *run;                        /* this pass has handed on the node's edges forward */
-	uint32_t only;                       /* an edge to another node is not wanted; FAY_NONE: all are */
+	/* an edge to another node is not wanted; FAY_NONE: all are */
+	uint32_t only;
 	bool changed;
 };
 
-static void descend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void descend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+			 struct fay_state *s)
 {
 	struct descent *d = context;
 
@@ -194,13 +214,15 @@ static void descend_edge(struct fay_analysis *an, void *context, uint32_t from, 
 }
 
 /* Only the edges back, or only that to `only`. */
-static void back_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void back_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+		      struct fay_state *s)
 {
 	if (to <= from)
 		descend_edge(an, context, from, to, s);
 }
 
-static void forward_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void forward_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+			 struct fay_state *s)
 {
 	if (to > from)
 		descend_edge(an, context, from, to, s);
@@ -234,7 +256,8 @@ static void drop_own(struct fay_analysis *an, struct fay_state **states)
 	}
 }
 
-/* Whether a predecessor's state is new, or the node is a head, whose back edges may bring something new. */
+/* Whether a predecessor's state is new, or the node is a head, whose back edges may bring something
+ * new. */
 static bool may_change(const struct fay_analysis *an, const struct descent *d, uint32_t node)
 {
 	const struct fay_node *n = &an->graph->nodes[node];
@@ -248,7 +271,8 @@ static bool may_change(const struct fay_analysis *an, const struct descent *d, u
 	return false;
 }
 
-/* The node's state from its predecessors; those that have run left their part in d->next already. */
+/* The node's state from its predecessors; those that have run left their part in d->next already.
+ * */
 static void recompute(struct fay_analysis *an, struct descent *d, uint32_t node)
 {
 	const struct fay_node *n = &an->graph->nodes[node];
@@ -260,7 +284,8 @@ static void recompute(struct fay_analysis *an, struct descent *d, uint32_t node)
 	for (uint32_t i = 0; i < n->pred_count && an->refusal.rule == FAY_RULE_NONE; i++) {
 		uint32_t from = an->graph->preds[n->first_pred + i];
 
-		if (from >= node || d->run[from] || !d->next[from] || (i && an->graph->preds[n->first_pred + i - 1] == from))
+		if (from >= node || d->run[from] || !d->next[from] ||
+		    (i && an->graph->preds[n->first_pred + i - 1] == from))
 			continue;
 		d->only = node;
 		fay_node_run(an, from, d->next[from], forward_edge, d);
@@ -278,7 +303,8 @@ static void descend_node(struct fay_analysis *an, struct descent *d, uint32_t no
 
 	if (!same) {
 		recompute(an, d, node);
-		same = d->next[node] && d->old[node] && fay_state_equal(d->next[node], d->old[node]);
+		same = d->next[node] && d->old[node] &&
+		       fay_state_equal(d->next[node], d->old[node]);
 	}
 	if (same) {
 		drop(an, d->next[node]);
@@ -298,10 +324,12 @@ static void descend_once(struct fay_analysis *an, struct descent *d)
 {
 	memset(d->run, 0, an->graph->node_count);
 	d->changed = false;
-	for (uint32_t node = 0; node < an->graph->node_count && an->refusal.rule == FAY_RULE_NONE; node++) {
+	for (uint32_t node = 0; node < an->graph->node_count && an->refusal.rule == FAY_RULE_NONE;
+	     node++) {
 		descend_node(an, d, node);
 		if (an->deadline && !(node & 63) && fay_monotonic_ns() > an->deadline)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
+			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node),
+					    "time ran out in the analysis"));
 	}
 }
 
@@ -345,9 +373,12 @@ static void descent_deinit(struct descent *d)
 bool fay_fixpoint_narrow(struct fay_analysis *an)
 {
 	uint32_t n = an->graph->node_count;
-	struct descent d = { .old = calloc(n, sizeof(struct fay_state *)), .next = calloc(n, sizeof(struct fay_state *)),
-			     .back = calloc(n, sizeof(struct fay_state *)), .new_back = calloc(n, sizeof(struct fay_state *)),
-			     .run = calloc(n, 1), .only = FAY_NONE };
+	struct descent d = { .old = calloc(n, sizeof(struct fay_state *)),
+			     .next = calloc(n, sizeof(struct fay_state *)),
+			     .back = calloc(n, sizeof(struct fay_state *)),
+			     .new_back = calloc(n, sizeof(struct fay_state *)),
+			     .run = calloc(n, 1),
+			     .only = FAY_NONE };
 	bool inductive = false;
 
 	if (!d.old || !d.next || !d.back || !d.new_back || !d.run) {

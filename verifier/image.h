@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing of an image file into what the analysis needs. image.c and image_sections.c are the only code that reads ELF; they read every byte through a
- * bounds-checked cursor, allocate from the verdict's arena, and never follow an offset twice.
+ * Parsing of an image file into what the analysis needs. image.c and image_sections.c are the only
+ * code that reads ELF; they read every byte through a bounds-checked cursor, allocate from the
+ * verdict's arena, and never follow an offset twice.
  */
 #ifndef FAY_VERIFIER_IMAGE_H
 #define FAY_VERIFIER_IMAGE_H
 
 #include "fay/verify.h"
 
-/* Bump allocator that owns everything a verdict points to. Allocation failure and the cap (ARENA_MAX) return NULL. */
+/* Bump allocator that owns everything a verdict points to. Allocation failure and the cap
+ * (ARENA_MAX) return NULL. */
 struct fay_arena;
 struct fay_arena *fay_arena_create(size_t max_bytes);
 void fay_arena_destroy(struct fay_arena *arena);
 void *fay_arena_alloc(struct fay_arena *arena, size_t size); /* zeroed, 16-byte aligned */
-char *fay_arena_printf(struct fay_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *fay_arena_printf(struct fay_arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* A range of virtual addresses of the image, [start, start + size). size 0: absent. */
 struct fay_range {
@@ -21,37 +24,44 @@ struct fay_range {
 	uint64_t size;
 };
 
-struct fay_image_symbol { /* of .symtab or .dynsym: STT_FUNC or STT_NOTYPE in .text; for messages only */
+/* of .symtab or .dynsym: STT_FUNC or STT_NOTYPE in .text; for messages only */
+struct fay_image_symbol {
 	uint64_t address;
 	const char *name;
 };
 
 struct fay_image {
 	struct fay_image_header header;
-	struct fay_layout layout;      /* bytes etc.; layout.bytes[a - layout_base] is the byte at virtual address a */
-	uint64_t layout_base;          /* virtual address of layout.bytes[0] */
+	/* bytes etc.; layout.bytes[a - layout_base] is the byte at virtual address a */
+	struct fay_layout layout;
+	uint64_t layout_base; /* virtual address of layout.bytes[0] */
 	struct fay_range text, rodata, got;
 	uint32_t probe_count;
-	struct fay_probe_facts *probes;   /* pattern, kind, parameter, code_offset filled in; the analysis fills the rest */
+	/* pattern, kind, parameter, code_offset filled in; the analysis fills the rest */
+	struct fay_probe_facts *probes;
 	struct fay_schema schema;
 	uint32_t line_count;
-	const struct fay_image_line *lines; /* validated copies; `file` replaced by an index into line_files */
+	/* validated copies; `file` replaced by an index into line_files */
+	const struct fay_image_line *lines;
 	const char *const *line_files;
 	uint32_t symbol_count;
 	const struct fay_image_symbol *symbols; /* sorted by address */
 };
 
-/* Where and why something was refused; the analysis and the parser both return it by value. rule NONE means fine. */
+/* Where and why something was refused; the analysis and the parser both return it by value. rule
+ * NONE means fine. */
 struct fay_refusal {
 	enum fay_rule rule;
 	enum fay_outcome outcome;
-	uint64_t address;     /* virtual address in .text, 0 if not about code */
-	const char *what;     /* in the arena */
-	const char *missing;  /* in the arena, or NULL */
+	uint64_t address;    /* virtual address in .text, 0 if not about code */
+	const char *what;    /* in the arena */
+	const char *missing; /* in the arena, or NULL */
 };
 
-/* Parses and validates; checks the limits of fay/image.h. All pointers in *image are in the arena. */
-struct fay_refusal fay_image_parse(struct fay_arena *arena, const void *bytes, size_t size, struct fay_image *image);
+/* Parses and validates; checks the limits of fay/image.h. All pointers in *image are in the arena.
+ * */
+struct fay_refusal fay_image_parse(struct fay_arena *arena, const void *bytes, size_t size,
+				   struct fay_image *image);
 
 /* The helper whose slot is at virtual address `address`; -1 none. */
 int fay_image_slot(const struct fay_image *image, uint64_t address);

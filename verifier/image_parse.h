@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the image parser share: image.c reads ELF, image_sections.c its sections, image_tables.c the .fay.* tables.
+ * What the parts of the image parser share: image.c reads ELF, image_sections.c its sections,
+ * image_tables.c the .fay.* tables.
  */
 #ifndef FAY_VERIFIER_IMAGE_PARSE_H
 #define FAY_VERIFIER_IMAGE_PARSE_H
@@ -9,25 +10,39 @@
 
 #include "image.h"
 
-/* Limits of the parser beyond those of fay/image.h. All loops over a file's content are bounded by one of them. */
+/* Limits of the parser beyond those of fay/image.h. All loops over a file's content are bounded by
+ * one of them. */
 #define MAX_SECTIONS 256u
 #define MAX_SEGMENTS 32u
-#define MAX_DYNAMIC 256u           /* entries of .dynamic */
-#define MAX_DYNSYM 4096u           /* entries of .dynsym */
-#define MAX_SYMBOLS 16384u         /* entries of .symtab that are looked at; the rest has no names in messages */
+#define MAX_DYNAMIC 256u /* entries of .dynamic */
+#define MAX_DYNSYM 4096u /* entries of .dynsym */
+/* entries of .symtab that are looked at; the rest has no names in messages */
+#define MAX_SYMBOLS 16384u
 #define MAX_SYMBOL_NAME 128u
-#define MAX_STRINGS (1u << 20)     /* bytes of .fay.strings */
-#define MAX_LINES (1u << 18)       /* entries of .fay.lines */
+#define MAX_STRINGS (1u << 20) /* bytes of .fay.strings */
+#define MAX_LINES (1u << 18)   /* entries of .fay.lines */
 #define MAX_ADDRESS ((uint64_t)1 << 46)
 #define MAX_ROW_SIZE 4096u
-#define MAX_ROW_COLUMNS (MAX_ROW_SIZE / 8) /* columns do not overlap and have at least 8 bytes each */
+/* columns do not overlap and have at least 8 bytes each */
+#define MAX_ROW_COLUMNS (MAX_ROW_SIZE / 8)
 #define MAX_TABLE_ROWS 65536u
 #define PAGE_SIZE 4096u
 
 /* Sections with a meaning. Order: the index into known_sections of image_sections.c. */
 enum section_id {
-	SECTION_TEXT, SECTION_RODATA, SECTION_GOT, SECTION_RELA, SECTION_DYNSYM, SECTION_DYNSTR, SECTION_DYNAMIC,
-	SECTION_IMAGE, SECTION_PROBES, SECTION_STATE, SECTION_COLUMNS, SECTION_STRINGS, SECTION_LINES,
+	SECTION_TEXT,
+	SECTION_RODATA,
+	SECTION_GOT,
+	SECTION_RELA,
+	SECTION_DYNSYM,
+	SECTION_DYNSTR,
+	SECTION_DYNAMIC,
+	SECTION_IMAGE,
+	SECTION_PROBES,
+	SECTION_STATE,
+	SECTION_COLUMNS,
+	SECTION_STRINGS,
+	SECTION_LINES,
 	SECTION_COUNT
 };
 
@@ -50,18 +65,21 @@ struct parser {
 };
 
 /* Records why; always false, so that callers return it. */
-bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Arena memory, zeroed; NULL after recording LIM-RESOURCE. */
 void *parser_alloc(struct parser *parser, size_t count, size_t size);
 
 /* The bytes [offset, offset + size) of the file; NULL if they are not all there. */
 const uint8_t *parser_span(const struct parser *parser, uint64_t offset, uint64_t size);
-/* The string at `offset` of a string table, if it ends inside it within `max` bytes; NULL otherwise. */
+/* The string at `offset` of a string table, if it ends inside it within `max` bytes; NULL
+ * otherwise. */
 const char *parser_string(const uint8_t *table, uint64_t size, uint64_t offset, size_t max);
 /* Names come from the file and go into messages: anything unprintable becomes '?'. */
 const char *parser_printable(struct parser *parser, const char *text);
 
-/* Fills known[] from the section headers; those and the segments are read and the segments checked. */
+/* Fills known[] from the section headers; those and the segments are read and the segments checked.
+ * */
 bool parse_sections(struct parser *parser);
 const char *known_section_name(enum section_id id);
 

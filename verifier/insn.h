@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier's normalised instruction: what decode.c makes of bytes and what the abstract transfer functions (transfer_*.c) and the
- * exact semantics (semantics*.c; numbers in exec.c, Z3's terms in smt_insn.c) read.
+ * The verifier's normalised instruction: what decode.c makes of bytes and what the abstract
+ * transfer functions (transfer_*.c) and the exact semantics (semantics*.c; numbers in exec.c, Z3's
+ * terms in smt_insn.c) read.
  *
- * One operation has one meaning for every operand width; the encoding's quirks (implicit registers, immediates' sign extension, accumulator forms)
- * are gone: immediates are already sign-extended to 64 bits, implicit operands are explicit.
+ * One operation has one meaning for every operand width; the encoding's quirks (implicit registers,
+ * immediates' sign extension, accumulator forms) are gone: immediates are already sign-extended to
+ * 64 bits, implicit operands are explicit.
  *
- * Writes of a 32-bit register zero bits 63..32; writes of 8 and 16 bits keep the rest (Intel SDM vol. 1, 3.4.1.1).
- * High-byte registers (ah ch dh bh) are operands of their own kind, so that whoever does not know them cannot take them for low bytes.
+ * Writes of a 32-bit register zero bits 63..32; writes of 8 and 16 bits keep the rest (Intel SDM
+ * vol. 1, 3.4.1.1). High-byte registers (ah ch dh bh) are operands of their own kind, so that
+ * whoever does not know them cannot take them for low bytes.
  */
 #ifndef FAY_VERIFIER_INSN_H
 #define FAY_VERIFIER_INSN_H
@@ -24,21 +27,48 @@ enum fay_op {
 };
 
 /* Condition codes in encoding order: jo jno jb jae je jne jbe ja js jns jp jnp jl jge jle jg. */
-enum fay_cc { CC_O, CC_NO, CC_B, CC_AE, CC_E, CC_NE, CC_BE, CC_A, CC_S, CC_NS, CC_P, CC_NP, CC_L, CC_GE, CC_LE, CC_G };
+enum fay_cc {
+	CC_O,
+	CC_NO,
+	CC_B,
+	CC_AE,
+	CC_E,
+	CC_NE,
+	CC_BE,
+	CC_A,
+	CC_S,
+	CC_NS,
+	CC_P,
+	CC_NP,
+	CC_L,
+	CC_GE,
+	CC_LE,
+	CC_G
+};
 
 #define FAY_NO_REG 0xff
 
-enum fay_operand_kind { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM, OPERAND_VEC, OPERAND_HIGH };
+enum fay_operand_kind {
+	OPERAND_NONE,
+	OPERAND_REG,
+	OPERAND_IMM,
+	OPERAND_MEM,
+	OPERAND_VEC,
+	OPERAND_HIGH
+};
 
 struct fay_operand {
-	uint8_t kind;  /* enum fay_operand_kind */
-	uint8_t reg;   /* REG: enum fay_gpr. VEC: 0..15. HIGH: bits 15..8 of rax, rcx, rdx, rbx (0..3) */
+	uint8_t kind; /* enum fay_operand_kind */
+	/* REG: enum fay_gpr. VEC: 0..15. HIGH: bits 15..8 of rax, rcx, rdx, rbx (0..3) */
+	uint8_t reg;
 	uint8_t base;  /* MEM: enum fay_gpr or FAY_NO_REG */
 	uint8_t index; /* MEM: enum fay_gpr (never rsp) or FAY_NO_REG */
 	uint8_t scale; /* MEM: 1, 2, 4, 8 */
-	bool rip;      /* MEM: rip-relative; `disp` is then the absolute virtual address in the image, base and index are none */
-	int64_t disp;  /* MEM: displacement, or the address if rip */
-	int64_t imm;   /* IMM: sign-extended */
+	/* MEM: rip-relative; `disp` is then the absolute virtual address in the image, base and
+	 * index are none */
+	bool rip;
+	int64_t disp; /* MEM: displacement, or the address if rip */
+	int64_t imm;  /* IMM: sign-extended */
 };
 
 struct fay_insn {
@@ -49,13 +79,17 @@ struct fay_insn {
 	uint8_t src_width; /* MOVZX, MOVSX: of the source; else = width */
 	uint8_t cc;        /* enum fay_cc */
 	bool locked;       /* lock prefix: memory destination */
-	struct fay_operand dst, src, src2; /* src2: IMUL the second factor, SHLD and SHRD the count; VEX forms: ops.def */
-	uint16_t row;      /* VECTOR: index into fay_vector_rows */
-	uint8_t vector;    /* VECTOR: vector length in bytes, 16 or 32; a general register operand has `width` */
-	uint8_t access;    /* VECTOR: bytes of the memory operand, or of src that count in its register form */
-	uint8_t imm;       /* VECTOR: 8-bit immediate */
-	bool vex;          /* VECTOR: VEX encoding: zeroes the destination above `vector` bytes */
-	uint64_t target;   /* JMP, JCC, CALL: virtual address; CALL_SLOT: of the slot (CALL_REG: src) */
+	/* src2: IMUL the second factor, SHLD and SHRD the count; VEX forms: ops.def */
+	struct fay_operand dst, src, src2;
+	uint16_t row; /* VECTOR: index into fay_vector_rows */
+	/* VECTOR: vector length in bytes, 16 or 32; a general register operand has `width` */
+	uint8_t vector;
+	/* VECTOR: bytes of the memory operand, or of src that count in its register form */
+	uint8_t access;
+	uint8_t imm; /* VECTOR: 8-bit immediate */
+	bool vex;    /* VECTOR: VEX encoding: zeroes the destination above `vector` bytes */
+	/* JMP, JCC, CALL: virtual address; CALL_SLOT: of the slot (CALL_REG: src) */
+	uint64_t target;
 };
 
 /* Bits of a flags mask. */
@@ -70,7 +104,8 @@ struct fay_semantics;
 /* A row of ops.def. */
 struct fay_op_info {
 	const char *name;
-	uint8_t flags_read;      /* by the op itself (ADC, SBB); condition codes: see fay_cc_flags() */
+	/* by the op itself (ADC, SBB); condition codes: see fay_cc_flags() */
+	uint8_t flags_read;
 	uint8_t flags_written;   /* defined result */
 	uint8_t flags_undefined; /* left undefined */
 	uint8_t attributes;      /* ATTR_* */

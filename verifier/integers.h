@@ -8,10 +8,22 @@
 typedef __int128 wide;
 typedef unsigned __int128 uwide;
 
-static inline uint64_t min_u(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t max_u(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static inline int64_t min_s(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t max_s(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline uint64_t min_u(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+static inline uint64_t max_u(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+static inline int64_t min_s(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+static inline int64_t max_s(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
 
 static inline uint64_t gcd(uint64_t a, uint64_t b)
 {

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counterexamples run by the CPU itself, so that an "unsafe" does not rest on our interpreter alone. Nothing of an acceptance depends on this: it only
- * adds a line to a refusal, the command does it and the library never does, and `--no-replay` leaves it out (docs/decisions/0008).
+ * Counterexamples run by the CPU itself, so that an "unsafe" does not rest on our interpreter
+ * alone. Nothing of an acceptance depends on this: it only adds a line to a refusal, the command
+ * does it and the library never does, and `--no-replay` leaves it out (docs/decisions/0008).
  *
  * The code is hostile, so it runs in a child of its own, which has
  *
  *   no system calls     seccomp kills it at the first one; no file is open
- *   no free run         the parent single-steps it and stops it at the first step that is not the interpreter's; never more than FAY_NATIVE_STEPS
- *   no way to stay      it is killed at the end, when the parent dies, and by limits on CPU time and memory
+ *   no free run         the parent single-steps it and stops it at the first step that is not the
+ *			 interpreter's; never more than FAY_NATIVE_STEPS
+ *   no way to stay      it is killed at the end, when the parent dies, and by limits on CPU time
+ *			 and memory
  *
- * It is a copy of the verifier's memory: what it reads there it cannot tell anyone. Regions are mapped alone, with nothing next to them, event and code
- * read-only, so an access outside faults where no other region begins. Helpers are not run: the parent steps over the call.
+ * It is a copy of the verifier's memory: what it reads there it cannot tell anyone. Regions are
+ * mapped alone, with nothing next to them, event and code read-only, so an access outside faults
+ * where no other region begins. Helpers are not run: the parent steps over the call.
  */
 #include "native.h"
 
@@ -34,14 +38,17 @@
 
 /* ---- the child ---- */
 
-static bool map_region(uint64_t start, uint64_t size, const uint8_t *bytes, size_t filled, int protection)
+static bool map_region(uint64_t start, uint64_t size, const uint8_t *bytes, size_t filled,
+		       int protection)
 {
-	uint64_t from = start & ~(FAY_NATIVE_PAGE - 1), end = (start + size + FAY_NATIVE_PAGE - 1) & ~(FAY_NATIVE_PAGE - 1);
+	uint64_t from = start & ~(FAY_NATIVE_PAGE - 1),
+		 end = (start + size + FAY_NATIVE_PAGE - 1) & ~(FAY_NATIVE_PAGE - 1);
 	void *at;
 
 	if (!size)
 		return true;
-	at = mmap((void *)from, end - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	at = mmap((void *)from, end - from, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at != (void *)from)
 		return false;
 	if (filled)
@@ -49,7 +56,10 @@ static bool map_region(uint64_t start, uint64_t size, const uint8_t *bytes, size
 	return !mprotect(at, end - from, protection);
 }
 
-static size_t filled(uint64_t size) { return size < FAY_NATIVE_FILLED ? size : FAY_NATIVE_FILLED; }
+static size_t filled(uint64_t size)
+{
+	return size < FAY_NATIVE_FILLED ? size : FAY_NATIVE_FILLED;
+}
 
 static bool map_code(const struct fay_native_case *c)
 {
@@ -63,7 +73,8 @@ static bool map_code(const struct fay_native_case *c)
 
 			memcpy(bytes + (c->slots[i] - c->layout_base), &address, sizeof(address));
 		}
-		ok = map_region(FAY_NATIVE_CODE + c->layout_base, c->layout_size, bytes, c->layout_size, PROT_READ | PROT_EXEC);
+		ok = map_region(FAY_NATIVE_CODE + c->layout_base, c->layout_size, bytes,
+				c->layout_size, PROT_READ | PROT_EXEC);
 	}
 	free(bytes);
 	return ok;
@@ -71,10 +82,14 @@ static bool map_code(const struct fay_native_case *c)
 
 static bool map_all(const struct fay_native_case *c)
 {
-	return map_region(fay_native_start(REGION_EVENT, sizeof(c->event)), sizeof(c->event), c->event, sizeof(c->event), PROT_READ) &&
-	       map_region(fay_native_start(REGION_LOCAL, c->local_size), c->local_size, c->local, filled(c->local_size), PROT_READ | PROT_WRITE) &&
-	       map_region(fay_native_start(REGION_GLOBAL, c->global_size), c->global_size, c->global, filled(c->global_size), PROT_READ | PROT_WRITE) &&
-	       map_region(FAY_NATIVE_BASE(REGION_STACK) - FAY_NATIVE_STACK_BELOW, FAY_NATIVE_STACK_BELOW + 64, NULL, 0, PROT_READ | PROT_WRITE) &&
+	return map_region(fay_native_start(REGION_EVENT, sizeof(c->event)), sizeof(c->event),
+			  c->event, sizeof(c->event), PROT_READ) &&
+	       map_region(fay_native_start(REGION_LOCAL, c->local_size), c->local_size, c->local,
+			  filled(c->local_size), PROT_READ | PROT_WRITE) &&
+	       map_region(fay_native_start(REGION_GLOBAL, c->global_size), c->global_size,
+			  c->global, filled(c->global_size), PROT_READ | PROT_WRITE) &&
+	       map_region(FAY_NATIVE_BASE(REGION_STACK) - FAY_NATIVE_STACK_BELOW,
+			  FAY_NATIVE_STACK_BELOW + 64, NULL, 0, PROT_READ | PROT_WRITE) &&
 	       map_code(c);
 }
 
@@ -99,7 +114,8 @@ static void __attribute__((noreturn)) child(const struct fay_native_case *c, pid
 	limit(RLIMIT_FSIZE, 0);
 	limit(RLIMIT_NOFILE, 0);
 	limit(RLIMIT_NPROC, 0);
-	if (close_range(0, ~0u, 0) || ptrace(PTRACE_TRACEME, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	if (close_range(0, ~0u, 0) || ptrace(PTRACE_TRACEME, 0, 0, 0) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		_exit(1);
 	__asm__ volatile("int3");
@@ -145,8 +161,9 @@ static bool in_region(uint64_t address, uint64_t size, uint64_t start, uint64_t 
 
 static unsigned long long *gpr_of(struct user_regs_struct *r, unsigned reg)
 {
-	unsigned long long *const all[16] = { &r->rax, &r->rcx, &r->rdx, &r->rbx, &r->rsp, &r->rbp, &r->rsi, &r->rdi,
-					      &r->r8,  &r->r9,  &r->r10, &r->r11, &r->r12, &r->r13, &r->r14, &r->r15 };
+	unsigned long long *const all[16] = { &r->rax, &r->rcx, &r->rdx, &r->rbx, &r->rsp, &r->rbp,
+					      &r->rsi, &r->rdi, &r->r8,  &r->r9,  &r->r10, &r->r11,
+					      &r->r12, &r->r13, &r->r14, &r->r15 };
 
 	return all[reg & 15];
 }
@@ -160,8 +177,9 @@ static uint64_t slot_helper(const struct fay_native_case *c, uint64_t slot)
 }
 
 /*
- * The helper that the instruction at layout offset `at` calls, and that instruction's length. The code was decoded: an FF that begins an instruction, with
- * /2 and a register or rip, is a call. Length 0: it is none.
+ * The helper that the instruction at layout offset `at` calls, and that instruction's length. The
+ * code was decoded: an FF that begins an instruction, with /2 and a register or rip, is a call.
+ * Length 0: it is none.
  */
 static unsigned helper_call(struct native *n, uint64_t at, uint64_t *helper)
 {
@@ -182,12 +200,15 @@ static unsigned helper_call(struct native *n, uint64_t at, uint64_t *helper)
 	return 2 + rex;
 }
 
-/* If the instruction at rip is the call of a helper: its contract's effects, as in the interpreter's replay. */
+/* If the instruction at rip is the call of a helper: its contract's effects, as in the
+ * interpreter's replay. */
 static bool step_over_helper(struct native *n, bool *was)
 {
-	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
+					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 	const struct fay_native_case *c = n->c;
-	uint64_t at = n->regs.rip - FAY_NATIVE_CODE - c->layout_base, to = n->regs.rdi, size = n->regs.rsi, helper;
+	uint64_t at = n->regs.rip - FAY_NATIVE_CODE - c->layout_base, to = n->regs.rdi,
+		 size = n->regs.rsi, helper;
 	static const uint8_t zeros[FAY_TRY_READ_MAX];
 	unsigned length = helper_call(n, at, &helper);
 
@@ -198,7 +219,8 @@ static bool step_over_helper(struct native *n, bool *was)
 	if (helper == FAY_HELPER_TRY_READ && size && size <= sizeof(zeros) &&
 	    (in_region(to, size, fay_native_start(REGION_LOCAL, c->local_size), c->local_size) ||
 	     in_region(to, size, fay_native_start(REGION_GLOBAL, c->global_size), c->global_size) ||
-	     in_region(to, size, FAY_NATIVE_BASE(REGION_STACK) - FAY_NATIVE_STACK_BELOW, FAY_NATIVE_STACK_BELOW + 64)))
+	     in_region(to, size, FAY_NATIVE_BASE(REGION_STACK) - FAY_NATIVE_STACK_BELOW,
+		       FAY_NATIVE_STACK_BELOW + 64)))
 		poke(n, to, zeros, size);
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		*gpr_of(&n->regs, clobbered[i]) = 0x6b6b6b6b6b6b6b6bu;
@@ -214,7 +236,8 @@ static bool begin(struct native *n)
 		snprintf(n->detail, n->detail_size, "the sandbox could not be set up here");
 		return false;
 	}
-	if (ptrace(PTRACE_SETOPTIONS, n->pid, 0, PTRACE_O_EXITKILL) || ptrace(PTRACE_GETREGS, n->pid, 0, &n->regs)) {
+	if (ptrace(PTRACE_SETOPTIONS, n->pid, 0, PTRACE_O_EXITKILL) ||
+	    ptrace(PTRACE_GETREGS, n->pid, 0, &n->regs)) {
 		snprintf(n->detail, n->detail_size, "ptrace: %s", strerror(errno));
 		return false;
 	}
@@ -242,14 +265,21 @@ static bool follow(struct native *n)
 			return false;
 		offset = n->regs.rip - FAY_NATIVE_CODE - c->text_start;
 		if (offset != c->steps[i]) {
-			snprintf(n->detail, n->detail_size, "step %" PRIu32 " is at .text+0x%" PRIx64 ", by the interpreter it is at .text+0x%" PRIx32, i, offset,
-				 c->steps[i]);
+			snprintf(n->detail, n->detail_size,
+				 "step %" PRIu32 " is at .text+0x%" PRIx64
+				 ", by the interpreter it is at .text+0x%" PRIx32,
+				 i, offset, c->steps[i]);
 			return false;
 		}
 		for (; pokes < c->poke_count && c->pokes[pokes].step == i; pokes++) {
 			const struct fay_native_poke *p = &c->pokes[pokes];
 
-			poke(n, fay_native_start(p->region, p->region == REGION_LOCAL ? c->local_size : c->global_size) + p->offset, &p->value, p->size);
+			poke(n,
+			     fay_native_start(p->region, p->region == REGION_LOCAL
+								 ? c->local_size
+								 : c->global_size) +
+				     p->offset,
+			     &p->value, p->size);
 		}
 		if (i + 1 == c->step_count)
 			return true;
@@ -258,7 +288,9 @@ static bool follow(struct native *n)
 		if (helper)
 			continue;
 		if (ptrace(PTRACE_SINGLESTEP, n->pid, 0, 0) || wait_stop(n, &signal) != STOP_STEP) {
-			snprintf(n->detail, n->detail_size, "signal %d at .text+0x%" PRIx32 ", before the broken instruction", signal, c->steps[i]);
+			snprintf(n->detail, n->detail_size,
+				 "signal %d at .text+0x%" PRIx32 ", before the broken instruction",
+				 signal, c->steps[i]);
 			return false;
 		}
 	}
@@ -292,7 +324,11 @@ static uint64_t case_region(const struct fay_native_case *c)
 
 static const char *signal_word(int signal)
 {
-	return signal == SIGSEGV ? "SIGSEGV" : signal == SIGFPE ? "SIGFPE" : signal == SIGBUS ? "SIGBUS" : signal == SIGILL ? "SIGILL" : "a signal";
+	return signal == SIGSEGV  ? "SIGSEGV"
+	       : signal == SIGFPE ? "SIGFPE"
+	       : signal == SIGBUS ? "SIGBUS"
+	       : signal == SIGILL ? "SIGILL"
+				  : "a signal";
 }
 
 static bool saved_lost(struct native *n)
@@ -301,8 +337,10 @@ static bool saved_lost(struct native *n)
 
 	for (unsigned i = 0; i < sizeof(saved); i++)
 		if (*gpr_of(&n->regs, saved[i]) != n->c->gpr[saved[i]]) {
-			snprintf(n->detail, n->detail_size, "%s is 0x%llx at the return, it was 0x%" PRIx64, fay_gpr_name(saved[i], 64),
-				 *gpr_of(&n->regs, saved[i]), n->c->gpr[saved[i]]);
+			snprintf(n->detail, n->detail_size,
+				 "%s is 0x%llx at the return, it was 0x%" PRIx64,
+				 fay_gpr_name(saved[i], 64), *gpr_of(&n->regs, saved[i]),
+				 n->c->gpr[saved[i]]);
 			return true;
 		}
 	return false;
@@ -312,9 +350,12 @@ static bool saved_lost(struct native *n)
 static bool shown(struct native *n)
 {
 	const struct fay_native_case *c = n->c;
-	const struct fay_operand *mem = c->insn.dst.kind == OPERAND_MEM ? &c->insn.dst : &c->insn.src;
-	int64_t offset = mem->kind == OPERAND_MEM ? (int64_t)(operand_address(n, mem) - case_region(c)) : 0;
-	bool outside = c->bounds && mem->kind == OPERAND_MEM && (offset < c->low || offset > c->high);
+	const struct fay_operand *mem =
+		c->insn.dst.kind == OPERAND_MEM ? &c->insn.dst : &c->insn.src;
+	int64_t offset =
+		mem->kind == OPERAND_MEM ? (int64_t)(operand_address(n, mem) - case_region(c)) : 0;
+	bool outside =
+		c->bounds && mem->kind == OPERAND_MEM && (offset < c->low || offset > c->high);
 	int signal = 0;
 	enum stop stop = STOP_GONE;
 
@@ -327,7 +368,10 @@ static bool shown(struct native *n)
 		return c->divide ? signal == SIGFPE : true;
 	}
 	if (outside) {
-		snprintf(n->detail, n->detail_size, "the access is at offset %" PRId64 ", outside; no page ends there, so it did not fault", offset);
+		snprintf(n->detail, n->detail_size,
+			 "the access is at offset %" PRId64
+			 ", outside; no page ends there, so it did not fault",
+			 offset);
 		return true;
 	}
 	if (c->divide || c->bounds || c->rule == FAY_RULE_MEM_PERMISSION) {
@@ -355,7 +399,8 @@ void fay_verdict_replay(struct fay_verdict *verdict)
 		snprintf(detail, sizeof(detail), "fork: %s", strerror(errno));
 	} else {
 		if (begin(&n))
-			r->native = follow(&n) && shown(&n) ? FAY_NATIVE_CONFIRMED : FAY_NATIVE_NOT_CONFIRMED;
+			r->native = follow(&n) && shown(&n) ? FAY_NATIVE_CONFIRMED
+							    : FAY_NATIVE_NOT_CONFIRMED;
 		kill(n.pid, SIGKILL);
 		while (waitpid(n.pid, NULL, __WALL) < 0 && errno == EINTR)
 			;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of a graph's nodes and the nest of its loops, by Havlak's version of Tarjan's algorithm ("Nesting of Reducible and Irreducible Loops", TOPLAS 1997),
- * which is nearly linear; an irreducible loop is refused.
+ * The order of a graph's nodes and the nest of its loops, by Havlak's version of Tarjan's algorithm
+ * ("Nesting of Reducible and Irreducible Loops", TOPLAS 1997), which is nearly linear; an
+ * irreducible loop is refused.
  */
 #include "cfg_parts.h"
 
@@ -9,10 +10,10 @@
 #include <string.h>
 
 struct order {
-	uint32_t *pre;      /* node -> preorder number */
-	uint32_t *last;     /* preorder number -> greatest preorder number below it */
-	uint32_t *node_of;  /* preorder number -> node */
-	uint32_t *rank;     /* node -> reverse postorder number */
+	uint32_t *pre;     /* node -> preorder number */
+	uint32_t *last;    /* preorder number -> greatest preorder number below it */
+	uint32_t *node_of; /* preorder number -> node */
+	uint32_t *rank;    /* node -> reverse postorder number */
 };
 
 /* Depth-first search without recursion. */
@@ -35,7 +36,8 @@ static bool search(const struct fay_graph *graph, struct order *o)
 		uint32_t node = stack[depth - 1];
 
 		if (next[node] < fay_node_fanout(&graph->nodes[node])) {
-			/* The fall-through first, so that it ends up after the taken side in reverse postorder. */
+			/* The fall-through first, so that it ends up after the taken side in
+			 * reverse postorder. */
 			uint32_t to = fay_node_succ(&graph->nodes[node], next[node]++);
 
 			if (to != FAY_NONE && o->pre[to] == FAY_NONE) {
@@ -106,7 +108,8 @@ static bool list_preds(struct fay_graph *graph)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < fay_node_fanout(&graph->nodes[i]); k++)
 			if (fay_node_succ(&graph->nodes[i], k) != FAY_NONE) {
-				struct fay_node *to = &graph->nodes[fay_node_succ(&graph->nodes[i], k)];
+				struct fay_node *to =
+					&graph->nodes[fay_node_succ(&graph->nodes[i], k)];
 
 				graph->preds[to->first_pred + to->pred_count++] = i;
 			}
@@ -127,8 +130,10 @@ static bool is_ancestor(const struct order *o, uint32_t above, uint32_t below)
 	return o->pre[above] <= o->pre[below] && o->pre[below] <= o->last[o->pre[above]];
 }
 
-/* All nodes of the loop of `header` get it as their header. FAY_NONE, or a node through which the loop is entered beside its header. */
-static uint32_t collect_loop(struct fay_graph *graph, const struct order *o, uint32_t *parent, uint32_t *work, uint32_t *mark, uint32_t header)
+/* All nodes of the loop of `header` get it as their header. FAY_NONE, or a node through which the
+ * loop is entered beside its header. */
+static uint32_t collect_loop(struct fay_graph *graph, const struct order *o, uint32_t *parent,
+			     uint32_t *work, uint32_t *mark, uint32_t header)
 {
 	uint32_t count = 0, done = 0;
 	struct fay_node *h = &graph->nodes[header];
@@ -170,7 +175,8 @@ static uint32_t collect_loop(struct fay_graph *graph, const struct order *o, uin
 	return FAY_NONE;
 }
 
-/* Members of a loop have greater numbers than its head, so every loop within is done before its own head's turn. */
+/* Members of a loop have greater numbers than its head, so every loop within is done before its own
+ * head's turn. */
 static void find_last(struct fay_graph *graph)
 {
 	for (uint32_t i = 0; i < graph->node_count; i++)
@@ -186,7 +192,8 @@ static void find_last(struct fay_graph *graph)
 static bool nest_loops(struct fay_graph *graph, const struct order *o, uint32_t *odd)
 {
 	uint32_t n = graph->node_count;
-	uint32_t *parent = calloc(n, sizeof(*parent)), *work = calloc(n, sizeof(*work)), *mark = calloc(n, sizeof(*mark));
+	uint32_t *parent = calloc(n, sizeof(*parent)), *work = calloc(n, sizeof(*work)),
+		 *mark = calloc(n, sizeof(*mark));
 	bool ok = parent && work && mark;
 
 	for (uint32_t i = 0; ok && i < n; i++) {
@@ -208,9 +215,12 @@ static bool nest_loops(struct fay_graph *graph, const struct order *o, uint32_t 
 bool fay_graph_nest(struct fay_graph *graph, uint32_t *odd)
 {
 	uint32_t n = graph->node_count;
-	struct order o = { .pre = calloc(n, sizeof(uint32_t)), .last = calloc(n, sizeof(uint32_t)), .node_of = calloc(n, sizeof(uint32_t)),
+	struct order o = { .pre = calloc(n, sizeof(uint32_t)),
+			   .last = calloc(n, sizeof(uint32_t)),
+			   .node_of = calloc(n, sizeof(uint32_t)),
 			   .rank = calloc(n, sizeof(uint32_t)) };
-	bool ok = o.pre && o.last && o.node_of && o.rank && search(graph, &o) && renumber(graph, &o) && list_preds(graph);
+	bool ok = o.pre && o.last && o.node_of && o.rank && search(graph, &o) &&
+		  renumber(graph, &o) && list_preds(graph);
 
 	*odd = FAY_NONE;
 	ok = ok && nest_loops(graph, &o, odd);

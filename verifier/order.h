@@ -6,9 +6,10 @@
 #include "cfg.h"
 
 struct fay_order {
-	uint32_t *at;  /* the nodes, in order */
-	uint32_t *of;  /* per node: where it is */
-	uint32_t *end; /* per node: for a head, where its loop ends (exclusive); else the place after its own */
+	uint32_t *at; /* the nodes, in order */
+	uint32_t *of; /* per node: where it is */
+	/* per node: for a head, where its loop ends (exclusive); else the place after its own */
+	uint32_t *end;
 };
 
 /* False: out of memory. To be released in any case. */

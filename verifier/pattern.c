@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracepoints that a policy allows. Both sides are globs (fnmatch(3)), module and function apart: the loader will trace whatever the image's glob matches, so all
- * that it can match must be matched by the policy's. That is decided sign by sign, and any doubt is a no. A module's glob with a slash means the module's path, one
- * without its names (loader/modules.c, fay_module_matches), so that one kind says nothing of the other.
+ * Tracepoints that a policy allows. Both sides are globs (fnmatch(3)), module and function apart:
+ * the loader will trace whatever the image's glob matches, so all that it can match must be matched
+ * by the policy's. That is decided sign by sign, and any doubt is a no. A module's glob with a
+ * slash means the module's path, one without its names (loader/modules.c, fay_module_matches), so
+ * that one kind says nothing of the other.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -12,20 +14,24 @@
 #define SPECIAL "*?[\\"
 
 /*
- * Sign `at` of a glob, 0 at its end. A bracket or a backslash, and what follows it, counts as `*`: that matches at least as much.
+ * Sign `at` of a glob, 0 at its end. A bracket or a backslash, and what follows it, counts as `*`:
+ * that matches at least as much.
  */
 static char sign(const char *glob, size_t length, size_t at)
 {
 	return at < length ? glob[at] : at == length && glob[at] ? '*' : 0;
 }
 
-/* Whether one sign of the policy's glob covers one sign of the image's: `?` stands for one character, and bytes over 127 may be a part of one. */
+/* Whether one sign of the policy's glob covers one sign of the image's: `?` stands for one
+ * character, and bytes over 127 may be a part of one. */
 static bool covers(char allowed, char wanted)
 {
-	return wanted != '*' && (allowed == wanted || (allowed == '?' && (unsigned char)wanted < 128));
+	return wanted != '*' &&
+	       (allowed == wanted || (allowed == '?' && (unsigned char)wanted < 128));
 }
 
-/* Whether glob `allowed` matches whatever glob `wanted` matches. The last `*` of `allowed` takes what is left over, as in matching a name. */
+/* Whether glob `allowed` matches whatever glob `wanted` matches. The last `*` of `allowed` takes
+ * what is left over, as in matching a name. */
 static bool within(const char *allowed, const char *wanted)
 {
 	size_t length = strcspn(wanted, "[\\"), a = 0, w = 0, behind_star = 0, taken = 0;
@@ -55,8 +61,10 @@ static bool within(const char *allowed, const char *wanted)
 	return !allowed[a + strspn(allowed + a, "*")];
 }
 
-/* "module!function", "function" in any module; false if a part is longer than a name of an image can be. */
-static bool split(const char *pattern, char module[FAY_IMAGE_MAX_STRING], char function[FAY_IMAGE_MAX_STRING])
+/* "module!function", "function" in any module; false if a part is longer than a name of an image
+ * can be. */
+static bool split(const char *pattern, char module[FAY_IMAGE_MAX_STRING],
+		  char function[FAY_IMAGE_MAX_STRING])
 {
 	const char *bang = strchr(pattern, '!');
 	const char *rest = bang ? bang + 1 : pattern;
@@ -88,7 +96,8 @@ bool fay_policy_allows(const struct fay_policy *policy, const char *pattern)
 	if (!split(pattern, module, function))
 		return false;
 	for (uint32_t k = 0; k < policy->pattern_count && k < 32; k++)
-		if (split(policy->patterns[k], allowed_module, allowed_function) && module_within(allowed_module, module) && within(allowed_function, function))
+		if (split(policy->patterns[k], allowed_module, allowed_function) &&
+		    module_within(allowed_module, module) && within(allowed_function, function))
 			return true;
 	return false;
 }

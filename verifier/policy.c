@@ -2,8 +2,9 @@
 /*
  * Policies: what an operator allows beyond what is proved. docs/policy.md is the manual.
  *
- * A policy file has one `name = value` a line; '#' begins a comment. A name that is not known, a value that does not parse, or a name given twice is an
- * error with its line and column: a misspelt limit must not silently be no limit.
+ * A policy file has one `name = value` a line; '#' begins a comment. A name that is not known, a
+ * value that does not parse, or a name given twice is an error with its line and column: a misspelt
+ * limit must not silently be no limit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,10 @@ void fay_policy_default(struct fay_policy *policy)
 	policy->total_ms = 30000;
 }
 
-static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
+static uint64_t at_most(uint64_t value, uint64_t limit)
+{
+	return value < limit ? value : limit;
+}
 
 void fay_policy_restrict_kernel(struct fay_policy *policy)
 {
@@ -36,8 +40,10 @@ void fay_policy_restrict_kernel(struct fay_policy *policy)
 	policy->max_stack = at_most(policy->max_stack, FAY_KERNEL_MAX_STACK);
 	policy->speculation_confined = true;
 	policy->allow_vectors = false;
-	policy->allow_kinds &= 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_BEGIN | 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER;
-	policy->allow_fields &= ~(uint32_t)(FAY_FIELD_RETVAL_FLOAT | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS);
+	policy->allow_kinds &= 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN |
+			       1u << FAY_PROBE_BEGIN | 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER;
+	policy->allow_fields &=
+		~(uint32_t)(FAY_FIELD_RETVAL_FLOAT | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS);
 }
 
 /* ---- values: NULL, or what is wrong; *at is then the word it is about ---- */
@@ -85,15 +91,18 @@ static const char *yes_no(const char *text, bool *value)
 	return *value || !strcmp(text, "no") ? NULL : "expected `yes` or `no`";
 }
 
-/* Words of a table into a mask; "none" is the empty one, "all" whatever there is. Spaces within a name are written as '_'. */
-static const char *names_mask(char *text, const char *(*name)(unsigned), uint64_t all, uint64_t *mask, const char **at)
+/* Words of a table into a mask; "none" is the empty one, "all" whatever there is. Spaces within a
+ * name are written as '_'. */
+static const char *names_mask(char *text, const char *(*name)(unsigned), uint64_t all,
+			      uint64_t *mask, const char **at)
 {
 	char *rest = NULL;
 
 	*mask = !strcmp(text, "all") ? all : 0;
 	if (!strcmp(text, "none") || !strcmp(text, "all"))
 		return NULL;
-	for (char *word = strtok_r(text, " \t,", &rest); word; word = strtok_r(NULL, " \t,", &rest)) {
+	for (char *word = strtok_r(text, " \t,", &rest); word;
+	     word = strtok_r(NULL, " \t,", &rest)) {
 		unsigned i = 0;
 		bool found = false;
 
@@ -113,18 +122,51 @@ static const char *names_mask(char *text, const char *(*name)(unsigned), uint64_
 	return NULL;
 }
 
-static const char *read_instructions(char *t, struct fay_policy *p, const char **at) { (void)at; return number(t, &p->max_instructions); }
-static const char *read_stack(char *t, struct fay_policy *p, const char **at) { (void)at; return number(t, &p->max_stack); }
-static const char *read_local(char *t, struct fay_policy *p, const char **at) { (void)at; return number(t, &p->max_local); }
-static const char *read_global(char *t, struct fay_policy *p, const char **at) { (void)at; return number(t, &p->max_global); }
-static const char *read_solver(char *t, struct fay_policy *p, const char **at) { (void)at; return milliseconds(t, &p->solver_ms); }
-static const char *read_total(char *t, struct fay_policy *p, const char **at) { (void)at; return milliseconds(t, &p->total_ms); }
-static const char *read_vectors(char *t, struct fay_policy *p, const char **at) { (void)at; return yes_no(t, &p->allow_vectors); }
-static const char *read_rdtsc(char *t, struct fay_policy *p, const char **at) { (void)at; return yes_no(t, &p->allow_rdtsc); }
+static const char *read_instructions(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return number(t, &p->max_instructions);
+}
+static const char *read_stack(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return number(t, &p->max_stack);
+}
+static const char *read_local(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return number(t, &p->max_local);
+}
+static const char *read_global(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return number(t, &p->max_global);
+}
+static const char *read_solver(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return milliseconds(t, &p->solver_ms);
+}
+static const char *read_total(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return milliseconds(t, &p->total_ms);
+}
+static const char *read_vectors(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return yes_no(t, &p->allow_vectors);
+}
+static const char *read_rdtsc(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return yes_no(t, &p->allow_rdtsc);
+}
 
 static const char *read_helpers(char *text, struct fay_policy *policy, const char **at)
 {
-	return names_mask(text, fay_helper_name, ((uint64_t)1 << FAY_HELPER_COUNT) - 1, &policy->allow_helpers, at);
+	return names_mask(text, fay_helper_name, ((uint64_t)1 << FAY_HELPER_COUNT) - 1,
+			  &policy->allow_helpers, at);
 }
 
 static const char *read_kinds(char *text, struct fay_policy *policy, const char **at)
@@ -157,7 +199,8 @@ static const char *read_denied(char *text, struct fay_policy *policy, const char
 {
 	char *rest = NULL;
 
-	for (char *word = strtok_r(text, " \t,", &rest); word; word = strtok_r(NULL, " \t,", &rest)) {
+	for (char *word = strtok_r(text, " \t,", &rest); word;
+	     word = strtok_r(NULL, " \t,", &rest)) {
 		*at = word;
 		if (!is_operation(word) || strlen(word) >= sizeof(policy->denied[0]))
 			return "no such instruction; docs/instructions.md has their names";
@@ -172,7 +215,8 @@ static const char *read_patterns(char *text, struct fay_policy *policy, const ch
 {
 	char *rest = NULL;
 
-	for (char *word = strtok_r(text, " \t,", &rest); word; word = strtok_r(NULL, " \t,", &rest)) {
+	for (char *word = strtok_r(text, " \t,", &rest); word;
+	     word = strtok_r(NULL, " \t,", &rest)) {
 		*at = word;
 		if (policy->pattern_count == sizeof(policy->patterns) / sizeof(*policy->patterns))
 			return "more than 32 patterns";
@@ -187,20 +231,29 @@ static const char *read_speculation(char *text, struct fay_policy *policy, const
 {
 	(void)at;
 	policy->speculation_confined = !strcmp(text, "confined");
-	return policy->speculation_confined || !strcmp(text, "unrestricted") ? NULL : "expected `confined` or `unrestricted`";
+	return policy->speculation_confined || !strcmp(text, "unrestricted")
+		       ? NULL
+		       : "expected `confined` or `unrestricted`";
 }
 
 static const struct {
 	const char *name;
 	reader *read;
 } names[] = {
-	{ "max_instructions", read_instructions }, { "max_stack", read_stack },
-	{ "max_local", read_local },		   { "max_global", read_global },
-	{ "solver_ms", read_solver },		   { "total_ms", read_total },
-	{ "allow_helpers", read_helpers },	   { "allow_vectors", read_vectors },
-	{ "allow_rdtsc", read_rdtsc },		   { "speculation", read_speculation },
-	{ "tracepoints", read_patterns },	   { "probe_kinds", read_kinds },
-	{ "allow_event_fields", read_fields },	   { "deny_instructions", read_denied },
+	{ "max_instructions", read_instructions },
+	{ "max_stack", read_stack },
+	{ "max_local", read_local },
+	{ "max_global", read_global },
+	{ "solver_ms", read_solver },
+	{ "total_ms", read_total },
+	{ "allow_helpers", read_helpers },
+	{ "allow_vectors", read_vectors },
+	{ "allow_rdtsc", read_rdtsc },
+	{ "speculation", read_speculation },
+	{ "tracepoints", read_patterns },
+	{ "probe_kinds", read_kinds },
+	{ "allow_event_fields", read_fields },
+	{ "deny_instructions", read_denied },
 };
 #define NAME_COUNT (sizeof(names) / sizeof(*names))
 
@@ -216,7 +269,8 @@ static char *trim(char *text)
 }
 
 /* NULL: fine. Otherwise what is wrong with the line; *at is where. */
-static const char *read_line(char *line, struct fay_policy *policy, bool seen[NAME_COUNT], const char **at)
+static const char *read_line(char *line, struct fay_policy *policy, bool seen[NAME_COUNT],
+			     const char **at)
 {
 	line[strcspn(line, "#")] = 0;
 	char *name = trim(line), *equals = strchr(name, '=');
@@ -241,11 +295,13 @@ static const char *read_line(char *line, struct fay_policy *policy, bool seen[NA
 }
 
 /* "FILE:LINE:COLUMN: what", the line, a caret under the column. */
-static void complain(char *message, size_t size, const char *path, unsigned number_of, const char *line, size_t column, const char *what)
+static void complain(char *message, size_t size, const char *path, unsigned number_of,
+		     const char *line, size_t column, const char *what)
 {
 	int width = (int)strcspn(line, "\r\n"), printed;
 
-	printed = snprintf(message, size, "%s:%u:%zu: %s\n  %.*s\n  ", path, number_of, column + 1, what, width, line);
+	printed = snprintf(message, size, "%s:%u:%zu: %s\n  %.*s\n  ", path, number_of, column + 1,
+			   what, width, line);
 	for (size_t i = 0; i <= column && printed >= 0 && (size_t)printed + 1 < size; i++)
 		message[printed++] = i == column ? '^' : line[i] == '\t' ? '\t' : ' ';
 	if (printed >= 0 && (size_t)printed < size)
@@ -272,9 +328,11 @@ int fay_policy_read(const char *path, struct fay_policy *policy, char *message, 
 
 		number_of++;
 		strcpy(copy, line);
-		wrong = !strchr(line, '\n') && !feof(file) ? "the line is too long" : read_line(line, policy, seen, &at);
+		wrong = !strchr(line, '\n') && !feof(file) ? "the line is too long"
+							   : read_line(line, policy, seen, &at);
 		if (wrong) {
-			complain(message, message_size, path, number_of, copy, (size_t)(at - line), wrong);
+			complain(message, message_size, path, number_of, copy, (size_t)(at - line),
+				 wrong);
 			fclose(file);
 			return -1;
 		}

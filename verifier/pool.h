@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* States that come and go: what is released is used again, by size, while it is still in the cache. */
+/* States that come and go: what is released is used again, by size, while it is still in the cache.
+ * */
 #ifndef FAY_VERIFIER_POOL_H
 #define FAY_VERIFIER_POOL_H
 
@@ -8,7 +9,8 @@
 #define FAY_POOL_STEP 16u /* locations: sizes are multiples of this */
 
 struct fay_pool {
-	struct fay_state *spare[FAY_MAX_LOCATIONS / FAY_POOL_STEP + 1]; /* lists by size, linked by `next` */
+	/* lists by size, linked by `next` */
+	struct fay_state *spare[FAY_MAX_LOCATIONS / FAY_POOL_STEP + 1];
 	size_t *bytes; /* of the states in use */
 	size_t most;
 };

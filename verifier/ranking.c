@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the values at a loop's head move from one visit to the next, and what bound on the visits follows.
+ * How the values at a loop's head move from one visit to the next, and what bound on the visits
+ * follows.
  *
- * The amounts come from running the transfer functions over the body once more, starting from the head with each location tagged
- * with itself (struct fay_value: origin, dlo, dhi); a copy, a sum with a number of known range, a spill and a reload carry tags along.
- * At a join, tags with differing origins are dropped; at an inner loop's head a distance that still changes is dropped.
+ * The amounts come from running the transfer functions over the body once more, starting from the
+ * head with each location tagged with itself (struct fay_value: origin, dlo, dhi); a copy, a sum
+ * with a number of known range, a spill and a reload carry tags along. At a join, tags with
+ * differing origins are dropped; at an inner loop's head a distance that still changes is dropped.
  *
- * Ranking. A location whose value at the head lies in an interval [low, high] that the fixpoint proved, and that moves by an
- * amount within [dlo, dhi] of one sign each time: if high - low + |d| stays below 2^64 the value cannot come back by wrapping, so it
- * is strictly monotone, and the head is visited at most (high - low) / min|d| + 1 times for each time the loop is entered. The same
- * holds for the sum of a relation (relations.c) whose two sides move: it is a sum of integers, and bounded by the relation or the intervals.
+ * Ranking. A location whose value at the head lies in an interval [low, high] that the fixpoint
+ * proved, and that moves by an amount within [dlo, dhi] of one sign each time: if high - low + |d|
+ * stays below 2^64 the value cannot come back by wrapping, so it is strictly monotone, and the head
+ * is visited at most (high - low) / min|d| + 1 times for each time the loop is entered. The same
+ * holds for the sum of a relation (relations.c) whose two sides move: it is a sum of integers, and
+ * bounded by the relation or the intervals.
  *
- * Templates. Where the intervals are not enough, one value that stays within bounds says how far the others have gone: if x moves by
- * dx and y by dy, then dy * x - dx * y does not change. These pairs are guesses for the next fixpoint, which proves them or not.
+ * Templates. Where the intervals are not enough, one value that stays within bounds says how far
+ * the others have gone: if x moves by dx and y by dy, then dy * x - dx * y does not change. These
+ * pairs are guesses for the next fixpoint, which proves them or not.
  */
 #include "ranking.h"
 
@@ -46,7 +51,8 @@ static bool origin_merge(struct fay_value *to, const struct fay_value *from, boo
 }
 
 /* Copies tags onto a copy of the proved state of `node`. */
-static struct fay_state *tagged_copy(const struct fay_analysis *an, uint32_t node, const struct fay_state *from)
+static struct fay_state *tagged_copy(const struct fay_analysis *an, uint32_t node,
+				     const struct fay_state *from)
 {
 	const struct fay_state *proved = an->in[node];
 	struct fay_state *s = fay_state_create(proved->count);
@@ -73,7 +79,8 @@ static struct fay_state *tagged_copy(const struct fay_analysis *an, uint32_t nod
 	return s;
 }
 
-static bool merge_tags(struct fay_ranking *r, struct fay_state **slot, uint32_t node, const struct fay_state *from, bool give_up)
+static bool merge_tags(struct fay_ranking *r, struct fay_state **slot, uint32_t node,
+		       const struct fay_state *from, bool give_up)
 {
 	bool changed = false;
 
@@ -89,7 +96,8 @@ static bool merge_tags(struct fay_ranking *r, struct fay_state **slot, uint32_t 
 	return changed;
 }
 
-static void tag_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void tag_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+		     struct fay_state *s)
 {
 	struct fay_ranking *r = context;
 
@@ -129,12 +137,14 @@ static uint64_t bound_by(uint64_t span, int64_t dlo, int64_t dhi)
 }
 
 /* The step of location i as an integer, if its reading moves without wrapping. */
-static bool exact_step(const struct fay_state *head, const struct fay_state *back, uint32_t i, wide *dlo, wide *dhi)
+static bool exact_step(const struct fay_state *head, const struct fay_state *back, uint32_t i,
+		       wide *dlo, wide *dhi)
 {
 	const struct fay_value *at = &head->loc[i], *v = &back->loc[i];
 	int64_t end;
 
-	if (v->origin != i + 1 || !fay_value_numeric(at) || __builtin_add_overflow(at->s.smin, v->dlo, &end) ||
+	if (v->origin != i + 1 || !fay_value_numeric(at) ||
+	    __builtin_add_overflow(at->s.smin, v->dlo, &end) ||
 	    __builtin_add_overflow(at->s.smax, v->dhi, &end))
 		return false;
 	*dlo = v->dlo;
@@ -143,15 +153,19 @@ static bool exact_step(const struct fay_state *head, const struct fay_state *bac
 }
 
 /* a * x + b * y lies within bounds at every visit, and moves by a * dx + b * dy. */
-static uint64_t bound_by_relation(const struct fay_state *head, const struct fay_state *back, const struct fay_relation *rel)
+static uint64_t bound_by_relation(const struct fay_state *head, const struct fay_state *back,
+				  const struct fay_relation *rel)
 {
 	uint32_t x = rel->x - 1, y = rel->y - 1;
 	wide xlo, xhi, ylo, yhi, lo, hi, least, most, span;
 
-	if (rel->dx || rel->dy || x >= head->count || y >= head->count || !exact_step(head, back, x, &xlo, &xhi) || !exact_step(head, back, y, &ylo, &yhi))
+	if (rel->dx || rel->dy || x >= head->count || y >= head->count ||
+	    !exact_step(head, back, x, &xlo, &xhi) || !exact_step(head, back, y, &ylo, &yhi))
 		return UINT64_MAX;
-	lo = rel->a * (wide)head->loc[x].s.smin + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smax : head->loc[y].s.smin);
-	hi = rel->a * (wide)head->loc[x].s.smax + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smin : head->loc[y].s.smax);
+	lo = rel->a * (wide)head->loc[x].s.smin +
+	     rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smax : head->loc[y].s.smin);
+	hi = rel->a * (wide)head->loc[x].s.smax +
+	     rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smin : head->loc[y].s.smax);
 	/* The ends of int64_t stand for no bound, and the sum of intervals may lie beyond them. */
 	lo = rel->lo != INT64_MIN && rel->lo > lo ? rel->lo : lo;
 	hi = rel->hi != INT64_MAX && rel->hi < hi ? rel->hi : hi;
@@ -179,7 +193,8 @@ uint64_t fay_ranking_bound_of(const struct fay_state *head, const struct fay_sta
 		const struct fay_value *at = &head->loc[i], *v = &back->loc[i];
 		uint64_t by_unsigned, by_signed;
 
-		if (v->origin != i + 1 || !fay_value_numeric(at) || at->init != 0xff || at->size != v->size)
+		if (v->origin != i + 1 || !fay_value_numeric(at) || at->init != 0xff ||
+		    at->size != v->size)
 			continue;
 		by_unsigned = bound_by(at->s.umax - at->s.umin, v->dlo, v->dhi);
 		by_signed = bound_by((uint64_t)at->s.smax - (uint64_t)at->s.smin, v->dlo, v->dhi);
@@ -207,7 +222,10 @@ bool fay_ranking_unmoved(const struct fay_state *back, uint32_t i)
 	return v->origin == i + 1 && v->dlo == 0 && v->dhi == 0;
 }
 
-static bool late(const struct fay_analysis *an) { return an->deadline && fay_monotonic_ns() > an->deadline; }
+static bool late(const struct fay_analysis *an)
+{
+	return an->deadline && fay_monotonic_ns() > an->deadline;
+}
 
 /* Leaves the tags at the back edges in r->back. */
 void fay_ranking_run(struct fay_ranking *r, uint32_t header)
@@ -265,7 +283,10 @@ bool fay_ranking_init(struct fay_ranking *r, struct fay_analysis *an)
 {
 	uint32_t n = an->graph->node_count;
 
-	*r = (struct fay_ranking){ .an = an, .tagged = calloc(n, sizeof(struct fay_state *)), .pending = calloc(n, 1), .changes = calloc(n, 1) };
+	*r = (struct fay_ranking){ .an = an,
+				   .tagged = calloc(n, sizeof(struct fay_state *)),
+				   .pending = calloc(n, 1),
+				   .changes = calloc(n, 1) };
 	return r->tagged && r->pending && r->changes;
 }
 
@@ -290,7 +311,8 @@ static bool moves(const struct fay_ranking *r, uint32_t i, int64_t *dlo, int64_t
 {
 	const struct fay_value *v = &r->back->loc[i];
 
-	if (v->origin != i + 1 || !fay_value_numeric(&r->an->in[r->header]->loc[i]) || (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R))
+	if (v->origin != i + 1 || !fay_value_numeric(&r->an->in[r->header]->loc[i]) ||
+	    (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R))
 		return false;
 	*dlo = v->dlo;
 	*dhi = v->dhi;
@@ -328,7 +350,8 @@ static bool add_template(struct fay_analysis *an, struct fay_template t)
 	if (!t.b || an->template_count == FAY_MAX_TEMPLATES)
 		return true;
 	if (!(an->template_count & (an->template_count - 1))) { /* a power of two, or none */
-		grown = realloc(an->templates, (an->template_count ? 2 * an->template_count : 1) * sizeof(t));
+		grown = realloc(an->templates,
+				(an->template_count ? 2 * an->template_count : 1) * sizeof(t));
 		if (!grown)
 			return false;
 		an->templates = grown;
@@ -373,12 +396,16 @@ bool fay_ranking_templates(struct fay_ranking *r, uint32_t header)
 	fay_ranking_run(r, header);
 	count = r->back && !r->failed ? find_clocks(r, clocks) : 0;
 	for (unsigned k = 0; k < count; k++)
-		for (uint32_t x = 0; ok && x < head->count && r->an->template_count - before < FAY_LOOP_TEMPLATES; x++) {
+		for (uint32_t x = 0;
+		     ok && x < head->count && r->an->template_count - before < FAY_LOOP_TEMPLATES;
+		     x++) {
 			int64_t dlo, dhi, step = r->back->loc[clocks[k]].dlo;
 
-			if (x == clocks[k] || !moves(r, x, &dlo, &dhi) || span_of(&head->loc[x].s) <= span_of(&head->loc[clocks[k]].s))
+			if (x == clocks[k] || !moves(r, x, &dlo, &dhi) ||
+			    span_of(&head->loc[x].s) <= span_of(&head->loc[clocks[k]].s))
 				continue;
-			ok = relate(r, x, dhi, clocks[k], step) && (dlo == dhi || relate(r, x, dlo, clocks[k], step));
+			ok = relate(r, x, dhi, clocks[k], step) &&
+			     (dlo == dhi || relate(r, x, dlo, clocks[k], step));
 		}
 	fay_ranking_clear(r);
 	return ok && !r->failed;

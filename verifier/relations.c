@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relations between two values of one state: lo <= a * S(x + dx) + b * S(y + dy) <= hi, where x and y are names, dx and dy distances
- * from them, S the signed reading of a 64-bit word, and the sum is one of integers (never of words that wrap).
+ * Relations between two values of one state: lo <= a * S(x + dx) + b * S(y + dy) <= hi, where x and
+ * y are names, dx and dy distances from them, S the signed reading of a 64-bit word, and the sum is
+ * one of integers (never of words that wrap).
  *
- * A name stands for one number as long as its state lives, so a relation once true stays true: writing a register gives the register
- * another name and leaves the relation alone, and what nobody bears the name of any more is dropped when the state is stored. No
- * instruction has to forget anything, hence none can be missed. Relations come from comparisons of two numbers that are not
- * constant, from sums and products, and, at loop heads, from templates that loops.c guesses; a join keeps one only with bounds that hold on both
- * sides, and the last pass of the fixpoint checks each as it checks intervals.
+ * A name stands for one number as long as its state lives, so a relation once true stays true:
+ * writing a register gives the register another name and leaves the relation alone, and what nobody
+ * bears the name of any more is dropped when the state is stored. No instruction has to forget
+ * anything, hence none can be missed. Relations come from comparisons of two numbers that are not
+ * constant, from sums and products, and, at loop heads, from templates that loops.c guesses; a join
+ * keeps one only with bounds that hold on both sides, and the last pass of the fixpoint checks each
+ * as it checks intervals.
  *
- * Where a distance has to be moved (S(x + 1) against S(x)) the known interval must show that nothing wraps; if it does not, the
- * relation is not used. Limits: FAY_MAX_RELATIONS a state, the oldest goes first; two values each; factors up to FACTOR_MAX.
- * After Simon, King and Howe, "Two Variables per Linear Inequality as an Abstract Domain" (LOPSTR 2002), without the closure.
+ * Where a distance has to be moved (S(x + 1) against S(x)) the known interval must show that
+ * nothing wraps; if it does not, the relation is not used. Limits: FAY_MAX_RELATIONS a state, the
+ * oldest goes first; two values each; factors up to FACTOR_MAX. After Simon, King and Howe, "Two
+ * Variables per Linear Inequality as an Abstract Domain" (LOPSTR 2002), without the closure.
  */
 #include "relations_parts.h"
 
@@ -26,12 +30,23 @@ static wide floor_divide(wide n, int64_t d)
 	return n / d - (n % d && (n < 0) != (d < 0));
 }
 
-static wide ceil_divide(wide n, int64_t d) { return -floor_divide(-n, d); }
-static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
+static wide ceil_divide(wide n, int64_t d)
+{
+	return -floor_divide(-n, d);
+}
+static uint64_t magnitude(int64_t x)
+{
+	return x < 0 ? -(uint64_t)x : (uint64_t)x;
+}
 
 struct term fay_term_of(const struct fay_value *v)
 {
-	struct term t = { .id = v->id, .delta = v->delta, .low = v->s.smin, .high = v->s.smax, .modulus = v->s.modulus, .remainder = v->s.remainder };
+	struct term t = { .id = v->id,
+			  .delta = v->delta,
+			  .low = v->s.smin,
+			  .high = v->s.smax,
+			  .modulus = v->s.modulus,
+			  .remainder = v->s.remainder };
 	uint64_t step = v->s.unknown & -v->s.unknown;
 
 	if (fay_scalar_is_const(&v->s)) {
@@ -72,7 +87,8 @@ void fay_names_collect(struct names *n, const struct fay_state *s)
 		}
 }
 
-uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint32_t id, uint32_t location)
+uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint32_t id,
+			  uint32_t location)
 {
 	while (location && s->loc[location - 1].id != id)
 		location = n->next[location - 1];
@@ -80,12 +96,16 @@ uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint
 }
 
 /* What the state knows of S(id + delta), from all that bear the name. False: nobody does. */
-static bool term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, struct term *t)
+static bool term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta,
+		      struct term *t)
 {
 	bool found = false;
 
-	*t = (struct term){ .id = id, .delta = delta, .low = INT64_MIN, .high = INT64_MAX, .modulus = 1 };
-	FOR_BEARERS(i, n, s, id) {
+	*t = (struct term){
+		.id = id, .delta = delta, .low = INT64_MIN, .high = INT64_MAX, .modulus = 1
+	};
+	FOR_BEARERS(i, n, s, id)
+	{
 		struct term v;
 
 		found = true;
@@ -114,7 +134,8 @@ static wide residue(wide x, uint64_t m)
 }
 
 /* The nearest numbers within that the congruences of both terms allow. */
-static void tighten(struct sum *sum, const struct term *x, int64_t a, const struct term *y, int64_t b)
+static void tighten(struct sum *sum, const struct term *x, int64_t a, const struct term *y,
+		    int64_t b)
 {
 	uint64_t g;
 	wide r;
@@ -124,7 +145,8 @@ static void tighten(struct sum *sum, const struct term *x, int64_t a, const stru
 	g = gcd(magnitude(a) * x->modulus, magnitude(b) * y->modulus);
 	if (g <= 1)
 		return;
-	r = (wide)a * (x->modulus ? (wide)x->remainder : x->low) + (wide)b * (y->modulus ? (wide)y->remainder : y->low);
+	r = (wide)a * (x->modulus ? (wide)x->remainder : x->low) +
+	    (wide)b * (y->modulus ? (wide)y->remainder : y->low);
 	if (sum->lo > -wide_none)
 		sum->lo += residue(r - sum->lo, g);
 	if (sum->hi < wide_none)
@@ -140,10 +162,11 @@ static struct sum by_intervals(const struct term *x, int64_t a, const struct ter
 }
 
 /*
- * The bounds that relation r gives for a * x + b * y, if it is about these terms with these factors (or both negated): the
- * distances are moved to r's where the terms' intervals allow it.
+ * The bounds that relation r gives for a * x + b * y, if it is about these terms with these factors
+ * (or both negated): the distances are moved to r's where the terms' intervals allow it.
  */
-static bool by_relation(const struct fay_relation *r, const struct term *x, int64_t a, const struct term *y, int64_t b, struct sum *sum)
+static bool by_relation(const struct fay_relation *r, const struct term *x, int64_t a,
+			const struct term *y, int64_t b, struct sum *sum)
 {
 	const struct term *rx = x, *ry = y;
 	int64_t ra = a, rb = b;
@@ -162,16 +185,19 @@ static bool by_relation(const struct fay_relation *r, const struct term *x, int6
 		return false;
 	mx = *rx;
 	my = *ry;
-	if (!fay_term_shift(&mx, (int64_t)(r->dx - rx->delta)) || !fay_term_shift(&my, (int64_t)(r->dy - ry->delta)))
+	if (!fay_term_shift(&mx, (int64_t)(r->dx - rx->delta)) ||
+	    !fay_term_shift(&my, (int64_t)(r->dy - ry->delta)))
 		return false;
-	moved = (wide)r->a * (int64_t)(r->dx - rx->delta) + (wide)r->b * (int64_t)(r->dy - ry->delta);
+	moved = (wide)r->a * (int64_t)(r->dx - rx->delta) +
+		(wide)r->b * (int64_t)(r->dy - ry->delta);
 	lo = r->lo == INT64_MIN ? -wide_none : r->lo - moved;
 	hi = r->hi == INT64_MAX ? wide_none : r->hi - moved;
 	*sum = r->a == ra ? (struct sum){ lo, hi } : (struct sum){ -hi, -lo };
 	return true;
 }
 
-struct sum fay_relations_evaluate(const struct fay_state *s, const struct term *x, int64_t a, const struct term *y, int64_t b)
+struct sum fay_relations_evaluate(const struct fay_state *s, const struct term *x, int64_t a,
+				  const struct term *y, int64_t b)
 {
 	struct sum best = by_intervals(x, a, y, b), other;
 
@@ -239,7 +265,8 @@ static void insert(struct fay_state *s, const struct fay_relation *r)
 	for (uint32_t i = 0; i < s->relation_count; i++) {
 		struct fay_relation *old = &s->relations[i];
 
-		if (old->x != r->x || old->y != r->y || old->a != r->a || old->b != r->b || old->dx != r->dx || old->dy != r->dy)
+		if (old->x != r->x || old->y != r->y || old->a != r->a || old->b != r->b ||
+		    old->dx != r->dx || old->dy != r->dy)
 			continue;
 		if (r->lo > old->lo)
 			old->lo = r->lo;
@@ -260,29 +287,40 @@ static bool borne(const struct fay_state *s, uint32_t id)
 	return false;
 }
 
-void fay_relations_add(struct fay_state *s, const struct fay_value *x, int64_t a, const struct fay_value *y, int64_t b, int64_t lo, int64_t hi)
+void fay_relations_add(struct fay_state *s, const struct fay_value *x, int64_t a,
+		       const struct fay_value *y, int64_t b, int64_t lo, int64_t hi)
 {
-	struct fay_relation r = { .x = x->id, .y = y->id, .dx = x->delta, .dy = y->delta, .a = a, .b = b, .lo = lo, .hi = hi };
+	struct fay_relation r = { .x = x->id,
+				  .y = y->id,
+				  .dx = x->delta,
+				  .dy = y->delta,
+				  .a = a,
+				  .b = b,
+				  .lo = lo,
+				  .hi = hi };
 	struct term tx, ty;
 	struct sum plain;
 
 	if (s->plain || !related(x) || !related(y) || x->id == y->id)
 		return;
 	/* A constant may be a loop's variable on its first round: a join will ask. */
-	if ((fay_scalar_is_const(&x->s) && !borne(s, x->id)) || (fay_scalar_is_const(&y->s) && !borne(s, y->id)))
+	if ((fay_scalar_is_const(&x->s) && !borne(s, x->id)) ||
+	    (fay_scalar_is_const(&y->s) && !borne(s, y->id)))
 		return;
 	if (!a || !b || magnitude(a) > (uint64_t)FACTOR_MAX || magnitude(b) > (uint64_t)FACTOR_MAX)
 		return;
 	tx = fay_term_of(x);
 	ty = fay_term_of(y);
 	plain = by_intervals(&tx, a, &ty, b);
-	if (open_low(lo) <= plain.lo && open_high(hi) >= plain.hi && !fay_scalar_is_const(&x->s) && !fay_scalar_is_const(&y->s))
+	if (open_low(lo) <= plain.lo && open_high(hi) >= plain.hi && !fay_scalar_is_const(&x->s) &&
+	    !fay_scalar_is_const(&y->s))
 		return;
 	normalise(&r);
 	insert(s, &r);
 }
 
-void fay_relations_difference(const struct fay_state *s, const struct fay_value *x, const struct fay_value *y, int64_t *lo, int64_t *hi)
+void fay_relations_difference(const struct fay_state *s, const struct fay_value *x,
+			      const struct fay_value *y, int64_t *lo, int64_t *hi)
 {
 	struct term tx = fay_term_of(x), ty = fay_term_of(y);
 	struct sum sum = fay_relations_evaluate(s, &tx, 1, &ty, -1);
@@ -304,7 +342,8 @@ void fay_relations_settle(struct fay_state *s)
 
 		if (r.x == r.y)
 			continue;
-		if ((r.dx || r.dy) && term_find(s, &names, r.x, 0, &x) && term_find(s, &names, r.y, 0, &y)) {
+		if ((r.dx || r.dy) && term_find(s, &names, r.x, 0, &x) &&
+		    term_find(s, &names, r.y, 0, &y)) {
 			struct sum sum;
 
 			if (by_relation(&r, &x, r.a, &y, r.b, &sum)) {
@@ -351,11 +390,15 @@ void fay_relations_unify(struct fay_state *s, const struct fay_value *x, const s
 	s->relation_count = kept;
 }
 
-/* The readings are what the comparison ordered: 64 bits signed; or, where neither can be negative, of any kind. */
-bool fay_relations_compare(struct fay_state *s, enum fay_cc cc, unsigned width, const struct fay_value *x, const struct fay_value *y)
+/* The readings are what the comparison ordered: 64 bits signed; or, where neither can be negative,
+ * of any kind. */
+bool fay_relations_compare(struct fay_state *s, enum fay_cc cc, unsigned width,
+			   const struct fay_value *x, const struct fay_value *y)
 {
 	bool positive = x->s.smin >= 0 && y->s.smin >= 0;
-	bool same_sign = positive && (width == 64 || (width == 32 && x->s.umax <= INT32_MAX && y->s.umax <= INT32_MAX));
+	bool same_sign =
+		positive &&
+		(width == 64 || (width == 32 && x->s.umax <= INT32_MAX && y->s.umax <= INT32_MAX));
 	int64_t lo, hi;
 
 	if (!related(x) || !related(y))
@@ -375,33 +418,38 @@ bool fay_relations_compare(struct fay_state *s, enum fay_cc cc, unsigned width, 
 		else if (hi <= 0)
 			fay_relations_add(s, x, 1, y, -1, INT64_MIN, hi ? hi : -1);
 		return true;
-	case CC_B: case CC_BE:
+	case CC_B:
+	case CC_BE:
 		if (positive)
 			fay_relations_add(s, x, 1, y, -1, INT64_MIN, cc == CC_B ? -1 : 0);
 		return true;
-	case CC_A: case CC_AE:
+	case CC_A:
+	case CC_AE:
 		if (positive)
 			fay_relations_add(s, x, 1, y, -1, cc == CC_A ? 1 : 0, INT64_MAX);
 		return true;
-	case CC_L: case CC_LE:
+	case CC_L:
+	case CC_LE:
 		if (width == 64 || same_sign)
 			fay_relations_add(s, x, 1, y, -1, INT64_MIN, cc == CC_L ? -1 : 0);
 		return true;
-	case CC_G: case CC_GE:
+	case CC_G:
+	case CC_GE:
 		if (width == 64 || same_sign)
 			fay_relations_add(s, x, 1, y, -1, cc == CC_G ? 1 : 0, INT64_MAX);
 		return true;
-	default:
-		return true;
+	default: return true;
 	}
 }
 
 /* ---- reduction ---- */
 
 /* Everyone who bears the name learns that S(id + delta) lies in [lo, hi]. */
-static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, wide lo, wide hi)
+static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, wide lo,
+		  wide hi)
 {
-	FOR_BEARERS(i, n, s, id) {
+	FOR_BEARERS(i, n, s, id)
+	{
 		struct fay_value *v = &s->loc[i];
 		struct fay_scalar range;
 		wide k = (int64_t)(v->delta - delta);
@@ -417,11 +465,14 @@ static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint6
 	return true;
 }
 
-/* Bounds of one side: (bounds of the sum - the other side) / factor. Sets *changed if they are less than was known. */
-static bool solve(struct fay_state *s, const struct names *n, const struct sum *sum, const struct term *of, int64_t a, const struct term *other, int64_t b,
+/* Bounds of one side: (bounds of the sum - the other side) / factor. Sets *changed if they are less
+ * than was known. */
+static bool solve(struct fay_state *s, const struct names *n, const struct sum *sum,
+		  const struct term *of, int64_t a, const struct term *other, int64_t b,
 		  bool *changed)
 {
-	wide least = (wide)b * (b < 0 ? other->high : other->low), most = (wide)b * (b < 0 ? other->low : other->high);
+	wide least = (wide)b * (b < 0 ? other->high : other->low),
+	     most = (wide)b * (b < 0 ? other->low : other->high);
 	bool has_low = sum->lo > -wide_none, has_high = sum->hi < wide_none;
 	wide from = -wide_none, to = wide_none;
 
@@ -454,12 +505,14 @@ bool fay_relations_reduce(struct fay_state *s)
 			struct sum sum = { open_low(r->lo), open_high(r->hi) };
 			bool moved = false;
 
-			if (!term_find(s, &names, r->x, r->dx, &x) || !term_find(s, &names, r->y, r->dy, &y))
+			if (!term_find(s, &names, r->x, r->dx, &x) ||
+			    !term_find(s, &names, r->y, r->dy, &y))
 				continue;
 			tighten(&sum, &x, r->a, &y, r->b);
 			if (!solve(s, &names, &sum, &x, r->a, &y, r->b, &moved))
 				return false;
-			if ((moved && !term_find(s, &names, r->x, r->dx, &x)) || !solve(s, &names, &sum, &y, r->b, &x, r->a, &moved))
+			if ((moved && !term_find(s, &names, r->x, r->dx, &x)) ||
+			    !solve(s, &names, &sum, &y, r->b, &x, r->a, &moved))
 				return false;
 			changed |= moved;
 		}

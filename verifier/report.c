@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is told of a verdict: the manifest of an accepted image, the whole story of a refused one; as text for people and as one line of JSON
- * (docs/verify-json.md). Everything from the image (names, patterns) is untrusted bytes: control characters never reach the terminal.
+ * What is told of a verdict: the manifest of an accepted image, the whole story of a refused one;
+ * as text for people and as one line of JSON (docs/verify-json.md). Everything from the image
+ * (names, patterns) is untrusted bytes: control characters never reach the terminal.
  */
 #include "report_names.h"
 
@@ -11,7 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* --- places ------------------------------------------------------------------------------------- */
+/* --- places -------------------------------------------------------------------------------------
+ * */
 
 static bool in_text(const struct fay_image *image, uint64_t address)
 {
@@ -23,12 +25,14 @@ static const uint8_t *text_at(const struct fay_image *image, uint64_t address)
 	return image->layout.bytes + (address - image->layout_base);
 }
 
-const char *fay_verify_function(struct fay_arena *arena, const struct fay_image *image, uint64_t address, uint64_t *start)
+const char *fay_verify_function(struct fay_arena *arena, const struct fay_image *image,
+				uint64_t address, uint64_t *start)
 {
 	const char *name = NULL;
 	uint64_t best = image->text.start;
 
-	/* Symbols are for messages; they are sorted, but a linear look is enough for the one place of a refusal. */
+	/* Symbols are for messages; they are sorted, but a linear look is enough for the one place
+	 * of a refusal. */
 	for (uint32_t i = 0; i < image->symbol_count && image->symbols[i].address <= address; i++) {
 		if (in_text(image, image->symbols[i].address)) {
 			name = image->symbols[i].name;
@@ -52,7 +56,8 @@ const char *fay_verify_function(struct fay_arena *arena, const struct fay_image 
 /* How far back the start of a listing may be looked for, in instructions. */
 #define LISTING_MAX 65536
 
-static void format_line(const struct fay_image *image, uint64_t address, uint64_t marked, char *line, unsigned *length)
+static void format_line(const struct fay_image *image, uint64_t address, uint64_t marked,
+			char *line, unsigned *length)
 {
 	char text[96];
 	size_t left = image->text.size - (address - image->text.start);
@@ -63,10 +68,12 @@ static void format_line(const struct fay_image *image, uint64_t address, uint64_
 		snprintf(text, sizeof(text), "(not an instruction) %02x", *text_at(image, address));
 	}
 	*length = (unsigned)size;
-	snprintf(line, LINE_BYTES, "  %s %6" PRIx64 ":  %s\n", address == marked ? "=>" : "  ", address - image->text.start, text);
+	snprintf(line, LINE_BYTES, "  %s %6" PRIx64 ":  %s\n", address == marked ? "=>" : "  ",
+		 address - image->text.start, text);
 }
 
-const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_image *image, uint64_t address)
+const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_image *image,
+				   uint64_t address)
 {
 	char lines[2 * LINES_AROUND + 1][LINE_BYTES], all[(2 * LINES_AROUND + 1) * LINE_BYTES] = "";
 	unsigned count = 0, length;
@@ -75,7 +82,8 @@ const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_ima
 	if (!in_text(image, address))
 		return NULL;
 	fay_verify_function(arena, image, address, &at);
-	/* Before: the last lines of a walk from the function's start, if the walk meets the address. */
+	/* Before: the last lines of a walk from the function's start, if the walk meets the
+	 * address. */
 	for (unsigned walked = 0; at < address && walked < LISTING_MAX; walked++) {
 		if (count == LINES_AROUND) {
 			memmove(lines[0], lines[1], sizeof(lines[0]) * (LINES_AROUND - 1));
@@ -98,7 +106,8 @@ const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_ima
 	return fay_arena_printf(arena, "%s", all);
 }
 
-static void find_source_line(const struct fay_image *image, uint64_t offset, struct fay_rejection *rejection)
+static void find_source_line(const struct fay_image *image, uint64_t offset,
+			     struct fay_rejection *rejection)
 {
 	for (uint32_t i = 0; i < image->line_count && image->lines[i].code_offset <= offset; i++) {
 		rejection->source_file = image->line_files[image->lines[i].file];
@@ -107,8 +116,8 @@ static void find_source_line(const struct fay_image *image, uint64_t offset, str
 	}
 }
 
-void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image, const struct fay_refusal *refusal,
-			struct fay_rejection *rejection)
+void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
+			const struct fay_refusal *refusal, struct fay_rejection *rejection)
 {
 	uint64_t start;
 
@@ -126,9 +135,11 @@ void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image, 
 	find_source_line(image, rejection->text_offset, rejection);
 }
 
-/* --- text ---------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------
+ * */
 
-/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins with `indent`. */
+/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
+ * with `indent`. */
 static void print_text(FILE *out, const char *indent, const char *text, bool lines)
 {
 	const unsigned char *end = (const unsigned char *)text + strlen(text);
@@ -171,8 +182,9 @@ static void print_path(FILE *out, const struct fay_rejection *rejection)
 }
 
 /*
- * The source line with a caret under the column, or, where the line information has none, with the whole statement underlined. Tabs and control characters are one
- * blank each, so that the caret stands where it should.
+ * The source line with a caret under the column, or, where the line information has none, with the
+ * whole statement underlined. Tabs and control characters are one blank each, so that the caret
+ * stands where it should.
  */
 static void print_source(FILE *out, const struct fay_rejection *rejection)
 {
@@ -211,15 +223,16 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 {
 	const struct fay_rejection *rejection = &verdict->rejection;
 
-	fprintf(out, "%s: REJECTED (%s): %s: %s\n", name, fay_outcome_name(verdict->outcome), fay_rule_id(rejection->rule),
-		fay_rule_title(rejection->rule));
+	fprintf(out, "%s: REJECTED (%s): %s: %s\n", name, fay_outcome_name(verdict->outcome),
+		fay_rule_id(rejection->rule), fay_rule_title(rejection->rule));
 	if (rejection->what) {
 		print_text(out, "  ", rejection->what, false);
 		fputc('\n', out);
 	}
 	if (rejection->function) {
 		print_text(out, "  in ", rejection->function, false);
-		fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset, rejection->text_offset);
+		fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset,
+			rejection->text_offset);
 		if (rejection->source_file) {
 			print_text(out, ", ", rejection->source_file, false);
 			fprintf(out, ":%" PRIu32, rejection->source_line);
@@ -242,11 +255,13 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 	print_block(out, "missing", rejection->missing);
 	if (rejection->counterexample)
 		print_block(out,
-			    rejection->replayed ? "counterexample (replayed: it does break the rule)" :
-						  "counterexample (from the solver, not replayed)",
+			    rejection->replayed
+				    ? "counterexample (replayed: it does break the rule)"
+				    : "counterexample (from the solver, not replayed)",
 			    rejection->counterexample);
 	if (rejection->native_detail)
-		fprintf(out, "  run by the CPU: %s: %s\n", fay_native_name(rejection->native), rejection->native_detail);
+		fprintf(out, "  run by the CPU: %s: %s\n", fay_native_name(rejection->native),
+			rejection->native_detail);
 	if (rejection->advice || rejection->hint)
 		fputs("  to fix:\n", out);
 	if (rejection->advice)
@@ -274,7 +289,8 @@ static void print_vectors(FILE *out, const struct fay_probe_facts *probe)
 {
 	fprintf(out, "\n    vectors clobbered:    ");
 	print_list(out, probe->clobbered_vectors, vector_name, "none");
-	fprintf(out, "%s%s", probe->clobbers_upper ? " (whole registers)" : "", probe->uses_mxcsr ? ", floating point" : "");
+	fprintf(out, "%s%s", probe->clobbers_upper ? " (whole registers)" : "",
+		probe->uses_mxcsr ? ", floating point" : "");
 	fprintf(out, "\n    CPU must have:        ");
 	print_list(out, probe->cpu_features, feature_name, "nothing beyond SSE2");
 }
@@ -293,11 +309,14 @@ static void print_probe(FILE *out, const struct fay_probe_facts *probe)
 	print_list(out, probe->clobbered_gprs, gpr_name, "none");
 	if (probe->clobbered_vectors || probe->cpu_features)
 		print_vectors(out, probe);
-	fprintf(out, "\n    worst case:           %" PRIu64 " instructions, %" PRIu64 " bytes of stack\n", probe->worst_instructions,
-		probe->worst_stack);
+	fprintf(out,
+		"\n    worst case:           %" PRIu64 " instructions, %" PRIu64
+		" bytes of stack\n",
+		probe->worst_instructions, probe->worst_stack);
 }
 
-static void print_state(FILE *out, const struct fay_schema *schema, const struct fay_schema_state *state)
+static void print_state(FILE *out, const struct fay_schema *schema,
+			const struct fay_schema_state *state)
 {
 	print_text(out, "  state ", state->name, false);
 	fprintf(out, " (%s, %s, %" PRIu32 " bytes", NAME(state_names, state->kind),
@@ -328,14 +347,16 @@ static void print_manifest(FILE *out, const char *name, const struct fay_verdict
 	print_hex(out, verdict->image_sha256, 32);
 	fprintf(out, "\n  code sha256           ");
 	print_hex(out, verdict->layout.sha256, 32);
-	fprintf(out, "\n  state                 %" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n", verdict->schema.local_size,
-		verdict->schema.global_size);
+	fprintf(out,
+		"\n  state                 %" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
+		verdict->schema.local_size, verdict->schema.global_size);
 	print_tables(out, verdict);
 	fprintf(out,
-		"  proved                %" PRIu64 " obligations over %" PRIu64 " instructions, %" PRIu64 " blocks, %" PRIu64
-		" loops; %" PRIu64 " by the solver; in %.3f ms\n",
-		verdict->obligations, verdict->instructions, verdict->blocks, verdict->loops, verdict->obligations_by_solver,
-		(double)verdict->nanoseconds / 1e6);
+		"  proved                %" PRIu64 " obligations over %" PRIu64
+		" instructions, %" PRIu64 " blocks, %" PRIu64 " loops; %" PRIu64
+		" by the solver; in %.3f ms\n",
+		verdict->obligations, verdict->instructions, verdict->blocks, verdict->loops,
+		verdict->obligations_by_solver, (double)verdict->nanoseconds / 1e6);
 }
 
 void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict)
@@ -347,7 +368,9 @@ void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *ve
 	print_rejection(out, name, verdict);
 	if (!verdict->probe_count)
 		return;
-	fprintf(out, "  what it asks for, and what was proved of it before:\n  state                 %" PRIu32 " bytes a thread, %" PRIu32
-		" bytes shared\n", verdict->schema.local_size, verdict->schema.global_size);
+	fprintf(out,
+		"  what it asks for, and what was proved of it before:\n  state                 "
+		"%" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
+		verdict->schema.local_size, verdict->schema.global_size);
 	print_tables(out, verdict);
 }

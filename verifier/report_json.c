@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A verdict as one JSON object on one line: docs/verify-json.md lists the members, docs/verify.schema.json is their schema, and the test verify_json
- * holds reports against it. Everything from the image is untrusted bytes: what is not UTF-8 becomes U+FFFD.
+ * A verdict as one JSON object on one line: docs/verify-json.md lists the members,
+ * docs/verify.schema.json is their schema, and the test verify_json holds reports against it.
+ * Everything from the image is untrusted bytes: what is not UTF-8 becomes U+FFFD.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "report_names.h"
 
-/* The length of the well-formed UTF-8 sequence at s (RFC 3629), 0 if there is none. The terminating NUL ends any sequence. */
+/* The length of the well-formed UTF-8 sequence at s (RFC 3629), 0 if there is none. The terminating
+ * NUL ends any sequence. */
 static size_t utf8_sequence(const unsigned char *s)
 {
 	size_t length = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
@@ -17,12 +19,14 @@ static size_t utf8_sequence(const unsigned char *s)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
 	return length;
 }
 
-/* UTF-8 goes through; any other byte becomes U+FFFD, so that the line is valid JSON whatever the file's name holds. */
+/* UTF-8 goes through; any other byte becomes U+FFFD, so that the line is valid JSON whatever the
+ * file's name holds. */
 static void json_string(FILE *out, const char *text)
 {
 	if (!text) {
@@ -43,8 +47,7 @@ static void json_string(FILE *out, const char *text)
 			size_t length = utf8_sequence(c);
 			fwrite(c, 1, length, out);
 			c += length - 1;
-		}
-		else
+		} else
 			fputc(*c, out);
 	}
 	fputc('"', out);
@@ -72,17 +75,19 @@ static void json_rejection(FILE *out, const struct fay_rejection *rejection)
 	json_string(out, rejection->what);
 	fprintf(out, ",\"function\":");
 	json_string(out, rejection->function);
-	fprintf(out, ",\"function_offset\":%" PRIu64 ",\"text_offset\":%" PRIu64 ",\"source_file\":", rejection->function_offset,
-		rejection->text_offset);
+	fprintf(out,
+		",\"function_offset\":%" PRIu64 ",\"text_offset\":%" PRIu64 ",\"source_file\":",
+		rejection->function_offset, rejection->text_offset);
 	json_string(out, rejection->source_file);
-	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32 ",\"disassembly\":", rejection->source_line, rejection->source_column);
+	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32 ",\"disassembly\":",
+		rejection->source_line, rejection->source_column);
 	json_string(out, rejection->disassembly);
 	fprintf(out, ",\"missing\":");
 	json_string(out, rejection->missing);
 	fprintf(out, ",\"counterexample\":");
 	json_string(out, rejection->counterexample);
-	fprintf(out, ",\"replayed\":%s,\"native\":\"%s\",\"native_detail\":", rejection->replayed ? "true" : "false",
-		fay_native_name(rejection->native));
+	fprintf(out, ",\"replayed\":%s,\"native\":\"%s\",\"native_detail\":",
+		rejection->replayed ? "true" : "false", fay_native_name(rejection->native));
 	json_string(out, rejection->native_detail);
 	fprintf(out, ",\"path\":[");
 	for (size_t i = 0; i < rejection->path_length && i < FAY_MAX_PATH_STEPS; i++)
@@ -110,8 +115,8 @@ static void json_probe(FILE *out, const struct fay_probe_facts *probe)
 {
 	fprintf(out, "{\"pattern\":");
 	json_string(out, probe->pattern);
-	fprintf(out, ",\"kind\":\"%s\",\"parameter\":%" PRIu64 ",\"analysed\":%s", kind_name(probe->kind), probe->parameter,
-		probe->analysed ? "true" : "false");
+	fprintf(out, ",\"kind\":\"%s\",\"parameter\":%" PRIu64 ",\"analysed\":%s",
+		kind_name(probe->kind), probe->parameter, probe->analysed ? "true" : "false");
 	if (!probe->analysed) {
 		fputc('}', out);
 		return;
@@ -120,18 +125,24 @@ static void json_probe(FILE *out, const struct fay_probe_facts *probe)
 	json_list(out, "helpers", probe->helpers, helper_name);
 	json_list(out, "clobbers", probe->clobbered_gprs, gpr_name);
 	json_list(out, "clobbers_vectors", probe->clobbered_vectors, vector_name);
-	fprintf(out, ",\"clobbers_upper\":%s,\"floating_point\":%s,\"aligned_stack\":%s", probe->clobbers_upper ? "true" : "false",
-		probe->uses_mxcsr ? "true" : "false", probe->aligned_stack ? "true" : "false");
+	fprintf(out, ",\"clobbers_upper\":%s,\"floating_point\":%s,\"aligned_stack\":%s",
+		probe->clobbers_upper ? "true" : "false", probe->uses_mxcsr ? "true" : "false",
+		probe->aligned_stack ? "true" : "false");
 	json_list(out, "cpu_features", probe->cpu_features, feature_name);
-	fprintf(out, ",\"worst_instructions\":%" PRIu64 ",\"worst_stack\":%" PRIu64 "}", probe->worst_instructions, probe->worst_stack);
+	fprintf(out, ",\"worst_instructions\":%" PRIu64 ",\"worst_stack\":%" PRIu64 "}",
+		probe->worst_instructions, probe->worst_stack);
 }
 
-static void json_state(FILE *out, const struct fay_schema *schema, const struct fay_schema_state *state)
+static void json_state(FILE *out, const struct fay_schema *schema,
+		       const struct fay_schema_state *state)
 {
 	fprintf(out, "{\"name\":");
 	json_string(out, state->name);
-	fprintf(out, ",\"kind\":\"%s\",\"scope\":\"%s\",\"offset\":%" PRIu32 ",\"size\":%" PRIu32 ",\"rows\":%" PRIu32 ",\"columns\":[",
-		NAME(state_names, state->kind), state->scope == FAY_SCOPE_LOCAL ? "thread" : "global", state->offset, state->size,
+	fprintf(out,
+		",\"kind\":\"%s\",\"scope\":\"%s\",\"offset\":%" PRIu32 ",\"size\":%" PRIu32
+		",\"rows\":%" PRIu32 ",\"columns\":[",
+		NAME(state_names, state->kind),
+		state->scope == FAY_SCOPE_LOCAL ? "thread" : "global", state->offset, state->size,
 		state->rows);
 	for (unsigned i = 0; i < (unsigned)state->keys + state->values; i++) {
 		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
@@ -153,8 +164,8 @@ static void json_manifest(FILE *out, const struct fay_verdict *verdict)
 	} else {
 		fputs("null", out);
 	}
-	fprintf(out, ",\"local_size\":%" PRIu32 ",\"global_size\":%" PRIu32 ",\"probes\":[", verdict->schema.local_size,
-		verdict->schema.global_size);
+	fprintf(out, ",\"local_size\":%" PRIu32 ",\"global_size\":%" PRIu32 ",\"probes\":[",
+		verdict->schema.local_size, verdict->schema.global_size);
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		if (i)
 			fputc(',', out);
@@ -180,8 +191,9 @@ void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdic
 	if (verdict->outcome != FAY_ACCEPTED)
 		json_rejection(out, &verdict->rejection);
 	fprintf(out,
-		",\"instructions\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"loops\":%" PRIu64 ",\"obligations\":%" PRIu64
-		",\"obligations_by_solver\":%" PRIu64 ",\"solver_queries\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n",
-		verdict->instructions, verdict->blocks, verdict->loops, verdict->obligations, verdict->obligations_by_solver,
-		verdict->solver_queries, verdict->nanoseconds);
+		",\"instructions\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"loops\":%" PRIu64
+		",\"obligations\":%" PRIu64 ",\"obligations_by_solver\":%" PRIu64
+		",\"solver_queries\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n",
+		verdict->instructions, verdict->blocks, verdict->loops, verdict->obligations,
+		verdict->obligations_by_solver, verdict->solver_queries, verdict->nanoseconds);
 }

@@ -5,8 +5,21 @@
 
 #include "report.h"
 
-static const char *const merge_names[] = { "key", "count", "sum", "min", "max", "average", "log2 histogram", "linear histogram",
-	"log-linear histogram", "quantiles", "distinct", "top", "first", "last", "sample" };
+static const char *const merge_names[] = { "key",
+					   "count",
+					   "sum",
+					   "min",
+					   "max",
+					   "average",
+					   "log2 histogram",
+					   "linear histogram",
+					   "log-linear histogram",
+					   "quantiles",
+					   "distinct",
+					   "top",
+					   "first",
+					   "last",
+					   "sample" };
 static const char *const state_names[] = { "?", "cell", "table", "stream" };
 
 static inline const char *name_of(const char *const *names, size_t count, unsigned index)
@@ -43,8 +56,9 @@ static inline const char *gpr_name(unsigned index)
 
 static inline const char *vector_name(unsigned index)
 {
-	static const char *const names[] = { "xmm0", "xmm1", "xmm2",  "xmm3",  "xmm4",	"xmm5",	 "xmm6",  "xmm7",
-					     "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15" };
+	static const char *const names[] = { "xmm0",  "xmm1",  "xmm2",  "xmm3", "xmm4",  "xmm5",
+					     "xmm6",  "xmm7",  "xmm8",  "xmm9", "xmm10", "xmm11",
+					     "xmm12", "xmm13", "xmm14", "xmm15" };
 
 	return NAME(names, index);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names: of rules, outcomes, helpers and registers. All come from tables; fay/rules.def is the one list of rules.
+ * Names: of rules, outcomes, helpers and registers. All come from tables; fay/rules.def is the one
+ * list of rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,30 +54,37 @@ enum fay_outcome fay_rule_outcome(enum fay_rule rule)
 const char *fay_outcome_name(enum fay_outcome outcome)
 {
 	static const char *const names[] = {
-		[FAY_ACCEPTED] = "accepted",       [FAY_UNSAFE] = "unsafe",       [FAY_UNPROVED] = "unproved",
-		[FAY_UNSUPPORTED] = "unsupported", [FAY_MALFORMED] = "malformed", [FAY_EXHAUSTED] = "exhausted",
+		[FAY_ACCEPTED] = "accepted",   [FAY_UNSAFE] = "unsafe",
+		[FAY_UNPROVED] = "unproved",   [FAY_UNSUPPORTED] = "unsupported",
+		[FAY_MALFORMED] = "malformed", [FAY_EXHAUSTED] = "exhausted",
 	};
 	return (unsigned)outcome < sizeof(names) / sizeof(*names) ? names[outcome] : "?";
 }
 
 const char *fay_probe_kind_name(unsigned kind)
 {
-	static const char *const names[] = { "?",	 "entry", "return",	  "exception",	"offset",
-						  "begin", "end",	  "thread begin", "thread end", "timer", "marker" };
+	static const char *const names[] = { "?",          "entry", "return", "exception",
+					     "offset",     "begin", "end",    "thread begin",
+					     "thread end", "timer", "marker" };
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
 }
 
 const char *fay_event_field_name(unsigned bit)
 {
-	static const char *const names[] = { "arg[0]", "arg[1]", "arg[2]",   "arg[3]", "arg[4]", "arg[5]", "retval",   "time", "cycles",
-						   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer",
-						   "duration", "address", "retval2", "retval_float", "reg", "flags" };
+	static const char *const names[] = { "arg[0]",        "arg[1]",   "arg[2]",   "arg[3]",
+					     "arg[4]",        "arg[5]",   "retval",   "time",
+					     "cycles",        "function", "module",   "pid",
+					     "tid",           "cpu",      "reserved", "comm",
+					     "stack_pointer", "duration", "address",  "retval2",
+					     "retval_float",  "reg",      "flags" };
 	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
 }
 
 const char *fay_native_name(enum fay_native native)
 {
-	return native == FAY_NATIVE_CONFIRMED ? "confirmed" : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed" : "not run";
+	return native == FAY_NATIVE_CONFIRMED       ? "confirmed"
+	       : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed"
+						    : "not run";
 }
 
 const char *fay_helper_name(unsigned helper)
@@ -92,10 +100,14 @@ const char *fay_helper_name(unsigned helper)
 const char *fay_gpr_name(unsigned gpr, unsigned width)
 {
 	static const char names[4][16][5] = {
-		{ "al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b", "r13b", "r14b", "r15b" },
-		{ "ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w", "r14w", "r15w" },
-		{ "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d" },
-		{ "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" },
+		{ "al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b",
+		  "r12b", "r13b", "r14b", "r15b" },
+		{ "ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w",
+		  "r12w", "r13w", "r14w", "r15w" },
+		{ "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d",
+		  "r11d", "r12d", "r13d", "r14d", "r15d" },
+		{ "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
+		  "r12", "r13", "r14", "r15" },
 	};
 	if (gpr > 15)
 		return "?";
@@ -104,7 +116,10 @@ const char *fay_gpr_name(unsigned gpr, unsigned width)
 
 const char *fay_cpu_feature_name(unsigned bit)
 {
-	static const char *const names[] = { "sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "popcnt", "lzcnt", "bmi1", "bmi2", "movbe" };
+	static const char *const names[] = {
+		"sse3", "ssse3",  "sse4.1", "sse4.2", "avx",  "avx2",
+		"fma",  "popcnt", "lzcnt",  "bmi1",   "bmi2", "movbe"
+	};
 
 	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
 }
@@ -112,9 +127,12 @@ const char *fay_cpu_feature_name(unsigned bit)
 /* What a refusal says when even its message found no memory. */
 static const char no_memory[] = "out of the verifier's memory";
 
-struct fay_refusal fay_refuse(struct fay_arena *arena, enum fay_rule rule, uint64_t address, const char *format, ...)
+struct fay_refusal fay_refuse(struct fay_arena *arena, enum fay_rule rule, uint64_t address,
+			      const char *format, ...)
 {
-	struct fay_refusal refusal = { .rule = rule, .outcome = fay_rule_outcome(rule), .address = address };
+	struct fay_refusal refusal = { .rule = rule,
+				       .outcome = fay_rule_outcome(rule),
+				       .address = address };
 	char text[512];
 	va_list args;
 

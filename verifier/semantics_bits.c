@@ -6,27 +6,46 @@
 
 #include "fay/verify.h"
 
-static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX, .base = FAY_NO_REG, .index = FAY_NO_REG };
-static const struct fay_operand rdx = { .kind = OPERAND_REG, .reg = FAY_RDX, .base = FAY_NO_REG, .index = FAY_NO_REG };
+static const struct fay_operand rax = {
+	.kind = OPERAND_REG, .reg = FAY_RAX, .base = FAY_NO_REG, .index = FAY_NO_REG
+};
+static const struct fay_operand rdx = {
+	.kind = OPERAND_REG, .reg = FAY_RDX, .base = FAY_NO_REG, .index = FAY_NO_REG
+};
 
-static struct fay_term read(struct fay_semantics *s, const struct fay_operand *o, unsigned width) { return s->ops->read(s, o, width); }
+static struct fay_term read(struct fay_semantics *s, const struct fay_operand *o, unsigned width)
+{
+	return s->ops->read(s, o, width);
+}
 
-static void write(struct fay_semantics *s, const struct fay_operand *o, unsigned width, struct fay_term v) { s->ops->write(s, o, width, v); }
+static void write(struct fay_semantics *s, const struct fay_operand *o, unsigned width,
+		  struct fay_term v)
+{
+	s->ops->write(s, o, width, v);
+}
 
-static struct fay_term always(void) { return fay_term_bool(true); }
+static struct fay_term always(void)
+{
+	return fay_term_bool(true);
+}
 
-static struct fay_term top_bit(struct fay_semantics *s, struct fay_term a) { return fay_term_bit(s, a, a.width - 1u); }
+static struct fay_term top_bit(struct fay_semantics *s, struct fay_term a)
+{
+	return fay_term_bit(s, a, a.width - 1u);
+}
 
 /* ---- shifts ---- */
 
-/* Counts are masked to 5 bits, 6 for 64-bit operands; so 8 and 16 bits can be shifted beyond their width. */
+/* Counts are masked to 5 bits, 6 for 64-bit operands; so 8 and 16 bits can be shifted beyond their
+ * width. */
 struct count {
 	struct fay_term value; /* 8 bits */
 	struct fay_term any;   /* not 0: flags change */
 	struct fay_term many;  /* not 0 and not 1: OF is undefined */
 };
 
-static struct count shift_count(struct fay_semantics *s, const struct fay_operand *o, unsigned width)
+static struct count shift_count(struct fay_semantics *s, const struct fay_operand *o,
+				unsigned width)
 {
 	struct count c;
 
@@ -36,8 +55,9 @@ static struct count shift_count(struct fay_semantics *s, const struct fay_operan
 	return c;
 }
 
-static void finish(struct fay_semantics *s, const struct fay_insn *insn, const struct count *c, struct fay_term r, struct fay_term carry,
-		   struct fay_term overflow, bool result_flags)
+static void finish(struct fay_semantics *s, const struct fay_insn *insn, const struct count *c,
+		   struct fay_term r, struct fay_term carry, struct fay_term overflow,
+		   bool result_flags)
 {
 	s->ops->flag_set(s, c->any, FLAG_CF, carry);
 	s->ops->flag_set(s, c->any, FLAG_OF, overflow);
@@ -50,7 +70,8 @@ static void finish(struct fay_semantics *s, const struct fay_insn *insn, const s
 /* CF of a shift by more than the width is undefined; by exactly the width too, the SDM says. */
 static void carry_undefined(struct fay_semantics *s, const struct count *c, unsigned width)
 {
-	s->ops->flag_undefine(s, fay_term2(s, TERM_ULE, fay_term_const(width, 8), c->value), FLAG_CF);
+	s->ops->flag_undefine(s, fay_term2(s, TERM_ULE, fay_term_const(width, 8), c->value),
+			      FLAG_CF);
 }
 
 void fay_semantics_shl(struct fay_semantics *s, const struct fay_insn *insn)
@@ -59,24 +80,31 @@ void fay_semantics_shl(struct fay_semantics *s, const struct fay_insn *insn)
 	struct count c = shift_count(s, &insn->src, w);
 	struct fay_term a = read(s, &insn->dst, w);
 	/* The bit above the operand is the last that was shifted out. */
-	struct fay_term wide = fay_term2(s, TERM_SHL, fay_term_zext(s, a, w + 1), fay_term_zext(s, c.value, w + 1));
-	struct fay_term r = fay_term2(s, TERM_SHL, a, fay_term_zext(s, c.value, w)), carry = fay_term_bit(s, wide, w);
+	struct fay_term wide = fay_term2(s, TERM_SHL, fay_term_zext(s, a, w + 1),
+					 fay_term_zext(s, c.value, w + 1));
+	struct fay_term r = fay_term2(s, TERM_SHL, a, fay_term_zext(s, c.value, w)),
+			carry = fay_term_bit(s, wide, w);
 
 	finish(s, insn, &c, r, carry, fay_term2(s, TERM_XOR, top_bit(s, r), carry), true);
 	carry_undefined(s, &c, w);
 }
 
 /* One bit below the operand: it receives the last bit that is shifted out. */
-static struct fay_term with_low_bit(struct fay_semantics *s, struct fay_term a) { return fay_term_concat(s, a, fay_term_const(0, 1)); }
+static struct fay_term with_low_bit(struct fay_semantics *s, struct fay_term a)
+{
+	return fay_term_concat(s, a, fay_term_const(0, 1));
+}
 
 void fay_semantics_shr(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	unsigned w = insn->width;
 	struct count c = shift_count(s, &insn->src, w);
 	struct fay_term a = read(s, &insn->dst, w);
-	struct fay_term wide = fay_term2(s, TERM_SHR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
+	struct fay_term wide =
+		fay_term2(s, TERM_SHR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
 
-	finish(s, insn, &c, fay_term2(s, TERM_SHR, a, fay_term_zext(s, c.value, w)), fay_term_bit(s, wide, 0), top_bit(s, a), true);
+	finish(s, insn, &c, fay_term2(s, TERM_SHR, a, fay_term_zext(s, c.value, w)),
+	       fay_term_bit(s, wide, 0), top_bit(s, a), true);
 	carry_undefined(s, &c, w);
 }
 
@@ -85,25 +113,32 @@ void fay_semantics_sar(struct fay_semantics *s, const struct fay_insn *insn)
 	unsigned w = insn->width;
 	struct count c = shift_count(s, &insn->src, w);
 	struct fay_term a = read(s, &insn->dst, w);
-	struct fay_term wide = fay_term2(s, TERM_SAR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
+	struct fay_term wide =
+		fay_term2(s, TERM_SAR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
 
-	finish(s, insn, &c, fay_term2(s, TERM_SAR, a, fay_term_zext(s, c.value, w)), fay_term_bit(s, wide, 0), fay_term_bool(false), true);
+	finish(s, insn, &c, fay_term2(s, TERM_SAR, a, fay_term_zext(s, c.value, w)),
+	       fay_term_bit(s, wide, 0), fay_term_bool(false), true);
 }
 
 /* CF changes even if the count is a multiple of the width. */
-static struct fay_term rotate(struct fay_semantics *s, struct fay_term a, struct fay_term count, bool left)
+static struct fay_term rotate(struct fay_semantics *s, struct fay_term a, struct fay_term count,
+			      bool left)
 {
 	unsigned w = a.width;
-	struct fay_term by = fay_term2(s, TERM_AND, fay_term_zext(s, count, w), fay_term_const(w - 1, w));
-	struct fay_term rest = fay_term2(s, TERM_SUB, fay_term_const(w, w), by); /* w itself: shifts everything out */
+	struct fay_term by =
+		fay_term2(s, TERM_AND, fay_term_zext(s, count, w), fay_term_const(w - 1, w));
+	/* w itself: shifts everything out */
+	struct fay_term rest = fay_term2(s, TERM_SUB, fay_term_const(w, w), by);
 
-	return fay_term2(s, TERM_OR, fay_term2(s, left ? TERM_SHL : TERM_SHR, a, by), fay_term2(s, left ? TERM_SHR : TERM_SHL, a, rest));
+	return fay_term2(s, TERM_OR, fay_term2(s, left ? TERM_SHL : TERM_SHR, a, by),
+			 fay_term2(s, left ? TERM_SHR : TERM_SHL, a, rest));
 }
 
 void fay_semantics_rol(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct count c = shift_count(s, &insn->src, insn->width);
-	struct fay_term r = rotate(s, read(s, &insn->dst, insn->width), c.value, true), carry = fay_term_bit(s, r, 0);
+	struct fay_term r = rotate(s, read(s, &insn->dst, insn->width), c.value, true),
+			carry = fay_term_bit(s, r, 0);
 
 	finish(s, insn, &c, r, carry, fay_term2(s, TERM_XOR, top_bit(s, r), carry), false);
 }
@@ -111,9 +146,11 @@ void fay_semantics_rol(struct fay_semantics *s, const struct fay_insn *insn)
 void fay_semantics_ror(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct count c = shift_count(s, &insn->src, insn->width);
-	struct fay_term r = rotate(s, read(s, &insn->dst, insn->width), c.value, false), carry = top_bit(s, r);
+	struct fay_term r = rotate(s, read(s, &insn->dst, insn->width), c.value, false),
+			carry = top_bit(s, r);
 
-	finish(s, insn, &c, r, carry, fay_term2(s, TERM_XOR, carry, fay_term_bit(s, r, insn->width - 2u)), false);
+	finish(s, insn, &c, r, carry,
+	       fay_term2(s, TERM_XOR, carry, fay_term_bit(s, r, insn->width - 2u)), false);
 }
 
 /* Widths 32 and 64 only, so that the count is always below the width. */
@@ -122,11 +159,14 @@ void fay_semantics_shld(struct fay_semantics *s, const struct fay_insn *insn)
 	unsigned w = insn->width;
 	struct count c = shift_count(s, &insn->src2, w);
 	struct fay_term a = read(s, &insn->dst, w), b = read(s, &insn->src, w);
-	struct fay_term both = fay_term2(s, TERM_SHL, fay_term_concat(s, a, b), fay_term_zext(s, c.value, 2 * w));
-	struct fay_term out = fay_term2(s, TERM_SHL, fay_term_zext(s, a, w + 1), fay_term_zext(s, c.value, w + 1));
+	struct fay_term both =
+		fay_term2(s, TERM_SHL, fay_term_concat(s, a, b), fay_term_zext(s, c.value, 2 * w));
+	struct fay_term out = fay_term2(s, TERM_SHL, fay_term_zext(s, a, w + 1),
+					fay_term_zext(s, c.value, w + 1));
 	struct fay_term r = fay_term_extract(s, both, w, w);
 
-	finish(s, insn, &c, r, fay_term_bit(s, out, w), top_bit(s, fay_term2(s, TERM_XOR, r, a)), true);
+	finish(s, insn, &c, r, fay_term_bit(s, out, w), top_bit(s, fay_term2(s, TERM_XOR, r, a)),
+	       true);
 }
 
 void fay_semantics_shrd(struct fay_semantics *s, const struct fay_insn *insn)
@@ -134,54 +174,77 @@ void fay_semantics_shrd(struct fay_semantics *s, const struct fay_insn *insn)
 	unsigned w = insn->width;
 	struct count c = shift_count(s, &insn->src2, w);
 	struct fay_term a = read(s, &insn->dst, w), b = read(s, &insn->src, w);
-	struct fay_term both = fay_term2(s, TERM_SHR, fay_term_concat(s, b, a), fay_term_zext(s, c.value, 2 * w));
-	struct fay_term out = fay_term2(s, TERM_SHR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
+	struct fay_term both =
+		fay_term2(s, TERM_SHR, fay_term_concat(s, b, a), fay_term_zext(s, c.value, 2 * w));
+	struct fay_term out =
+		fay_term2(s, TERM_SHR, with_low_bit(s, a), fay_term_zext(s, c.value, w + 1));
 	struct fay_term r = fay_term_extract(s, both, 0, w);
 
-	finish(s, insn, &c, r, fay_term_bit(s, out, 0), top_bit(s, fay_term2(s, TERM_XOR, r, a)), true);
+	finish(s, insn, &c, r, fay_term_bit(s, out, 0), top_bit(s, fay_term2(s, TERM_XOR, r, a)),
+	       true);
 }
 
 /* ---- bits ---- */
 
 /* The bit's number as a count of dst's width, and CF. */
-static struct fay_term select_bit(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term a)
+static struct fay_term select_bit(struct fay_semantics *s, const struct fay_insn *insn,
+				  struct fay_term a)
 {
 	unsigned w = insn->width;
-	struct fay_term n = fay_term2(s, TERM_AND, read(s, &insn->src, w), fay_term_const(w - 1, w));
+	struct fay_term n =
+		fay_term2(s, TERM_AND, read(s, &insn->src, w), fay_term_const(w - 1, w));
 
 	s->ops->flag_set(s, always(), FLAG_CF, fay_term_bit(s, fay_term2(s, TERM_SHR, a, n), 0));
 	s->ops->flag_undefine(s, always(), FLAG_OF | FLAG_SF | FLAG_PF);
 	return fay_term2(s, TERM_SHL, fay_term_const(1, w), n);
 }
 
-void fay_semantics_bt(struct fay_semantics *s, const struct fay_insn *insn) { select_bit(s, insn, read(s, &insn->dst, insn->width)); }
+void fay_semantics_bt(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	select_bit(s, insn, read(s, &insn->dst, insn->width));
+}
 
-static void change_bit(struct fay_semantics *s, const struct fay_insn *insn, enum fay_term_op op, bool invert)
+static void change_bit(struct fay_semantics *s, const struct fay_insn *insn, enum fay_term_op op,
+		       bool invert)
 {
 	struct fay_term a = read(s, &insn->dst, insn->width), bit = select_bit(s, insn, a);
 
-	write(s, &insn->dst, insn->width, fay_term2(s, op, a, invert ? fay_term1(s, TERM_NOT, bit) : bit));
+	write(s, &insn->dst, insn->width,
+	      fay_term2(s, op, a, invert ? fay_term1(s, TERM_NOT, bit) : bit));
 }
 
-void fay_semantics_bts(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_OR, false); }
-void fay_semantics_btr(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_AND, true); }
-void fay_semantics_btc(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_XOR, false); }
+void fay_semantics_bts(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	change_bit(s, insn, TERM_OR, false);
+}
+void fay_semantics_btr(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	change_bit(s, insn, TERM_AND, true);
+}
+void fay_semantics_btc(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	change_bit(s, insn, TERM_XOR, false);
+}
 
 /* Ones below the lowest one of a. */
 static struct fay_term below_lowest(struct fay_semantics *s, struct fay_term a)
 {
-	return fay_term2(s, TERM_AND, fay_term1(s, TERM_NOT, a), fay_term2(s, TERM_SUB, a, fay_term_const(1, a.width)));
+	return fay_term2(s, TERM_AND, fay_term1(s, TERM_NOT, a),
+			 fay_term2(s, TERM_SUB, a, fay_term_const(1, a.width)));
 }
 
 /*
- * bsf, bsr: of 0 the destination is undefined on Intel's CPUs and kept on AMD's; of its upper half, too, for a 32-bit one.
+ * bsf, bsr: of 0 the destination is undefined on Intel's CPUs and kept on AMD's; of its upper half,
+ * too, for a 32-bit one.
  */
-static void scan(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term a, struct fay_term index)
+static void scan(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term a,
+		 struct fay_term index)
 {
 	unsigned w = insn->width;
 	struct fay_term whole = read(s, &insn->dst, 64), zero = fay_term_is_zero(s, a), r;
 
-	r = w >= 32 ? fay_term_zext(s, index, 64) : fay_term_concat(s, fay_term_extract(s, whole, w, 64 - w), index);
+	r = w >= 32 ? fay_term_zext(s, index, 64)
+		    : fay_term_concat(s, fay_term_extract(s, whole, w, 64 - w), index);
 	s->ops->flag_set(s, always(), FLAG_ZF, zero);
 	s->ops->flag_undefine(s, always(), FLAG_ALL & ~FLAG_ZF);
 	write(s, &insn->dst, 64, fay_term_ite(s, zero, s->ops->unknown(s, whole), r));
@@ -196,12 +259,14 @@ void fay_semantics_bsf(struct fay_semantics *s, const struct fay_insn *insn)
 
 void fay_semantics_bsr(struct fay_semantics *s, const struct fay_insn *insn)
 {
-	struct fay_term a = read(s, &insn->src, insn->width), ones = fay_term_popcount(s, fay_term_smear(s, a));
+	struct fay_term a = read(s, &insn->src, insn->width),
+			ones = fay_term_popcount(s, fay_term_smear(s, a));
 
 	scan(s, insn, a, fay_term2(s, TERM_SUB, ones, fay_term_const(1, insn->width)));
 }
 
-static void count_zeros(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term a, struct fay_term r)
+static void count_zeros(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term a,
+			struct fay_term r)
 {
 	s->ops->flag_set(s, always(), FLAG_CF, fay_term_is_zero(s, a));
 	s->ops->flag_set(s, always(), FLAG_ZF, fay_term_is_zero(s, r));
@@ -248,21 +313,24 @@ static struct fay_term signed_overflow(struct fay_semantics *s, struct fay_term 
 {
 	struct fay_term low = fay_term_extract(s, product, 0, product.width / 2u);
 
-	return fay_term1(s, TERM_NOT, fay_term2(s, TERM_EQ, product, fay_term_sext(s, low, product.width)));
+	return fay_term1(s, TERM_NOT,
+			 fay_term2(s, TERM_EQ, product, fay_term_sext(s, low, product.width)));
 }
 
 void fay_semantics_imul(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	unsigned w = insn->width;
 	struct fay_term a = read(s, &insn->src, w), b = read(s, &insn->src2, w);
-	struct fay_term product = fay_term2(s, TERM_MUL, fay_term_sext(s, a, 2 * w), fay_term_sext(s, b, 2 * w));
+	struct fay_term product =
+		fay_term2(s, TERM_MUL, fay_term_sext(s, a, 2 * w), fay_term_sext(s, b, 2 * w));
 
 	multiply_flags(s, signed_overflow(s, product));
 	write(s, &insn->dst, w, fay_term2(s, TERM_MUL, a, b));
 }
 
 /* rdx:rax, or ax for 8 bits. */
-static void write_pair(struct fay_semantics *s, unsigned w, struct fay_term low, struct fay_term high)
+static void write_pair(struct fay_semantics *s, unsigned w, struct fay_term low,
+		       struct fay_term high)
 {
 	if (w == 8) {
 		write(s, &rax, 16, fay_term_concat(s, high, low));
@@ -272,7 +340,8 @@ static void write_pair(struct fay_semantics *s, unsigned w, struct fay_term low,
 	write(s, &rdx, w, high);
 }
 
-static struct fay_term wide_product(struct fay_semantics *s, const struct fay_insn *insn, bool is_signed)
+static struct fay_term wide_product(struct fay_semantics *s, const struct fay_insn *insn,
+				    bool is_signed)
 {
 	unsigned w = insn->width;
 	struct fay_term a = read(s, &rax, w), b = read(s, &insn->src, w);
@@ -301,13 +370,14 @@ void fay_semantics_imul1(struct fay_semantics *s, const struct fay_insn *insn)
 }
 
 /*
- * At twice the width. Dividing 128 bits is more than a solver should be asked; but where the upper half is a known 0, as compilers make it for unsigned
- * numbers, the width itself is enough.
+ * At twice the width. Dividing 128 bits is more than a solver should be asked; but where the upper
+ * half is a known 0, as compilers make it for unsigned numbers, the width itself is enough.
  */
 static void divide(struct fay_semantics *s, const struct fay_insn *insn, bool is_signed)
 {
 	unsigned w = insn->width;
-	struct fay_term d = read(s, &insn->src, w), ax = w == 8 ? read(s, &rax, 16) : fay_term_const(0, 16);
+	struct fay_term d = read(s, &insn->src, w),
+			ax = w == 8 ? read(s, &rax, 16) : fay_term_const(0, 16);
 	struct fay_term low = w == 8 ? fay_term_extract(s, ax, 0, 8) : read(s, &rax, w);
 	struct fay_term high = w == 8 ? fay_term_extract(s, ax, 8, 8) : read(s, &rdx, w), q, r;
 
@@ -326,13 +396,20 @@ static void divide(struct fay_semantics *s, const struct fay_insn *insn, bool is
 	q = fay_term2(s, is_signed ? TERM_SDIV : TERM_UDIV, low, d);
 	r = fay_term_extract(s, q, 0, w);
 	r = is_signed ? fay_term_sext(s, r, 2 * w) : fay_term_zext(s, r, 2 * w);
-	s->ops->divide_error(s, fay_term2(s, TERM_OR, fay_term_is_zero(s, d), fay_term1(s, TERM_NOT, fay_term2(s, TERM_EQ, q, r))));
+	s->ops->divide_error(s, fay_term2(s, TERM_OR, fay_term_is_zero(s, d),
+					  fay_term1(s, TERM_NOT, fay_term2(s, TERM_EQ, q, r))));
 	r = fay_term2(s, is_signed ? TERM_SREM : TERM_UREM, low, d);
 	write_pair(s, w, fay_term_extract(s, q, 0, w), fay_term_extract(s, r, 0, w));
 }
 
-void fay_semantics_div(struct fay_semantics *s, const struct fay_insn *insn) { divide(s, insn, false); }
-void fay_semantics_idiv(struct fay_semantics *s, const struct fay_insn *insn) { divide(s, insn, true); }
+void fay_semantics_div(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	divide(s, insn, false);
+}
+void fay_semantics_idiv(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	divide(s, insn, true);
+}
 
 /* ---- BMI ---- */
 
@@ -355,7 +432,8 @@ void fay_semantics_movbe(struct fay_semantics *s, const struct fay_insn *insn)
 	write(s, &insn->dst, insn->width, reversed(s, read(s, &insn->src, insn->width)));
 }
 
-static void bmi_result(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term r, struct fay_term carry)
+static void bmi_result(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term r,
+		       struct fay_term carry)
 {
 	fay_semantics_result_flags(s, always(), r);
 	s->ops->flag_set(s, always(), FLAG_CF, carry);
@@ -368,16 +446,21 @@ void fay_semantics_andn(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct fay_term a = read(s, &insn->src, insn->width), b = read(s, &insn->src2, insn->width);
 
-	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NOT, b), a), fay_term_bool(false));
+	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NOT, b), a),
+		   fay_term_bool(false));
 }
 
-static struct fay_term less_one(struct fay_semantics *s, struct fay_term a) { return fay_term2(s, TERM_SUB, a, fay_term_const(1, a.width)); }
+static struct fay_term less_one(struct fay_semantics *s, struct fay_term a)
+{
+	return fay_term2(s, TERM_SUB, a, fay_term_const(1, a.width));
+}
 
 void fay_semantics_blsi(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct fay_term a = read(s, &insn->src, insn->width);
 
-	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NEG, a), a), fay_term1(s, TERM_NOT, fay_term_is_zero(s, a)));
+	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NEG, a), a),
+		   fay_term1(s, TERM_NOT, fay_term_is_zero(s, a)));
 }
 
 void fay_semantics_blsr(struct fay_semantics *s, const struct fay_insn *insn)
@@ -398,34 +481,51 @@ void fay_semantics_blsmsk(struct fay_semantics *s, const struct fay_insn *insn)
 void fay_semantics_bzhi(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	unsigned w = insn->width;
-	struct fay_term a = read(s, &insn->src, w), n = fay_term_extract(s, read(s, &insn->src2, w), 0, 8);
-	struct fay_term ones = fay_term2(s, TERM_SHL, fay_term_const(UINT64_MAX, w), fay_term_zext(s, n, w));
+	struct fay_term a = read(s, &insn->src, w),
+			n = fay_term_extract(s, read(s, &insn->src2, w), 0, 8);
+	struct fay_term ones =
+		fay_term2(s, TERM_SHL, fay_term_const(UINT64_MAX, w), fay_term_zext(s, n, w));
 
-	bmi_result(s, insn, fay_term2(s, TERM_AND, a, fay_term1(s, TERM_NOT, ones)), fay_term2(s, TERM_ULT, fay_term_const(w - 1, 8), n));
+	bmi_result(s, insn, fay_term2(s, TERM_AND, a, fay_term1(s, TERM_NOT, ones)),
+		   fay_term2(s, TERM_ULT, fay_term_const(w - 1, 8), n));
 }
 
-static void shift_without_flags(struct fay_semantics *s, const struct fay_insn *insn, enum fay_term_op op)
+static void shift_without_flags(struct fay_semantics *s, const struct fay_insn *insn,
+				enum fay_term_op op)
 {
 	unsigned w = insn->width;
-	struct fay_term a = read(s, &insn->src, w), n = fay_term2(s, TERM_AND, read(s, &insn->src2, w), fay_term_const(w - 1, w));
+	struct fay_term a = read(s, &insn->src, w),
+			n = fay_term2(s, TERM_AND, read(s, &insn->src2, w),
+				      fay_term_const(w - 1, w));
 
 	write(s, &insn->dst, w, fay_term2(s, op, a, n));
 }
 
-void fay_semantics_shlx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SHL); }
-void fay_semantics_shrx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SHR); }
-void fay_semantics_sarx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SAR); }
+void fay_semantics_shlx(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	shift_without_flags(s, insn, TERM_SHL);
+}
+void fay_semantics_shrx(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	shift_without_flags(s, insn, TERM_SHR);
+}
+void fay_semantics_sarx(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	shift_without_flags(s, insn, TERM_SAR);
+}
 
 void fay_semantics_rorx(struct fay_semantics *s, const struct fay_insn *insn)
 {
-	write(s, &insn->dst, insn->width, rotate(s, read(s, &insn->src, insn->width), read(s, &insn->src2, 8), false));
+	write(s, &insn->dst, insn->width,
+	      rotate(s, read(s, &insn->src, insn->width), read(s, &insn->src2, 8), false));
 }
 
 /* The upper half wins if both go to one register. */
 void fay_semantics_mulx(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	unsigned w = insn->width;
-	struct fay_term a = fay_term_zext(s, read(s, &rdx, w), 2 * w), b = fay_term_zext(s, read(s, &insn->src, w), 2 * w);
+	struct fay_term a = fay_term_zext(s, read(s, &rdx, w), 2 * w),
+			b = fay_term_zext(s, read(s, &insn->src, w), 2 * w);
 	struct fay_term p = fay_term2(s, TERM_MUL, a, b);
 
 	write(s, &insn->src2, w, fay_term_extract(s, p, 0, w));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The semantics (semantics*.c) over Z3's bit vectors: what each instruction does to the terms of registers, flags and slots. What an
- * operation does not define, and what is not modelled, gives unknowns, so that an omission costs proofs and not soundness.
+ * The semantics (semantics*.c) over Z3's bit vectors: what each instruction does to the terms of
+ * registers, flags and slots. What an operation does not define, and what is not modelled, gives
+ * unknowns, so that an omission costs proofs and not soundness.
  */
 #include "smt_terms.h"
 
@@ -22,7 +23,10 @@ struct smt_step {
 	struct query *q;
 };
 
-static struct query *query_of(struct fay_semantics *s) { return ((struct smt_step *)s)->q; }
+static struct query *query_of(struct fay_semantics *s)
+{
+	return ((struct smt_step *)s)->q;
+}
 
 Z3_ast fay_smt_lower(struct query *q, struct fay_term t)
 {
@@ -32,7 +36,8 @@ Z3_ast fay_smt_lower(struct query *q, struct fay_term t)
 		return t.value ? Z3_mk_true(q->z) : Z3_mk_false(q->z);
 	if (t.width <= 64)
 		return bits(q, (uint64_t)t.value, t.width);
-	return Z3_mk_concat(q->z, bits(q, (uint64_t)(t.value >> 64), t.width - 64u), bits(q, (uint64_t)t.value, 64));
+	return Z3_mk_concat(q->z, bits(q, (uint64_t)(t.value >> 64), t.width - 64u),
+			    bits(q, (uint64_t)t.value, 64));
 }
 
 static struct fay_term lift(struct query *q, Z3_ast ast, unsigned width)
@@ -44,13 +49,15 @@ static struct fay_term lift(struct query *q, Z3_ast ast, unsigned width)
 
 		if (value != Z3_L_UNDEF)
 			return fay_term_bool(value == Z3_L_TRUE);
-	} else if (width <= 64 && Z3_get_ast_kind(q->z, ast) == Z3_NUMERAL_AST && Z3_get_numeral_uint64(q->z, ast, &number)) {
+	} else if (width <= 64 && Z3_get_ast_kind(q->z, ast) == Z3_NUMERAL_AST &&
+		   Z3_get_numeral_uint64(q->z, ast, &number)) {
 		return fay_term_const(number, width);
 	}
 	return (struct fay_term){ .ast = ast, .width = (uint8_t)width };
 }
 
-static Z3_ast build_logic(struct query *q, enum fay_term_op op, const struct fay_term *args, Z3_ast a, Z3_ast b)
+static Z3_ast build_logic(struct query *q, enum fay_term_op op, const struct fay_term *args,
+			  Z3_ast a, Z3_ast b)
 {
 	bool boolean = args[0].width == 0;
 
@@ -62,13 +69,19 @@ static Z3_ast build_logic(struct query *q, enum fay_term_op op, const struct fay
 	}
 }
 
-struct fay_term fay_smt_build_term(struct query *q, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width, unsigned low)
+struct fay_term fay_smt_build_term(struct query *q, enum fay_term_op op,
+				   const struct fay_term *args, unsigned count, unsigned width,
+				   unsigned low)
 {
 	Z3_context z = q->z;
-	Z3_ast a = fay_smt_lower(q, args[0]), b = count > 1 ? fay_smt_lower(q, args[1]) : NULL, r = NULL;
+	Z3_ast a = fay_smt_lower(q, args[0]), b = count > 1 ? fay_smt_lower(q, args[1]) : NULL,
+	       r = NULL;
 
 	switch (op) {
-	case TERM_NOT: case TERM_AND: case TERM_OR: case TERM_XOR: r = build_logic(q, op, args, a, b); break;
+	case TERM_NOT:
+	case TERM_AND:
+	case TERM_OR:
+	case TERM_XOR: r = build_logic(q, op, args, a, b); break;
 	case TERM_NEG: r = Z3_mk_bvneg(z, a); break;
 	case TERM_ADD: r = Z3_mk_bvadd(z, a, b); break;
 	case TERM_SUB: r = Z3_mk_bvsub(z, a, b); break;
@@ -95,7 +108,8 @@ struct fay_term fay_smt_build_term(struct query *q, enum fay_term_op op, const s
 	return (struct fay_term){ .ast = r, .width = (uint8_t)width };
 }
 
-static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width,
+static struct fay_term build(struct fay_semantics *s, enum fay_term_op op,
+			     const struct fay_term *args, unsigned count, unsigned width,
 			     unsigned low)
 {
 	return fay_smt_build_term(query_of(s), op, args, count, width, low);
@@ -114,14 +128,16 @@ static unsigned flag_index(uint8_t flag)
 	}
 }
 
-static struct fay_term smt_read(struct fay_semantics *s, const struct fay_operand *o, unsigned width)
+static struct fay_term smt_read(struct fay_semantics *s, const struct fay_operand *o,
+				unsigned width)
 {
 	struct query *q = query_of(s);
 
 	return lift(q, fay_smt_read(q, o, width), width);
 }
 
-static void smt_write(struct fay_semantics *s, const struct fay_operand *o, unsigned width, struct fay_term v)
+static void smt_write(struct fay_semantics *s, const struct fay_operand *o, unsigned width,
+		      struct fay_term v)
 {
 	struct query *q = query_of(s);
 
@@ -142,7 +158,8 @@ static struct fay_term smt_flag(struct fay_semantics *s, uint8_t flag)
 	return lift(q, q->now.flag[flag_index(flag)], 0);
 }
 
-static void smt_flag_set(struct fay_semantics *s, struct fay_term condition, uint8_t flag, struct fay_term value)
+static void smt_flag_set(struct fay_semantics *s, struct fay_term condition, uint8_t flag,
+			 struct fay_term value)
 {
 	struct query *q = query_of(s);
 	Z3_ast *f = &q->now.flag[flag_index(flag)];
@@ -158,12 +175,14 @@ static void smt_flag_undefine(struct fay_semantics *s, struct fay_term condition
 
 	for (unsigned bit = 1; bit <= FLAG_ALL; bit <<= 1)
 		if (flags & bit)
-			smt_flag_set(s, condition, (uint8_t)bit, (struct fay_term){ .ast = fresh_bool(q) });
+			smt_flag_set(s, condition, (uint8_t)bit,
+				     (struct fay_term){ .ast = fresh_bool(q) });
 }
 
 static struct fay_term smt_unknown(struct fay_semantics *s, struct fay_term current)
 {
-	return (struct fay_term){ .ast = fresh_bits(query_of(s), current.width), .width = current.width };
+	return (struct fay_term){ .ast = fresh_bits(query_of(s), current.width),
+				  .width = current.width };
 }
 
 static void smt_push(struct fay_semantics *s, struct fay_term v)
@@ -210,13 +229,17 @@ static void smt_divide_error(struct fay_semantics *s, struct fay_term condition)
 	(void)condition;
 }
 
-/* The helper's contract: which registers and, for fay_try_read, which stack bytes it may write, and what it returns. */
+/* The helper's contract: which registers and, for fay_try_read, which stack bytes it may write, and
+ * what it returns. */
 static void smt_call_helper(struct fay_semantics *s)
 {
-	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
+					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 	struct query *q = query_of(s);
-	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *size = &q->an->current->loc[FAY_RSI];
-	bool try_read = fay_helper_called(q->an->image, q->an->current, s->insn) == FAY_HELPER_TRY_READ;
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI],
+			       *size = &q->an->current->loc[FAY_RSI];
+	bool try_read =
+		fay_helper_called(q->an->image, q->an->current, s->insn) == FAY_HELPER_TRY_READ;
 	Z3_ast result;
 
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
@@ -225,10 +248,13 @@ static void smt_call_helper(struct fay_semantics *s)
 	result = q->now.reg[FAY_RAX];
 	if (try_read)
 		result = Z3_mk_bvadd(q->z, result, bits(q, 1, 64)); /* -1 or 0 */
-	fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, Z3_mk_bvule(q->z, result, bits(q, 1, 64))));
+	fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition,
+					Z3_mk_bvule(q->z, result, bits(q, 1, 64))));
 	if (try_read && to->kind == KIND_POINTER && to->tag == REGION_STACK)
 		fay_smt_stack_forget(q, to->s.smin,
-				     size->kind == KIND_SCALAR && size->s.umax <= FAY_TRY_READ_MAX ? to->s.smax + (int64_t)size->s.umax : 0);
+				     size->kind == KIND_SCALAR && size->s.umax <= FAY_TRY_READ_MAX
+					     ? to->s.smax + (int64_t)size->s.umax
+					     : 0);
 }
 
 /* The numbers in vector registers are not modelled: what leaves them is unknown. */
@@ -249,7 +275,8 @@ static void smt_vector(struct fay_semantics *s)
 static void smt_string(struct fay_semantics *s, struct fay_term count, const struct fay_term *fill)
 {
 	struct query *q = query_of(s);
-	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *n = &q->an->current->loc[FAY_RCX];
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI],
+			       *n = &q->an->current->loc[FAY_RCX];
 
 	(void)count;
 	(void)fill;
@@ -258,13 +285,28 @@ static void smt_string(struct fay_semantics *s, struct fay_term count, const str
 	if (n->kind != KIND_SCALAR || n->s.umax > FAY_MAX_STRING)
 		fay_smt_stack_forget(q, INT32_MIN, 0);
 	else
-		fay_smt_stack_forget(q, to->s.smin, to->s.smax < 0 ? to->s.smax + (int64_t)(n->s.umax * s->insn->width / 8) : 0);
+		fay_smt_stack_forget(
+			q, to->s.smin,
+			to->s.smax < 0 ? to->s.smax + (int64_t)(n->s.umax * s->insn->width / 8)
+				       : 0);
 }
 
 static const struct fay_semantics_ops smt_ops = {
-	.build = build, .read = smt_read, .write = smt_write, .address = smt_address, .flag = smt_flag, .flag_set = smt_flag_set,
-	.flag_undefine = smt_flag_undefine, .unknown = smt_unknown, .push = smt_push, .pop = smt_pop, .code_address = smt_code_address,
-	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper, .string = smt_string,
+	.build = build,
+	.read = smt_read,
+	.write = smt_write,
+	.address = smt_address,
+	.flag = smt_flag,
+	.flag_set = smt_flag_set,
+	.flag_undefine = smt_flag_undefine,
+	.unknown = smt_unknown,
+	.push = smt_push,
+	.pop = smt_pop,
+	.code_address = smt_code_address,
+	.jump = smt_jump,
+	.divide_error = smt_divide_error,
+	.call_helper = smt_call_helper,
+	.string = smt_string,
 	.vector = smt_vector,
 };
 
@@ -277,7 +319,8 @@ Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)
 
 void fay_smt_step(struct query *q, const struct fay_insn *insn)
 {
-	struct smt_step step = { .semantics = { .ops = &smt_ops, .insn = insn, .exact = q->exact }, .q = q };
+	struct smt_step step = { .semantics = { .ops = &smt_ops, .insn = insn, .exact = q->exact },
+				 .q = q };
 
 	fay_semantics_run(&step.semantics);
 }

@@ -25,9 +25,9 @@ struct kind {
 struct fay_kinds {
 	struct kind reg[16];
 	uint32_t slots;
-	struct kind *slot;  /* FAY_STACK_HARD / 4 */
-	uint8_t undefined;  /* flags, FLAG_* */
-	int64_t low, high;  /* stack bytes that a vector instruction wrote */
+	struct kind *slot; /* FAY_STACK_HARD / 4 */
+	uint8_t undefined; /* flags, FLAG_* */
+	int64_t low, high; /* stack bytes that a vector instruction wrote */
 };
 
 bool fay_kinds_init(struct fay_kinds *k);
@@ -38,19 +38,24 @@ void fay_kinds_fresh(struct fay_kinds *k, struct query *q, uint32_t slots);
 void fay_kinds_assume(struct fay_kinds *k, struct query *q, const struct fay_state *s);
 /* One instruction; before fay_smt_step() and fay_transfer_step(), whose states it reads. */
 void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn *insn);
-/* After a vector or string instruction, whose effect on kinds is not followed here: the stack bytes it wrote are what state s says. */
-void fay_kinds_opaque(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s);
+/* After a vector or string instruction, whose effect on kinds is not followed here: the stack bytes
+ * it wrote are what state s says. */
+void fay_kinds_opaque(struct fay_kinds *k, struct query *q, const struct fay_insn *insn,
+		      const struct fay_state *s);
 void fay_kinds_depth(struct fay_kinds *k, struct query *q, uint32_t slots);
 
-struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *operand, unsigned width);
+struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q,
+			      const struct fay_operand *operand, unsigned width);
 struct kind fay_kinds_address(struct fay_kinds *k, struct query *q, const struct fay_operand *mem);
 
 /* Formulas. */
 Z3_ast fay_kinds_is(struct query *q, struct kind kind, unsigned tag);
 Z3_ast fay_kinds_number(struct query *q, struct kind kind, unsigned width);
-Z3_ast fay_kinds_high(struct query *q, struct kind kind); /* its second byte, which ah, bh, ch and dh are */
+/* its second byte, which ah, bh, ch and dh are */
+Z3_ast fay_kinds_high(struct query *q, struct kind kind);
 Z3_ast fay_kinds_pointer(struct query *q, struct kind kind);
-/* A value that a 64-bit move may take: a number, a pointer, a helper's address, or what a callee-saved register held at entry. */
+/* A value that a 64-bit move may take: a number, a pointer, a helper's address, or what a
+ * callee-saved register held at entry. */
 Z3_ast fay_kinds_movable(struct query *q, struct kind kind);
 /* All stack bytes of [low, high) hold numbers that were written. */
 Z3_ast fay_kinds_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high);

@@ -12,7 +12,8 @@ struct proof {
 	struct fay_smt2 *out;
 };
 
-/* A proof of its own, at the beginning of `node` (or anywhere, if that is FAY_NONE), whose invariant is assumed. out NULL: nothing is written. */
+/* A proof of its own, at the beginning of `node` (or anywhere, if that is FAY_NONE), whose
+ * invariant is assumed. out NULL: nothing is written. */
 bool fay_proof_begin(struct proof *p, struct fay_analysis *an, struct fay_smt2 *out, uint32_t node);
 /* Runs the block. False: its end is not reached. */
 bool fay_proof_block(struct proof *p, uint32_t node);
@@ -21,8 +22,10 @@ void fay_proof_end(struct proof *p);
 /* Writes the obligations of `insn`, which is at an->node, an->insn. */
 void fay_proof_obligations(struct proof *p, const struct fay_insn *insn);
 /* `goal` holds here: one file. */
-void fay_proof_claim(struct proof *p, enum fay_rule rule, const struct fay_insn *insn, const char *what, Z3_ast goal);
-/* Whether the obligation of this kind at instruction `index` of the node in hand was left to the solver. */
+void fay_proof_claim(struct proof *p, enum fay_rule rule, const struct fay_insn *insn,
+		     const char *what, Z3_ast goal);
+/* Whether the obligation of this kind at instruction `index` of the node in hand was left to the
+ * solver. */
 bool fay_proof_pending(const struct proof *p, uint32_t index, enum fay_goal goal);
 
 #endif

@@ -2,12 +2,14 @@
 /*
  * The proof of a probe as formulas, block by block.
  *
- * For each node of the graph: from its invariant alone, every instruction's obligations hold, and along each edge the successor's invariant
- * holds again (Floyd's method). The entry's convention implies the first invariant. So if all of these are valid, so is the claim of
- * docs/verifier.md, for every execution; nothing of the abstract transfer functions need be believed, only the invariants, which are
- * hypotheses here and goals there.
+ * For each node of the graph: from its invariant alone, every instruction's obligations hold, and
+ * along each edge the successor's invariant holds again (Floyd's method). The entry's convention
+ * implies the first invariant. So if all of these are valid, so is the claim of docs/verifier.md,
+ * for every execution; nothing of the abstract transfer functions need be believed, only the
+ * invariants, which are hypotheses here and goals there.
  *
- * Obligations that take more than a block's invariant were proved over paths (smt_query.c) and are written there; here they are assumed after.
+ * Obligations that take more than a block's invariant were proved over paths (smt_query.c) and are
+ * written there; here they are assumed after.
  */
 #include "smt_proof.h"
 
@@ -22,7 +24,8 @@
 static Z3_ast flag_formula(struct query *q, const struct fay_state *s, unsigned flag)
 {
 	unsigned w = s->flags_width;
-	Z3_ast a = low_bits(q, q->record[0], w), b = low_bits(q, q->record[1], w), r = low_bits(q, q->record[2], w), d;
+	Z3_ast a = low_bits(q, q->record[0], w), b = low_bits(q, q->record[1], w),
+	       r = low_bits(q, q->record[2], w), d;
 
 	switch (s->record) {
 	case RECORD_COMPARE:
@@ -35,36 +38,44 @@ static Z3_ast flag_formula(struct query *q, const struct fay_state *s, unsigned 
 			return Z3_mk_eq(q->z, a, b);
 		if (flag == SF)
 			return top_bit(q, d, w);
-		return top_bit(q, Z3_mk_bvand(q->z, Z3_mk_bvxor(q->z, a, b), Z3_mk_bvxor(q->z, a, d)), w);
-	case RECORD_RESULT: case RECORD_LOGIC:
+		return top_bit(
+			q, Z3_mk_bvand(q->z, Z3_mk_bvxor(q->z, a, b), Z3_mk_bvxor(q->z, a, d)), w);
+	case RECORD_RESULT:
+	case RECORD_LOGIC:
 		if (flag == ZF)
 			return Z3_mk_eq(q->z, r, bits(q, 0, w));
 		return flag == SF ? top_bit(q, r, w) : Z3_mk_false(q->z);
 	case RECORD_BIT:
-		return Z3_mk_eq(q->z, Z3_mk_extract(q->z, 0, 0, Z3_mk_bvlshr(q->z, q->record[0], q->record[1])), bits(q, 1, 1));
-	default:
-		return NULL;
+		return Z3_mk_eq(
+			q->z,
+			Z3_mk_extract(q->z, 0, 0, Z3_mk_bvlshr(q->z, q->record[0], q->record[1])),
+			bits(q, 1, 1));
+	default: return NULL;
 	}
 }
 
 /* What the state says of flags: that they are those of its record. */
 static void record_facts(struct query *q, const struct fay_state *s)
 {
-	static const struct { uint8_t mask, flag; } flags[] = { { FLAG_CF, CF }, { FLAG_ZF, ZF }, { FLAG_SF, SF }, { FLAG_OF, OF } };
+	static const struct {
+		uint8_t mask, flag;
+	} flags[] = { { FLAG_CF, CF }, { FLAG_ZF, ZF }, { FLAG_SF, SF }, { FLAG_OF, OF } };
 	unsigned w = s->flags_width;
 	Z3_ast a, b;
 
 	if (s->record == RECORD_NONE)
 		return;
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		Z3_ast f = s->flags_covered & flags[i].mask ? flag_formula(q, s, flags[i].flag) : NULL;
+		Z3_ast f =
+			s->flags_covered & flags[i].mask ? flag_formula(q, s, flags[i].flag) : NULL;
 
 		if (f)
 			fay_smt_assume(q, Z3_mk_iff(q->z, q->now.flag[flags[i].flag], f));
 	}
 	if (s->record != RECORD_COMPARE && s->record != RECORD_LOGIC)
 		return;
-	if (!fay_value_numeric(&s->loc[LOC_FLAGS_A]) || !fay_value_numeric(&s->loc[LOC_FLAGS_B]) || !fay_value_numeric(&s->loc[LOC_FLAGS_R]))
+	if (!fay_value_numeric(&s->loc[LOC_FLAGS_A]) || !fay_value_numeric(&s->loc[LOC_FLAGS_B]) ||
+	    !fay_value_numeric(&s->loc[LOC_FLAGS_R]))
 		return;
 	a = low_bits(q, q->record[0], w);
 	b = low_bits(q, q->record[1], w);
@@ -72,7 +83,9 @@ static void record_facts(struct query *q, const struct fay_state *s)
 	fay_smt_assume(q, Z3_mk_eq(q->z, q->record[2], zero_extend(q, a, w, 64)));
 }
 
-struct record { Z3_ast a, b; };
+struct record {
+	Z3_ast a, b;
+};
 
 /* The operands of a flag-setting instruction, before it. */
 static struct record record_before(struct query *q, const struct fay_insn *insn)
@@ -81,12 +94,15 @@ static struct record record_before(struct query *q, const struct fay_insn *insn)
 	struct record r = { 0 };
 
 	switch (insn->op) {
-	case OP_INC: case OP_DEC:
-		r.b = bits(q, 1, w);
-		break;
-	case OP_ADD: case OP_SUB: case OP_CMP: case OP_TEST: case OP_AND: case OP_OR: case OP_XOR:
-		r.b = fay_smt_read(q, &insn->src, w);
-		break;
+	case OP_INC:
+	case OP_DEC: r.b = bits(q, 1, w); break;
+	case OP_ADD:
+	case OP_SUB:
+	case OP_CMP:
+	case OP_TEST:
+	case OP_AND:
+	case OP_OR:
+	case OP_XOR: r.b = fay_smt_read(q, &insn->src, w); break;
 	case OP_BT:
 		r.b = Z3_mk_bvand(q->z, fay_smt_read(q, &insn->src, w), bits(q, w - 1, w));
 		break;
@@ -94,11 +110,8 @@ static struct record record_before(struct query *q, const struct fay_insn *insn)
 		r.b = fay_smt_read(q, &insn->dst, w);
 		r.a = bits(q, 0, w);
 		return r;
-	case OP_POPCNT:
-		r.a = fay_smt_read(q, &insn->src, w);
-		return r;
-	default:
-		return r;
+	case OP_POPCNT: r.a = fay_smt_read(q, &insn->src, w); return r;
+	default: return r;
 	}
 	r.a = fay_smt_read(q, &insn->dst, w);
 	if (insn->op == OP_ADD || insn->op == OP_INC) /* a + b is recorded as a - (-b) */
@@ -156,7 +169,9 @@ static Z3_ast claim_all(struct proof *p, const struct fay_state *s)
 	fay_smt_assume_state(q, s);
 	record_facts(q, s);
 	fay_kinds_assume(&p->kinds, q, s);
-	fay_smt_assume(q, Z3_mk_eq(q->z, bits(q, p->kinds.undefined & (uint8_t)~s->flags_undefined, 8), bits(q, 0, 8)));
+	fay_smt_assume(q,
+		       Z3_mk_eq(q->z, bits(q, p->kinds.undefined & (uint8_t)~s->flags_undefined, 8),
+				bits(q, 0, 8)));
 	all = Z3_mk_and(q->z, q->fact_count - before, q->facts + before);
 	q->fact_count = before;
 	return all;
@@ -180,13 +195,15 @@ static void edge(struct proof *p, uint32_t to, Z3_ast c)
 	if (to == FAY_NONE)
 		return;
 	if (!an->in[to]) {
-		snprintf(what, sizeof(what), "the edge to .text+0x%llx is never taken", (unsigned long long)(node_address(an, to) - an->image->text.start));
+		snprintf(what, sizeof(what), "the edge to .text+0x%llx is never taken",
+			 (unsigned long long)(node_address(an, to) - an->image->text.start));
 		fay_smt2_put(p->out, q, "UNREACHABLE", insn->address, what, c, "unsat");
 		return;
 	}
 	snprintf(what, sizeof(what), "the invariant of .text+0x%llx holds on this edge",
 		 (unsigned long long)(node_address(an, to) - an->image->text.start));
-	fay_smt2_put(p->out, q, "INVARIANT", insn->address, what, both(q, c, negate(q, claim_all(p, an->in[to]))), "unsat");
+	fay_smt2_put(p->out, q, "INVARIANT", insn->address, what,
+		     both(q, c, negate(q, claim_all(p, an->in[to]))), "unsat");
 }
 
 static void edges(struct proof *p, uint32_t node)
@@ -212,9 +229,11 @@ static void stack_pointer(struct proof *p, const struct fay_insn *insn)
 	struct query *q = p->q;
 	int64_t depth = fay_state_depth(q->an->current);
 
-	if (insn->dst.kind != OPERAND_REG || insn->dst.reg != FAY_RSP || !fay_op_table[insn->op].dst_written || insn->op == OP_POP)
+	if (insn->dst.kind != OPERAND_REG || insn->dst.reg != FAY_RSP ||
+	    !fay_op_table[insn->op].dst_written || insn->op == OP_POP)
 		return;
-	fay_proof_claim(p, FAY_RULE_STK_POINTER, insn, "the stack pointer is a constant distance from its value at entry",
+	fay_proof_claim(p, FAY_RULE_STK_POINTER, insn,
+			"the stack pointer is a constant distance from its value at entry",
 			both(q, Z3_mk_eq(q->z, q->now.reg[FAY_RSP], bits(q, (uint64_t)-depth, 64)),
 			     fay_kinds_is(q, p->kinds.reg[FAY_RSP], TAG_POINTER + REGION_STACK)));
 }
@@ -236,8 +255,10 @@ static bool step(struct proof *p, uint32_t node, uint32_t index)
 	fay_smt_step(q, insn);
 	record_after(q, insn, before);
 	if (!fay_transfer_step(an, node, index)) {
-		if (!fay_proof_pending(p, index, GOAL_UNREACHABLE) && an->refusal.rule == FAY_RULE_NONE)
-			fay_smt2_put(p->out, q, "UNREACHABLE", insn->address, "no execution comes here", Z3_mk_true(q->z), "unsat");
+		if (!fay_proof_pending(p, index, GOAL_UNREACHABLE) &&
+		    an->refusal.rule == FAY_RULE_NONE)
+			fay_smt2_put(p->out, q, "UNREACHABLE", insn->address,
+				     "no execution comes here", Z3_mk_true(q->z), "unsat");
 		return false;
 	}
 	stack_pointer(p, insn);
@@ -246,9 +267,11 @@ static bool step(struct proof *p, uint32_t node, uint32_t index)
 	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
 		fay_smt_assume_state(q, an->current); /* stated as such in the index */
 	fay_kinds_depth(&p->kinds, q, an->current->count - LOC_SLOTS);
-	p->kinds.reg[FAY_RSP] = (struct kind){ bits(q, TAG_POINTER + REGION_STACK, 32), bits(q, 0, 8) };
+	p->kinds.reg[FAY_RSP] =
+		(struct kind){ bits(q, TAG_POINTER + REGION_STACK, 32), bits(q, 0, 8) };
 	if (insn->op == OP_LFENCE && an->architectural)
-		assume_all(p, an->current); /* nothing mispredicted runs past it: the state of the first proof */
+		/* nothing mispredicted runs past it: the state of the first proof */
+		assume_all(p, an->current);
 	return true;
 }
 
@@ -297,7 +320,8 @@ static void prove_entry(struct proof *p)
 
 	fay_state_entry(q->an->current);
 	assume_all(p, q->an->current);
-	fay_smt2_put(p->out, q, "ENTRY", node_address(q->an, 0), "the calling convention implies the first invariant",
+	fay_smt2_put(p->out, q, "ENTRY", node_address(q->an, 0),
+		     "the calling convention implies the first invariant",
 		     negate(q, claim_all(p, q->an->in[0])), "unsat");
 }
 
@@ -305,15 +329,27 @@ static void prove_entry(struct proof *p)
 
 static void unstated(struct fay_smt2 *out, bool confined)
 {
-	fay_smt2_unstated(out, "DEC-* INS-* CFI-TARGET CFI-OVERLAP CFI-END", "the instructions and direct jumps are what was decoded",
-			  "a property of the bytes, not of states: three decoders agree, every target is a decoded start");
-	fay_smt2_unstated(out, "STK-LIMIT POL-*", "stack, instructions and state are within the limits", "comparisons of constants of the report");
-	fay_smt2_unstated(out, "TRM-LOOP", "the worst case of the whole probe", "the longest path over the loop nest with the loops' bounds as factors");
-	fay_smt2_unstated(out, "MEM-UNINIT MEM-ALIGN", "bytes of vector registers, alignment of vector accesses",
-			  "numbers and bytes of vector registers are followed by the analysis alone: what leaves one is a fresh unknown within its bounds");
-	fay_smt2_unstated(out, "MEM-UNINIT MEM-LEAK", "the elements that rep movs and rep stos write", "followed one by one by the analysis alone, whose state after them is assumed; bounds are in files");
+	fay_smt2_unstated(out, "DEC-* INS-* CFI-TARGET CFI-OVERLAP CFI-END",
+			  "the instructions and direct jumps are what was decoded",
+			  "a property of the bytes, not of states: three decoders agree, every "
+			  "target is a decoded start");
+	fay_smt2_unstated(out, "STK-LIMIT POL-*",
+			  "stack, instructions and state are within the limits",
+			  "comparisons of constants of the report");
+	fay_smt2_unstated(out, "TRM-LOOP", "the worst case of the whole probe",
+			  "the longest path over the loop nest with the loops' bounds as factors");
+	fay_smt2_unstated(out, "MEM-UNINIT MEM-ALIGN",
+			  "bytes of vector registers, alignment of vector accesses",
+			  "numbers and bytes of vector registers are followed by the analysis "
+			  "alone: what leaves one is a fresh unknown within its bounds");
+	fay_smt2_unstated(out, "MEM-UNINIT MEM-LEAK",
+			  "the elements that rep movs and rep stos write",
+			  "followed one by one by the analysis alone, whose state after them is "
+			  "assumed; bounds are in files");
 	if (confined)
-		fay_smt2_unstated(out, "SPC-BRANCH", "what runs past an lfence", "the architectural states, which the first set of files proves, are assumed there");
+		fay_smt2_unstated(out, "SPC-BRANCH", "what runs past an lfence",
+				  "the architectural states, which the first set of files proves, "
+				  "are assumed there");
 }
 
 bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out)
@@ -321,7 +357,8 @@ bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out)
 	bool checking = an->checking, ok = true;
 
 	an->checking = false;
-	for (uint32_t node = 0; ok && node <= an->graph->node_count && !out->error && !out->truncated; node++) {
+	for (uint32_t node = 0;
+	     ok && node <= an->graph->node_count && !out->error && !out->truncated; node++) {
 		bool entry = node == an->graph->node_count;
 		struct proof p;
 
@@ -332,7 +369,8 @@ bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out)
 			prove_entry(&p);
 		else if (ok)
 			prove_node(&p, node);
-		ok = ok && !p.q->failed && Z3_get_error_code(p.q->z) == Z3_OK && an->refusal.rule == FAY_RULE_NONE;
+		ok = ok && !p.q->failed && Z3_get_error_code(p.q->z) == Z3_OK &&
+		     an->refusal.rule == FAY_RULE_NONE;
 		fay_proof_end(&p);
 	}
 	/* Termination is proved once; a mispredicted run ends with the misprediction. */

@@ -17,8 +17,8 @@ struct fay_smt2 {
 	unsigned probe;
 	uint32_t count, unstated; /* entries of the index: files; obligations without a file */
 	uint64_t bytes;
-	int error;                /* errno of the first failure; nothing is written after it */
-	bool truncated;           /* a limit was reached: later obligations have no file */
+	int error;      /* errno of the first failure; nothing is written after it */
+	bool truncated; /* a limit was reached: later obligations have no file */
 };
 
 /* Creates the directory and the index. False with errno in out->error. */
@@ -26,14 +26,17 @@ bool fay_smt2_open(struct fay_smt2 *out, const char *directory, const struct fay
 /* Ends the index. False: something was not written, out->error. */
 bool fay_smt2_close(struct fay_smt2 *out, const struct fay_verdict *verdict);
 /*
- * One file: the facts of q that bear on `claim`, and claim, whose unsatisfiability is the proof. expected is "unsat", or what the solver said. address is the
- * instruction's; rule and what must need no quoting.
+ * One file: the facts of q that bear on `claim`, and claim, whose unsatisfiability is the proof.
+ * expected is "unsat", or what the solver said. address is the instruction's; rule and what must
+ * need no quoting.
  */
-void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint64_t address, const char *what, Z3_ast claim, const char *expected);
+void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint64_t address,
+		  const char *what, Z3_ast claim, const char *expected);
 /* An obligation that is not a formula over bit vectors; `why` says how it is decided. */
 void fay_smt2_unstated(struct fay_smt2 *out, const char *rule, const char *what, const char *why);
 
-/* Every obligation of an analysed probe whose states are inductive. False: memory, or the solver's library failed. */
+/* Every obligation of an analysed probe whose states are inductive. False: memory, or the solver's
+ * library failed. */
 bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out);
 
 /* Its loops' bounds (smt_loops.c). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A query: the acyclic piece of the probe's graph from a cut point to the obligation, walked in step with the abstract interpretation, paths merged
- * with if-then-else, and the negated goal.
+ * A query: the acyclic piece of the probe's graph from a cut point to the obligation, walked in
+ * step with the abstract interpretation, paths merged with if-then-else, and the negated goal.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,8 @@ bool fay_smt_find_loop(struct query *q)
 
 static Z3_ast merge(struct query *q, Z3_ast condition_new, Z3_ast value_new, Z3_ast value_old)
 {
-	return value_new == value_old ? value_old : Z3_mk_ite(q->z, condition_new, value_new, value_old);
+	return value_new == value_old ? value_old
+				      : Z3_mk_ite(q->z, condition_new, value_new, value_old);
 }
 
 /* Adds the current terms as one way into `to`, taken if `way`. */
@@ -143,7 +144,8 @@ static void flow(struct query *q, uint32_t to, Z3_ast way)
 {
 	struct sym *s;
 
-	if (to < q->cut || to > q->target || !q->position[to - q->cut] || (to == q->cut && !q->again))
+	if (to < q->cut || to > q->target || !q->position[to - q->cut] ||
+	    (to == q->cut && !q->again))
 		return;
 	s = to == q->cut ? q->again : &q->entry[q->position[to - q->cut] - 1];
 	way = both(q, q->now.condition, way);
@@ -170,8 +172,9 @@ static void flow(struct query *q, uint32_t to, Z3_ast way)
 }
 
 /*
- * To any of its places, whatever the index, but to one of them: where ways meet again, what came along one is told from what came along another by
- * their conditions, which must exclude each other.
+ * To any of its places, whatever the index, but to one of them: where ways meet again, what came
+ * along one is told from what came along another by their conditions, which must exclude each
+ * other.
  */
 static void flow_table(struct query *q, const struct fay_node *n)
 {
@@ -196,22 +199,26 @@ Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struc
 	switch (o->goal) {
 	case GOAL_BOUNDS:
 		a = fay_smt_address(q, mem);
-		return both(q, Z3_mk_bvsge(q->z, a, bits(q, (uint64_t)o->low, 64)), Z3_mk_bvsle(q->z, a, bits(q, (uint64_t)o->high, 64)));
+		return both(q, Z3_mk_bvsge(q->z, a, bits(q, (uint64_t)o->low, 64)),
+			    Z3_mk_bvsle(q->z, a, bits(q, (uint64_t)o->high, 64)));
 	case GOAL_DIVIDE:
 		a = low_bits(q, q->now.reg[FAY_RAX], w);
-		b = w == 8 ? Z3_mk_extract(q->z, 15, 8, q->now.reg[FAY_RAX]) : low_bits(q, q->now.reg[FAY_RDX], w);
+		b = w == 8 ? Z3_mk_extract(q->z, 15, 8, q->now.reg[FAY_RAX])
+			   : low_bits(q, q->now.reg[FAY_RDX], w);
 		c = fay_smt_read(q, &insn->src, w);
 		if (insn->op == OP_DIV)
-			return both(q, negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w))), Z3_mk_bvult(q->z, b, c));
-		/* A sign-extended dividend, and neither 0 nor the one overflow: enough, and exact after cqo. */
-		return both(q, both(q, Z3_mk_eq(q->z, b, Z3_mk_bvashr(q->z, a, bits(q, w - 1, w))),
-				    negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w)))),
+			return both(q, negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w))),
+				    Z3_mk_bvult(q->z, b, c));
+		/* A sign-extended dividend, and neither 0 nor the one overflow: enough, and exact
+		 * after cqo. */
+		return both(q,
+			    both(q, Z3_mk_eq(q->z, b, Z3_mk_bvashr(q->z, a, bits(q, w - 1, w))),
+				 negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w)))),
 			    negate(q, both(q, Z3_mk_eq(q->z, a, bits(q, (uint64_t)1 << (w - 1), w)),
 					   Z3_mk_eq(q->z, c, bits(q, UINT64_MAX, w)))));
 	case GOAL_DIFFERS:
 		return negate(q, Z3_mk_eq(q->z, q->now.reg[o->reg], bits(q, (uint64_t)o->low, 64)));
-	default:
-		return Z3_mk_false(q->z);
+	default: return Z3_mk_false(q->z);
 	}
 }
 
@@ -231,11 +238,13 @@ static bool run_node(struct query *q, uint32_t node)
 		an->insn = block->first + i;
 		q->loaded_mem = NULL;
 		if (q->o && node == q->target && an->insn == q->o->insn) {
-			fay_smt_assume(q, both(q, q->now.condition, negate(q, fay_smt_goal(q, q->o, insn))));
+			fay_smt_assume(q, both(q, q->now.condition,
+					       negate(q, fay_smt_goal(q, q->o, insn))));
 			return true;
 		}
 		fay_smt_step(q, insn);
-		if (q->fresh_count > FAY_SMT_MAX_UNKNOWNS || q->table_terms > FAY_SMT_MAX_TABLE_TERMS) {
+		if (q->fresh_count > FAY_SMT_MAX_UNKNOWNS ||
+		    q->table_terms > FAY_SMT_MAX_TABLE_TERMS) {
 			q->failed = true;
 			return false;
 		}
@@ -271,7 +280,8 @@ bool fay_smt_build(struct query *q)
 			fay_smt_fresh_state(q, q->an->in[node]);
 			memcpy(q->start, q->now.reg, sizeof(q->start));
 			for (uint32_t k = 0; k < q->ranked_count; k++)
-				q->ranked_terms[k] = fay_smt_location(q, q->an->in[node], q->ranked[k]);
+				q->ranked_terms[k] =
+					fay_smt_location(q, q->an->in[node], q->ranked[k]);
 		} else if (!s->condition) {
 			continue; /* no feasible way in */
 		} else if (q->an->graph->nodes[node].is_header) {

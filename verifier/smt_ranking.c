@@ -2,16 +2,21 @@
 /*
  * Bounds of loops whose progress only the solver can show: `x &= x - 1`, binary searches.
  *
- * One round is a query: the loop's body from its head, of which the invariant is assumed, to its back edges, where ways are merged as everywhere
- * (smt_query.c; heads of loops within are cut, too). With x and y what a location, or two, hold at the head and x' and y' at a back edge, the solver is asked whether
+ * One round is a query: the loop's body from its head, of which the invariant is assumed, to its
+ * back edges, where ways are merged as everywhere (smt_query.c; heads of loops within are cut,
+ * too). With x and y what a location, or two, hold at the head and x' and y' at a back edge, the
+ * solver is asked whether
  *
  *   ones     every one of x' is a one of x, and x' != x: at most as many rounds as x can have ones
  *   down     x' < x, unsigned: at most as many as x's interval has numbers; likewise upward
- *   between  x' <= y', and if x <= y then y' - x' < y - x: at most as many as lie between the least x and the greatest y, and one for the first
+ *   between  x' <= y', and if x <= y then y' - x' < y - x: at most as many as lie between the least
+ *	      x and the greatest y, and one for the first
  *
- * "Unsatisfiable" for one back edge is that for all rounds, since every visit of the head is described by the invariant.
+ * "Unsatisfiable" for one back edge is that for all rounds, since every visit of the head is
+ * described by the invariant.
  *
- * Limits: FAY_RANKED locations that change, QUESTIONS a loop, a tenth of the work that an obligation may take.
+ * Limits: FAY_RANKED locations that change, QUESTIONS a loop, a tenth of the work that an
+ * obligation may take.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +30,7 @@
 struct measure {
 	struct query *q;
 	const struct fay_state *head;
-	Z3_ast reached;               /* a back edge is taken */
+	Z3_ast reached; /* a back edge is taken */
 	Z3_ast before[FAY_RANKED], after[FAY_RANKED];
 	unsigned asked;
 };
@@ -43,16 +48,21 @@ static bool holds(struct measure *m, Z3_ast claim)
 	return proved;
 }
 
-static const struct fay_scalar *numbers(const struct measure *m, unsigned k) { return &m->head->loc[m->q->ranked[k]].s; }
+static const struct fay_scalar *numbers(const struct measure *m, unsigned k)
+{
+	return &m->head->loc[m->q->ranked[k]].s;
+}
 
 static uint64_t by_one(struct measure *m, unsigned k)
 {
 	struct query *q = m->q;
 	const struct fay_scalar *s = numbers(m, k);
 	Z3_ast x = m->before[k], next = m->after[k];
-	Z3_ast subset = Z3_mk_eq(q->z, Z3_mk_bvand(q->z, next, Z3_mk_bvnot(q->z, x)), bits(q, 0, 64));
+	Z3_ast subset =
+		Z3_mk_eq(q->z, Z3_mk_bvand(q->z, next, Z3_mk_bvnot(q->z, x)), bits(q, 0, 64));
 
-	if (s->umax - s->umin < NUMBERS_MOST && (holds(m, Z3_mk_bvult(q->z, next, x)) || holds(m, Z3_mk_bvult(q->z, x, next))))
+	if (s->umax - s->umin < NUMBERS_MOST &&
+	    (holds(m, Z3_mk_bvult(q->z, next, x)) || holds(m, Z3_mk_bvult(q->z, x, next))))
 		return s->umax - s->umin + 1;
 	if (holds(m, both(q, subset, negate(q, Z3_mk_eq(q->z, next, x)))))
 		return (uint64_t)__builtin_popcountll(s->value | s->unknown) + 1;
@@ -64,8 +74,10 @@ static uint64_t by_two(struct measure *m, unsigned k, unsigned l)
 {
 	struct query *q = m->q;
 	uint64_t least = numbers(m, k)->umin, most = numbers(m, l)->umax;
-	Z3_ast closer = Z3_mk_bvult(q->z, Z3_mk_bvsub(q->z, m->after[l], m->after[k]), Z3_mk_bvsub(q->z, m->before[l], m->before[k]));
-	Z3_ast claim = both(q, Z3_mk_bvule(q->z, m->after[k], m->after[l]), either(q, Z3_mk_bvult(q->z, m->before[l], m->before[k]), closer));
+	Z3_ast closer = Z3_mk_bvult(q->z, Z3_mk_bvsub(q->z, m->after[l], m->after[k]),
+				    Z3_mk_bvsub(q->z, m->before[l], m->before[k]));
+	Z3_ast claim = both(q, Z3_mk_bvule(q->z, m->after[k], m->after[l]),
+			    either(q, Z3_mk_bvult(q->z, m->before[l], m->before[k]), closer));
 
 	if (most < least || most - least >= NUMBERS_MOST || !holds(m, claim))
 		return UINT64_MAX;
@@ -91,7 +103,8 @@ static uint64_t search(struct measure *m)
 static void choose(struct query *q, const struct fay_state *head)
 {
 	for (uint32_t i = 0; i < head->count && q->ranked_count < FAY_RANKED; i++)
-		if ((i < LOC_FLAGS_A || i >= LOC_SLOTS) && fay_value_numeric(&head->loc[i]) && head->loc[i].init == 0xff && i != FAY_RSP &&
+		if ((i < LOC_FLAGS_A || i >= LOC_SLOTS) && fay_value_numeric(&head->loc[i]) &&
+		    head->loc[i].init == 0xff && i != FAY_RSP &&
 		    !fay_scalar_is_const(&head->loc[i].s))
 			q->ranked[q->ranked_count++] = i;
 }

@@ -2,8 +2,10 @@
 /*
  * SMT-LIB 2 files of obligations, and DIR/index.json that names them (docs/smt2.md).
  *
- * A file holds the facts that bear on the obligation, its negation, and the expected answer. Of a block's invariant, what has no variable in common with
- * the obligation, over any number of steps, is left out: fewer hypotheses prove no more, so "unsat" of the smaller file implies that of the whole.
+ * A file holds the facts that bear on the obligation, its negation, and the expected answer. Of a
+ * block's invariant, what has no variable in common with the obligation, over any number of steps,
+ * is left out: fewer hypotheses prove no more, so "unsat" of the smaller file implies that of the
+ * whole.
  */
 #include "smt_proof.h"
 
@@ -48,7 +50,8 @@ static bool grow(void **array, unsigned *capacity, unsigned need, size_t item)
 static bool visit(struct relevance *r, Z3_ast term, unsigned *id)
 {
 	*id = Z3_get_ast_id(r->z, term);
-	if (!grow((void **)&r->visited, &r->visited_size, *id, sizeof(*r->visited)) || !grow((void **)&r->counts, &r->counts_size, *id, 1)) {
+	if (!grow((void **)&r->visited, &r->visited_size, *id, sizeof(*r->visited)) ||
+	    !grow((void **)&r->counts, &r->counts_size, *id, 1)) {
 		r->failed = true;
 		return false;
 	}
@@ -85,14 +88,16 @@ static void find_variables(struct relevance *r, Z3_ast term)
 			push(r, Z3_get_app_arg(r->z, app, i));
 		if (n || Z3_get_decl_kind(r->z, Z3_get_app_decl(r->z, app)) != Z3_OP_UNINTERPRETED)
 			continue;
-		if (!grow((void **)&r->variables, &r->variable_capacity, r->variable_count, sizeof(*r->variables)))
+		if (!grow((void **)&r->variables, &r->variable_capacity, r->variable_count,
+			  sizeof(*r->variables)))
 			r->failed = true;
 		else
 			r->variables[r->variable_count++] = id;
 	}
 }
 
-/* Whether the last walk found a variable that counts, or none at all; then all of them count from now on. */
+/* Whether the last walk found a variable that counts, or none at all; then all of them count from
+ * now on. */
 static bool bears(struct relevance *r)
 {
 	bool any = r->variable_count == 0;
@@ -150,7 +155,8 @@ bool fay_smt2_open(struct fay_smt2 *out, const char *directory, const struct fay
 	char path[4096];
 
 	*out = (struct fay_smt2){ .directory = directory };
-	if ((mkdir(directory, 0777) && errno != EEXIST) || snprintf(path, sizeof(path), "%s/index.json", directory) >= (int)sizeof(path)) {
+	if ((mkdir(directory, 0777) && errno != EEXIST) ||
+	    snprintf(path, sizeof(path), "%s/index.json", directory) >= (int)sizeof(path)) {
 		out->error = errno ? errno : ENAMETOOLONG;
 		return false;
 	}
@@ -172,8 +178,11 @@ bool fay_smt2_close(struct fay_smt2 *out, const struct fay_verdict *verdict)
 
 	if (!out->index)
 		return false;
-	fprintf(out->index, "\n],\"outcome\":\"%s\",\"files\":%" PRIu32 ",\"unstated\":%" PRIu32 ",\"complete\":%s}\n", fay_outcome_name(verdict->outcome),
-		out->count, out->unstated, complete ? "true" : "false");
+	fprintf(out->index,
+		"\n],\"outcome\":\"%s\",\"files\":%" PRIu32 ",\"unstated\":%" PRIu32
+		",\"complete\":%s}\n",
+		fay_outcome_name(verdict->outcome), out->count, out->unstated,
+		complete ? "true" : "false");
 	if (ferror(out->index) | fclose(out->index))
 		fail(out, errno);
 	out->index = NULL;
@@ -199,7 +208,8 @@ static void write_file(struct fay_smt2 *out, const char *name, const char *text)
 		out->truncated = true;
 }
 
-void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint64_t address, const char *what, Z3_ast claim, const char *expected)
+void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint64_t address,
+		  const char *what, Z3_ast claim, const char *expected)
 {
 	unsigned long long offset = address - q->an->image->text.start;
 	Z3_ast *facts;
@@ -219,17 +229,24 @@ void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint6
 		count = relevant(q, claim, facts, &failed);
 	else if (facts && count)
 		memcpy(facts, q->facts, count * sizeof(Z3_ast));
-	snprintf(name, sizeof(name), "probe%u-%llx-%s-%05u.smt2", out->probe, offset, rule, out->count);
-	snprintf(title, sizeof(title), "%s at .text+0x%llx of probe %u: %s", rule, offset, out->probe, what);
-	text = facts && !failed ? Z3_benchmark_to_smtlib_string(q->z, title, "QF_BV", expected, "", count, facts, claim) : NULL;
+	snprintf(name, sizeof(name), "probe%u-%llx-%s-%05u.smt2", out->probe, offset, rule,
+		 out->count);
+	snprintf(title, sizeof(title), "%s at .text+0x%llx of probe %u: %s", rule, offset,
+		 out->probe, what);
+	text = facts && !failed ? Z3_benchmark_to_smtlib_string(q->z, title, "QF_BV", expected, "",
+								count, facts, claim)
+				: NULL;
 	free(facts);
 	if (!text) {
 		fail(out, ENOMEM);
 		return;
 	}
 	write_file(out, name, text);
-	fprintf(out->index, "%s\n{\"file\":\"%s\",\"probe\":%u,\"offset\":%llu,\"rule\":\"%s\",\"what\":\"%s\",\"expected\":\"%s\"}",
-		out->count + out->unstated ? "," : "", name, out->probe, offset, rule, what, expected);
+	fprintf(out->index,
+		"%s\n{\"file\":\"%s\",\"probe\":%u,\"offset\":%llu,\"rule\":\"%s\",\"what\":\"%s\","
+		"\"expected\":\"%s\"}",
+		out->count + out->unstated ? "," : "", name, out->probe, offset, rule, what,
+		expected);
 	out->count++;
 }
 
@@ -237,7 +254,8 @@ void fay_smt2_unstated(struct fay_smt2 *out, const char *rule, const char *what,
 {
 	if (out->error)
 		return;
-	fprintf(out->index, "%s\n{\"file\":null,\"probe\":%u,\"rule\":\"%s\",\"what\":\"%s\",\"why\":\"%s\"}", out->count + out->unstated ? "," : "",
-		out->probe, rule, what, why);
+	fprintf(out->index,
+		"%s\n{\"file\":null,\"probe\":%u,\"rule\":\"%s\",\"what\":\"%s\",\"why\":\"%s\"}",
+		out->count + out->unstated ? "," : "", out->probe, rule, what, why);
 	out->unstated++;
 }

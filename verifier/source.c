@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source line of a rejection, for `--source DIR`. The file's name comes from the image, that is, from whoever made it: only its last component is
- * used, only regular files in DIR itself are opened, without following links, and no more than a line of what was asked for is shown.
+ * The source line of a rejection, for `--source DIR`. The file's name comes from the image, that
+ * is, from whoever made it: only its last component is used, only regular files in DIR itself are
+ * opened, without following links, and no more than a line of what was asked for is shown.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The abstract machine state: what every register, every stack slot and the flags may hold at one place of the program.
+ * The abstract machine state: what every register, every stack slot and the flags may hold at one
+ * place of the program.
  *
- * Values carry a name (`id`) and a distance from it, so that equal and shifted copies are known as such: when a branch tells
- * something of one, all its copies learn it. Names mean something within one state only. A stored state's names are canonical (1 +
- * the first location that bears the name), so the name of a location says which earlier location it is tied to, and by how much.
+ * Values carry a name (`id`) and a distance from it, so that equal and shifted copies are known as
+ * such: when a branch tells something of one, all its copies learn it. Names mean something within
+ * one state only. A stored state's names are canonical (1 + the first location that bears the
+ * name), so the name of a location says which earlier location it is tied to, and by how much.
  *
- * The stack is a list of 4-byte slots downward from rsp at entry, exactly as deep as rsp is: what is below rsp is not remembered,
- * since an interrupt or signal may overwrite it. An 8-byte value occupies its lower slot (size 8) and marks the upper one KIND_UPPER.
+ * The stack is a list of 4-byte slots downward from rsp at entry, exactly as deep as rsp is: what
+ * is below rsp is not remembered, since an interrupt or signal may overwrite it. An 8-byte value
+ * occupies its lower slot (size 8) and marks the upper one KIND_UPPER.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +65,8 @@ void fay_state_copy(struct fay_state *to, const struct fay_state *from)
 {
 	memcpy(to, from, offsetof(struct fay_state, relations));
 	if (from->relation_count)
-		memcpy(to->relations, from->relations, from->relation_count * sizeof(from->relations[0]));
+		memcpy(to->relations, from->relations,
+		       from->relation_count * sizeof(from->relations[0]));
 	if (from->fill_count)
 		memcpy(to->fills, from->fills, from->fill_count * sizeof(from->fills[0]));
 	memcpy(to->loc, from->loc, from->count * sizeof(from->loc[0]));
@@ -86,28 +90,34 @@ static bool value_equal(const struct fay_value *a, const struct fay_value *b)
 {
 	if (a->kind != b->kind || a->tag != b->tag || a->size != b->size || a->init != b->init)
 		return false;
-	if (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_HELPER || a->kind == KIND_MIXED || a->kind == KIND_UPPER)
+	if (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_HELPER ||
+	    a->kind == KIND_MIXED || a->kind == KIND_UPPER)
 		return true;
 	return a->id == b->id && a->delta == b->delta && fay_scalar_equal(&a->s, &b->s);
 }
 
 bool fay_state_equal(const struct fay_state *a, const struct fay_state *b)
 {
-	if (a->count != b->count || a->record != b->record || a->flags_width != b->flags_width || a->flags_covered != b->flags_covered ||
-	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted || a->assumed != b->assumed ||
+	if (a->count != b->count || a->record != b->record || a->flags_width != b->flags_width ||
+	    a->flags_covered != b->flags_covered || a->flags_undefined != b->flags_undefined ||
+	    a->carry_inverted != b->carry_inverted || a->assumed != b->assumed ||
 	    memcmp(a->vectors, b->vectors, sizeof(a->vectors)))
 		return false;
 	for (uint32_t i = 0; i < a->count; i++)
 		if (!value_equal(&a->loc[i], &b->loc[i]))
 			return false;
-	return a->fill_count == b->fill_count && !memcmp(a->fills, b->fills, a->fill_count * sizeof(a->fills[0])) &&
-	       a->relation_count == b->relation_count && !memcmp(a->relations, b->relations, a->relation_count * sizeof(a->relations[0]));
+	return a->fill_count == b->fill_count &&
+	       !memcmp(a->fills, b->fills, a->fill_count * sizeof(a->fills[0])) &&
+	       a->relation_count == b->relation_count &&
+	       !memcmp(a->relations, b->relations, a->relation_count * sizeof(a->relations[0]));
 }
 
 static bool value_includes(const struct fay_value *outer, const struct fay_value *inner)
 {
 	if (outer->kind == KIND_UNINIT)
-		return inner->kind != KIND_UPPER && (outer->tag == TAG_NONE || (inner->kind == KIND_UNINIT && inner->tag == outer->tag));
+		return inner->kind != KIND_UPPER &&
+		       (outer->tag == TAG_NONE ||
+			(inner->kind == KIND_UNINIT && inner->tag == outer->tag));
 	if (outer->kind == KIND_MIXED)
 		return inner->kind != KIND_UNINIT && inner->kind != KIND_UPPER;
 	if (inner->kind != outer->kind || inner->tag != outer->tag)
@@ -119,7 +129,10 @@ static bool value_includes(const struct fay_value *outer, const struct fay_value
 	return !(outer->init & ~inner->init) && fay_scalar_includes(&outer->s, &inner->s);
 }
 
-static bool tied(const struct fay_value *v, uint32_t i) { return v->id != i + 1 && v->id && fay_value_numeric(v); }
+static bool tied(const struct fay_value *v, uint32_t i)
+{
+	return v->id != i + 1 && v->id && fay_value_numeric(v);
+}
 
 /* Does inner know what outer says: location i, which is tied, is its leader plus delta? */
 static bool tie_included(const struct fay_state *outer, const struct fay_state *inner, uint32_t i)
@@ -129,8 +142,10 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 	uint64_t di, dl;
 	uint32_t ni, nl;
 
-	/* What both numbers are is asked of each. But a state that no execution has may tie two that do not lie so: it does not include one that has them. */
-	if (fay_scalar_is_const(&v->s) && fay_scalar_is_const(&outer->loc[leader].s) && v->s.umin - outer->loc[leader].s.umin == v->delta)
+	/* What both numbers are is asked of each. But a state that no execution has may tie two
+	 * that do not lie so: it does not include one that has them. */
+	if (fay_scalar_is_const(&v->s) && fay_scalar_is_const(&outer->loc[leader].s) &&
+	    v->s.umin - outer->loc[leader].s.umin == v->delta)
 		return true;
 	ni = name_of(&inner->loc[i], &di);
 	nl = name_of(&inner->loc[leader], &dl);
@@ -138,20 +153,24 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 		return true;
 	/* A number that turned out to be one constant still has the name it had. */
 	v = &inner->loc[i];
-	return ni && nl && v->id && v->id == inner->loc[leader].id && v->delta - inner->loc[leader].delta == outer->loc[i].delta;
+	return ni && nl && v->id && v->id == inner->loc[leader].id &&
+	       v->delta - inner->loc[leader].delta == outer->loc[i].delta;
 }
 
 /* Whether both say the same, names apart; then the one includes the other. */
 static inline bool alike(const struct fay_value *a, const struct fay_value *b)
 {
 	return a->kind == b->kind && a->tag == b->tag && a->size == b->size && a->init == b->init &&
-	       (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_UPPER || fay_scalar_equal(&a->s, &b->s));
+	       (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_UPPER ||
+		fay_scalar_equal(&a->s, &b->s));
 }
 
 /* What outer says of location i, its tie to other locations apart. */
-static bool location_included(const struct fay_value *outer, const struct fay_value *inner, uint32_t i)
+static bool location_included(const struct fay_value *outer, const struct fay_value *inner,
+			      uint32_t i)
 {
-	if (i >= LOC_SLOTS && outer->kind != KIND_UPPER && inner->kind != KIND_UPPER && outer->size != inner->size && outer->kind != KIND_UNINIT)
+	if (i >= LOC_SLOTS && outer->kind != KIND_UPPER && inner->kind != KIND_UPPER &&
+	    outer->size != inner->size && outer->kind != KIND_UNINIT)
 		return false;
 	if (i >= LOC_SLOTS && outer->kind == KIND_UNINIT && outer->tag == TAG_NONE)
 		return true; /* whatever is there must not be read */
@@ -171,13 +190,15 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 			return false;
 	if (outer->record != RECORD_NONE &&
 	    (outer->record != inner->record || outer->flags_width != inner->flags_width ||
-	     outer->carry_inverted != inner->carry_inverted || (outer->flags_covered & ~inner->flags_covered)))
+	     outer->carry_inverted != inner->carry_inverted ||
+	     (outer->flags_covered & ~inner->flags_covered)))
 		return false;
 	fay_fills_settle(inner);
 	for (uint32_t i = LOC_SLOTS; i < outer->count; i++)
 		if (inner->loc[i].kind == KIND_UPPER && outer->loc[i].kind != KIND_UPPER)
 			fay_state_split_slot(inner, i);
-	for (const struct fay_value *o = outer->loc, *v = inner->loc; o < outer->loc + outer->count; o++, v++) {
+	for (const struct fay_value *o = outer->loc, *v = inner->loc; o < outer->loc + outer->count;
+	     o++, v++) {
 		uint32_t i = (uint32_t)(o - outer->loc);
 
 		if (i == LOC_FLAGS_A && outer->record == RECORD_NONE) {
@@ -185,7 +206,8 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 			v += LOC_SLOTS - 1 - LOC_FLAGS_A;
 			continue;
 		}
-		if ((!alike(o, v) && !location_included(o, v, i)) || (tied(o, i) && !tie_included(outer, inner, i)))
+		if ((!alike(o, v) && !location_included(o, v, i)) ||
+		    (tied(o, i) && !tie_included(outer, inner, i)))
 			return false;
 	}
 	return fay_fills_include(outer, inner) && fay_relations_include(outer, inner);

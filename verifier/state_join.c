@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names and joins of states. Locations that keep one distance on both sides of a join have one name after it; a stored state's names are canonical: 1 +
- * the first location that bears the name.
+ * Names and joins of states. Locations that keep one distance on both sides of a join have one name
+ * after it; a stored state's names are canonical: 1 + the first location that bears the name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 
 /* ---- names ---- */
 
-struct class {
+struct class
+{
 	uint32_t a, b, leader; /* leader: 1 + location */
 	uint64_t apart, leader_delta;
 };
@@ -27,7 +28,8 @@ _Static_assert(FAY_MAX_LOCATIONS < UINT16_MAX, "an index holds the number of any
 
 /* Room for the table of a state of ordinary size, as the caller's variable. */
 struct small_classes {
-	_Alignas(struct class) char bytes[sizeof(struct classes) + 128 * sizeof(uint16_t) + 64 * sizeof(struct class)];
+	_Alignas(struct class) char bytes[sizeof(struct classes) + 128 * sizeof(uint16_t) +
+					  64 * sizeof(struct class)];
 };
 
 /* In `small`, if it fits; to be released with classes_release(). NULL: out of memory. */
@@ -40,7 +42,9 @@ static struct classes *classes_create(uint32_t locations, struct small_classes *
 	while (size < 2 * locations)
 		size *= 2;
 	head = sizeof(*c) + size * sizeof(c->index[0]);
-	c = head + locations * sizeof(c->list[0]) <= sizeof(*small) ? (struct classes *)small->bytes : malloc(head + locations * sizeof(c->list[0]));
+	c = head + locations * sizeof(c->list[0]) <= sizeof(*small)
+		    ? (struct classes *)small->bytes
+		    : malloc(head + locations * sizeof(c->list[0]));
 	if (c) {
 		memset(c, 0, head);
 		c->mask = size - 1;
@@ -63,7 +67,8 @@ static uint64_t class_hash(uint32_t a, uint32_t b, uint64_t apart)
 }
 
 /* The class of (a, b, apart); a new one is led by `location`. */
-static struct class *class_of(struct classes *c, uint32_t a, uint32_t b, uint64_t apart, uint32_t location, uint64_t delta)
+static struct class *class_of(struct classes *c, uint32_t a, uint32_t b, uint64_t apart,
+			      uint32_t location, uint64_t delta)
 {
 	uint64_t h = class_hash(a, b, apart);
 	struct class *e;
@@ -75,7 +80,9 @@ static struct class *class_of(struct classes *c, uint32_t a, uint32_t b, uint64_
 	}
 	e = &c->list[c->count++];
 	c->index[h] = (uint16_t)c->count;
-	*e = (struct class){ .a = a, .b = b, .apart = apart, .leader = location + 1, .leader_delta = delta };
+	*e = (struct class){
+		.a = a, .b = b, .apart = apart, .leader = location + 1, .leader_delta = delta
+	};
 	return e;
 }
 
@@ -210,7 +217,8 @@ static void align_slots(struct fay_state *a, struct fay_state *b)
 static void value_join(struct fay_value *a, const struct fay_value *b)
 {
 	if (a->kind == KIND_UNINIT || b->kind == KIND_UNINIT) {
-		uint8_t tag = a->kind == b->kind && a->tag == b->tag ? a->tag : TAG_NONE, size = a->size;
+		uint8_t tag = a->kind == b->kind && a->tag == b->tag ? a->tag : TAG_NONE,
+			size = a->size;
 
 		*a = fay_value_uninit();
 		a->tag = tag;
@@ -257,7 +265,8 @@ static void record_join(struct fay_state *a, struct fay_state *b)
 	a->flags_covered &= b->flags_covered;
 	if (a->assumed != b->assumed)
 		a->assumed = 0;
-	if (a->record != b->record || a->flags_width != b->flags_width || a->carry_inverted != b->carry_inverted) {
+	if (a->record != b->record || a->flags_width != b->flags_width ||
+	    a->carry_inverted != b->carry_inverted) {
 		forget_record(a);
 		forget_record(b);
 	}
@@ -284,7 +293,8 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 		uint32_t na, nb;
 
 		if (v->kind == other->kind && v->tag == other->tag &&
-		    (v->kind == KIND_UNINIT || v->kind == KIND_SAVED || v->kind == KIND_UPPER)) { /* nothing to be joined */
+		    /* nothing to be joined */
+		    (v->kind == KIND_UNINIT || v->kind == KIND_SAVED || v->kind == KIND_UPPER)) {
 			v->origin = 0;
 			name_apart(v, i);
 			continue;
@@ -309,19 +319,22 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	return true;
 }
 
-void fay_state_widen_one(struct fay_state *joined, const struct fay_state *old, uint32_t location, const struct fay_thresholds *t)
+void fay_state_widen_one(struct fay_state *joined, const struct fay_state *old, uint32_t location,
+			 const struct fay_thresholds *t)
 {
 	struct fay_value *v = &joined->loc[location];
 	const struct fay_value *before = &old->loc[location];
 
-	if (!fay_value_numeric(v) || !fay_value_numeric(before) || fay_scalar_includes(&before->s, &v->s))
+	if (!fay_value_numeric(v) || !fay_value_numeric(before) ||
+	    fay_scalar_includes(&before->s, &v->s))
 		return;
 	v->s = fay_scalar_widen(&before->s, &v->s, t);
 	if (v->size == 4 && location >= LOC_SLOTS)
 		v->s = fay_scalar_zext(&v->s, 32);
 }
 
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned round)
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old,
+		     const struct fay_thresholds *t, unsigned round)
 {
 	for (uint32_t i = 0; i < joined->count; i++)
 		fay_state_widen_one(joined, old, i, t);

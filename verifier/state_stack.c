@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack's slots in a state: loads and stores of 1 to 8 bytes at a constant offset, whole slots where they fit, bytes where not, and what an unknown
- * write leaves.
+ * The stack's slots in a state: loads and stores of 1 to 8 bytes at a constant offset, whole slots
+ * where they fit, bytes where not, and what an unknown write leaves.
  */
 #include "fills.h"
 #include "state_parts.h"
 
 /* Slot of the 4 bytes at `offset` (a negative multiple of 4). */
-static uint32_t slot_at(int64_t offset) { return LOC_SLOTS + (uint32_t)(-offset / 4) - 1; }
+static uint32_t slot_at(int64_t offset)
+{
+	return LOC_SLOTS + (uint32_t)(-offset / 4) - 1;
+}
 
-static int64_t floor4(int64_t x) { return x & ~(int64_t)3; }
+static int64_t floor4(int64_t x)
+{
+	return x & ~(int64_t)3;
+}
 
 static struct fay_value half(const struct fay_value *v, bool upper)
 {
@@ -74,14 +80,10 @@ static const struct fay_value *describing(const struct fay_state *s, int64_t off
 static enum fay_slot_status status_of(const struct fay_value *v, unsigned byte)
 {
 	switch (v->kind) {
-	case KIND_SCALAR:
-		return v->init >> byte & 1 ? SLOT_OK : SLOT_UNINIT;
-	case KIND_UNINIT:
-		return SLOT_UNINIT;
-	case KIND_RETURN:
-		return SLOT_RETURN;
-	default:
-		return SLOT_KIND;
+	case KIND_SCALAR: return v->init >> byte & 1 ? SLOT_OK : SLOT_UNINIT;
+	case KIND_UNINIT: return SLOT_UNINIT;
+	case KIND_RETURN: return SLOT_RETURN;
+	default: return SLOT_KIND;
 	}
 }
 
@@ -98,7 +100,8 @@ enum fay_slot_status fay_stack_check(const struct fay_state *s, int64_t low, int
 	return SLOT_OK;
 }
 
-enum fay_slot_status fay_stack_load(struct fay_state *s, int64_t offset, unsigned size, struct fay_value *value)
+enum fay_slot_status fay_stack_load(struct fay_state *s, int64_t offset, unsigned size,
+				    struct fay_value *value)
 {
 	uint32_t i = slot_at(floor4(offset));
 	enum fay_slot_status status;
@@ -110,7 +113,8 @@ enum fay_slot_status fay_stack_load(struct fay_state *s, int64_t offset, unsigne
 			return SLOT_RETURN;
 		return value->kind == KIND_UNINIT || value->init != 0xff ? SLOT_UNINIT : SLOT_OK;
 	}
-	if (!(offset & 3) && size == 4 && s->loc[i].size == 4 && s->loc[i].kind == KIND_SCALAR && s->loc[i].init == 0xff) {
+	if (!(offset & 3) && size == 4 && s->loc[i].size == 4 && s->loc[i].kind == KIND_SCALAR &&
+	    s->loc[i].init == 0xff) {
 		*value = s->loc[i];
 		value->size = 8;
 		return SLOT_OK;
@@ -174,7 +178,8 @@ static bool covers_return(const struct fay_state *s, int64_t low, int64_t high)
 	return false;
 }
 
-enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsigned size, const struct fay_value *value)
+enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsigned size,
+				     const struct fay_value *value)
 {
 	uint32_t i = slot_at(floor4(offset));
 
@@ -199,7 +204,8 @@ enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsign
 		uint32_t at = slot_at(floor4(offset + k));
 
 		if (value->kind == KIND_SCALAR && (value->init >> k & 1))
-			put_byte(&s->loc[at], (unsigned)((offset + k) & 3), value->s.value >> 8 * k & 0xff, value->s.unknown >> 8 * k & 0xff);
+			put_byte(&s->loc[at], (unsigned)((offset + k) & 3),
+				 value->s.value >> 8 * k & 0xff, value->s.unknown >> 8 * k & 0xff);
 		else
 			s->loc[at] = uninit_slot();
 	}

@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first attempt at a proof: each block outside loops is run once, and checked as it is run; each innermost loop is run until its head's state holds,
- * which mostly takes two or three rounds, of which the last is the check.
+ * The first attempt at a proof: each block outside loops is run once, and checked as it is run;
+ * each innermost loop is run until its head's state holds, which mostly takes two or three rounds,
+ * of which the last is the check.
  *
- * The nodes are visited in a weak topological order (order.c), so all that leads to a node from outside its loop has run before it. What an edge brings waits
- * at its target. A node's state is what waits there, or if there is more, the join, and then each that waits is checked to be included in it. A loop's head
- * keeps its state; at the end of a round, what came over the back edges either is included in it, or is joined and widened into it, and the round was in
- * vain: its facts are taken back, what left the loop is thrown away, and the loop is run again. So in what remains, each block was run, with an->checking,
- * from a state that includes all that its edges bring: the invariant and its check in one (docs/verifier.md). Joins, widening and the order are not trusted.
+ * The nodes are visited in a weak topological order (order.c), so all that leads to a node from
+ * outside its loop has run before it. What an edge brings waits at its target. A node's state is
+ * what waits there, or if there is more, the join, and then each that waits is checked to be
+ * included in it. A loop's head keeps its state; at the end of a round, what came over the back
+ * edges either is included in it, or is joined and widened into it, and the round was in vain: its
+ * facts are taken back, what left the loop is thrown away, and the loop is run again. So in what
+ * remains, each block was run, with an->checking, from a state that includes all that its edges
+ * bring: the invariant and its check in one (docs/verifier.md). Joins, widening and the order are
+ * not trusted.
  *
- * Obligations left open count in the last round of a loop only, since the state may become smaller. If they are left open then, or the loop has no bound, the outermost
- * loop around is run anew with relations and ranges of arrays, which its states then have; what leaves it goes on without. If something is left open
- * behind the loops, or the sum is more than the policy allows, the whole probe is run once more with relations.
+ * Obligations left open count in the last round of a loop only, since the state may become smaller.
+ * If they are left open then, or the loop has no bound, the outermost loop around is run anew with
+ * relations and ranges of arrays, which its states then have; what leaves it goes on without. If
+ * something is left open behind the loops, or the sum is more than the policy allows, the whole
+ * probe is run once more with relations.
  *
- * Ranking comes along. At the beginning of a round each location of the head is tagged with itself (struct fay_value: origin), and what the back edges
- * bring says how far each has moved. The tags of the loop around are put together from those at the inner loop's entry, for the locations that the inner
- * loop does not change. Where that gives no bound, the loop is followed round by round (unroll.c).
+ * Ranking comes along. At the beginning of a round each location of the head is tagged with itself
+ * (struct fay_value: origin), and what the back edges bring says how far each has moved. The tags
+ * of the loop around are put together from those at the inner loop's entry, for the locations that
+ * the inner loop does not change. Where that gives no bound, the loop is followed round by round
+ * (unroll.c).
  *
- * If that does not do, nothing was decided, and the thorough way (fixpoint.c) begins from the start, with templates and the solver. So every limit here costs
- * time only. States are released as soon as nothing waits for them.
+ * If that does not do, nothing was decided, and the thorough way (fixpoint.c) begins from the
+ * start, with templates and the solver. So every limit here costs time only. States are released as
+ * soon as nothing waits for them.
  */
 #include "sweep.h"
 
@@ -52,7 +62,10 @@ struct fay_state *fay_sweep_copy(struct fay_sweep *w, const struct fay_state *s)
 	return copy;
 }
 
-void fay_sweep_drop(struct fay_sweep *w, struct fay_state *s) { fay_pool_drop(&w->pool, s); }
+void fay_sweep_drop(struct fay_sweep *w, struct fay_state *s)
+{
+	fay_pool_drop(&w->pool, s);
+}
 
 bool fay_sweep_grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
 {
@@ -80,7 +93,8 @@ void fay_sweep_deliver(struct fay_sweep *w, uint32_t to, struct fay_state *s)
 		fay_sweep_fall_short(w);
 }
 
-/* Whether s, the last state that this node brings, is all that comes to the next one in the order: it is run from there, not copied. */
+/* Whether s, the last state that this node brings, is all that comes to the next one in the order:
+ * it is run from there, not copied. */
 static bool carries(const struct fay_sweep *w, uint32_t to, const struct fay_state *s)
 {
 	const struct fay_node *n = &w->an->graph->nodes[to];
@@ -89,13 +103,15 @@ static bool carries(const struct fay_sweep *w, uint32_t to, const struct fay_sta
 	       (!w->depth || fay_sweep_inside(w, to, w->frames[w->depth - 1].head));
 }
 
-static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+		   struct fay_state *s)
 {
 	struct fay_sweep *w = context;
 	struct fay_state *copy;
 
 	/* A jump through a table may have one target many times. */
-	if (an->fell_short || (w->waiting[to] && w->waiting[to]->from == from && an->graph->nodes[from].table))
+	if (an->fell_short ||
+	    (w->waiting[to] && w->waiting[to]->from == from && an->graph->nodes[from].table))
 		return;
 	if (w->live)
 		fay_live_forget(s, w->live[to]);
@@ -110,7 +126,8 @@ static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32
 	fay_sweep_deliver(w, to, copy);
 }
 
-/* Makes one state of all that wait for `node`, and checks that it includes each. NULL: none, or it fell short. */
+/* Makes one state of all that wait for `node`, and checks that it includes each. NULL: none, or it
+ * fell short. */
 static struct fay_state *gather(struct fay_sweep *w, uint32_t node)
 {
 	static const struct fay_join_plan plan;
@@ -130,7 +147,8 @@ static struct fay_state *gather(struct fay_sweep *w, uint32_t node)
 	for (struct fay_state *s = list->next; s && joined && !w->an->fell_short; s = s->next)
 		if (s->count != joined->count || !fay_state_join(joined, s, &plan))
 			fay_sweep_fall_short(w);
-	for (struct fay_state *s = list; s && joined && !w->an->fell_short && !joined->plain; s = s->next)
+	for (struct fay_state *s = list; s && joined && !w->an->fell_short && !joined->plain;
+	     s = s->next)
 		fay_relations_keep_shown(joined, s);
 	for (struct fay_state *s = list; s && joined && !w->an->fell_short; s = s->next)
 		if (!fay_state_includes(joined, s))
@@ -178,14 +196,18 @@ void fay_sweep_run(struct fay_sweep *w, uint32_t node, struct fay_state *s)
 		fay_sweep_fall_short(w);
 	if (an->moves)
 		an->moves[node] = 0;
-	w->next = w->order.of[node] + 1 < an->graph->node_count ? w->order.at[w->order.of[node] + 1] : FAY_NONE;
+	w->next = w->order.of[node] + 1 < an->graph->node_count ? w->order.at[w->order.of[node] + 1]
+								: FAY_NONE;
 	fay_node_run(an, node, s, arrive, w);
 	keep(w, node, s);
 	if (an->open)
 		fay_sweep_leave_open(w);
 }
 
-static bool stopped(const struct fay_analysis *an) { return an->fell_short || an->refusal.rule != FAY_RULE_NONE; }
+static bool stopped(const struct fay_analysis *an)
+{
+	return an->fell_short || an->refusal.rule != FAY_RULE_NONE;
+}
 
 static void sweep(struct fay_sweep *w)
 {
@@ -255,20 +277,23 @@ static bool consumed(const struct fay_sweep *w)
 	return true;
 }
 
-/* The sum, once all is bounded. What is more than the policy allows may be less when it is looked at thoroughly. */
+/* The sum, once all is bounded. What is more than the policy allows may be less when it is looked
+ * at thoroughly. */
 static void add_up(struct fay_analysis *an)
 {
 	struct fay_refusal r;
 
 	an->swept = true;
 	r = fay_loops_bound(an);
-	an->fell_short = r.rule != FAY_RULE_NONE || an->worst_instructions > an->policy->max_instructions;
+	an->fell_short =
+		r.rule != FAY_RULE_NONE || an->worst_instructions > an->policy->max_instructions;
 	an->swept = !an->fell_short;
 	if (r.rule == FAY_RULE_NONE && an->fell_short)
 		an->too_many = an->worst_instructions;
 }
 
-/* The whole probe, once. False: nothing was decided, and *an is as it was; *again: perhaps with relations everywhere. */
+/* The whole probe, once. False: nothing was decided, and *an is as it was; *again: perhaps with
+ * relations everywhere. */
 static bool attempt(struct fay_analysis *an, bool related, bool *again)
 {
 	uint32_t n = an->graph->node_count;
@@ -277,7 +302,8 @@ static bool attempt(struct fay_analysis *an, bool related, bool *again)
 
 	an->reached = calloc(n, 1);
 	*again = false;
-	if (!w || !an->reached || !(w->waiting = calloc(n, sizeof(*w->waiting))) || !(w->results = calloc(n, sizeof(*w->results))) ||
+	if (!w || !an->reached || !(w->waiting = calloc(n, sizeof(*w->waiting))) ||
+	    !(w->results = calloc(n, sizeof(*w->results))) ||
 	    !fay_order_init(&w->order, an->graph)) {
 		an->fell_short = true;
 	} else {
@@ -286,7 +312,8 @@ static bool attempt(struct fay_analysis *an, bool related, bool *again)
 		w->live = fay_live_find(an);
 		w->related = related;
 		w->pool = (struct fay_pool){ .bytes = &an->state_bytes, .most = STATE_BYTES_MAX };
-		an->facts->event_fields = an->facts->clobbered_gprs = an->facts->arguments_used = an->facts->helpers = 0;
+		an->facts->event_fields = an->facts->clobbered_gprs = an->facts->arguments_used =
+			an->facts->helpers = 0;
 		an->checking = an->sweeping = true;
 		sweep(w);
 		an->checking = an->sweeping = false;
@@ -315,5 +342,6 @@ bool fay_sweep(struct fay_analysis *an)
 
 	if (attempt(an, an->related, &again))
 		return true;
-	return again && !an->related && an->graph->loop_count && an->refusal.rule == FAY_RULE_NONE && attempt(an, true, &again);
+	return again && !an->related && an->graph->loop_count &&
+	       an->refusal.rule == FAY_RULE_NONE && attempt(an, true, &again);
 }

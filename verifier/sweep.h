@@ -6,9 +6,10 @@
 #include "analysis.h"
 
 /*
- * True: every obligation holds and every loop is bounded; facts, obligation_count, bounds and worst_instructions are as after the fixpoint and
- * fay_loops_bound(), and an->in holds the states if an->keep asks for them. False: nothing was decided, and *an is as it was; or an->refusal is set
- * (memory, time).
+ * True: every obligation holds and every loop is bounded; facts, obligation_count, bounds and
+ * worst_instructions are as after the fixpoint and fay_loops_bound(), and an->in holds the states
+ * if an->keep asks for them. False: nothing was decided, and *an is as it was; or an->refusal is
+ * set (memory, time).
  */
 bool fay_sweep(struct fay_analysis *an);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops of the sweep (sweep.c): rounds, what the head's state is widened and narrowed to, when a nest is run anew with relations, bounds, and how loops are left.
+ * The loops of the sweep (sweep.c): rounds, what the head's state is widened and narrowed to, when
+ * a nest is run anew with relations, bounds, and how loops are left.
  */
 #include "fills.h"
 #include "relations.h"
@@ -42,7 +43,9 @@ static void begin(struct fay_sweep *w, const struct fay_sweep_frame *f)
 	fay_sweep_result_drop(w, f->head);
 	if (s && !fay_state_canonical(s))
 		fay_sweep_fall_short(w);
-	if (s && !an->fell_short && an->in[f->head] && (an->in[f->head]->count != s->count || !fay_state_join(s, an->in[f->head], &plain_join)))
+	if (s && !an->fell_short && an->in[f->head] &&
+	    (an->in[f->head]->count != s->count ||
+	     !fay_state_join(s, an->in[f->head], &plain_join)))
 		fay_sweep_fall_short(w);
 	fay_sweep_drop(w, an->in[f->head]);
 	an->in[f->head] = s;
@@ -56,16 +59,22 @@ bool fay_sweep_enter(struct fay_sweep *w, uint32_t head, struct fay_state *enter
 
 	if (fay_sweep_result_use(w, head, entered))
 		return false;
-	if (!fay_sweep_grow((void **)&w->frames, &w->frames_capacity, w->depth, sizeof(*w->frames))) {
+	if (!fay_sweep_grow((void **)&w->frames, &w->frames_capacity, w->depth,
+			    sizeof(*w->frames))) {
 		fay_sweep_drop(w, entered);
 		return fay_sweep_fall_short(w);
 	}
 	if (!w->depth) {
-		w->mode = w->related || fay_widening_needs_relations(an, &w->order, head, entered) ? SWEEP_RELATED : SWEEP_PLAIN;
+		w->mode = w->related || fay_widening_needs_relations(an, &w->order, head, entered)
+				  ? SWEEP_RELATED
+				  : SWEEP_PLAIN;
 		entered->plain = w->mode == SWEEP_PLAIN;
 	}
 	f = &w->frames[w->depth++];
-	*f = (struct fay_sweep_frame){ .head = head, .entered = entered, .first = !an->in[head], .before = fay_sweep_gain_of(an) };
+	*f = (struct fay_sweep_frame){ .head = head,
+				       .entered = entered,
+				       .first = !an->in[head],
+				       .before = fay_sweep_gain_of(an) };
 	begin(w, f);
 	if (!an->fell_short)
 		start(w, f);
@@ -125,9 +134,12 @@ static void again(struct fay_sweep *w, struct fay_sweep_frame *f, struct fay_sta
 }
 
 /* Makes `joined`, which was `old`, include what came around. */
-static void join_back(struct fay_sweep *w, const struct fay_sweep_frame *f, struct fay_state *joined, struct fay_state *old)
+static void join_back(struct fay_sweep *w, const struct fay_sweep_frame *f,
+		      struct fay_state *joined, struct fay_state *old)
 {
-	struct fay_join_plan plan = { .settle = f->rounds > ROUNDS_RELATING, .guess_fills = w->mode != SWEEP_PLAIN && f->rounds <= ROUNDS_RELATING };
+	struct fay_join_plan plan = { .settle = f->rounds > ROUNDS_RELATING,
+				      .guess_fills = w->mode != SWEEP_PLAIN &&
+						     f->rounds <= ROUNDS_RELATING };
 
 	for (struct fay_state *s = w->waiting[f->head]; s && !w->an->fell_short; s = s->next)
 		if (s->count != joined->count || !fay_state_join(joined, s, &plan))
@@ -156,7 +168,8 @@ static void widen(struct fay_sweep *w, struct fay_sweep_frame *f)
 	fay_sweep_drop(w, old);
 }
 
-/* Whether some location's numbers are fewer where the loop is entered and where it comes around than the head's state says. */
+/* Whether some location's numbers are fewer where the loop is entered and where it comes around
+ * than the head's state says. */
 static bool may_narrow(const struct fay_sweep *w, const struct fay_sweep_frame *f)
 {
 	const struct fay_state *head = w->an->in[f->head];
@@ -174,7 +187,8 @@ static bool may_narrow(const struct fay_sweep *w, const struct fay_sweep_frame *
 	return false;
 }
 
-/* The head's state held, but was widened: what comes in is perhaps less. True: another round has begun. */
+/* The head's state held, but was widened: what comes in is perhaps less. True: another round has
+ * begun. */
 static bool narrow(struct fay_sweep *w, struct fay_sweep_frame *f)
 {
 	struct fay_analysis *an = w->an;
@@ -213,7 +227,8 @@ static void widen_again(struct fay_sweep *w, struct fay_sweep_frame *f)
 
 /* ---- relations ---- */
 
-/* Whether the loops around this one are in their first rounds, or in the first that comes here, and so enter it with the least that they can. */
+/* Whether the loops around this one are in their first rounds, or in the first that comes here, and
+ * so enter it with the least that they can. */
 static bool entered_with_least(const struct fay_sweep *w)
 {
 	if (w->frames[w->depth - 1].first)
@@ -292,7 +307,8 @@ static void find_bound(struct fay_sweep *w, struct fay_sweep_frame *f)
 	an->checking = true;
 }
 
-/* What left the innermost loop has the tags of the loop around from now on. holds() has made slots lie alike. */
+/* What left the innermost loop has the tags of the loop around from now on. holds() has made slots
+ * lie alike. */
 static void compose_tags(struct fay_sweep *w, const struct fay_sweep_frame *f)
 {
 	uint32_t kept = f->mark;

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What loops within loops gave. The loop around is run in rounds, and in the later ones its inner loops are entered with states that their heads' states
- * include already. Running such a loop again would run the same blocks from the same states: all that its last round gave still holds, because that round
- * started from the head's state alone, what came around was included in that, and so is what it is entered with now. So the states that left it are delivered again.
+ * What loops within loops gave. The loop around is run in rounds, and in the later ones its inner
+ * loops are entered with states that their heads' states include already. Running such a loop again
+ * would run the same blocks from the same states: all that its last round gave still holds, because
+ * that round started from the head's state alone, what came around was included in that, and so is
+ * what it is entered with now. So the states that left it are delivered again.
  *
- * Of the entry only the ranking tags count, which are composed anew. A loop whose bound followed from what it was entered with (unroll.c) is run again. A result lasts
- * as long as the state of its head.
+ * Of the entry only the ranking tags count, which are composed anew. A loop whose bound followed
+ * from what it was entered with (unroll.c) is run again. A result lasts as long as the state of its
+ * head.
  */
 #include "sweep_parts.h"
 
 #include <stdlib.h>
 
-_Static_assert(sizeof(struct fay_probe_facts) == 72, "a fact was added: it is to be gathered here, too");
+_Static_assert(sizeof(struct fay_probe_facts) == 72,
+	       "a fact was added: it is to be gathered here, too");
 
 /* What is known of the probe without looking at its code stays. */
 void fay_sweep_gain_begin(struct fay_analysis *an)
 {
 	struct fay_probe_facts *f = an->facts;
 
-	f->event_fields = f->clobbered_gprs = f->arguments_used = f->helpers = f->clobbered_vectors = f->cpu_features = 0;
+	f->event_fields = f->clobbered_gprs = f->arguments_used = f->helpers =
+		f->clobbered_vectors = f->cpu_features = 0;
 	f->clobbers_upper = f->uses_mxcsr = f->aligned_stack = false;
 	an->obligation_count = 0;
 	an->deepest = 0;
@@ -26,7 +31,9 @@ void fay_sweep_gain_begin(struct fay_analysis *an)
 
 struct fay_sweep_gain fay_sweep_gain_of(const struct fay_analysis *an)
 {
-	return (struct fay_sweep_gain){ .facts = *an->facts, .obligations = an->obligation_count, .deepest = an->deepest };
+	return (struct fay_sweep_gain){ .facts = *an->facts,
+					.obligations = an->obligation_count,
+					.deepest = an->deepest };
 }
 
 void fay_sweep_gain_add(struct fay_analysis *an, const struct fay_sweep_gain *gain)
@@ -48,7 +55,8 @@ void fay_sweep_gain_add(struct fay_analysis *an, const struct fay_sweep_gain *ga
 }
 
 /* Where the inner loop does not change the location that a tag is of. */
-void fay_sweep_compose_tags(struct fay_state *left, const struct fay_state *entered, const struct fay_state *back)
+void fay_sweep_compose_tags(struct fay_state *left, const struct fay_state *entered,
+			    const struct fay_state *back)
 {
 	for (uint32_t i = 0; i < left->count; i++) {
 		struct fay_value *v = &left->loc[i];
@@ -57,7 +65,8 @@ void fay_sweep_compose_tags(struct fay_state *left, const struct fay_state *ente
 		if (!v->origin)
 			continue;
 		t = &entered->loc[v->origin - 1];
-		if (!t->origin || (back && !fay_ranking_unmoved(back, v->origin - 1)) || __builtin_add_overflow(v->dlo, t->dlo, &v->dlo) ||
+		if (!t->origin || (back && !fay_ranking_unmoved(back, v->origin - 1)) ||
+		    __builtin_add_overflow(v->dlo, t->dlo, &v->dlo) ||
 		    __builtin_add_overflow(v->dhi, t->dhi, &v->dhi))
 			v->origin = 0;
 		else
@@ -80,7 +89,8 @@ void fay_sweep_result_drop(struct fay_sweep *w, uint32_t head)
 }
 
 /* False: out of memory, or of states; then there is no result. */
-static bool keep_states(struct fay_sweep *w, const struct fay_sweep_frame *f, struct fay_sweep_result *r)
+static bool keep_states(struct fay_sweep *w, const struct fay_sweep_frame *f,
+			struct fay_sweep_result *r)
 {
 	const struct fay_state *back = w->waiting[f->head];
 

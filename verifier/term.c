@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terms: numbers are computed here, as SMT-LIB 2's theory of bit vectors says; the rest is built by the back end. Only two simplifications
- * are made on unknown terms, because idioms need them: x ^ x and x - x are 0, and a choice by a known condition is that choice.
+ * Terms: numbers are computed here, as SMT-LIB 2's theory of bit vectors says; the rest is built by
+ * the back end. Only two simplifications are made on unknown terms, because idioms need them: x ^ x
+ * and x - x are 0, and a choice by a known condition is that choice.
  */
 #include "semantics.h"
 
-static fay_word mask(unsigned width) { return width >= 128 ? ~(fay_word)0 : width == 0 ? 1 : ((fay_word)1 << width) - 1; }
+static fay_word mask(unsigned width)
+{
+	return width >= 128 ? ~(fay_word)0 : width == 0 ? 1 : ((fay_word)1 << width) - 1;
+}
 
 static __int128 sign(fay_word value, unsigned width)
 {
@@ -16,10 +20,15 @@ static __int128 sign(fay_word value, unsigned width)
 
 struct fay_term fay_term_const(fay_word value, unsigned width)
 {
-	return (struct fay_term){ .value = value & mask(width), .width = (uint8_t)width, .known = true };
+	return (struct fay_term){ .value = value & mask(width),
+				  .width = (uint8_t)width,
+				  .known = true };
 }
 
-struct fay_term fay_term_bool(bool value) { return (struct fay_term){ .value = value, .known = true }; }
+struct fay_term fay_term_bool(bool value)
+{
+	return (struct fay_term){ .value = value, .known = true };
+}
 
 static fay_word divide(enum fay_term_op op, fay_word a, fay_word b, unsigned width)
 {
@@ -31,13 +40,14 @@ static fay_word divide(enum fay_term_op op, fay_word a, fay_word b, unsigned wid
 	case TERM_SDIV:
 		if (!b)
 			return x < 0 ? 1 : mask(width);
-		return y == -1 ? -(fay_word)x : (fay_word)(x / y); /* the most negative number by -1 is itself */
-	default:
-		return !b ? a : y == -1 ? 0 : (fay_word)(x % y);
+		/* the most negative number by -1 is itself */
+		return y == -1 ? -(fay_word)x : (fay_word)(x / y);
+	default: return !b ? a : y == -1 ? 0 : (fay_word)(x % y);
 	}
 }
 
-fay_word fay_term_evaluate(enum fay_term_op op, const struct fay_term *args, unsigned width, unsigned low)
+fay_word fay_term_evaluate(enum fay_term_op op, const struct fay_term *args, unsigned width,
+			   unsigned low)
 {
 	fay_word a = args[0].value, b = args[1].value;
 	unsigned w = args[0].width;
@@ -55,7 +65,10 @@ fay_word fay_term_evaluate(enum fay_term_op op, const struct fay_term *args, uns
 	case TERM_SHL: return count >= w ? 0 : a << count;
 	case TERM_SHR: return count >= w ? 0 : a >> count;
 	case TERM_SAR: return (fay_word)(sign(a, w) >> (count >= w ? w - 1 : count));
-	case TERM_UDIV: case TERM_UREM: case TERM_SDIV: case TERM_SREM: return divide(op, a, b, w);
+	case TERM_UDIV:
+	case TERM_UREM:
+	case TERM_SDIV:
+	case TERM_SREM: return divide(op, a, b, w);
 	case TERM_EQ: return a == b;
 	case TERM_ULT: return a < b;
 	case TERM_ULE: return a <= b;
@@ -72,7 +85,8 @@ fay_word fay_term_evaluate(enum fay_term_op op, const struct fay_term *args, uns
 	return 0;
 }
 
-static struct fay_term apply(struct fay_semantics *s, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width,
+static struct fay_term apply(struct fay_semantics *s, enum fay_term_op op,
+			     const struct fay_term *args, unsigned count, unsigned width,
 			     unsigned low)
 {
 	bool known = true;
@@ -91,7 +105,8 @@ struct fay_term fay_term1(struct fay_semantics *s, enum fay_term_op op, struct f
 	return apply(s, op, args, 1, a.width, 0);
 }
 
-struct fay_term fay_term2(struct fay_semantics *s, enum fay_term_op op, struct fay_term a, struct fay_term b)
+struct fay_term fay_term2(struct fay_semantics *s, enum fay_term_op op, struct fay_term a,
+			  struct fay_term b)
 {
 	struct fay_term args[3] = { a, b };
 	bool comparison = op >= TERM_EQ && op <= TERM_SLE;
@@ -101,7 +116,8 @@ struct fay_term fay_term2(struct fay_semantics *s, enum fay_term_op op, struct f
 	return apply(s, op, args, 2, comparison ? 0 : a.width, 0);
 }
 
-struct fay_term fay_term_ite(struct fay_semantics *s, struct fay_term condition, struct fay_term a, struct fay_term b)
+struct fay_term fay_term_ite(struct fay_semantics *s, struct fay_term condition, struct fay_term a,
+			     struct fay_term b)
 {
 	struct fay_term args[3] = { condition, a, b };
 
@@ -110,7 +126,8 @@ struct fay_term fay_term_ite(struct fay_semantics *s, struct fay_term condition,
 	return s->ops->build(s, TERM_ITE, args, 3, a.width, 0);
 }
 
-struct fay_term fay_term_extract(struct fay_semantics *s, struct fay_term a, unsigned low, unsigned width)
+struct fay_term fay_term_extract(struct fay_semantics *s, struct fay_term a, unsigned low,
+				 unsigned width)
 {
 	struct fay_term args[3] = { a };
 
@@ -121,14 +138,16 @@ struct fay_term fay_term_zext(struct fay_semantics *s, struct fay_term a, unsign
 {
 	struct fay_term args[3] = { a };
 
-	return width <= a.width ? fay_term_extract(s, a, 0, width) : apply(s, TERM_ZEXT, args, 1, width, 0);
+	return width <= a.width ? fay_term_extract(s, a, 0, width)
+				: apply(s, TERM_ZEXT, args, 1, width, 0);
 }
 
 struct fay_term fay_term_sext(struct fay_semantics *s, struct fay_term a, unsigned width)
 {
 	struct fay_term args[3] = { a };
 
-	return width <= a.width ? fay_term_extract(s, a, 0, width) : apply(s, TERM_SEXT, args, 1, width, 0);
+	return width <= a.width ? fay_term_extract(s, a, 0, width)
+				: apply(s, TERM_SEXT, args, 1, width, 0);
 }
 
 struct fay_term fay_term_concat(struct fay_semantics *s, struct fay_term high, struct fay_term low)
@@ -143,7 +162,10 @@ struct fay_term fay_term_bit(struct fay_semantics *s, struct fay_term a, unsigne
 	return fay_term2(s, TERM_EQ, fay_term_extract(s, a, bit, 1), fay_term_const(1, 1));
 }
 
-struct fay_term fay_term_is_zero(struct fay_semantics *s, struct fay_term a) { return fay_term2(s, TERM_EQ, a, fay_term_const(0, a.width)); }
+struct fay_term fay_term_is_zero(struct fay_semantics *s, struct fay_term a)
+{
+	return fay_term2(s, TERM_EQ, a, fay_term_const(0, a.width));
+}
 
 /* Sums of neighbours, then of pairs, and so on: log2(width) steps. */
 struct fay_term fay_term_popcount(struct fay_semantics *s, struct fay_term a)
@@ -155,7 +177,9 @@ struct fay_term fay_term_popcount(struct fay_semantics *s, struct fay_term a)
 		for (unsigned i = 0; i < a.width; i += 2 * step)
 			fields |= mask(step) << i;
 		even = fay_term2(s, TERM_AND, a, fay_term_const(fields, a.width));
-		odd = fay_term2(s, TERM_AND, fay_term2(s, TERM_SHR, a, fay_term_const(step, a.width)), fay_term_const(fields, a.width));
+		odd = fay_term2(s, TERM_AND,
+				fay_term2(s, TERM_SHR, a, fay_term_const(step, a.width)),
+				fay_term_const(fields, a.width));
 		a = fay_term2(s, TERM_ADD, even, odd);
 	}
 	return a;
@@ -164,6 +188,7 @@ struct fay_term fay_term_popcount(struct fay_semantics *s, struct fay_term a)
 struct fay_term fay_term_smear(struct fay_semantics *s, struct fay_term a)
 {
 	for (unsigned step = 1; step < a.width; step *= 2)
-		a = fay_term2(s, TERM_OR, a, fay_term2(s, TERM_SHR, a, fay_term_const(step, a.width)));
+		a = fay_term2(s, TERM_OR, a,
+			      fay_term2(s, TERM_SHR, a, fay_term_const(step, a.width)));
 	return a;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers at which widening may stop: sizes of regions, ends of the common widths, and constants that code compares with or adds.
+ * The numbers at which widening may stop: sizes of regions, ends of the common widths, and
+ * constants that code compares with or adds.
  *
- * A loop gets a list of its own, from its body and what is known where it is entered: a list of all constants of a large image would
- * have its loops climb from one foreign number to the next. Nothing here is trusted: a bad list costs precision or time only.
+ * A loop gets a list of its own, from its body and what is known where it is entered: a list of all
+ * constants of a large image would have its loops climb from one foreign number to the next.
+ * Nothing here is trusted: a bad list costs precision or time only.
  */
 #include "analysis.h"
 
@@ -12,7 +14,9 @@
 #define LOOP_NODES_MAX 4096u /* looked at for a loop's own list */
 #define INSN_VALUES_MAX 480u /* leaves room for the rest */
 
-const struct fay_thresholds fay_thresholds_coarse = { .count = 6, .values = { -1, 0, 1, INT16_MAX, INT32_MAX, UINT32_MAX } };
+const struct fay_thresholds fay_thresholds_coarse = {
+	.count = 6, .values = { -1, 0, 1, INT16_MAX, INT32_MAX, UINT32_MAX }
+};
 
 void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value)
 {
@@ -26,7 +30,8 @@ void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value)
 		else
 			high = middle;
 	}
-	if ((low < t->count && t->values[low] == value) || t->count == sizeof(t->values) / sizeof(t->values[0]))
+	if ((low < t->count && t->values[low] == value) ||
+	    t->count == sizeof(t->values) / sizeof(t->values[0]))
 		return;
 	memmove(&t->values[low + 1], &t->values[low], (t->count - low) * sizeof(t->values[0]));
 	t->values[low] = value;
@@ -47,7 +52,10 @@ static void add_around(struct fay_thresholds *t, int64_t value)
 		around(t, value);
 }
 
-void fay_thresholds_add(struct fay_thresholds *t, int64_t value) { add_around(t, value); }
+void fay_thresholds_add(struct fay_thresholds *t, int64_t value)
+{
+	add_around(t, value);
+}
 
 void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image)
 {
@@ -66,32 +74,37 @@ void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *ima
 
 static void add_insn(struct fay_thresholds *t, const struct fay_insn *insn)
 {
-	if (insn->src.kind == OPERAND_IMM && insn->op != OP_SHL && insn->op != OP_SHR && insn->op != OP_SAR)
+	if (insn->src.kind == OPERAND_IMM && insn->op != OP_SHL && insn->op != OP_SHR &&
+	    insn->op != OP_SAR)
 		add_around(t, insn->src.imm);
 	if (insn->op == OP_LEA && !insn->src.rip)
 		add_around(t, insn->src.disp);
 }
 
 /* lea of a fixed place on the stack, where a pointer will stop. */
-static void add_place(struct fay_thresholds *t, const struct fay_insn *insn, const struct fay_state *entered)
+static void add_place(struct fay_thresholds *t, const struct fay_insn *insn,
+		      const struct fay_state *entered)
 {
 	const struct fay_value *base;
 
-	if (insn->op != OP_LEA || insn->src.rip || insn->src.base == FAY_NO_REG || insn->src.index != FAY_NO_REG)
+	if (insn->op != OP_LEA || insn->src.rip || insn->src.base == FAY_NO_REG ||
+	    insn->src.index != FAY_NO_REG)
 		return;
 	base = &entered->loc[insn->src.base];
 	if (base->kind == KIND_POINTER && fay_scalar_is_const(&base->s))
 		add_around(t, (int64_t)(base->s.umin + (uint64_t)insn->src.disp));
 }
 
-void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg)
+void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image,
+			    const struct fay_cfg *cfg)
 {
 	fay_thresholds_common(t, image);
 	for (uint32_t i = 0; i < cfg->insn_count && t->count < INSN_VALUES_MAX; i++)
 		add_insn(t, &cfg->insns[i]);
 }
 
-void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered)
+void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an,
+			     uint32_t header, const struct fay_state *entered)
 {
 	const struct fay_graph *g = an->graph;
 	uint32_t last = g->nodes[header].last;

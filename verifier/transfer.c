@@ -2,10 +2,12 @@
 /*
  * What each instruction does to the abstract state, and what must hold before it runs.
  *
- * The same code runs during the fixpoint, where failed obligations only end or coarsen the path, and in the last pass (an->checking),
- * where each becomes a pending obligation for the solver. Which function an operation has is said in ops.def.
+ * The same code runs during the fixpoint, where failed obligations only end or coarsen the path,
+ * and in the last pass (an->checking), where each becomes a pending obligation for the solver.
+ * Which function an operation has is said in ops.def.
  *
- * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes nothing.
+ * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes
+ * nothing.
  */
 #include "transfer.h"
 
@@ -15,7 +17,8 @@
 
 /* ---- obligations ---- */
 
-struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal goal, enum fay_rule rule, enum fay_outcome outcome)
+struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal goal,
+					  enum fay_rule rule, enum fay_outcome outcome)
 {
 	struct fay_obligation *o;
 
@@ -24,7 +27,8 @@ struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal
 		return NULL;
 	}
 	if (an->pending_count >= FAY_MAX_PENDING) {
-		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many open obligations");
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address,
+					 "too many open obligations");
 		return NULL;
 	}
 	if (an->pending_count == an->pending_capacity) {
@@ -32,19 +36,23 @@ struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal
 		void *grown = realloc(an->pending, capacity * sizeof(*an->pending));
 
 		if (!grown) {
-			an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "out of memory");
+			an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE,
+						 insn_of(an)->address, "out of memory");
 			return NULL;
 		}
 		an->pending = grown;
 		an->pending_capacity = capacity;
 	}
 	o = &an->pending[an->pending_count++];
-	*o = (struct fay_obligation){ .node = an->node, .insn = an->insn, .goal = goal, .rule = rule, .outcome = outcome };
+	*o = (struct fay_obligation){
+		.node = an->node, .insn = an->insn, .goal = goal, .rule = rule, .outcome = outcome
+	};
 	return o;
 }
 
 /* The instruction breaks `rule` if it is ever reached. Always false: the path ends. */
-bool __attribute__((format(printf, 3, 4))) fay_path_refuse(struct fay_analysis *an, enum fay_rule rule, const char *format, ...)
+bool __attribute__((format(printf, 3, 4)))
+fay_path_refuse(struct fay_analysis *an, enum fay_rule rule, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -66,10 +74,9 @@ bool __attribute__((format(printf, 3, 4))) fay_path_refuse(struct fay_analysis *
 	return false;
 }
 
-
 /*
- * Speculation pass: nothing that was mispredicted runs past an lfence, so after it the state is the architectural one, which
- * the first pass proved.
+ * Speculation pass: nothing that was mispredicted runs past an lfence, so after it the state is the
+ * architectural one, which the first pass proved.
  */
 bool fay_transfer_fence(struct fay_analysis *an, const struct fay_insn *insn)
 {
@@ -84,7 +91,8 @@ bool fay_transfer_fence(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!proved[an->node])
 		return false;
 	if (an->fence_steps += fence - block->first, an->fence_steps > FAY_MAX_FENCE_STEPS) {
-		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many fences in long blocks");
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address,
+					 "too many fences in long blocks");
 		return false;
 	}
 	an->current = an->branch;
@@ -114,7 +122,8 @@ bool fay_transfer_rdtsc(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	(void)insn;
 	if (!an->policy->allow_rdtsc)
-		return fay_path_refuse(an, FAY_RULE_INS_FORBIDDEN, "the policy does not allow rdtsc");
+		return fay_path_refuse(an, FAY_RULE_INS_FORBIDDEN,
+				       "the policy does not allow rdtsc");
 	fay_reg_write(an, FAY_RAX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
 	fay_reg_write(an, FAY_RDX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
 	return true;
@@ -133,9 +142,11 @@ bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc
 static bool run_insn(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
-	bool ok = fay_partial_needed(an->current, insn) ? fay_transfer_partial(an, insn) : info->transfer(an, insn);
+	bool ok = fay_partial_needed(an->current, insn) ? fay_transfer_partial(an, insn)
+							: info->transfer(an, insn);
 
-	if (info->flags_written || info->flags_undefined || insn->op == OP_VECTOR || insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)
+	if (info->flags_written || info->flags_undefined || insn->op == OP_VECTOR ||
+	    insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)
 		an->current->assumed = 0;
 	return ok;
 }
@@ -145,12 +156,15 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 	an->node = node;
 	an->insn = insn;
 	if (insn == an->cfg->blocks[an->graph->nodes[node].block].first) {
-		an->read_count = an->form_count = an->error_count = an->narrow_count = an->wrap_count = 0;
+		an->read_count = an->form_count = an->error_count = an->narrow_count =
+			an->wrap_count = 0;
 		an->sign.width = 0;
 	}
-	/* Blocks may be long. Whoever ignores the refusal sees the same deadline passed before believing the end of this path. */
+	/* Blocks may be long. Whoever ignores the refusal sees the same deadline passed before
+	 * believing the end of this path. */
 	if (an->deadline && !(++an->steps & 15) && fay_monotonic_ns() > an->deadline) {
-		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_TIME, insn_of(an)->address, "time ran out in the analysis");
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_TIME, insn_of(an)->address,
+					 "time ran out in the analysis");
 		return false;
 	}
 	if (an->current->next_id > UINT32_MAX / 2)
@@ -170,7 +184,8 @@ bool fay_transfer_block(struct fay_analysis *an, uint32_t node)
 	return true;
 }
 
-bool fay_transfer_address(struct fay_analysis *an, const struct fay_operand *mem, struct fay_value *address)
+bool fay_transfer_address(struct fay_analysis *an, const struct fay_operand *mem,
+			  struct fay_value *address)
 {
 	bool checking = an->checking, ok;
 

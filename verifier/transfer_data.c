@@ -19,7 +19,8 @@ bool fay_transfer_mov(struct fay_analysis *an, const struct fay_insn *insn)
 			return false;
 	} else if (insn->width == 64 && insn->src.kind == OPERAND_MEM) {
 		/* A saved register or a helper's address may be reloaded from the stack. */
-		if (!fay_mem_locate(an, &insn->src, 8, false, &access) || !fay_mem_load(an, &access, &v))
+		if (!fay_mem_locate(an, &insn->src, 8, false, &access) ||
+		    !fay_mem_load(an, &access, &v))
 			return false;
 	} else if (!fay_operand_read(an, &insn->src, insn->width, &v)) {
 		return false;
@@ -56,16 +57,22 @@ bool fay_transfer_lea(struct fay_analysis *an, const struct fay_insn *insn)
 	struct fay_value v;
 
 	if (insn->width < 64) {
-		/* Only the low bits count: the parts are read narrow, and 64-bit carries drop out. */
-		struct fay_scalar sum = fay_scalar_const((uint64_t)mem->disp & mask_of(insn->width)), scale = fay_scalar_const(mem->scale);
+		/* Only the low bits count: the parts are read narrow, and 64-bit carries drop out.
+		 * */
+		struct fay_scalar sum = fay_scalar_const((uint64_t)mem->disp &
+							 mask_of(insn->width)),
+				  scale = fay_scalar_const(mem->scale);
 		struct fay_value part;
 
 		if (mem->rip)
-			return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "part of an address is used as a number");
+			return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+					       "part of an address is used as a number");
 		if (mem->index == FAY_NO_REG && mem->base != FAY_NO_REG) {
-			struct fay_value disp = fay_value_constant(an, (uint64_t)mem->disp & mask_of(insn->width));
+			struct fay_value disp =
+				fay_value_constant(an, (uint64_t)mem->disp & mask_of(insn->width));
 
-			if (!fay_reg_read(an, mem->base, insn->width, &part) || !fay_value_arithmetic(an, OP_ADD, &part, &disp, insn->width, &v))
+			if (!fay_reg_read(an, mem->base, insn->width, &part) ||
+			    !fay_value_arithmetic(an, OP_ADD, &part, &disp, insn->width, &v))
 				return false;
 			fay_reg_write(an, insn->dst.reg, insn->width, v);
 			return true;
@@ -102,7 +109,8 @@ static bool exchange_memory(struct fay_analysis *an, const struct fay_insn *insn
 	struct fay_access access;
 
 	/* One address for both accesses: the register written may be part of it. */
-	if (!fay_operand_number(an, &insn->src, insn->width, &b) || !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
+	if (!fay_operand_number(an, &insn->src, insn->width, &b) ||
+	    !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
 	    !fay_mem_load(an, &access, &a))
 		return false;
 	if (a.kind != KIND_SCALAR)
@@ -117,12 +125,15 @@ bool fay_transfer_xchg(struct fay_analysis *an, const struct fay_insn *insn)
 	if (insn->dst.kind == OPERAND_MEM)
 		return exchange_memory(an, insn);
 	if (insn->width == 64) {
-		if (!fay_reg_read_whole(an, insn->dst.reg, &a) || !fay_reg_read_whole(an, insn->src.reg, &b))
+		if (!fay_reg_read_whole(an, insn->dst.reg, &a) ||
+		    !fay_reg_read_whole(an, insn->src.reg, &b))
 			return false;
-	} else if (!fay_operand_number(an, &insn->dst, insn->width, &a) || !fay_operand_number(an, &insn->src, insn->width, &b)) {
+	} else if (!fay_operand_number(an, &insn->dst, insn->width, &a) ||
+		   !fay_operand_number(an, &insn->src, insn->width, &b)) {
 		return false;
 	}
-	return fay_operand_write(an, &insn->dst, insn->width, b) && fay_operand_write(an, &insn->src, insn->width, a);
+	return fay_operand_write(an, &insn->dst, insn->width, b) &&
+	       fay_operand_write(an, &insn->src, insn->width, a);
 }
 
 bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn)
@@ -133,12 +144,14 @@ bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn)
 	if (insn->dst.kind != OPERAND_MEM)
 		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "xadd between registers");
 	/* One address for both accesses: the register written may be part of it. */
-	if (!fay_operand_number(an, &insn->src, insn->width, &b) || !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
+	if (!fay_operand_number(an, &insn->src, insn->width, &b) ||
+	    !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
 	    !fay_mem_load(an, &access, &a))
 		return false;
 	if (a.kind != KIND_SCALAR)
 		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "xadd on a pointer");
-	if (!fay_value_arithmetic(an, OP_ADD, &a, &b, insn->width, &r) || !fay_mem_store(an, &access, &r))
+	if (!fay_value_arithmetic(an, OP_ADD, &a, &b, insn->width, &r) ||
+	    !fay_mem_store(an, &access, &r))
 		return false;
 	fay_flags_set(an, RECORD_RESULT, insn->width, NULL, NULL, &r, FLAG_ZF | FLAG_SF);
 	return fay_operand_write(an, &insn->src, insn->width, a);
@@ -153,8 +166,10 @@ bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn)
 
 	if (insn->dst.kind != OPERAND_MEM)
 		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "cmpxchg with a register");
-	if (!fay_operand_number(an, &rax, width, &expected) || !fay_operand_number(an, &insn->src, width, &desired) ||
-	    !fay_mem_locate(an, &insn->dst, width / 8, true, &access) || !fay_mem_load(an, &access, &found))
+	if (!fay_operand_number(an, &rax, width, &expected) ||
+	    !fay_operand_number(an, &insn->src, width, &desired) ||
+	    !fay_mem_locate(an, &insn->dst, width / 8, true, &access) ||
+	    !fay_mem_load(an, &access, &found))
 		return false;
 	if (found.kind != KIND_SCALAR)
 		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "cmpxchg on a pointer");
@@ -162,12 +177,15 @@ bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!fay_mem_store(an, &access, &either))
 		return false;
 	fay_flags_set_none(an);
-	/* On success rax keeps what it held, which is then what was found; width 32 zero-extends on failure only, so its upper half is as readable as before. */
+	/* On success rax keeps what it held, which is then what was found; width 32 zero-extends on
+	 * failure only, so its upper half is as readable as before. */
 	if (width == 32) {
 		struct fay_value *to = &an->current->loc[FAY_RAX];
 		uint8_t init = to->init | 0x0f;
 
-		*to = fay_value_fresh(an, to->init == 0xff && to->s.umax <= UINT32_MAX ? fay_scalar_range(0, UINT32_MAX) : fay_scalar_top());
+		*to = fay_value_fresh(an, to->init == 0xff && to->s.umax <= UINT32_MAX
+						  ? fay_scalar_range(0, UINT32_MAX)
+						  : fay_scalar_top());
 		to->init = init;
 	} else {
 		fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, found.s));
@@ -185,9 +203,11 @@ bool fay_transfer_cmov(struct fay_analysis *an, const struct fay_insn *insn)
 
 	if (!fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc)))
 		return false;
-	if (!fay_operand_read(an, &insn->src, insn->width, &yes) || !fay_operand_read(an, &insn->dst, insn->width, &no))
+	if (!fay_operand_read(an, &insn->src, insn->width, &yes) ||
+	    !fay_operand_read(an, &insn->dst, insn->width, &no))
 		return false;
-	/* Also without branch refinement: a conditional move waits for its flags, it is not predicted. */
+	/* Also without branch refinement: a conditional move waits for its flags, it is not
+	 * predicted. */
 	may = fay_flags_refine(s, (enum fay_cc)insn->cc, &t) && fay_flags_learn(&yes, &t);
 	may_not = fay_flags_refine(s, (enum fay_cc)(insn->cc ^ 1), &t) && fay_flags_learn(&no, &t);
 	if (!may && !may_not)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the flags say: records of comparisons, and what a branch that was taken tells of the values compared.
+ * What the flags say: records of comparisons, and what a branch that was taken tells of the values
+ * compared.
  */
 #include "relations.h"
 #include "transfer.h"
 
-void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width, const struct fay_value *a,
-		       const struct fay_value *b, const struct fay_value *r, uint8_t covered)
+void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width,
+		   const struct fay_value *a, const struct fay_value *b, const struct fay_value *r,
+		   uint8_t covered)
 {
 	struct fay_state *s = an->current;
 	const struct fay_op_info *info = &fay_op_table[insn_of(an)->op];
@@ -15,16 +17,21 @@ void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsign
 	s->flags_width = (uint8_t)width;
 	s->carry_inverted = false;
 	s->assumed = 0;
-	s->flags_undefined = (uint8_t)((s->flags_undefined & ~info->flags_written) | info->flags_undefined);
+	s->flags_undefined =
+		(uint8_t)((s->flags_undefined & ~info->flags_written) | info->flags_undefined);
 	s->flags_covered = covered & (uint8_t)~s->flags_undefined;
 	s->loc[LOC_FLAGS_A] = a ? *a : fay_value_uninit();
 	s->loc[LOC_FLAGS_B] = b ? *b : fay_value_uninit();
 	s->loc[LOC_FLAGS_R] = r ? *r : fay_value_uninit();
 }
 
-void fay_flags_set_none(struct fay_analysis *an) { fay_flags_set(an, RECORD_NONE, 64, NULL, NULL, NULL, 0); }
+void fay_flags_set_none(struct fay_analysis *an)
+{
+	fay_flags_set(an, RECORD_NONE, 64, NULL, NULL, NULL, 0);
+}
 
-/* Order of two addresses of a region is that of their offsets only while both lie within it (or at its end). */
+/* Order of two addresses of a region is that of their offsets only while both lie within it (or at
+ * its end). */
 static bool within_region(const struct fay_analysis *an, const struct fay_value *v)
 {
 	int64_t size = 0;
@@ -40,12 +47,15 @@ static bool within_region(const struct fay_analysis *an, const struct fay_value 
 	return v->s.smin >= 0 && v->s.smax <= size;
 }
 
-bool fay_flags_compare(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, const struct fay_value *r,
-			   unsigned width, uint8_t covered)
+bool fay_flags_compare(struct fay_analysis *an, const struct fay_value *a,
+		       const struct fay_value *b, const struct fay_value *r, unsigned width,
+		       uint8_t covered)
 {
 	if (a->kind == KIND_POINTER || b->kind == KIND_POINTER) {
 		if (a->kind != b->kind || a->tag != b->tag)
-			return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "compares a pointer with something that does not point to the same region");
+			return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+					       "compares a pointer with something that does not "
+					       "point to the same region");
 		if (!within_region(an, a) || !within_region(an, b))
 			covered &= FLAG_ZF;
 	}
@@ -53,9 +63,10 @@ bool fay_flags_compare(struct fay_analysis *an, const struct fay_value *a, const
 	return true;
 }
 
-/* The flags of a + b: those of a - (-b), CF inverted, if b is one number other than 0 and the most negative. */
-void fay_flags_sum(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, const struct fay_value *r,
-		       unsigned width, uint8_t covered)
+/* The flags of a + b: those of a - (-b), CF inverted, if b is one number other than 0 and the most
+ * negative. */
+void fay_flags_sum(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b,
+		   const struct fay_value *r, unsigned width, uint8_t covered)
 {
 	uint64_t mask = mask_of(width), n = b->s.umin & mask;
 	struct fay_value minus;
@@ -66,7 +77,8 @@ void fay_flags_sum(struct fay_analysis *an, const struct fay_value *a, const str
 		return;
 	}
 	if (!fay_scalar_is_const(&b->s) || n == 0 || n == (mask >> 1) + 1) {
-		fay_flags_set(an, RECORD_RESULT, width, NULL, NULL, r, covered & (FLAG_ZF | FLAG_SF));
+		fay_flags_set(an, RECORD_RESULT, width, NULL, NULL, r,
+			      covered & (FLAG_ZF | FLAG_SF));
 		return;
 	}
 	minus = fay_value_constant(an, -n & mask);
@@ -74,7 +86,10 @@ void fay_flags_sum(struct fay_analysis *an, const struct fay_value *a, const str
 	an->current->carry_inverted = true;
 }
 
-static bool meet_value(struct fay_value *v, const struct fay_scalar *with) { return fay_scalar_meet(&v->s, with); }
+static bool meet_value(struct fay_value *v, const struct fay_scalar *with)
+{
+	return fay_scalar_meet(&v->s, with);
+}
 
 /* Signed order at `width` of zero-extended operands. */
 static bool assume_signed(struct fay_triple *t, unsigned width, bool less, bool or_equal, bool swap)
@@ -110,7 +125,8 @@ static bool reconcile(struct fay_triple *t, unsigned width)
 	r = fay_scalar_compute_both(OP_SUB, &t->a.s, &t->b.s, width);
 	if (!meet_value(&t->r, &r))
 		return false;
-	/* Where r says no more than a and b do, a learns nothing from it; and r nothing from an a that is the same. */
+	/* Where r says no more than a and b do, a learns nothing from it; and r nothing from an a
+	 * that is the same. */
 	if (fay_scalar_equal(&t->r.s, &r))
 		return true;
 	a = fay_scalar_compute_both(OP_ADD, &t->r.s, &t->b.s, width);
@@ -122,15 +138,18 @@ static bool reconcile(struct fay_triple *t, unsigned width)
 	return meet_value(&t->r, &r);
 }
 
-static bool assume_compare(struct fay_triple *t, enum fay_cc cc, unsigned width, bool carry_inverted)
+static bool assume_compare(struct fay_triple *t, enum fay_cc cc, unsigned width,
+			   bool carry_inverted)
 {
 	struct fay_scalar zero = fay_scalar_const(0);
 	bool ok = true;
 
 	if (carry_inverted) {
 		switch (cc) {
-		case CC_B: case CC_BE: cc = CC_AE; break;
-		case CC_AE: case CC_A: cc = CC_B; break;
+		case CC_B:
+		case CC_BE: cc = CC_AE; break;
+		case CC_AE:
+		case CC_A: cc = CC_B; break;
 		default: break;
 		}
 	}
@@ -153,12 +172,12 @@ static bool assume_compare(struct fay_triple *t, enum fay_cc cc, unsigned width,
 	case CC_LE: ok = assume_signed(t, width, true, true, false); break;
 	case CC_G: ok = assume_signed(t, width, true, false, true); break;
 	case CC_GE: ok = assume_signed(t, width, true, true, true); break;
-	case CC_S: case CC_NS:
+	case CC_S:
+	case CC_NS:
 		if (fay_value_numeric(&t->r))
 			ok = assume_sign(&t->r, width, cc == CC_S);
 		break;
-	default:
-		return true;
+	default: return true;
 	}
 	return ok && reconcile(t, width);
 }
@@ -180,7 +199,8 @@ static bool assume_result(struct fay_triple *t, enum fay_cc cc, unsigned width, 
 	if (!logic)
 		return true;
 	switch (cc) {
-	case CC_B: case CC_O: return false;
+	case CC_B:
+	case CC_O: return false;
 	case CC_BE: return meet_value(&t->r, &zero);
 	case CC_A: return fay_scalar_assume_ne(&t->r.s, &zero);
 	case CC_L: return assume_sign(&t->r, width, true);
@@ -235,16 +255,12 @@ bool fay_flags_refine(const struct fay_state *s, enum fay_cc cc, struct fay_trip
 	if ((need & s->flags_covered) != need)
 		return true;
 	switch (s->record) {
-	case RECORD_COMPARE:
-		return assume_compare(t, cc, s->flags_width, s->carry_inverted);
-	case RECORD_RESULT:
-		return assume_result(t, cc, s->flags_width, false);
+	case RECORD_COMPARE: return assume_compare(t, cc, s->flags_width, s->carry_inverted);
+	case RECORD_RESULT: return assume_result(t, cc, s->flags_width, false);
 	case RECORD_LOGIC:
 		return assume_result(t, cc, s->flags_width, true) && back_through_mask(t);
-	case RECORD_BIT:
-		return assume_bit(t, cc);
-	default:
-		return true;
+	case RECORD_BIT: return assume_bit(t, cc);
+	default: return true;
 	}
 }
 
@@ -253,7 +269,8 @@ static bool learn(struct fay_value *v, const struct fay_value *from)
 {
 	struct fay_scalar apart, s;
 
-	if (!from->id || v->id != from->id || !fay_value_numeric(v) || !fay_value_numeric(from) || v->init != 0xff)
+	if (!from->id || v->id != from->id || !fay_value_numeric(v) || !fay_value_numeric(from) ||
+	    v->init != 0xff)
 		return true;
 	if (v->delta == from->delta)
 		return fay_scalar_meet(&v->s, &from->s);
@@ -268,15 +285,16 @@ bool fay_flags_learn(struct fay_value *v, const struct fay_triple *t)
 }
 
 /*
- * A 32-bit difference that could have wrapped is exact once the branch has excluded that: r is then a minus a constant, and
- * bears a's name and ranking tag.
+ * A 32-bit difference that could have wrapped is exact once the branch has excluded that: r is then
+ * a minus a constant, and bears a's name and ranking tag.
  */
 static void name_exact(struct fay_state *s, const struct fay_triple *t)
 {
 	uint64_t b = t->b.s.umin, wrapped = ((uint64_t)1 << 32) - b, apart;
 
-	if (s->record != RECORD_COMPARE || s->flags_width != 32 || !fay_value_numeric(&t->r) || !fay_scalar_is_const(&t->b.s) ||
-	    t->a.kind != KIND_SCALAR || !t->a.id || !t->r.id || t->r.id == t->a.id)
+	if (s->record != RECORD_COMPARE || s->flags_width != 32 || !fay_value_numeric(&t->r) ||
+	    !fay_scalar_is_const(&t->b.s) || t->a.kind != KIND_SCALAR || !t->a.id || !t->r.id ||
+	    t->r.id == t->a.id)
 		return;
 	if (t->a.s.umin >= b)
 		apart = -b;
@@ -298,9 +316,11 @@ static void name_exact(struct fay_state *s, const struct fay_triple *t)
 static bool tell(struct fay_state *s, const struct fay_triple *t)
 {
 	static const uint32_t nobody = UINT32_MAX;
-	uint32_t a = t->a.id ? t->a.id : nobody, b = t->b.id ? t->b.id : nobody, r = t->r.id ? t->r.id : nobody;
+	uint32_t a = t->a.id ? t->a.id : nobody, b = t->b.id ? t->b.id : nobody,
+		 r = t->r.id ? t->r.id : nobody;
 
-	/* Nothing new of it: nothing to tell. (With relations, what others know may have become less since the comparison.) */
+	/* Nothing new of it: nothing to tell. (With relations, what others know may have become
+	 * less since the comparison.) */
 	if (s->plain) {
 		a = fay_scalar_equal(&t->a.s, &s->loc[LOC_FLAGS_A].s) ? nobody : a;
 		b = fay_scalar_equal(&t->b.s, &s->loc[LOC_FLAGS_B].s) ? nobody : b;
@@ -314,7 +334,8 @@ static bool tell(struct fay_state *s, const struct fay_triple *t)
 	return true;
 }
 
-bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds)
+bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc,
+			 bool holds)
 {
 	struct fay_triple t;
 
@@ -326,7 +347,8 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 		return false;
 	name_exact(s, &t);
 	s->assumed = (uint8_t)(1 + cc);
-	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 && !(s->carry_inverted && fay_cc_flags(cc) & FLAG_CF) &&
+	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 &&
+	    !(s->carry_inverted && fay_cc_flags(cc) & FLAG_CF) &&
 	    !fay_relations_compare(s, cc, s->flags_width, &t.a, &t.b))
 		return false;
 	return fay_relations_reduce(s);
@@ -335,6 +357,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 bool fay_flags_ready(struct fay_analysis *an, uint8_t need)
 {
 	if (need & an->current->flags_undefined)
-		return fay_path_refuse(an, FAY_RULE_ENV_FLAGS, "reads a flag that is not defined here");
+		return fay_path_refuse(an, FAY_RULE_ENV_FLAGS,
+				       "reads a flag that is not defined here");
 	return true;
 }

@@ -7,7 +7,8 @@
 
 #include "transfer.h"
 
-static const char *const region_names[] = { "the event", "local state", "global state", "read-only data", "the stack" };
+static const char *const region_names[] = { "the event", "local state", "global state",
+					    "read-only data", "the stack" };
 
 static uint64_t region_size(const struct fay_analysis *an, enum fay_region region)
 {
@@ -43,7 +44,8 @@ bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, str
 			struct fay_scalar scale = fay_scalar_const(mem->scale);
 
 			if (index.kind == KIND_POINTER)
-				return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "a pointer is scaled");
+				return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+						       "a pointer is scaled");
 			index = fay_value_fresh(an, fay_scalar_mul(&index.s, &scale));
 		}
 		if (mem->base == FAY_NO_REG)
@@ -72,8 +74,10 @@ bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, str
 	return true;
 }
 
-/* Whether [offset, offset + size) lies in [low, high + size) for every offset; else an obligation. False if the path must end. */
-static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int64_t low, int64_t high, bool helper)
+/* Whether [offset, offset + size) lies in [low, high + size) for every offset; else an obligation.
+ * False if the path must end. */
+static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int64_t low,
+			 int64_t high, bool helper)
 {
 	const struct fay_scalar *o = &access->offset;
 	struct fay_scalar clipped;
@@ -92,7 +96,8 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 		rule = o->smin < low ? FAY_RULE_MEM_BELOW_SP : FAY_RULE_STK_RETURN;
 	if (an->checking) {
 		/* Where the analysis does not go on, only unreachability discharges. */
-		pending = fay_obligation_add(an, helper || never ? GOAL_UNREACHABLE : GOAL_BOUNDS, rule, never ? fay_rule_outcome(rule) : FAY_UNPROVED);
+		pending = fay_obligation_add(an, helper || never ? GOAL_UNREACHABLE : GOAL_BOUNDS,
+					     rule, never ? fay_rule_outcome(rule) : FAY_UNPROVED);
 		if (!pending)
 			return false;
 		pending->region = (uint8_t)access->region;
@@ -100,12 +105,16 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 		pending->low = low;
 		pending->high = high;
 		fay_scalar_print(o, text, sizeof(text));
-		pending->what = fay_arena_printf(an->arena, "accesses %u byte%s at offset %s of %s, where %lld to %lld would be allowed",
-						 access->size, access->size == 1 ? "" : "s", text, region_names[access->region],
-						 (long long)low, (long long)high);
+		pending->what = fay_arena_printf(an->arena,
+						 "accesses %u byte%s at offset %s of %s, where "
+						 "%lld to %lld would be allowed",
+						 access->size, access->size == 1 ? "" : "s", text,
+						 region_names[access->region], (long long)low,
+						 (long long)high);
 		if (!never)
-			pending->missing = fay_arena_printf(an->arena, "that the offset stays within [%lld, %lld]; known is %s",
-							    (long long)low, (long long)high, text);
+			pending->missing = fay_arena_printf(
+				an->arena, "that the offset stays within [%lld, %lld]; known is %s",
+				(long long)low, (long long)high, text);
 	}
 	if (never || access->region != REGION_STACK)
 		return !never;
@@ -114,14 +123,18 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 	return !helper && fay_scalar_meet(&access->offset, &clipped);
 }
 
-/* The offset of a stack operand as a constant plus a multiple of one register's number, or of a pointer's offset. */
+/* The offset of a stack operand as a constant plus a multiple of one register's number, or of a
+ * pointer's offset. */
 static struct fay_place place_of(const struct fay_analysis *an, const struct fay_operand *mem)
 {
-	const struct fay_value *base = mem->base == FAY_NO_REG ? NULL : &an->current->loc[mem->base];
-	const struct fay_value *index = mem->index == FAY_NO_REG ? NULL : &an->current->loc[mem->index];
+	const struct fay_value *base =
+		mem->base == FAY_NO_REG ? NULL : &an->current->loc[mem->base];
+	const struct fay_value *index =
+		mem->index == FAY_NO_REG ? NULL : &an->current->loc[mem->index];
 	struct fay_place p = { .fixed = mem->disp };
 
-	if (base && index && base->kind == KIND_SCALAR && index->kind == KIND_POINTER && mem->scale == 1) {
+	if (base && index && base->kind == KIND_SCALAR && index->kind == KIND_POINTER &&
+	    mem->scale == 1) {
 		const struct fay_value *number = base;
 
 		base = index;
@@ -132,11 +145,13 @@ static struct fay_place place_of(const struct fay_analysis *an, const struct fay
 	if (!index) {
 		p.value = *base;
 		p.step = 1;
-	} else if (fay_scalar_is_const(&base->s) && base->s.smin > -FAY_FAR_APART && base->s.smin < FAY_FAR_APART && index->kind == KIND_SCALAR) {
+	} else if (fay_scalar_is_const(&base->s) && base->s.smin > -FAY_FAR_APART &&
+		   base->s.smin < FAY_FAR_APART && index->kind == KIND_SCALAR) {
 		p.fixed += base->s.smin;
 		p.value = *index;
 		p.step = mem->scale;
-	} else if (fay_scalar_is_const(&index->s) && index->kind == KIND_SCALAR && index->s.smin > -FAY_FAR_APART && index->s.smin < FAY_FAR_APART) {
+	} else if (fay_scalar_is_const(&index->s) && index->kind == KIND_SCALAR &&
+		   index->s.smin > -FAY_FAR_APART && index->s.smin < FAY_FAR_APART) {
 		p.fixed += index->s.smin * mem->scale;
 		p.value = *base;
 		p.step = 1;
@@ -144,18 +159,21 @@ static struct fay_place place_of(const struct fay_analysis *an, const struct fay
 	return p;
 }
 
-bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, unsigned size, bool write, bool helper, struct fay_access *access)
+bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, unsigned size,
+		     bool write, bool helper, struct fay_access *access)
 {
 	int64_t low = 0, high;
 
 	if (address->kind != KIND_POINTER)
-		return fay_path_refuse(an, FAY_RULE_MEM_REGION, "the address is not made from a pointer to a region");
+		return fay_path_refuse(an, FAY_RULE_MEM_REGION,
+				       "the address is not made from a pointer to a region");
 	access->region = (enum fay_region)address->tag;
 	access->offset = address->s;
 	access->size = size;
 	access->place.step = 0;
 	if (write && (access->region == REGION_EVENT || access->region == REGION_RODATA))
-		return fay_path_refuse(an, FAY_RULE_MEM_PERMISSION, "writes to %s", region_names[access->region]);
+		return fay_path_refuse(an, FAY_RULE_MEM_PERMISSION, "writes to %s",
+				       region_names[access->region]);
 	if (access->region == REGION_STACK) {
 		low = -fay_state_depth(an->current);
 		high = -(int64_t)size;
@@ -165,7 +183,8 @@ bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, u
 	return check_bounds(an, access, low, high, helper);
 }
 
-/* A locked access across a cache line stops every core of the machine, or raises #AC (split-lock detection). Regions begin at multiples of 8; of the stack that is to be seen to. */
+/* A locked access across a cache line stops every core of the machine, or raises #AC (split-lock
+ * detection). Regions begin at multiples of 8; of the stack that is to be seen to. */
 static bool aligned(struct fay_analysis *an, const struct fay_access *access)
 {
 	const struct fay_scalar *o = &access->offset;
@@ -173,13 +192,16 @@ static bool aligned(struct fay_analysis *an, const struct fay_access *access)
 	if (!(insn_of(an)->locked || fay_op_table[insn_of(an)->op].attributes & ATTR_LOCKS))
 		return true;
 	if ((o->value | o->unknown) & (access->size - 1))
-		return fay_path_refuse(an, FAY_RULE_MEM_ALIGN, "a locked access that is not proved to be at a multiple of its size");
+		return fay_path_refuse(
+			an, FAY_RULE_MEM_ALIGN,
+			"a locked access that is not proved to be at a multiple of its size");
 	if (an->checking && access->region == REGION_STACK)
 		an->facts->aligned_stack = true;
 	return true;
 }
 
-bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size, bool write, struct fay_access *access)
+bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size,
+		    bool write, struct fay_access *access)
 {
 	struct fay_value address;
 	bool known;
@@ -187,7 +209,8 @@ bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsi
 	an->addressing = true;
 	known = fay_mem_address(an, mem, &address);
 	an->addressing = false;
-	if (!known || !fay_mem_resolve(an, &address, size, write, false, access) || !aligned(an, access))
+	if (!known || !fay_mem_resolve(an, &address, size, write, false, access) ||
+	    !aligned(an, access))
 		return false;
 	if (access->region == REGION_STACK && !fay_scalar_is_const(&access->offset))
 		access->place = place_of(an, mem);
@@ -197,18 +220,24 @@ bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsi
 bool fay_mem_slot_refuse(struct fay_analysis *an, enum fay_slot_status status)
 {
 	if (status == SLOT_UNINIT)
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "reads stack bytes that were not written");
+		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT,
+				       "reads stack bytes that were not written");
 	if (status == SLOT_RETURN)
-		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "accesses a return address on the stack");
-	return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "accesses part of a pointer or saved register on the stack");
+		return fay_path_refuse(an, FAY_RULE_STK_RETURN,
+				       "accesses a return address on the stack");
+	return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+			       "accesses part of a pointer or saved register on the stack");
 }
 
 void fay_note_fields(struct fay_analysis *an, int64_t low, int64_t high)
 {
-	static const struct { int16_t start, end; } field[] = {
-		{ 0, 8 }, { 8, 16 }, { 16, 24 }, { 24, 32 }, { 32, 40 }, { 40, 48 }, { 48, 56 }, { 56, 64 }, { 64, 72 },
-		{ 72, 80 }, { 80, 88 }, { 88, 92 }, { 92, 96 }, { 96, 100 }, { 100, 104 }, { 104, 120 }, { 120, 128 },
-		{ 128, 136 }, { 136, 144 }, { 144, 152 }, { 152, 160 }, { 160, 288 }, { 288, 296 },
+	static const struct {
+		int16_t start, end;
+	} field[] = {
+		{ 0, 8 },     { 8, 16 },    { 16, 24 },   { 24, 32 },   { 32, 40 },   { 40, 48 },
+		{ 48, 56 },   { 56, 64 },   { 64, 72 },   { 72, 80 },   { 80, 88 },   { 88, 92 },
+		{ 92, 96 },   { 96, 100 },  { 100, 104 }, { 104, 120 }, { 120, 128 }, { 128, 136 },
+		{ 136, 144 }, { 144, 152 }, { 152, 160 }, { 160, 288 }, { 288, 296 },
 	};
 
 	if (!an->checking)
@@ -221,9 +250,11 @@ void fay_note_fields(struct fay_analysis *an, int64_t low, int64_t high)
 #define RODATA_VALUES 64u
 
 /* What constants a read of read-only data may give: joined one by one if they are few. */
-static struct fay_scalar rodata_values(const struct fay_analysis *an, const struct fay_access *access)
+static struct fay_scalar rodata_values(const struct fay_analysis *an,
+				       const struct fay_access *access)
 {
-	const uint8_t *bytes = an->image->layout.bytes + (an->image->rodata.start - an->image->layout_base);
+	const uint8_t *bytes =
+		an->image->layout.bytes + (an->image->rodata.start - an->image->layout_base);
 	uint64_t low = access->offset.umin, high = access->offset.umax, step = 1, count = 0;
 	struct fay_scalar all = fay_scalar_top();
 
@@ -232,7 +263,8 @@ static struct fay_scalar rodata_values(const struct fay_analysis *an, const stru
 		step = access->offset.unknown & -access->offset.unknown;
 	if ((low ^ access->offset.value) & (step - 1))
 		step = 1;
-	if (access->offset.modulus > step && low % access->offset.modulus == access->offset.remainder)
+	if (access->offset.modulus > step &&
+	    low % access->offset.modulus == access->offset.remainder)
 		step = access->offset.modulus;
 	if (!access->proved || (high - low) / step >= RODATA_VALUES)
 		return fay_scalar_range(0, mask_of(access->size * 8));
@@ -251,7 +283,9 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 {
 	switch (access->region) {
 	case REGION_EVENT:
-		fay_note_fields(an, access->proved ? access->offset.smin : 0, access->proved ? access->offset.smax + access->size : (int64_t)sizeof(struct fay_event));
+		fay_note_fields(an, access->proved ? access->offset.smin : 0,
+				access->proved ? access->offset.smax + access->size
+					       : (int64_t)sizeof(struct fay_event));
 		*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
 		return true;
 	case REGION_RODATA:
@@ -261,7 +295,8 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 	case REGION_STACK: {
 		enum fay_slot_status status;
 
-		if (!an->checking && !fay_scalar_is_const(&access->offset)) { /* the states are still being looked for */
+		/* the states are still being looked for */
+		if (!an->checking && !fay_scalar_is_const(&access->offset)) {
 			*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
 			return true;
 		}
@@ -273,8 +308,10 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 			return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
 		}
 		fay_fills_settle(an->current);
-		status = fay_stack_check(an->current, access->offset.smin, access->offset.smax + access->size);
-		if (status == SLOT_UNINIT && fay_fills_cover(an->current, &access->place, access->size, access->offset.smin))
+		status = fay_stack_check(an->current, access->offset.smin,
+					 access->offset.smax + access->size);
+		if (status == SLOT_UNINIT &&
+		    fay_fills_cover(an->current, &access->place, access->size, access->offset.smin))
 			status = SLOT_OK;
 		*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
 		return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
@@ -285,22 +322,29 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 	}
 }
 
-bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access, const struct fay_value *v)
+bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access,
+		   const struct fay_value *v)
 {
 	enum fay_slot_status status;
 
 	if (access->region != REGION_STACK) {
 		if (v->kind != KIND_SCALAR)
 			return fay_path_refuse(an, FAY_RULE_MEM_LEAK, "writes %s to %s",
-				      v->kind == KIND_POINTER ? "a pointer" : v->kind == KIND_HELPER ? "a helper's address" : "a value of the traced program", region_names[access->region]);
+					       v->kind == KIND_POINTER ? "a pointer"
+					       : v->kind == KIND_HELPER
+						       ? "a helper's address"
+						       : "a value of the traced program",
+					       region_names[access->region]);
 		return true;
 	}
 	if (fay_scalar_is_const(&access->offset))
 		status = fay_stack_store(an->current, access->offset.smin, access->size, v);
 	else if (v->kind != KIND_SCALAR)
-		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "stores a pointer at a stack offset that is not constant");
+		return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+				       "stores a pointer at a stack offset that is not constant");
 	else {
-		status = fay_stack_havoc(an->current, access->offset.smin, access->offset.smax + access->size, false);
+		status = fay_stack_havoc(an->current, access->offset.smin,
+					 access->offset.smax + access->size, false);
 		fay_fills_store(an->current, &access->place, access->size);
 	}
 	return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
@@ -315,9 +359,12 @@ static bool read_high(struct fay_analysis *an, unsigned reg, struct fay_value *v
 	struct fay_scalar by = fay_scalar_const(8), s = fay_scalar_zext(&from->s, 16);
 
 	if (from->kind == KIND_SCALAR && !(from->init & 2))
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "the second byte of %s is read before it was written", fay_gpr_name(reg, 64));
+		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT,
+				       "the second byte of %s is read before it was written",
+				       fay_gpr_name(reg, 64));
 	if (from->kind != KIND_SCALAR)
-		return fay_value_readable(an, from, 8, fay_gpr_name(reg, 16)); /* refuses: no other kind may be read in part */
+		/* refuses: no other kind may be read in part */
+		return fay_value_readable(an, from, 8, fay_gpr_name(reg, 16));
 	*v = fay_value_fresh(an, fay_scalar_shr(&s, &by));
 	return true;
 }
@@ -342,30 +389,32 @@ static void write_high(struct fay_analysis *an, unsigned reg, const struct fay_v
 	to->init = kept | 2;
 }
 
-bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v)
+bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand, unsigned width,
+		      struct fay_value *v)
 {
 	struct fay_access access;
 
 	switch (operand->kind) {
-	case OPERAND_REG:
-		return fay_reg_read(an, operand->reg, width, v);
-	case OPERAND_HIGH:
-		return read_high(an, operand->reg, v);
+	case OPERAND_REG: return fay_reg_read(an, operand->reg, width, v);
+	case OPERAND_HIGH: return read_high(an, operand->reg, v);
 	case OPERAND_IMM:
 		*v = fay_value_constant(an, (uint64_t)operand->imm & mask_of(width));
 		return true;
 	case OPERAND_MEM:
-		if (!fay_mem_locate(an, operand, width / 8, false, &access) || !fay_mem_load(an, &access, v))
+		if (!fay_mem_locate(an, operand, width / 8, false, &access) ||
+		    !fay_mem_load(an, &access, v))
 			return false;
 		if (v->kind == KIND_SAVED || v->kind == KIND_HELPER || v->kind == KIND_MIXED)
 			return fay_value_readable(an, v, width, "the stack slot");
 		return true;
 	default:
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an operand that the analysis does not know");
+		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED,
+				       "an operand that the analysis does not know");
 	}
 }
 
-bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value v)
+bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operand, unsigned width,
+		       struct fay_value v)
 {
 	struct fay_access access;
 
@@ -378,8 +427,10 @@ bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operan
 		return true;
 	}
 	if (operand->kind == OPERAND_MEM)
-		return fay_mem_locate(an, operand, width / 8, true, &access) && fay_mem_store(an, &access, &v);
-	return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an operand that the analysis does not know");
+		return fay_mem_locate(an, operand, width / 8, true, &access) &&
+		       fay_mem_store(an, &access, &v);
+	return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED,
+			       "an operand that the analysis does not know");
 }
 
 /* The value of a register that is only moved: saved registers and helpers' addresses too. */
@@ -392,7 +443,8 @@ bool fay_reg_read_whole(struct fay_analysis *an, unsigned reg, struct fay_value 
 	return fay_value_readable(an, v, 64, fay_gpr_name(reg, 64));
 }
 
-bool fay_operand_number(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v)
+bool fay_operand_number(struct fay_analysis *an, const struct fay_operand *operand, unsigned width,
+			struct fay_value *v)
 {
 	if (!fay_operand_read(an, operand, width, v))
 		return false;

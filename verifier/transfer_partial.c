@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of which only some bytes were written. Compilers write `sete %cl` or `mov (%rsi), %cl` into a register that holds nothing of theirs,
- * compute with all of it, and use the low byte of the result. That is safe, because what was never written cannot reach the bytes that are used: here the
- * bytes of a result are followed that depend on written bytes alone, and everything else (memory, addresses, conditions, other operations) may only read those.
+ * Registers of which only some bytes were written. Compilers write `sete %cl` or `mov (%rsi), %cl`
+ * into a register that holds nothing of theirs, compute with all of it, and use the low byte of the
+ * result. That is safe, because what was never written cannot reach the bytes that are used: here
+ * the bytes of a result are followed that depend on written bytes alone, and everything else
+ * (memory, addresses, conditions, other operations) may only read those.
  *
- *   bytewise   mov cmov and or xor not    byte k depends on byte k of each operand; of `and`, not on what a written byte that is zero takes away
- *   upward     add sub inc dec neg imul lea shl by a constant    byte k depends on the bytes up to k: the bytes below the first unwritten one are written
+ *   bytewise   mov cmov and or xor not byte k depends on byte k of each operand; of `and`, not on
+ *		what a written byte that is zero takes away
+ *   upward     add sub inc dec neg imul lea shl by a constant byte k depends on the bytes up to k:
+ *		the bytes below the first unwritten one are written
  *
- * Flags depend on all of the result: they are undefined unless all of it counts as written. The numbers are computed as always; they
- * describe what the register holds, written or not.
+ * Flags depend on all of the result: they are undefined unless all of it counts as written. The
+ * numbers are computed as always; they describe what the register holds, written or not.
  */
 #include "transfer.h"
 
@@ -20,10 +24,19 @@ static enum flow flow_of(const struct fay_insn *insn)
 		return FLOW_NONE;
 	switch (insn->op) {
 	case OP_MOV: return insn->src.kind == OPERAND_REG ? FLOW_BYTES : FLOW_NONE;
-	case OP_CMOV: case OP_OR: case OP_XOR: case OP_NOT: return FLOW_BYTES;
+	case OP_CMOV:
+	case OP_OR:
+	case OP_XOR:
+	case OP_NOT: return FLOW_BYTES;
 	case OP_AND: return FLOW_AND;
 	case OP_SHL: return insn->src.kind == OPERAND_IMM ? FLOW_UP : FLOW_NONE;
-	case OP_ADD: case OP_SUB: case OP_INC: case OP_DEC: case OP_NEG: case OP_IMUL: case OP_LEA: return FLOW_UP;
+	case OP_ADD:
+	case OP_SUB:
+	case OP_INC:
+	case OP_DEC:
+	case OP_NEG:
+	case OP_IMUL:
+	case OP_LEA: return FLOW_UP;
 	default: return FLOW_NONE;
 	}
 }
@@ -42,11 +55,13 @@ unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3])
 			regs[count++] = insn->src.index;
 		return count;
 	}
-	if ((insn->op == OP_XOR || insn->op == OP_SUB) && insn->src.kind == OPERAND_REG && insn->src.reg == insn->dst.reg)
+	if ((insn->op == OP_XOR || insn->op == OP_SUB) && insn->src.kind == OPERAND_REG &&
+	    insn->src.reg == insn->dst.reg)
 		return 0; /* zero whatever it was */
 	if (insn->op == OP_OR && insn->src.kind == OPERAND_IMM && insn->src.imm == -1)
 		return 0; /* all ones */
-	if (insn->src.kind == OPERAND_MEM && (insn->src.base == insn->dst.reg || insn->src.index == insn->dst.reg))
+	if (insn->src.kind == OPERAND_MEM &&
+	    (insn->src.base == insn->dst.reg || insn->src.index == insn->dst.reg))
 		return 0; /* an address is to be read as such: all of it */
 	if (info->dst_read && insn->op != OP_IMUL)
 		regs[count++] = insn->dst.reg;
@@ -57,7 +72,10 @@ unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3])
 	return count;
 }
 
-static bool partly(const struct fay_value *v) { return v->kind == KIND_SCALAR && v->init != 0xff; }
+static bool partly(const struct fay_value *v)
+{
+	return v->kind == KIND_SCALAR && v->init != 0xff;
+}
 
 bool fay_partial_needed(const struct fay_state *s, const struct fay_insn *insn)
 {
@@ -74,7 +92,9 @@ bool fay_partial_needed(const struct fay_state *s, const struct fay_insn *insn)
 static uint8_t zero_bytes(const struct fay_state *s, const struct fay_operand *operand)
 {
 	const struct fay_value *v = operand->kind == OPERAND_REG ? &s->loc[operand->reg] : NULL;
-	uint64_t ones = operand->kind == OPERAND_IMM ? (uint64_t)operand->imm : v && v->kind == KIND_SCALAR ? v->s.value | v->s.unknown : UINT64_MAX;
+	uint64_t ones = operand->kind == OPERAND_IMM  ? (uint64_t)operand->imm
+			: v && v->kind == KIND_SCALAR ? v->s.value | v->s.unknown
+						      : UINT64_MAX;
 	uint8_t zero = 0;
 
 	for (unsigned k = 0; k < 8; k++)
@@ -99,7 +119,8 @@ static uint8_t result_bytes(const struct fay_state *s, const struct fay_insn *in
 	if (flow_of(insn) == FLOW_UP && all != 0xff) {
 		uint8_t low = insn->width == 32 ? all & 0xf : all;
 
-		all = (uint8_t)((low & ~(low + 1)) | (insn->width == 32 ? 0xf0 : 0)); /* the ones below the lowest zero */
+		/* the ones below the lowest zero */
+		all = (uint8_t)((low & ~(low + 1)) | (insn->width == 32 ? 0xf0 : 0));
 	}
 	return all;
 }

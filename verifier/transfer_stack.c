@@ -10,11 +10,15 @@ static bool move_stack(struct fay_analysis *an, int64_t depth)
 	struct fay_value *rsp = &s->loc[FAY_RSP];
 
 	if (depth < 0)
-		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "the stack pointer is raised above the return address");
+		return fay_path_refuse(an, FAY_RULE_STK_RETURN,
+				       "the stack pointer is raised above the return address");
 	if (depth & 7)
-		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "the stack pointer is not a multiple of 8");
+		return fay_path_refuse(an, FAY_RULE_STK_POINTER,
+				       "the stack pointer is not a multiple of 8");
 	if (depth > (int64_t)FAY_STACK_HARD)
-		return fay_path_refuse(an, FAY_RULE_STK_LIMIT, "%lld bytes of stack; the verifier follows at most %u", (long long)depth, FAY_STACK_HARD);
+		return fay_path_refuse(an, FAY_RULE_STK_LIMIT,
+				       "%lld bytes of stack; the verifier follows at most %u",
+				       (long long)depth, FAY_STACK_HARD);
 	fay_state_set_depth(s, depth);
 	*rsp = fay_value_fresh(an, fay_scalar_const((uint64_t)-depth));
 	rsp->kind = KIND_POINTER;
@@ -22,8 +26,10 @@ static bool move_stack(struct fay_analysis *an, int64_t depth)
 	if (an->checking && depth > an->deepest) {
 		an->deepest = depth;
 		if ((uint64_t)depth + 8 > an->policy->max_stack)
-			return fay_path_refuse(an, FAY_RULE_POL_STACK, "%lld bytes of stack; the policy allows %llu", (long long)depth + 8,
-				      (unsigned long long)an->policy->max_stack);
+			return fay_path_refuse(an, FAY_RULE_POL_STACK,
+					       "%lld bytes of stack; the policy allows %llu",
+					       (long long)depth + 8,
+					       (unsigned long long)an->policy->max_stack);
 	}
 	return true;
 }
@@ -34,11 +40,15 @@ bool fay_stack_pointer_check(struct fay_analysis *an)
 	const struct fay_value *rsp = &an->current->loc[FAY_RSP];
 
 	if (rsp->kind != KIND_POINTER || rsp->tag != REGION_STACK || !fay_scalar_is_const(&rsp->s))
-		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "the stack pointer is not a constant distance from its value at entry");
+		return fay_path_refuse(
+			an, FAY_RULE_STK_POINTER,
+			"the stack pointer is not a constant distance from its value at entry");
 	if (rsp->s.smin == -fay_state_depth(an->current))
 		return true;
 	if (rsp->s.smin < -(int64_t)FAY_STACK_HARD - 64)
-		return fay_path_refuse(an, FAY_RULE_STK_LIMIT, "the stack pointer is lowered by %lld bytes", -(long long)rsp->s.smin);
+		return fay_path_refuse(an, FAY_RULE_STK_LIMIT,
+				       "the stack pointer is lowered by %lld bytes",
+				       -(long long)rsp->s.smin);
 	return move_stack(an, -rsp->s.smin);
 }
 
@@ -95,18 +105,23 @@ bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn)
 	return pop(an, insn->dst.reg);
 }
 
-/* Only upward: the frame that rbp points to is the current one, or the function's own before it was made larger. */
+/* Only upward: the frame that rbp points to is the current one, or the function's own before it was
+ * made larger. */
 bool fay_transfer_leave(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_value *rbp = &an->current->loc[FAY_RBP];
 
 	(void)insn;
 	if (rbp->kind != KIND_POINTER || rbp->tag != REGION_STACK || !fay_scalar_is_const(&rbp->s))
-		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave, and rbp is not a constant distance from the stack pointer at entry");
+		return fay_path_refuse(an, FAY_RULE_STK_POINTER,
+				       "leave, and rbp is not a constant distance from the stack "
+				       "pointer at entry");
 	if (rbp->s.smin < -fay_state_depth(an->current))
-		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave would lower the stack pointer");
+		return fay_path_refuse(an, FAY_RULE_STK_POINTER,
+				       "leave would lower the stack pointer");
 	if (rbp->s.smin > 0)
-		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "leave raises the stack pointer above the return address");
+		return fay_path_refuse(an, FAY_RULE_STK_RETURN,
+				       "leave raises the stack pointer above the return address");
 	fay_note_read(an, rbp);
 	return move_stack(an, -rbp->s.smin) && pop(an, FAY_RBP);
 }
@@ -115,7 +130,8 @@ bool fay_transfer_call(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	int64_t depth = fay_state_depth(an->current) + 8;
 	const struct fay_node *node = &an->graph->nodes[an->node];
-	struct fay_value token = fay_value_scalar(fay_scalar_const(an->graph->nodes[node->succ[0]].context));
+	struct fay_value token =
+		fay_value_scalar(fay_scalar_const(an->graph->nodes[node->succ[0]].context));
 
 	token.kind = KIND_RETURN;
 	if (!move_stack(an, depth))
@@ -130,7 +146,8 @@ static bool unchanged(const struct fay_value *v, unsigned reg)
 		return v->tag == reg;
 	if (v->kind != KIND_POINTER || !fay_scalar_is_const(&v->s) || v->s.umin != 0)
 		return false;
-	return (reg == FAY_RDI && v->tag == REGION_EVENT) || (reg == FAY_RSI && v->tag == REGION_LOCAL) ||
+	return (reg == FAY_RDI && v->tag == REGION_EVENT) ||
+	       (reg == FAY_RSI && v->tag == REGION_LOCAL) ||
 	       (reg == FAY_RDX && v->tag == REGION_GLOBAL);
 }
 
@@ -145,20 +162,28 @@ bool fay_transfer_ret(struct fay_analysis *an, const struct fay_insn *insn)
 		const struct fay_value *v = depth >= 8 ? &s->loc[s->count - 1] : NULL;
 
 		if (!v || v->kind != KIND_RETURN || v->s.umin != context)
-			return fay_path_refuse(an, FAY_RULE_CFI_RETURN, "the stack pointer is not at this call's return address");
+			return fay_path_refuse(
+				an, FAY_RULE_CFI_RETURN,
+				"the stack pointer is not at this call's return address");
 		return move_stack(an, depth - 8);
 	}
 	if (depth)
-		return fay_path_refuse(an, FAY_RULE_CFI_RETURN, "the stack pointer is %lld bytes below the return address", (long long)depth);
+		return fay_path_refuse(an, FAY_RULE_CFI_RETURN,
+				       "the stack pointer is %lld bytes below the return address",
+				       (long long)depth);
 	for (unsigned r = 0; r < 16; r++) {
 		if (r == FAY_RSP || unchanged(&s->loc[r], r))
 			continue;
 		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
-			return fay_path_refuse(an, FAY_RULE_ENV_SAVED, "%s is not as it was at entry", fay_gpr_name(r, 64));
+			return fay_path_refuse(an, FAY_RULE_ENV_SAVED,
+					       "%s is not as it was at entry", fay_gpr_name(r, 64));
 		if (an->checking)
 			an->facts->clobbered_gprs |= 1u << r;
 	}
 	return true;
 }
 
-bool fay_transfer_jcc(struct fay_analysis *an, const struct fay_insn *insn) { return fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc)); }
+bool fay_transfer_jcc(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	return fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc));
+}

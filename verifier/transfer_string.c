@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rep movs and rep stos: as many single moves as rcx says, which must be one known number, small enough to be followed one by one.
+ * rep movs and rep stos: as many single moves as rcx says, which must be one known number, small
+ * enough to be followed one by one.
  *
- * The direction flag is clear at entry (include/fay/event.h) and nothing in the subset changes it, so elements are moved upward, one after the other, and places
- * that overlap behave as the moves do here.
+ * The direction flag is clear at entry (include/fay/event.h) and nothing in the subset changes it,
+ * so elements are moved upward, one after the other, and places that overlap behave as the moves do
+ * here.
  */
 #include "transfer.h"
 
 #include <string.h>
 
 /* The place of `count` elements from register `reg` on. */
-static bool place(struct fay_analysis *an, unsigned reg, unsigned bytes, bool write, struct fay_access *access)
+static bool place(struct fay_analysis *an, unsigned reg, unsigned bytes, bool write,
+		  struct fay_access *access)
 {
 	struct fay_value at;
 
-	return fay_reg_read(an, reg, 64, &at) && fay_mem_resolve(an, &at, bytes, write, true, access) && access->proved;
+	return fay_reg_read(an, reg, 64, &at) &&
+	       fay_mem_resolve(an, &at, bytes, write, true, access) && access->proved;
 }
 
 static struct fay_access element(const struct fay_access *all, unsigned index, unsigned size)
@@ -45,7 +49,8 @@ static bool move_all(struct fay_analysis *an, const struct fay_insn *insn, unsig
 	bool copy = insn->op == OP_REP_MOVS;
 
 	memset(&from, 0, sizeof(from));
-	if (!place(an, FAY_RDI, count * size, true, &to) || (copy && !place(an, FAY_RSI, count * size, false, &from)))
+	if (!place(an, FAY_RDI, count * size, true, &to) ||
+	    (copy && !place(an, FAY_RSI, count * size, false, &from)))
 		return false;
 	if (!copy && !fay_operand_read(an, &insn->src, insn->width, &v))
 		return false;
@@ -67,14 +72,17 @@ bool fay_transfer_string(struct fay_analysis *an, const struct fay_insn *insn)
 
 	if (!fay_reg_read(an, FAY_RCX, 64, &count))
 		return false;
-	if (count.kind != KIND_SCALAR || !fay_scalar_is_const(&count.s) || count.s.umin > FAY_MAX_STRING)
-		return fay_path_refuse(an, FAY_RULE_TRM_LOOP, "%s, whose count is not one known number up to %u", fay_op_table[insn->op].name,
-				       FAY_MAX_STRING);
+	if (count.kind != KIND_SCALAR || !fay_scalar_is_const(&count.s) ||
+	    count.s.umin > FAY_MAX_STRING)
+		return fay_path_refuse(an, FAY_RULE_TRM_LOOP,
+				       "%s, whose count is not one known number up to %u",
+				       fay_op_table[insn->op].name, FAY_MAX_STRING);
 	n = (unsigned)count.s.umin;
 	if (an->checking && an->moves)
 		an->moves[an->node] += n;
 	if (n && !move_all(an, insn, n))
 		return false;
 	fay_reg_write(an, FAY_RCX, 64, fay_value_constant(an, 0));
-	return advance(an, FAY_RDI, n * insn->width / 8) && (insn->op == OP_REP_STOS || advance(an, FAY_RSI, n * insn->width / 8));
+	return advance(an, FAY_RDI, n * insn->width / 8) &&
+	       (insn->op == OP_REP_STOS || advance(an, FAY_RSI, n * insn->width / 8));
 }

@@ -2,7 +2,8 @@
 /*
  * Abstract values: names, reads and writes of registers, arithmetic on numbers and pointers.
  *
- * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes nothing.
+ * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes
+ * nothing.
  */
 #include "relations.h"
 #include "transfer.h"
@@ -15,7 +16,10 @@ struct fay_value fay_value_fresh(struct fay_analysis *an, struct fay_scalar scal
 	return v;
 }
 
-struct fay_value fay_value_constant(struct fay_analysis *an, uint64_t number) { return fay_value_fresh(an, fay_scalar_const(number)); }
+struct fay_value fay_value_constant(struct fay_analysis *an, uint64_t number)
+{
+	return fay_value_fresh(an, fay_scalar_const(number));
+}
 
 void fay_value_forget_name(struct fay_analysis *an, struct fay_value *v)
 {
@@ -50,7 +54,8 @@ void fay_note_read(struct fay_analysis *an, const struct fay_value *v)
 }
 
 /* Checks that `v` may be read as `width` bits of data. */
-bool fay_value_readable(struct fay_analysis *an, const struct fay_value *v, unsigned width, const char *name)
+bool fay_value_readable(struct fay_analysis *an, const struct fay_value *v, unsigned width,
+			const char *name)
 {
 	unsigned bytes = width / 8, need = bytes >= 8 ? 0xff : (1u << bytes) - 1;
 
@@ -58,24 +63,34 @@ bool fay_value_readable(struct fay_analysis *an, const struct fay_value *v, unsi
 	switch (v->kind) {
 	case KIND_SCALAR:
 		if ((v->init & need) != need)
-			return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "%s is read, but only part of it was written", name);
+			return fay_path_refuse(an, FAY_RULE_MEM_UNINIT,
+					       "%s is read, but only part of it was written", name);
 		return true;
 	case KIND_POINTER:
 		if (width != 64)
-			return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "%s holds a pointer, and only %u bits of it are used", name, width);
+			return fay_path_refuse(
+				an, FAY_RULE_MEM_POINTER,
+				"%s holds a pointer, and only %u bits of it are used", name, width);
 		return true;
 	case KIND_UNINIT:
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "%s is read before it was written", name);
+		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "%s is read before it was written",
+				       name);
 	case KIND_SAVED:
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "%s holds the traced program's %s, which may only be saved and restored", name,
-			      fay_gpr_name(v->tag, 64));
+		return fay_path_refuse(
+			an, FAY_RULE_MEM_UNINIT,
+			"%s holds the traced program's %s, which may only be saved and restored",
+			name, fay_gpr_name(v->tag, 64));
 	case KIND_HELPER:
-		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "%s holds the address of %s, which may only be moved and called", name,
-				       fay_helper_name(v->tag));
+		return fay_path_refuse(
+			an, FAY_RULE_MEM_POINTER,
+			"%s holds the address of %s, which may only be moved and called", name,
+			fay_helper_name(v->tag));
 	case KIND_RETURN:
 		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "%s holds a return address", name);
 	default:
-		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "%s holds different kinds of values, depending on the path", name);
+		return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+				       "%s holds different kinds of values, depending on the path",
+				       name);
 	}
 }
 
@@ -123,9 +138,11 @@ void fay_reg_write(struct fay_analysis *an, unsigned reg, unsigned width, struct
 /* ---- arithmetic ---- */
 
 /* Ranking tags: r = a + [low, high] without wrapping at the operation's width. */
-void fay_value_move_origin(struct fay_value *r, const struct fay_value *a, int64_t low, int64_t high)
+void fay_value_move_origin(struct fay_value *r, const struct fay_value *a, int64_t low,
+			   int64_t high)
 {
-	if (!a->origin || __builtin_add_overflow(a->dlo, low, &r->dlo) || __builtin_add_overflow(a->dhi, high, &r->dhi)) {
+	if (!a->origin || __builtin_add_overflow(a->dlo, low, &r->dlo) ||
+	    __builtin_add_overflow(a->dhi, high, &r->dhi)) {
 		r->origin = 0;
 		return;
 	}
@@ -133,7 +150,8 @@ void fay_value_move_origin(struct fay_value *r, const struct fay_value *a, int64
 }
 
 /* a + b where b is within its signed bounds, or a - b. Keeps the name if b is one number. */
-static void name_sum(struct fay_value *r, const struct fay_value *a, const struct fay_scalar *b, bool minus, unsigned width)
+static void name_sum(struct fay_value *r, const struct fay_value *a, const struct fay_scalar *b,
+		     bool minus, unsigned width)
 {
 	int64_t low, high;
 
@@ -142,7 +160,8 @@ static void name_sum(struct fay_value *r, const struct fay_value *a, const struc
 	low = minus ? -b->smax : b->smin;
 	high = minus ? -b->smin : b->smax;
 	if (width < 64) {
-		/* Exact only if the sum stays within the width; a small negative number may be meant by a large b. */
+		/* Exact only if the sum stays within the width; a small negative number may be
+		 * meant by a large b. */
 		struct fay_scalar sb = fay_scalar_sext(b, width);
 
 		low = minus ? -sb.smax : sb.smin;
@@ -165,7 +184,8 @@ struct fay_scalar fay_scalar_shift_count(const struct fay_scalar *count, unsigne
 }
 
 /* Scalar results at `width`; operands are zero-extended. */
-struct fay_scalar fay_scalar_compute(enum fay_op op, const struct fay_scalar *a, const struct fay_scalar *b, unsigned width)
+struct fay_scalar fay_scalar_compute(enum fay_op op, const struct fay_scalar *a,
+				     const struct fay_scalar *b, unsigned width)
 {
 	struct fay_scalar r, count, sa;
 
@@ -189,22 +209,26 @@ struct fay_scalar fay_scalar_compute(enum fay_op op, const struct fay_scalar *a,
 		sa = fay_scalar_sext(a, width);
 		r = fay_scalar_sar(&sa, &count);
 		break;
-	default:
-		r = fay_scalar_top();
+	default: r = fay_scalar_top();
 	}
 	return fay_scalar_zext(&r, width);
 }
 
 /* 32-bit arithmetic on numbers that are meant as negative: also by sign extension. */
-struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scalar *a, const struct fay_scalar *b, unsigned width)
+struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scalar *a,
+					  const struct fay_scalar *b, unsigned width)
 {
 	struct fay_scalar r = fay_scalar_compute(op, a, b, width);
 
 	/* Numbers that no sign extension changes would give the same again. */
-	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL) && !fay_scalar_is_const(&r) && (a->umax | b->umax) >> (width - 1)) {
-		struct fay_scalar sa = fay_scalar_sext(a, width), sb = fay_scalar_sext(b, width), rs;
+	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL) &&
+	    !fay_scalar_is_const(&r) && (a->umax | b->umax) >> (width - 1)) {
+		struct fay_scalar sa = fay_scalar_sext(a, width), sb = fay_scalar_sext(b, width),
+				  rs;
 
-		rs = op == OP_ADD ? fay_scalar_add(&sa, &sb) : op == OP_SUB ? fay_scalar_sub(&sa, &sb) : fay_scalar_mul(&sa, &sb);
+		rs = op == OP_ADD   ? fay_scalar_add(&sa, &sb)
+		     : op == OP_SUB ? fay_scalar_sub(&sa, &sb)
+				    : fay_scalar_mul(&sa, &sb);
 		rs = fay_scalar_zext(&rs, width);
 		fay_scalar_meet(&r, &rs);
 	}
@@ -212,8 +236,8 @@ struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scala
 }
 
 /* Pointer arithmetic, 64 bits. Sets *done if a or b is a pointer. */
-static bool pointer_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b,
-			       struct fay_value *r, bool *done)
+static bool pointer_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a,
+			       const struct fay_value *b, struct fay_value *r, bool *done)
 {
 	bool pa = a->kind == KIND_POINTER, pb = b->kind == KIND_POINTER;
 
@@ -242,15 +266,20 @@ static bool pointer_arithmetic(struct fay_analysis *an, enum fay_op op, const st
 		*r = fay_value_fresh(an, fay_scalar_sub(&a->s, &b->s));
 		return true;
 	}
-	return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "arithmetic on a pointer other than adding or subtracting a number");
+	return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
+			       "arithmetic on a pointer other than adding or subtracting a number");
 }
 
-/* Sums and differences of two numbers that vary: how they lie to one another, and what is known of that already. */
-static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r)
+/* Sums and differences of two numbers that vary: how they lie to one another, and what is known of
+ * that already. */
+static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_value *a,
+		   const struct fay_value *b, unsigned width, struct fay_value *r)
 {
-	int64_t lo, hi, most = width == 64 ? INT64_MAX : (int64_t)mask_of(width), least = width == 64 ? INT64_MIN : 0;
+	int64_t lo, hi, most = width == 64 ? INT64_MAX : (int64_t)mask_of(width),
+			least = width == 64 ? INT64_MIN : 0;
 
-	if (an->addressing || (an->current->plain && a->id != b->id) || fay_scalar_is_const(&a->s) || fay_scalar_is_const(&b->s))
+	if (an->addressing || (an->current->plain && a->id != b->id) ||
+	    fay_scalar_is_const(&a->s) || fay_scalar_is_const(&b->s))
 		return;
 	if (op == OP_SUB) {
 		fay_relations_difference(an->current, a, b, &lo, &hi);
@@ -258,11 +287,13 @@ static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_val
 			struct fay_scalar range = fay_scalar_srange(lo, hi);
 
 			fay_scalar_meet(&r->s, &range);
-			fay_relations_add(an->current, r, 1, a, -1, b->s.smax == INT64_MIN ? INT64_MIN : -b->s.smax,
+			fay_relations_add(an->current, r, 1, a, -1,
+					  b->s.smax == INT64_MIN ? INT64_MIN : -b->s.smax,
 					  b->s.smin == INT64_MIN ? INT64_MAX : -b->s.smin);
 		}
-	} else if (op == OP_ADD && !__builtin_add_overflow(a->s.smin, b->s.smin, &lo) && !__builtin_add_overflow(a->s.smax, b->s.smax, &hi) &&
-		   lo >= least && hi <= most) {
+	} else if (op == OP_ADD && !__builtin_add_overflow(a->s.smin, b->s.smin, &lo) &&
+		   !__builtin_add_overflow(a->s.smax, b->s.smax, &hi) && lo >= least &&
+		   hi <= most) {
 		fay_relations_add(an->current, r, 1, a, -1, b->s.smin, b->s.smax);
 		fay_relations_add(an->current, r, 1, b, -1, a->s.smin, a->s.smax);
 	} else if (op == OP_AND && a->s.smin >= 0) {
@@ -270,8 +301,8 @@ static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_val
 	}
 }
 
-bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b, unsigned width,
-		       struct fay_value *r)
+bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a,
+			  const struct fay_value *b, unsigned width, struct fay_value *r)
 {
 	bool done;
 

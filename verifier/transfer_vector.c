@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vector instructions. What is known of a vector register is which of its bytes the probe has written: one bit a byte (struct fay_state's `vectors`).
- * The numbers in it are not followed: what comes out of one is any number of its width.
+ * Vector instructions. What is known of a vector register is which of its bytes the probe has
+ * written: one bit a byte (struct fay_state's `vectors`). The numbers in it are not followed: what
+ * comes out of one is any number of its width.
  *
- * Rules. A pointer, a saved register or a return address never enters a vector register. What was not written may be computed with (compilers leave garbage in elements
- * that they do not use), but each result byte counts as written only if all the bytes that it depends on were. Where a value leaves the vector registers (memory other than the own stack, general registers, flags) every byte must
- * have been written. Memory operands meet the same obligations as all others, at their true width; aligned forms must be proved aligned (MEM-ALIGN).
+ * Rules. A pointer, a saved register or a return address never enters a vector register. What was
+ * not written may be computed with (compilers leave garbage in elements that they do not use), but
+ * each result byte counts as written only if all the bytes that it depends on were. Where a value
+ * leaves the vector registers (memory other than the own stack, general registers, flags) every
+ * byte must have been written. Memory operands meet the same obligations as all others, at their
+ * true width; aligned forms must be proved aligned (MEM-ALIGN).
  *
- * Writes: VEX forms zero the destination above the vector length, legacy forms keep it (Intel SDM volume 1, 14.1).
+ * Writes: VEX forms zero the destination above the vector length, legacy forms keep it (Intel SDM
+ * volume 1, 14.1).
  */
 #include "transfer.h"
 #include "vector.h"
@@ -19,7 +24,10 @@ struct sources {
 	uint32_t src, first, third; /* initialised bytes */
 };
 
-static uint32_t low_mask(unsigned bytes) { return bytes >= 32 ? UINT32_MAX : (1u << bytes) - 1; }
+static uint32_t low_mask(unsigned bytes)
+{
+	return bytes >= 32 ? UINT32_MAX : (1u << bytes) - 1;
+}
 
 static bool refuse_unwritten(struct fay_analysis *an, unsigned reg)
 {
@@ -33,10 +41,16 @@ static uint32_t register_bytes(const struct fay_analysis *an, const struct fay_o
 
 /* ---- memory ---- */
 
-/* What alignment the start of each region has: see docs/probe-image.md. The stack's offsets are from rsp at entry, which is 8 modulo 16. */
-static bool aligned_at(const struct fay_analysis *an, const struct fay_access *access, unsigned alignment)
+/* What alignment the start of each region has: see docs/probe-image.md. The stack's offsets are
+ * from rsp at entry, which is 8 modulo 16. */
+static bool aligned_at(const struct fay_analysis *an, const struct fay_access *access,
+		       unsigned alignment)
 {
-	static const uint8_t starts[] = { [REGION_EVENT] = 8, [REGION_LOCAL] = 64, [REGION_GLOBAL] = 64, [REGION_RODATA] = 64, [REGION_STACK] = 16 };
+	static const uint8_t starts[] = { [REGION_EVENT] = 8,
+					  [REGION_LOCAL] = 64,
+					  [REGION_GLOBAL] = 64,
+					  [REGION_RODATA] = 64,
+					  [REGION_STACK] = 16 };
 	struct fay_scalar offset = access->offset, bias = fay_scalar_const(0);
 	uint64_t odd;
 
@@ -46,13 +60,16 @@ static bool aligned_at(const struct fay_analysis *an, const struct fay_access *a
 		bias = fay_scalar_const(an->image->rodata.start & 63);
 	offset = fay_scalar_add(&offset, &bias);
 	odd = (offset.value | offset.unknown) & (alignment - 1);
-	return alignment <= starts[access->region] && (!odd || (offset.modulus % alignment == 0 && offset.remainder % alignment == 0));
+	return alignment <= starts[access->region] &&
+	       (!odd || (offset.modulus % alignment == 0 && offset.remainder % alignment == 0));
 }
 
-static bool check_alignment(struct fay_analysis *an, const struct fay_insn *insn, const struct fay_access *access)
+static bool check_alignment(struct fay_analysis *an, const struct fay_insn *insn,
+			    const struct fay_access *access)
 {
 	uint8_t flags = fay_vector_row(insn)->flags;
-	bool strict = flags & VFLAG_ALIGN || (!insn->vex && insn->access == 16 && !(flags & VFLAG_LOOSE));
+	bool strict =
+		flags & VFLAG_ALIGN || (!insn->vex && insn->access == 16 && !(flags & VFLAG_LOOSE));
 
 	if (!strict)
 		return true;
@@ -61,16 +78,21 @@ static bool check_alignment(struct fay_analysis *an, const struct fay_insn *insn
 			an->facts->aligned_stack = true;
 		return true;
 	}
-	return fay_path_refuse(an, FAY_RULE_MEM_ALIGN, "a vector access that needs %u-byte alignment, which is not proved", insn->access);
+	return fay_path_refuse(an, FAY_RULE_MEM_ALIGN,
+			       "a vector access that needs %u-byte alignment, which is not proved",
+			       insn->access);
 }
 
-static bool locate(struct fay_analysis *an, const struct fay_insn *insn, const struct fay_operand *mem, bool write, struct fay_access *access)
+static bool locate(struct fay_analysis *an, const struct fay_insn *insn,
+		   const struct fay_operand *mem, bool write, struct fay_access *access)
 {
-	return fay_mem_locate(an, mem, insn->access, write, access) && check_alignment(an, insn, access);
+	return fay_mem_locate(an, mem, insn->access, write, access) &&
+	       check_alignment(an, insn, access);
 }
 
 /* Loads insn->access bytes; *bytes says which of them are initialised. */
-static bool load(struct fay_analysis *an, const struct fay_insn *insn, const struct fay_operand *mem, uint32_t *bytes)
+static bool load(struct fay_analysis *an, const struct fay_insn *insn,
+		 const struct fay_operand *mem, uint32_t *bytes)
 {
 	struct fay_access access;
 	int64_t low;
@@ -79,12 +101,15 @@ static bool load(struct fay_analysis *an, const struct fay_insn *insn, const str
 	if (!locate(an, insn, mem, false, &access))
 		return false;
 	if (access.region == REGION_EVENT)
-		fay_note_fields(an, access.proved ? access.offset.smin : 0, access.proved ? access.offset.smax + insn->access : (int64_t)sizeof(struct fay_event));
+		fay_note_fields(an, access.proved ? access.offset.smin : 0,
+				access.proved ? access.offset.smax + insn->access
+					      : (int64_t)sizeof(struct fay_event));
 	if (access.region != REGION_STACK)
 		return true;
 	low = access.offset.smin;
 	if (!fay_scalar_is_const(&access.offset)) {
-		enum fay_slot_status status = fay_stack_check(an->current, low, access.offset.smax + insn->access);
+		enum fay_slot_status status =
+			fay_stack_check(an->current, low, access.offset.smax + insn->access);
 
 		return status == SLOT_OK || fay_mem_slot_refuse(an, status);
 	}
@@ -100,7 +125,8 @@ static bool load(struct fay_analysis *an, const struct fay_insn *insn, const str
 }
 
 /* Stores insn->access bytes of which `bytes` are initialised. */
-static bool store(struct fay_analysis *an, const struct fay_insn *insn, const struct fay_operand *mem, uint32_t bytes)
+static bool store(struct fay_analysis *an, const struct fay_insn *insn,
+		  const struct fay_operand *mem, uint32_t bytes)
 {
 	bool whole = (bytes & low_mask(insn->access)) == low_mask(insn->access);
 	struct fay_access access;
@@ -109,18 +135,22 @@ static bool store(struct fay_analysis *an, const struct fay_insn *insn, const st
 	if (!locate(an, insn, mem, true, &access))
 		return false;
 	if (!whole && (access.region != REGION_STACK || !fay_scalar_is_const(&access.offset)))
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "stores a vector of which not all bytes were written");
+		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT,
+				       "stores a vector of which not all bytes were written");
 	if (access.region != REGION_STACK)
 		return true;
 	if (!fay_scalar_is_const(&access.offset)) {
-		status = fay_stack_havoc(an->current, access.offset.smin, access.offset.smax + insn->access, false);
+		status = fay_stack_havoc(an->current, access.offset.smin,
+					 access.offset.smax + insn->access, false);
 		return status == SLOT_OK || fay_mem_slot_refuse(an, status);
 	}
 	for (unsigned done = 0, step; done < insn->access && status == SLOT_OK; done += step) {
 		int64_t at = access.offset.smin + done;
 		struct fay_value v = fay_value_fresh(an, fay_scalar_top());
 
-		step = !(at & 3) && insn->access - done >= 8 ? 8 : !(at & 3) && insn->access - done >= 4 ? 4 : 1;
+		step = !(at & 3) && insn->access - done >= 8   ? 8
+		       : !(at & 3) && insn->access - done >= 4 ? 4
+							       : 1;
 		v.init = (uint8_t)(bytes >> done & low_mask(step));
 		if (v.init == low_mask(step)) {
 			v.init = 0xff;
@@ -144,7 +174,8 @@ static void note_write(struct fay_analysis *an, const struct fay_insn *insn, uin
 }
 
 /* `bytes` of the first `length` ones are initialised now. */
-static void write_vector(struct fay_analysis *an, const struct fay_insn *insn, unsigned reg, unsigned length, uint32_t bytes)
+static void write_vector(struct fay_analysis *an, const struct fay_insn *insn, unsigned reg,
+			 unsigned length, uint32_t bytes)
 {
 	uint32_t mask = low_mask(length), kept = an->current->vectors[reg] & ~mask;
 
@@ -168,7 +199,8 @@ static uint32_t whole_elements(uint32_t bytes, unsigned size)
 /* The low `size` bytes if all `read` bytes of it are there; the rest is `kept`. */
 static uint32_t low_then_kept(uint32_t from, unsigned read, unsigned size, uint32_t kept)
 {
-	return (kept & ~low_mask(size)) | ((from & low_mask(read)) == low_mask(read) ? low_mask(size) : 0);
+	return (kept & ~low_mask(size)) |
+	       ((from & low_mask(read)) == low_mask(read) ? low_mask(size) : 0);
 }
 
 static uint32_t permuted(const struct fay_insn *insn, const struct sources *s, unsigned length)
@@ -197,8 +229,8 @@ static uint32_t inserted(const struct fay_insn *insn, const struct sources *s)
 }
 
 /*
- * A shift by an immediate, whose result byte depends on one or two bytes of its element: compilers extend 16-bit numbers by interleaving with garbage and shifting
- * that out.
+ * A shift by an immediate, whose result byte depends on one or two bytes of its element: compilers
+ * extend 16-bit numbers by interleaving with garbage and shifting that out.
  */
 static uint32_t shifted(const struct fay_insn *insn, uint32_t from, unsigned size)
 {
@@ -212,7 +244,8 @@ static uint32_t shifted(const struct fay_insn *insn, uint32_t from, unsigned siz
 		bool all = true;
 
 		for (int k = low; k <= high; k++) {
-			int source = digit == 4 && k > last ? last : k; /* the sign's byte is there for ever */
+			/* the sign's byte is there for ever */
+			int source = digit == 4 && k > last ? last : k;
 
 			if (source >= 0 && source <= last)
 				all = all && (from >> (base + source) & 1);
@@ -229,7 +262,10 @@ static uint32_t flow(const struct fay_insn *insn, const struct sources *s, unsig
 	uint32_t kept = row->shape == VSHAPE_FMA ? s->third : s->first; /* above a scalar result */
 
 	if (row->shape == VSHAPE_VMI && row->flow != VFLOW_PERM)
-		return shifted(insn, s->src, row->flow == VFLOW_L2 ? 2 : row->flow == VFLOW_L4 ? 4 : 8);
+		return shifted(insn, s->src,
+			       row->flow == VFLOW_L2   ? 2
+			       : row->flow == VFLOW_L4 ? 4
+						       : 8);
 	switch ((enum fay_vector_flow)row->flow) {
 	case VFLOW_L1: return both;
 	case VFLOW_L2: return whole_elements(both, 2);
@@ -243,7 +279,8 @@ static uint32_t flow(const struct fay_insn *insn, const struct sources *s, unsig
 	case VFLOW_U8: return low_then_kept(s->src, insn->access, 8, s->first);
 	case VFLOW_U4TO8: return low_then_kept(s->src, 4, 8, s->first);
 	case VFLOW_U8TO4: return low_then_kept(s->src, 8, 4, s->first);
-	case VFLOW_LOW: return (s->src & low_mask(insn->access)) == low_mask(insn->access) ? all : 0;
+	case VFLOW_LOW:
+		return (s->src & low_mask(insn->access)) == low_mask(insn->access) ? all : 0;
 	case VFLOW_INTO: return inserted(insn, s);
 	case VFLOW_COUNT:
 		return (s->src & low_mask(8)) == low_mask(8) ? whole_elements(s->first, 8) : 0;
@@ -260,11 +297,8 @@ static bool read_source(struct fay_analysis *an, const struct fay_insn *insn, ui
 	struct fay_value v;
 
 	switch (insn->src.kind) {
-	case OPERAND_VEC:
-		*bytes = register_bytes(an, &insn->src);
-		return true;
-	case OPERAND_MEM:
-		return load(an, insn, &insn->src, bytes);
+	case OPERAND_VEC: *bytes = register_bytes(an, &insn->src); return true;
+	case OPERAND_MEM: return load(an, insn, &insn->src, bytes);
 	default: { /* pinsrb and pinsrw read the low bytes of a 32-bit register */
 		unsigned width = insn->access < insn->width / 8 ? insn->access * 8u : insn->width;
 
@@ -277,14 +311,16 @@ static bool read_source(struct fay_analysis *an, const struct fay_insn *insn, ui
 /* x op x that does not depend on x. */
 static bool idiom(const struct fay_insn *insn)
 {
-	return fay_vector_row(insn)->flags & (VFLAG_ZERO | VFLAG_ONES) && insn->src.kind == OPERAND_VEC && insn->src2.kind == OPERAND_VEC &&
+	return fay_vector_row(insn)->flags & (VFLAG_ZERO | VFLAG_ONES) &&
+	       insn->src.kind == OPERAND_VEC && insn->src2.kind == OPERAND_VEC &&
 	       insn->src.reg == insn->src2.reg;
 }
 
 static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
-	unsigned length = row->flags & VFLAG_NARROW || (row->shape == VSHAPE_MRI) ? 16 : insn->vector;
+	unsigned length =
+		row->flags & VFLAG_NARROW || (row->shape == VSHAPE_MRI) ? 16 : insn->vector;
 	struct sources s = { .first = UINT32_MAX, .third = UINT32_MAX };
 	uint32_t bytes = UINT32_MAX;
 
@@ -311,7 +347,8 @@ static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 static bool to_memory(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct sources s = { .src = register_bytes(an, &insn->src), .first = UINT32_MAX };
-	uint32_t bytes = fay_vector_row(insn)->flow == VFLOW_PERM ? permuted(insn, &s, insn->access) : s.src;
+	uint32_t bytes =
+		fay_vector_row(insn)->flow == VFLOW_PERM ? permuted(insn, &s, insn->access) : s.src;
 
 	if (!(bytes & low_mask(insn->access)))
 		return refuse_unwritten(an, insn->src.reg);
@@ -328,7 +365,9 @@ static struct fay_scalar general_range(const struct fay_insn *insn)
 	if (row->shape == VSHAPE_GG)
 		return fay_scalar_range(0, UINT32_MAX);
 	if (row->flow == VFLOW_LANE) /* movmskps, movmskpd, pmovmskb: one bit an element */
-		return fay_scalar_range(0, mask_of(insn->vector / (row->opcode == 0xd7 ? 1 : row->pp == VPP_PNP ? 4 : 8)));
+		return fay_scalar_range(0, mask_of(insn->vector / (row->opcode == 0xd7  ? 1
+								   : row->pp == VPP_PNP ? 4
+											: 8)));
 	return fay_scalar_range(0, mask_of(insn->width));
 }
 
@@ -336,7 +375,10 @@ static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	struct sources s = { .first = UINT32_MAX };
-	uint32_t need = low_mask(row->memory == VMEMORY_VL ? insn->vector : row->shape == VSHAPE_GG ? insn->access : row->memory), bytes;
+	uint32_t need = low_mask(row->memory == VMEMORY_VL ? insn->vector
+				 : row->shape == VSHAPE_GG ? insn->access
+							   : row->memory),
+		 bytes;
 	struct fay_value v;
 
 	if (row->shape == VSHAPE_GG && !fay_operand_number(an, &insn->dst, insn->width, &v))
@@ -345,7 +387,9 @@ static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 		return false;
 	bytes = row->flow == VFLOW_PERM ? permuted(insn, &s, row->memory) : s.src;
 	if ((bytes & need) != need)
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "a vector of which not all bytes were written becomes a number");
+		return fay_path_refuse(
+			an, FAY_RULE_MEM_UNINIT,
+			"a vector of which not all bytes were written becomes a number");
 	fay_reg_write(an, insn->dst.reg, insn->width, fay_value_fresh(an, general_range(insn)));
 	return true;
 }
@@ -358,7 +402,9 @@ static bool compare(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!read_source(an, insn, &src))
 		return false;
 	if ((src & register_bytes(an, &insn->dst) & need) != need)
-		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "a vector of which not all bytes were written decides a flag");
+		return fay_path_refuse(
+			an, FAY_RULE_MEM_UNINIT,
+			"a vector of which not all bytes were written decides a flag");
 	fay_flags_set_none(an);
 	an->current->flags_undefined = 0;
 	return true;
@@ -368,7 +414,8 @@ static bool compare(struct fay_analysis *an, const struct fay_insn *insn)
 static bool zero(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	for (unsigned i = 0; i < 16; i++)
-		an->current->vectors[i] = insn->vector == 32 ? UINT32_MAX : an->current->vectors[i] | HIGH_LANE;
+		an->current->vectors[i] =
+			insn->vector == 32 ? UINT32_MAX : an->current->vectors[i] | HIGH_LANE;
 	note_write(an, insn, 0xffff);
 	return true;
 }
@@ -379,7 +426,9 @@ bool fay_transfer_vector(struct fay_analysis *an, const struct fay_insn *insn)
 	char name[24];
 
 	if (!an->policy->allow_vectors && row->shape != VSHAPE_GG)
-		return fay_path_refuse(an, FAY_RULE_POL_VECTOR, "the policy does not allow vector instructions (%s)", fay_vector_name(insn, name));
+		return fay_path_refuse(an, FAY_RULE_POL_VECTOR,
+				       "the policy does not allow vector instructions (%s)",
+				       fay_vector_name(insn, name));
 	if (an->checking) {
 		an->facts->cpu_features |= fay_vector_features(insn);
 		an->facts->uses_mxcsr |= (row->flags & VFLAG_FP) != 0;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds of loops that no ranking shows, by following the loop round by round: counters that wrap until they meet a number, numbers that are shifted to zero, a
- * key that is searched for eight places onward.
+ * Bounds of loops that no ranking shows, by following the loop round by round: counters that wrap
+ * until they meet a number, numbers that are shifted to zero, a key that is searched for eight
+ * places onward.
  *
- * S(0) describes every state in which the loop's head is entered from outside; S(k + 1) every state in which it is reached again from S(k), by one run of
- * the body. If S(n) is empty the head is visited at most n times in one stay. The states start from the proved invariant of the blocks that lead into the
- * loop, and go through the same transfer functions as the last pass of the fixpoint, so each S(k) describes what its name says; heads of loops within
- * take their proved invariant. Joins are believed only where the inclusion test shows them to include both sides.
+ * S(0) describes every state in which the loop's head is entered from outside; S(k + 1) every state
+ * in which it is reached again from S(k), by one run of the body. If S(n) is empty the head is
+ * visited at most n times in one stay. The states start from the proved invariant of the blocks
+ * that lead into the loop, and go through the same transfer functions as the last pass of the
+ * fixpoint, so each S(k) describes what its name says; heads of loops within take their proved
+ * invariant. Joins are believed only where the inclusion test shows them to include both sides.
  *
- * Limits: FAY_UNROLL_ROUNDS rounds a loop, FAY_UNROLL_RUNS runs of a block a probe, FAY_UNROLL_BYTES of states at a time. A round that ends with all that it began with ends the
+ * Limits: FAY_UNROLL_ROUNDS rounds a loop, FAY_UNROLL_RUNS runs of a block a probe,
+ * FAY_UNROLL_BYTES of states at a time. A round that ends with all that it began with ends the
  * attempt: the next ones would, too.
  */
 #include "ranking.h"
@@ -36,7 +40,8 @@ static void drop(struct fay_unroll *u, struct fay_state *s)
 static struct fay_state *keep(struct fay_unroll *u, const struct fay_state *s)
 {
 	size_t size = fay_state_size(s->count);
-	struct fay_state *copy = u->bytes + size > FAY_UNROLL_BYTES ? NULL : fay_state_create(s->count);
+	struct fay_state *copy =
+		u->bytes + size > FAY_UNROLL_BYTES ? NULL : fay_state_create(s->count);
 
 	if (copy) {
 		u->bytes += size;
@@ -72,13 +77,15 @@ static bool merge(struct fay_unroll *u, struct fay_state **slot, const struct fa
 	if (!old)
 		return false;
 	fay_state_copy(u->scratch, s);
-	ok = fay_state_join(*slot, u->scratch, &plain_join) && includes(u, *slot, s) && fay_state_includes(*slot, old);
+	ok = fay_state_join(*slot, u->scratch, &plain_join) && includes(u, *slot, s) &&
+	     fay_state_includes(*slot, old);
 	drop(u, old);
 	return ok || give_up(u);
 }
 
 /* An edge into the loop from outside. */
-static void enter(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+static void enter(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+		  struct fay_state *s)
 {
 	struct fay_unroll *u = context;
 
@@ -88,8 +95,10 @@ static void enter(struct fay_analysis *an, void *context, uint32_t from, uint32_
 		merge(u, &u->again, s);
 }
 
-/* An edge of the body. Those back to a head within lead to what its invariant describes already; a head that has none is never reached. */
-static void follow(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+/* An edge of the body. Those back to a head within lead to what its invariant describes already; a
+ * head that has none is never reached. */
+static void follow(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+		   struct fay_state *s)
 {
 	struct fay_unroll *u = context;
 	const struct fay_graph *g = an->graph;
@@ -98,21 +107,26 @@ static void follow(struct fay_analysis *an, void *context, uint32_t from, uint32
 		return;
 	if (to == u->header)
 		merge(u, &u->again, s);
-	else if (to > from && to <= g->nodes[u->header].last && fay_graph_in_loop(g, to, u->header) && (!g->nodes[to].is_header || an->in[to]))
+	else if (to > from && to <= g->nodes[u->header].last &&
+		 fay_graph_in_loop(g, to, u->header) && (!g->nodes[to].is_header || an->in[to]))
 		merge(u, &u->at[to], g->nodes[to].is_header ? an->in[to] : s);
 }
 
-static bool run(struct fay_unroll *u, uint32_t node, const struct fay_state *s, fay_edge_function *edge)
+static bool run(struct fay_unroll *u, uint32_t node, const struct fay_state *s,
+		fay_edge_function *edge)
 {
-	if (++u->runs > FAY_UNROLL_RUNS || (u->an->deadline && fay_monotonic_ns() > u->an->deadline))
+	if (++u->runs > FAY_UNROLL_RUNS ||
+	    (u->an->deadline && fay_monotonic_ns() > u->an->deadline))
 		return give_up(u);
-	/* What S(k) knows too little of to allow an instruction need not be a path that is never taken. */
+	/* What S(k) knows too little of to allow an instruction need not be a path that is never
+	 * taken. */
 	if (!fay_node_run(u->an, node, s, edge, u))
 		return give_up(u);
 	return !u->failed;
 }
 
-/* S(0) from the invariant of what leads into the loop; NULL: it is never entered, or nothing is known. */
+/* S(0) from the invariant of what leads into the loop; NULL: it is never entered, or nothing is
+ * known. */
 static struct fay_state *entered_by_edges(struct fay_unroll *u)
 {
 	struct fay_analysis *an = u->an;
@@ -179,7 +193,8 @@ uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header, const struct fa
 
 void fay_unroll_init(struct fay_unroll *u, struct fay_analysis *an)
 {
-	*u = (struct fay_unroll){ .an = an, .at = calloc(an->graph->node_count, sizeof(struct fay_state *)),
+	*u = (struct fay_unroll){ .an = an,
+				  .at = calloc(an->graph->node_count, sizeof(struct fay_state *)),
 				  .scratch = fay_state_create(FAY_MAX_LOCATIONS) };
 }
 

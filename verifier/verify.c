@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier's main line: parse, decode, and for each probe: graph, invariant, obligations, loop bounds, policy. Any doubt is a
- * rejection. docs/verifier.md argues guarantee by guarantee why an accepted image keeps them.
+ * The verifier's main line: parse, decode, and for each probe: graph, invariant, obligations, loop
+ * bounds, policy. Any doubt is a rejection. docs/verifier.md argues guarantee by guarantee why an
+ * accepted image keeps them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,19 +30,24 @@ static struct fay_refusal check_operations(const struct run *run)
 	bool denied[OP_COUNT] = { false };
 
 	for (unsigned op = 0; op < OP_COUNT; op++)
-		for (uint32_t i = 0; i < policy->denied_count && i < sizeof(policy->denied) / sizeof(policy->denied[0]); i++)
+		for (uint32_t i = 0; i < policy->denied_count &&
+				     i < sizeof(policy->denied) / sizeof(policy->denied[0]);
+		     i++)
 			denied[op] |= !strcmp(fay_op_table[op].name, policy->denied[i]);
 	for (uint32_t i = 0; policy->denied_count && i < run->cfg.insn_count; i++)
 		if (denied[run->cfg.insns[i].op])
-			return fay_refuse(run->arena, FAY_RULE_POL_OPERATION, run->cfg.insns[i].address, "the policy does not allow %s",
+			return fay_refuse(run->arena, FAY_RULE_POL_OPERATION,
+					  run->cfg.insns[i].address, "the policy does not allow %s",
 					  fay_op_table[run->cfg.insns[i].op].name);
 	return fine;
 }
 
 static struct fay_refusal too_many(const struct fay_analysis *an, uint64_t instructions)
 {
-	return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS, an->image->layout_base + an->facts->code_offset,
-			  "%llu instructions in the worst case; the policy allows %llu", (unsigned long long)instructions,
+	return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS,
+			  an->image->layout_base + an->facts->code_offset,
+			  "%llu instructions in the worst case; the policy allows %llu",
+			  (unsigned long long)instructions,
 			  (unsigned long long)an->policy->max_instructions);
 }
 
@@ -56,11 +62,15 @@ static struct fay_refusal check_costs(struct fay_analysis *an)
 		return too_many(an, an->worst_instructions);
 	for (unsigned bit = 0; bit < 32; bit++)
 		if ((an->facts->event_fields & ~policy->allow_fields) >> bit & 1)
-			return fay_refuse(an->arena, FAY_RULE_POL_FIELD, entry, "the probe reads event.%s; the policy does not allow it",
-					  fay_event_field_name(bit) ? fay_event_field_name(bit) : "?");
+			return fay_refuse(an->arena, FAY_RULE_POL_FIELD, entry,
+					  "the probe reads event.%s; the policy does not allow it",
+					  fay_event_field_name(bit) ? fay_event_field_name(bit)
+								    : "?");
 	if (an->facts->worst_stack > policy->max_stack)
-		return fay_refuse(an->arena, FAY_RULE_POL_STACK, entry, "%llu bytes of stack in the worst case; the policy allows %llu",
-				  (unsigned long long)an->facts->worst_stack, (unsigned long long)policy->max_stack);
+		return fay_refuse(an->arena, FAY_RULE_POL_STACK, entry,
+				  "%llu bytes of stack in the worst case; the policy allows %llu",
+				  (unsigned long long)an->facts->worst_stack,
+				  (unsigned long long)policy->max_stack);
 	return fine;
 }
 
@@ -75,14 +85,16 @@ static bool discharge(struct run *run, struct fay_analysis *an)
 		enum fay_answer answer = fay_smt_ask(an, o, model, run->smt2);
 
 		if (answer != ANSWER_PROVED) {
-			fay_run_reject_obligation(run, an, o, answer == ANSWER_REFUTED ? model : NULL);
+			fay_run_reject_obligation(run, an, o,
+						  answer == ANSWER_REFUTED ? model : NULL);
 			free(model);
 			return false;
 		}
 		run->verdict->obligations_by_solver++;
 	}
 	if (!model)
-		fay_run_reject(run, NULL, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL,
+			       fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	free(model);
 	return ok;
 }
@@ -92,8 +104,10 @@ static struct fay_refusal write_proof(struct run *run, struct fay_analysis *an)
 {
 	if (!run->smt2 || fay_proof_write(an, run->smt2))
 		return fine;
-	return an->refusal.rule != FAY_RULE_NONE ? an->refusal
-						 : fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory while writing the proof");
+	return an->refusal.rule != FAY_RULE_NONE
+		       ? an->refusal
+		       : fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0,
+				    "out of memory while writing the proof");
 }
 
 /* Invariant, obligations, bounds. False: rejected. */
@@ -107,7 +121,8 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 			return false;
 		an->ask_bounds = true;
 		r = fay_loops_bound(an);
-		if (r.rule == FAY_RULE_TRM_LOOP && an->too_many) /* the first attempt knew a bound */
+		/* the first attempt knew a bound */
+		if (r.rule == FAY_RULE_TRM_LOOP && an->too_many)
 			r = too_many(an, an->too_many);
 	}
 	if (r.rule == FAY_RULE_NONE)
@@ -123,8 +138,9 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 }
 
 /*
- * Guarantee 7: the same invariants and obligations once more with every branch taken either way whatever its condition says, except
- * for what an lfence has settled. What then cannot be shown in bounds rests on a branch.
+ * Guarantee 7: the same invariants and obligations once more with every branch taken either way
+ * whatever its condition says, except for what an lfence has settled. What then cannot be shown in
+ * bounds rests on a branch.
  */
 static bool speculate(struct run *run, struct fay_analysis *an)
 {
@@ -136,7 +152,8 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 	an->in = calloc(an->graph->node_count, sizeof(struct fay_state *));
 	if (!an->in) {
 		an->in = proved;
-		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL,
+			       fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 		return false;
 	}
 	memset(an->visits, 0, an->graph->node_count * sizeof(*an->visits));
@@ -157,7 +174,8 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 		r = fay_obligation_refusal(an, o);
 		r.rule = FAY_RULE_SPC_BRANCH;
 		r.outcome = FAY_UNPROVED;
-		r.missing = "a mask, a conditional move or an lfence between the branch and this instruction";
+		r.missing = "a mask, a conditional move or an lfence between the branch and this "
+			    "instruction";
 		fay_run_reject(run, &run->image, r);
 		fay_run_fill_path(an, o->node, &run->verdict->rejection);
 		fay_facts_fill(an, o->node, o->insn, NULL, &run->verdict->rejection);
@@ -191,23 +209,39 @@ static void release(struct fay_analysis *an)
 	free(an->found);
 }
 
-static bool verify_graph(struct run *run, const struct fay_graph *graph, struct fay_probe_facts *facts,
-			 const struct fay_thresholds *thresholds, struct fay_jump **found, uint32_t *found_count)
+static bool verify_graph(struct run *run, const struct fay_graph *graph,
+			 struct fay_probe_facts *facts, const struct fay_thresholds *thresholds,
+			 struct fay_jump **found, uint32_t *found_count)
 {
 	struct fay_analysis an = {
-		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
-		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = true, .facts = facts,
-		.thorough = run->smt2 || run->policy->speculation_confined, /* they need all states */
-		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
-		.bounds = calloc(graph->node_count, sizeof(uint64_t)), .moves = calloc(graph->node_count, sizeof(uint64_t)),
-		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
+		.arena = run->arena,
+		.image = &run->image,
+		.policy = run->policy,
+		.cfg = &run->cfg,
+		.graph = graph,
+		.verdict = run->verdict,
+		.cache = run->cache,
+		.deadline = run->deadline,
+		.thresholds = *thresholds,
+		.refine = true,
+		.facts = facts,
+		/* they need all states */
+		.thorough = run->smt2 || run->policy->speculation_confined,
+		.in = calloc(graph->node_count, sizeof(struct fay_state *)),
+		.visits = calloc(graph->node_count, sizeof(uint16_t)),
+		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
+		.moves = calloc(graph->node_count, sizeof(uint64_t)),
+		.current = fay_state_create(FAY_MAX_LOCATIONS),
+		.branch = fay_state_create(FAY_MAX_LOCATIONS),
 	};
 	bool ok = false;
 
 	if (!an.in || !an.visits || !an.bounds || !an.moves || !an.current || !an.branch)
-		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL,
+			       fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	else
-		ok = analyse(run, &an) && (!run->policy->speculation_confined || speculate(run, &an));
+		ok = analyse(run, &an) &&
+		     (!run->policy->speculation_confined || speculate(run, &an));
 	*found = an.found;
 	*found_count = an.found_count;
 	an.found = NULL;
@@ -215,8 +249,10 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 	return ok;
 }
 
-/* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided. */
-static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds, struct fay_jump **found,
+/* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided.
+ * */
+static bool attempt_probe(struct run *run, struct fay_probe_facts *facts,
+			  const struct fay_thresholds *thresholds, struct fay_jump **found,
 			  uint32_t *found_count)
 {
 	struct fay_graph graph = { 0 };
@@ -224,9 +260,11 @@ static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const 
 	struct fay_refusal r;
 	bool ok;
 
-	/* Of many probes each may take little of what is looked at the clock for, but much in making its graph. */
+	/* Of many probes each may take little of what is looked at the clock for, but much in
+	 * making its graph. */
 	if (run->deadline && fay_monotonic_ns() > run->deadline)
-		r = fay_refuse(run->arena, FAY_RULE_LIM_TIME, entry, "time ran out before all probes were looked at");
+		r = fay_refuse(run->arena, FAY_RULE_LIM_TIME, entry,
+			       "time ran out before all probes were looked at");
 	else
 		r = fay_graph_build(&graph, &run->cfg, entry);
 	*found = NULL;
@@ -245,7 +283,8 @@ static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const 
 	return ok;
 }
 
-static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds)
+static bool verify_probe(struct run *run, struct fay_probe_facts *facts,
+			 const struct fay_thresholds *thresholds)
 {
 	const struct fay_probe_facts blank = *facts;
 
@@ -261,7 +300,8 @@ static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const s
 		}
 		r = round < FAY_MAX_DISCOVERIES
 			    ? fay_cfg_extend(&run->cfg, found, count, run->deadline)
-			    : fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, found[0].from, "indirect jumps that lead to ever more indirect jumps");
+			    : fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, found[0].from,
+					 "indirect jumps that lead to ever more indirect jumps");
 		free(found);
 		*facts = blank;
 		run->verdict->instructions = run->cfg.insn_count;
@@ -281,33 +321,44 @@ static struct fay_refusal check_policy(const struct run *run)
 	const struct fay_policy *policy = run->policy;
 	const struct fay_image *image = &run->image;
 
-	if (image->header.local_size > policy->max_local || image->header.global_size > policy->max_global)
-		return fay_refuse(run->arena, FAY_RULE_POL_STATE, 0, "%u bytes of local and %u of global state; the policy allows %llu and %llu",
-				  image->header.local_size, image->header.global_size, (unsigned long long)policy->max_local,
-				  (unsigned long long)policy->max_global);
+	if (image->header.local_size > policy->max_local ||
+	    image->header.global_size > policy->max_global)
+		return fay_refuse(
+			run->arena, FAY_RULE_POL_STATE, 0,
+			"%u bytes of local and %u of global state; the policy allows %llu and %llu",
+			image->header.local_size, image->header.global_size,
+			(unsigned long long)policy->max_local,
+			(unsigned long long)policy->max_global);
 	for (uint32_t i = 0; i < image->probe_count; i++)
 		if (!(policy->allow_kinds >> (image->probes[i].kind & 31) & 1))
-			return fay_refuse(run->arena, FAY_RULE_POL_KIND, 0, "the policy does not allow probes of kind \"%s\"",
+			return fay_refuse(run->arena, FAY_RULE_POL_KIND, 0,
+					  "the policy does not allow probes of kind \"%s\"",
 					  fay_probe_kind_name(image->probes[i].kind));
 	for (uint32_t i = 0; i < image->probe_count; i++)
 		if (!fay_policy_allows(policy, image->probes[i].pattern))
-			return fay_refuse(run->arena, FAY_RULE_POL_TRACEPOINT, 0, "the policy does not allow all that tracepoint \"%s\" can match",
-					  image->probes[i].pattern);
+			return fay_refuse(
+				run->arena, FAY_RULE_POL_TRACEPOINT, 0,
+				"the policy does not allow all that tracepoint \"%s\" can match",
+				image->probes[i].pattern);
 	return fine;
 }
 
 static bool report_jumps(struct run *run)
 {
 	const struct fay_cfg *cfg = &run->cfg;
-	struct fay_verdict_jump *jumps = fay_arena_alloc(run->arena, (cfg->jump_count ? cfg->jump_count : 1) * sizeof(*jumps));
+	struct fay_verdict_jump *jumps = fay_arena_alloc(
+		run->arena, (cfg->jump_count ? cfg->jump_count : 1) * sizeof(*jumps));
 
 	for (uint32_t i = 0; jumps && i < cfg->jump_count; i++)
-		jumps[i] = (struct fay_verdict_jump){ .from = (uint32_t)(cfg->jumps[i].from - run->image.layout_base),
-						      .to = (uint32_t)(cfg->jumps[i].to - run->image.layout_base) };
+		jumps[i] = (struct fay_verdict_jump){
+			.from = (uint32_t)(cfg->jumps[i].from - run->image.layout_base),
+			.to = (uint32_t)(cfg->jumps[i].to - run->image.layout_base)
+		};
 	run->verdict->jumps = jumps;
 	run->verdict->jump_count = jumps ? cfg->jump_count : 0;
 	if (!jumps)
-		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL,
+			       fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	return jumps != NULL;
 }
 
@@ -349,7 +400,8 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 	run->verdict->layout = run->image.layout;
 }
 
-static int verify(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
+static int verify(const void *bytes, size_t size, const struct fay_policy *policy,
+		  const char *smt2_dir, struct fay_verdict *verdict)
 {
 	struct fay_smt2 smt2;
 	uint64_t begin = fay_monotonic_ns();
@@ -358,7 +410,9 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 	int error = ENOMEM;
 
 	*verdict = (struct fay_verdict){ .outcome = FAY_EXHAUSTED };
-	verdict->rejection = (struct fay_rejection){ .rule = FAY_RULE_LIM_RESOURCE, .outcome = FAY_EXHAUSTED, .what = "out of memory" };
+	verdict->rejection = (struct fay_rejection){ .rule = FAY_RULE_LIM_RESOURCE,
+						     .outcome = FAY_EXHAUSTED,
+						     .what = "out of memory" };
 	fay_policy_default(&standard);
 	if (run)
 		run->arena = fay_arena_create(ARENA_BYTES);
@@ -366,9 +420,13 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 		verdict->arena = run->arena;
 		run->policy = policy ? policy : &standard;
 		run->verdict = verdict;
-		run->cache = fay_arena_alloc(run->arena, sizeof(*run->cache)); /* NULL: every question is asked */
-		run->deadline = run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000 : 0;
-		if (size <= FAY_IMAGE_MAX_FILE) /* a larger one is refused for its size; its hash would take longer than all else */
+		/* NULL: every question is asked */
+		run->cache = fay_arena_alloc(run->arena, sizeof(*run->cache));
+		run->deadline = run->policy->total_ms
+					? begin + run->policy->total_ms * (uint64_t)1000000
+					: 0;
+		/* a larger one is refused for its size; its hash would take longer than all else */
+		if (size <= FAY_IMAGE_MAX_FILE)
 			fay_sha256(bytes, size, verdict->image_sha256);
 		if (smt2_dir && fay_smt2_open(&smt2, smt2_dir, verdict))
 			run->smt2 = &smt2;
@@ -385,7 +443,8 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 	return error;
 }
 
-void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy, struct fay_verdict *verdict)
+void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
+		struct fay_verdict *verdict)
 {
 	verify(bytes, size, policy, NULL, verdict);
 }
@@ -397,7 +456,8 @@ void fay_verdict_deinit(struct fay_verdict *verdict)
 	*verdict = (struct fay_verdict){ 0 };
 }
 
-int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
+int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy,
+		    const char *smt2_dir, struct fay_verdict *verdict)
 {
 	int error;
 

@@ -23,11 +23,15 @@ struct run {
 void fay_run_reject(struct run *run, const struct fay_image *image, struct fay_refusal refusal);
 
 /* rejection.c */
-struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an, const struct fay_obligation *o);
-/* Rejects because of `o`; model NULL if the solver gave none. What a policy does not allow needs no execution to show. */
-void fay_run_reject_obligation(struct run *run, struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model);
+struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an,
+					  const struct fay_obligation *o);
+/* Rejects because of `o`; model NULL if the solver gave none. What a policy does not allow needs no
+ * execution to show. */
+void fay_run_reject_obligation(struct run *run, struct fay_analysis *an,
+			       const struct fay_obligation *o, const struct fay_model *model);
 /* The shortest chain of blocks from the probe's entry to `node`, as offsets in .text. */
-void fay_run_fill_path(const struct fay_analysis *an, uint32_t node, struct fay_rejection *rejection);
+void fay_run_fill_path(const struct fay_analysis *an, uint32_t node,
+		       struct fay_rejection *rejection);
 /* Facts for a refusal that names a loop's head: termination. */
 void fay_run_fill_loop(struct run *run, struct fay_analysis *an, const struct fay_refusal *r);
 

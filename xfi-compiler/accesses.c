@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which accesses a probe makes, each traced to its object; what cannot be traced is refused. Places that are constants are checked here, once and for all.
+ * Which accesses a probe makes, each traced to its object; what cannot be traced is refused. Places
+ * that are constants are checked here, once and for all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,11 @@ static int refuse_pointer(struct fay_unit *unit, LLVMValueRef at, LLVMValueRef b
 {
 	if (LLVMIsNull(base))
 		return fay_refuse_at(unit, at, "access through a null pointer");
-	return fay_refuse_at(unit, at, "access through a pointer that does not lead to the event, to this probe's state, constants or "
-			     "local variables; memory of the traced program is read with fay_try_read(to, size, address)");
+	return fay_refuse_at(unit, at,
+			     "access through a pointer that does not lead to the event, to this "
+			     "probe's state, constants or "
+			     "local variables; memory of the traced program is read with "
+			     "fay_try_read(to, size, address)");
 }
 
 void fay_note_reach(struct fay_guards *p, const struct fay_access *a, uint64_t start, uint64_t end)
@@ -33,28 +37,36 @@ void fay_note_reach(struct fay_guards *p, const struct fay_access *a, uint64_t s
 }
 
 /* Takes down operand `operand` of `at`, an access of `size` bytes. */
-static int take_access(struct fay_guards *p, unsigned block, LLVMValueRef at, unsigned operand, uint64_t size, bool write)
+static int take_access(struct fay_guards *p, unsigned block, LLVMValueRef at, unsigned operand,
+		       uint64_t size, bool write)
 {
-	struct fay_access a = {.at = at, .operand = operand, .block = block, .size = size};
+	struct fay_access a = { .at = at, .operand = operand, .block = block, .size = size };
 
-	if (!fay_trace(p->unit, LLVMGetOperand(at, operand), &a.address) || !fay_extent_of(p->unit, a.address.base, &a.extent))
+	if (!fay_trace(p->unit, LLVMGetOperand(at, operand), &a.address) ||
+	    !fay_extent_of(p->unit, a.address.base, &a.extent))
 		return refuse_pointer(p->unit, at, a.address.base);
 	if (write && !a.extent.writable)
 		return fay_refuse_at(p->unit, at, "store to %s, which is read only", a.extent.what);
 	if (size > a.extent.size ||
-	    (!a.address.terms && (a.address.constant < 0 || (uint64_t)a.address.constant > a.extent.size - size)))
-		return fay_refuse_at(p->unit, at, "access of %llu bytes at offset %lld of %s, which has %llu bytes",
-				     (unsigned long long)size, (long long)a.address.constant, a.extent.what,
-				     (unsigned long long)a.extent.size);
+	    (!a.address.terms &&
+	     (a.address.constant < 0 || (uint64_t)a.address.constant > a.extent.size - size)))
+		return fay_refuse_at(
+			p->unit, at,
+			"access of %llu bytes at offset %lld of %s, which has %llu bytes",
+			(unsigned long long)size, (long long)a.address.constant, a.extent.what,
+			(unsigned long long)a.extent.size);
 	p->unit->count.accesses++;
 	if (!a.address.terms) {
 		p->unit->count.constant++;
-		fay_note_reach(p, &a, (uint64_t)a.address.constant, (uint64_t)a.address.constant + size);
+		fay_note_reach(p, &a, (uint64_t)a.address.constant,
+			       (uint64_t)a.address.constant + size);
 		return 0;
 	}
-	for (unsigned i = 0; i < a.address.terms; i++) { /* what lies elements further must be inside, too */
+	/* what lies elements further must be inside, too */
+	for (unsigned i = 0; i < a.address.terms; i++) {
 		struct fay_term *t = &a.address.term[i];
-		uint64_t further = t->limit && t->scale > 0 ? (t->beyond + size - 1) / (uint64_t)t->scale : 0;
+		uint64_t further =
+			t->limit && t->scale > 0 ? (t->beyond + size - 1) / (uint64_t)t->scale : 0;
 
 		t->limit = further < t->limit ? t->limit - further : 0;
 	}
@@ -63,7 +75,8 @@ static int take_access(struct fay_guards *p, unsigned block, LLVMValueRef at, un
 	return 0;
 }
 
-/* fay_try_read(to, size, address): the piece it writes. A variable size is clamped to what is left of a constant place. */
+/* fay_try_read(to, size, address): the piece it writes. A variable size is clamped to what is left
+ * of a constant place. */
 static int take_try_read(struct fay_guards *p, unsigned block, LLVMValueRef call)
 {
 	struct fay_unit *unit = p->unit;
@@ -74,7 +87,8 @@ static int take_try_read(struct fay_guards *p, unsigned block, LLVMValueRef call
 
 	if (LLVMIsAConstantInt(size)) {
 		if (LLVMConstIntGetZExtValue(size) > FAY_TRY_READ_MAX)
-			return fay_refuse_at(unit, call, "fay_try_read of more than %u bytes", FAY_TRY_READ_MAX);
+			return fay_refuse_at(unit, call, "fay_try_read of more than %u bytes",
+					     FAY_TRY_READ_MAX);
 		return take_access(p, block, call, 0, LLVMConstIntGetZExtValue(size), true);
 	}
 	if (!fay_trace(unit, LLVMGetOperand(call, 0), &a) || !fay_extent_of(unit, a.base, &e))
@@ -82,7 +96,9 @@ static int take_try_read(struct fay_guards *p, unsigned block, LLVMValueRef call
 	if (!e.writable)
 		return fay_refuse_at(unit, call, "store to %s, which is read only", e.what);
 	if (a.terms || a.constant < 0 || (uint64_t)a.constant > e.size)
-		return fay_refuse_at(unit, call, "fay_try_read with both a variable place and a variable size; make one of them constant");
+		return fay_refuse_at(unit, call,
+				     "fay_try_read with both a variable place and a variable size; "
+				     "make one of them constant");
 	most = e.size - (uint64_t)a.constant;
 	if (most > FAY_TRY_READ_MAX)
 		most = FAY_TRY_READ_MAX;
@@ -93,7 +109,9 @@ static int take_try_read(struct fay_guards *p, unsigned block, LLVMValueRef call
 	}
 	LLVMPositionBuilderBefore(p->b, call);
 	bound = LLVMConstInt(LLVMTypeOf(size), most, 0);
-	LLVMSetOperand(call, 1, LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, size, bound, ""), size, bound, "guard"));
+	LLVMSetOperand(call, 1,
+		       LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, size, bound, ""), size,
+				       bound, "guard"));
 	unit->count.clamps++;
 	return 0;
 }
@@ -112,25 +130,30 @@ static int take_call(struct fay_guards *p, unsigned block, LLVMValueRef call)
 		return fay_refuse_at(unit, call, "%s needs a constant state number", name);
 	state = LLVMConstIntGetZExtValue(LLVMGetOperand(call, 1));
 	if (state >= unit->spec->state_count)
-		return fay_refuse_at(unit, call, "%s of state %llu; there are %u", name, (unsigned long long)state,
-				     unit->spec->state_count);
-	if (unit->spec->states[state].kind != (!strcmp(name, "fay_emit") ? FAY_STATE_STREAM : FAY_STATE_TABLE))
-		return fay_refuse_at(unit, call, "%s of %s, which is not a %s", name, unit->spec->states[state].name,
+		return fay_refuse_at(unit, call, "%s of state %llu; there are %u", name,
+				     (unsigned long long)state, unit->spec->state_count);
+	if (unit->spec->states[state].kind !=
+	    (!strcmp(name, "fay_emit") ? FAY_STATE_STREAM : FAY_STATE_TABLE))
+		return fay_refuse_at(unit, call, "%s of %s, which is not a %s", name,
+				     unit->spec->states[state].name,
 				     !strcmp(name, "fay_emit") ? "stream" : "table");
 	if (!strcmp(name, "fay_emit"))
 		return take_access(p, block, call, 2, unit->spec->states[state].row_size, false);
 	return 0;
 }
 
-/* A pointer that is a number: null, a function's (pointer_calls.c), or one that was kept as such. */
+/* A pointer that is a number: null, a function's (pointer_calls.c), or one that was kept as such.
+ * */
 static bool is_number(LLVMValueRef pointer, int depth)
 {
 	if (LLVMIsAConstantPointerNull(pointer) || LLVMIsALoadInst(pointer))
 		return true;
 	if (LLVMIsAConstantExpr(pointer))
-		return LLVMGetConstOpcode(pointer) == LLVMIntToPtr && LLVMIsAConstantInt(LLVMGetOperand(pointer, 0));
+		return LLVMGetConstOpcode(pointer) == LLVMIntToPtr &&
+		       LLVMIsAConstantInt(LLVMGetOperand(pointer, 0));
 	if (LLVMIsASelectInst(pointer))
-		return depth < 8 && is_number(LLVMGetOperand(pointer, 1), depth + 1) && is_number(LLVMGetOperand(pointer, 2), depth + 1);
+		return depth < 8 && is_number(LLVMGetOperand(pointer, 1), depth + 1) &&
+		       is_number(LLVMGetOperand(pointer, 2), depth + 1);
 	if (!LLVMIsAPHINode(pointer) || depth == 8)
 		return false;
 	for (unsigned i = 0; i < LLVMCountIncoming(pointer); i++)
@@ -145,17 +168,23 @@ int fay_take_access(struct fay_guards *p, unsigned block, LLVMValueRef i)
 
 	switch (LLVMGetInstructionOpcode(i)) {
 	case LLVMLoad:
-		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(i)), false);
+		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(i)),
+				   false);
 	case LLVMStore:
-		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind && !is_number(LLVMGetOperand(i, 0), 0))
-			return fay_refuse_at(p->unit, i, "a pointer would be stored; state holds numbers and text only, keep an index instead");
-		return take_access(p, block, i, 1, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 0))), true);
+		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind &&
+		    !is_number(LLVMGetOperand(i, 0), 0))
+			return fay_refuse_at(p->unit, i,
+					     "a pointer would be stored; state holds numbers and "
+					     "text only, keep an index instead");
+		return take_access(p, block, i, 1,
+				   LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 0))),
+				   true);
 	case LLVMAtomicRMW:
 	case LLVMAtomicCmpXchg:
-		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 1))), true);
-	case LLVMCall:
-		return take_call(p, block, i);
-	default:
-		return 0;
+		return take_access(p, block, i, 0,
+				   LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 1))),
+				   true);
+	case LLVMCall: return take_call(p, block, i);
+	default: return 0;
 	}
 }

@@ -19,7 +19,8 @@ struct fay_known {
 	LLVMBasicBlockRef block;
 	uint64_t last;
 	unsigned terms;
-	struct fay_term term[FAY_TERMS_MAX]; /* one term: the index itself; more: their scaled sum */
+	/* one term: the index itself; more: their scaled sum */
+	struct fay_term term[FAY_TERMS_MAX];
 	int64_t shift;
 };
 
@@ -34,7 +35,8 @@ struct fay_guards {
 	struct fay_apart apart;
 };
 
-/* Takes down the access that instruction i of block number `block` makes, if it makes one with a variable place; nonzero: refused. */
+/* Takes down the access that instruction i of block number `block` makes, if it makes one with a
+ * variable place; nonzero: refused. */
 int fay_take_access(struct fay_guards *p, unsigned block, LLVMValueRef i);
 /* The bytes [start, end) of its object are all that the access can reach. */
 void fay_note_reach(struct fay_guards *p, const struct fay_access *a, uint64_t start, uint64_t end);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses, traced from the access back to the object. On the way the types of the GEPs say which array member an index belongs to,
- * and so how many elements it has (`limit`), which is less than what the object as a whole would allow.
+ * Addresses, traced from the access back to the object. On the way the types of the GEPs say which
+ * array member an index belongs to, and so how many elements it has (`limit`), which is less than
+ * what the object as a whole would allow.
  */
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 bool fay_is_gep(LLVMValueRef v)
 {
-	return LLVMIsAGetElementPtrInst(v) || (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) == LLVMGetElementPtr);
+	return LLVMIsAGetElementPtrInst(v) ||
+	       (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) == LLVMGetElementPtr);
 }
 
 /* What the last GEP of a trace, the one next to the base, was like. */
@@ -21,16 +23,18 @@ struct nearest {
 };
 
 /* Adds one GEP's offsets to an address; false if it does not fit the form. */
-static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct fay_address *a, struct nearest *near)
+static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct fay_address *a,
+		    struct nearest *near)
 {
 	LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
-	/* Behind a negative step or an index of no known array, this GEP may well point past the end of its own. */
+	/* Behind a negative step or an index of no known array, this GEP may well point past the
+	 * end of its own. */
 	bool plain = a->constant >= 0;
 	int64_t own = 0;
 
 	for (unsigned i = 0; i < a->terms; i++)
 		plain &= a->term[i].limit != 0;
-	*near = (struct nearest){.first_term = a->terms};
+	*near = (struct nearest){ .first_term = a->terms };
 	for (int i = 1; i < LLVMGetNumOperands(gep); i++) {
 		LLVMValueRef index = LLVMGetOperand(gep, i);
 		uint64_t limit = 0;
@@ -57,7 +61,8 @@ static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct fay_address 
 			return false;
 		near->before = own;
 		near->terms++;
-		a->term[a->terms++] = (struct fay_term){index, scale, limit, limit ? (uint64_t)a->constant : 0};
+		a->term[a->terms++] =
+			(struct fay_term){ index, scale, limit, limit ? (uint64_t)a->constant : 0 };
 	}
 	a->constant += own;
 	near->so_far = a->constant;
@@ -65,8 +70,8 @@ static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct fay_address 
 }
 
 /*
- * The end of the array member of `type` that covers `offset`, where elements of `scale` bytes are counted: arrays of arrays are one, so that
- * a matrix can be walked as a whole. 0: none.
+ * The end of the array member of `type` that covers `offset`, where elements of `scale` bytes are
+ * counted: arrays of arrays are one, so that a matrix can be walked as a whole. 0: none.
  */
 static uint64_t member_end(struct fay_unit *unit, LLVMTypeRef type, uint64_t offset, uint64_t scale)
 {
@@ -97,7 +102,8 @@ static uint64_t member_end(struct fay_unit *unit, LLVMTypeRef type, uint64_t off
 	}
 }
 
-/* The index next to the base: its member is known from the object's own type, beyond the row that the GEP names. */
+/* The index next to the base: its member is known from the object's own type, beyond the row that
+ * the GEP names. */
 static void widen_limit(struct fay_unit *unit, struct fay_address *a, const struct nearest *near)
 {
 	int64_t start = a->constant - near->so_far + near->before;
@@ -122,7 +128,7 @@ static void widen_limit(struct fay_unit *unit, struct fay_address *a, const stru
 
 bool fay_trace(struct fay_unit *unit, LLVMValueRef pointer, struct fay_address *a)
 {
-	struct nearest near = {0}, variable = {0};
+	struct nearest near = { 0 }, variable = { 0 };
 
 	memset(a, 0, sizeof(*a));
 	while (fay_is_gep(pointer)) {
@@ -156,26 +162,29 @@ bool fay_extent_of(struct fay_unit *unit, LLVMValueRef base, struct fay_extent *
 		LLVMValueRef function = LLVMGetParamParent(base);
 
 		if (base == LLVMGetParam(function, 0))
-			*e = (struct fay_extent){sizeof(struct fay_event), false, "the event"};
+			*e = (struct fay_extent){ sizeof(struct fay_event), false, "the event" };
 		else if (base == LLVMGetParam(function, 1))
-			*e = (struct fay_extent){unit->spec->local_size, true, "LOCAL"};
+			*e = (struct fay_extent){ unit->spec->local_size, true, "LOCAL" };
 		else
-			*e = (struct fay_extent){unit->spec->global_size, true, "GLOBAL"};
+			*e = (struct fay_extent){ unit->spec->global_size, true, "GLOBAL" };
 		return true;
 	}
 	if (LLVMIsAAllocaInst(base)) {
-		*e = (struct fay_extent){LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(base)) *
-					 LLVMConstIntGetZExtValue(LLVMGetOperand(base, 0)), true, "the array on the stack"};
+		*e = (struct fay_extent){ LLVMABISizeOfType(unit->layout,
+							    LLVMGetAllocatedType(base)) *
+						  LLVMConstIntGetZExtValue(LLVMGetOperand(base, 0)),
+					  true, "the array on the stack" };
 		return true;
 	}
 	if (!LLVMIsAGlobalVariable(base))
 		return false;
 	o = fay_object_of(unit, base);
 	if (o)
-		*e = (struct fay_extent){o->size, true, "the state object"};
+		*e = (struct fay_extent){ o->size, true, "the state object" };
 	else
-		*e = (struct fay_extent){LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(base)),
-					 !LLVMIsGlobalConstant(base), "the constant"};
+		*e = (struct fay_extent){ LLVMABISizeOfType(unit->layout,
+							    LLVMGlobalGetValueType(base)),
+					  !LLVMIsGlobalConstant(base), "the constant" };
 	return true;
 }
 
@@ -193,10 +202,12 @@ LLVMValueRef fay_sum_terms(struct fay_unit *unit, LLVMBuilderRef b, const struct
 		LLVMValueRef t = fay_widen(unit, b, a->term[i].index);
 
 		if (a->term[i].scale != 1)
-			t = LLVMBuildMul(b, t, LLVMConstInt(i64, (uint64_t)a->term[i].scale, 1), "");
+			t = LLVMBuildMul(b, t, LLVMConstInt(i64, (uint64_t)a->term[i].scale, 1),
+					 "");
 		sum = sum ? LLVMBuildAdd(b, sum, t, "") : t;
 	}
 	if (!sum)
 		return LLVMConstInt(i64, (uint64_t)a->constant, 1);
-	return a->constant ? LLVMBuildAdd(b, sum, LLVMConstInt(i64, (uint64_t)a->constant, 1), "") : sum;
+	return a->constant ? LLVMBuildAdd(b, sum, LLVMConstInt(i64, (uint64_t)a->constant, 1), "")
+			   : sum;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accesses that never meet. A guard keeps an index inside the member that it belongs to, so of each load and store it is known which bytes of which object it
- * can reach at most. The optimiser, which has only the types' word that members are not overrun, is told: accesses whose bytes overlap, directly or through others, are
- * one group, and no access meets one of another group (`alias.scope` and `noalias`). So loops become vectors that clang vectorises by C's rule that
+ * Accesses that never meet. A guard keeps an index inside the member that it belongs to, so of each
+ * load and store it is known which bytes of which object it can reach at most. The optimiser, which
+ * has only the types' word that members are not overrun, is told: accesses whose bytes overlap,
+ * directly or through others, are one group, and no access meets one of another group
+ * (`alias.scope` and `noalias`). So loops become vectors that clang vectorises by C's rule that
  * objects of different type are different; that rule is not used here.
  */
 #include <stdio.h>
@@ -12,7 +14,8 @@
 
 #define GROUPS_MAX 48 /* more are not told apart: each access lists all others */
 
-void fay_apart_add(struct fay_apart *apart, LLVMValueRef at, LLVMValueRef base, uint64_t start, uint64_t end)
+void fay_apart_add(struct fay_apart *apart, LLVMValueRef at, LLVMValueRef base, uint64_t start,
+		   uint64_t end)
 {
 	unsigned object = 0;
 
@@ -30,13 +33,15 @@ void fay_apart_add(struct fay_apart *apart, LLVMValueRef at, LLVMValueRef base, 
 		if (!apart->touch)
 			abort();
 	}
-	apart->touch[apart->count++] = (struct fay_touch){.at = at, .base = base, .start = start, .end = end, .object = object};
+	apart->touch[apart->count++] = (struct fay_touch){
+		.at = at, .base = base, .start = start, .end = end, .object = object
+	};
 }
 
 void fay_apart_deinit(struct fay_apart *apart)
 {
 	free(apart->touch);
-	*apart = (struct fay_apart){0};
+	*apart = (struct fay_apart){ 0 };
 }
 
 static int compare(const void *left, const void *right)

@@ -4,11 +4,14 @@
  *
  *   mask    `and`, where all that it lets through is inside; one instruction
  *   clamp   a comparison and a conditional move to the last element
- *   check   a comparison and a branch that is never taken by an index that is inside; one that is not becomes the last element. In loops whose next index
- *           is read from memory: what follows need not wait for the comparison, while it would wait for a mask. No check where speculation is confined.
+ *   check   a comparison and a branch that is never taken by an index that is inside; one that is
+ *	     not becomes the last element. In loops whose next index is read from memory: what
+ *	     follows need not wait for the comparison, while it would wait for a mask. No check
+ *	     where speculation is confined.
  *
- * A mask of 8 or 16 bits is the copy that would be needed anyway.
- * Until the optimiser is done, those that it must not judge are calls of functions of which it knows nothing but the result's range and that they have no effects.
+ * A mask of 8 or 16 bits is the copy that would be needed anyway. Until the optimiser is done,
+ * those that it must not judge are calls of functions of which it knows nothing but the result's
+ * range and that they have no effects.
  */
 #include <string.h>
 
@@ -28,25 +31,33 @@ static unsigned zero_bits(LLVMValueRef v, int depth)
 	unsigned a, b;
 
 	if (LLVMIsAConstantInt(v))
-		return LLVMConstIntGetZExtValue(v) ? (unsigned)__builtin_ctzll(LLVMConstIntGetZExtValue(v)) : 63;
+		return LLVMConstIntGetZExtValue(v)
+			       ? (unsigned)__builtin_ctzll(LLVMConstIntGetZExtValue(v))
+			       : 63;
 	if (!LLVMIsAInstruction(v) || depth > 6)
 		return 0;
 	switch (LLVMGetInstructionOpcode(v)) {
-	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
-		return zero_bits(LLVMGetOperand(v, 0), depth + 1);
+	case LLVMZExt:
+	case LLVMSExt:
+	case LLVMTrunc:
+	case LLVMFreeze: return zero_bits(LLVMGetOperand(v, 0), depth + 1);
 	case LLVMShl:
-		return LLVMIsAConstantInt(LLVMGetOperand(v, 1)) && LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) < 63
-			       ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) : 0;
-	case LLVMMul: case LLVMAnd:
+		return LLVMIsAConstantInt(LLVMGetOperand(v, 1)) &&
+				       LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) < 63
+			       ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1))
+			       : 0;
+	case LLVMMul:
+	case LLVMAnd:
 		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
 		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
 		return a > b ? a : b;
-	case LLVMAdd: case LLVMSub: case LLVMOr:
+	case LLVMAdd:
+	case LLVMSub:
+	case LLVMOr:
 		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
 		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
 		return a < b ? a : b;
-	default:
-		return 0;
+	default: return 0;
 	}
 }
 
@@ -56,8 +67,9 @@ unsigned fay_zero_bits(LLVMValueRef v)
 }
 
 /*
- * The mask that keeps a value with `zeros` low bits 0 within [0, last] and leaves what is within as it is; 0 if there is none. 2^k - 1 does
- * if the largest multiple of 2^zeros below 2^k is not past last.
+ * The mask that keeps a value with `zeros` low bits 0 within [0, last] and leaves what is within as
+ * it is; 0 if there is none. 2^k - 1 does if the largest multiple of 2^zeros below 2^k is not past
+ * last.
  */
 static uint64_t mask_for(uint64_t last, unsigned zeros)
 {
@@ -68,20 +80,27 @@ static uint64_t mask_for(uint64_t last, unsigned zeros)
 	return (mask & ~((UINT64_C(1) << zeros) - 1)) <= last ? mask : 0;
 }
 
-/* Whether v is, or is made of, a remainder by a constant: the optimiser knows its range, but the machine code does not show it. */
+/* Whether v is, or is made of, a remainder by a constant: the optimiser knows its range, but the
+ * machine code does not show it. */
 static bool from_remainder(LLVMValueRef v, int depth)
 {
 	if (!LLVMIsAInstruction(v) || depth > 4)
 		return false;
 	switch (LLVMGetInstructionOpcode(v)) {
-	case LLVMURem: case LLVMSRem:
-		return true;
-	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
-		return from_remainder(LLVMGetOperand(v, 0), depth + 1);
-	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr:
-		return from_remainder(LLVMGetOperand(v, 0), depth + 1) || from_remainder(LLVMGetOperand(v, 1), depth + 1);
-	default:
-		return false;
+	case LLVMURem:
+	case LLVMSRem: return true;
+	case LLVMZExt:
+	case LLVMSExt:
+	case LLVMTrunc:
+	case LLVMFreeze: return from_remainder(LLVMGetOperand(v, 0), depth + 1);
+	case LLVMAdd:
+	case LLVMSub:
+	case LLVMMul:
+	case LLVMShl:
+	case LLVMOr:
+		return from_remainder(LLVMGetOperand(v, 0), depth + 1) ||
+		       from_remainder(LLVMGetOperand(v, 1), depth + 1);
+	default: return false;
 	}
 }
 
@@ -98,7 +117,8 @@ static bool from_memory(LLVMValueRef v, int depth)
 				return true;
 		return false;
 	}
-	if (!LLVMIsABinaryOperator(v) && !LLVMIsACastInst(v) && !LLVMIsASelectInst(v) && !LLVMIsAFreezeInst(v))
+	if (!LLVMIsABinaryOperator(v) && !LLVMIsACastInst(v) && !LLVMIsASelectInst(v) &&
+	    !LLVMIsAFreezeInst(v))
 		return false;
 	for (int o = 0; o < LLVMGetNumOperands(v); o++)
 		if (from_memory(LLVMGetOperand(v, (unsigned)o), depth + 1))
@@ -110,50 +130,65 @@ static bool from_memory(LLVMValueRef v, int depth)
 
 static LLVMValueRef declare(struct fay_unit *unit, const char *name, LLVMTypeRef type)
 {
-	static const char *const attributes[] = {"memory", "nounwind", "willreturn", "speculatable"};
+	static const char *const attributes[] = { "memory", "nounwind", "willreturn",
+						  "speculatable" };
 	LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
 
 	if (function)
 		return function;
 	function = LLVMAddFunction(unit->module, name, type);
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) /* memory: 0, none */
-		LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-					LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(attributes[i], strlen(attributes[i])), 0));
+		LLVMAddAttributeAtIndex(
+			function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+			LLVMCreateEnumAttribute(unit->context,
+						LLVMGetEnumAttributeKindForName(
+							attributes[i], strlen(attributes[i])),
+						0));
 	return function;
 }
 
-void fay_set_metadata(LLVMContextRef context, LLVMValueRef i, const char *kind, LLVMMetadataRef *operands, size_t count)
+void fay_set_metadata(LLVMContextRef context, LLVMValueRef i, const char *kind,
+		      LLVMMetadataRef *operands, size_t count)
 {
-	LLVMSetMetadata(i, LLVMGetMDKindIDInContext(context, kind, (unsigned)strlen(kind)),
-			LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, operands, count)));
+	LLVMSetMetadata(
+		i, LLVMGetMDKindIDInContext(context, kind, (unsigned)strlen(kind)),
+		LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, operands, count)));
 }
 
-static LLVMValueRef build_opaque(struct fay_unit *unit, LLVMBuilderRef b, const char *name, LLVMValueRef v, uint64_t bound)
+static LLVMValueRef build_opaque(struct fay_unit *unit, LLVMBuilderRef b, const char *name,
+				 LLVMValueRef v, uint64_t bound)
 {
-	LLVMTypeRef i64 = LLVMTypeOf(v), parameters[2] = {i64, i64}, type = LLVMFunctionType(i64, parameters, 2, 0);
-	LLVMValueRef arguments[2] = {v, LLVMConstInt(i64, bound, 0)};
-	LLVMValueRef call = LLVMBuildCall2(b, type, declare(unit, name, type), arguments, 2, "guard");
-	LLVMMetadataRef range[2] = {LLVMValueAsMetadata(LLVMConstInt(i64, 0, 0)), LLVMValueAsMetadata(LLVMConstInt(i64, bound + 1, 0))};
+	LLVMTypeRef i64 = LLVMTypeOf(v), parameters[2] = { i64, i64 },
+		    type = LLVMFunctionType(i64, parameters, 2, 0);
+	LLVMValueRef arguments[2] = { v, LLVMConstInt(i64, bound, 0) };
+	LLVMValueRef call =
+		LLVMBuildCall2(b, type, declare(unit, name, type), arguments, 2, "guard");
+	LLVMMetadataRef range[2] = { LLVMValueAsMetadata(LLVMConstInt(i64, 0, 0)),
+				     LLVMValueAsMetadata(LLVMConstInt(i64, bound + 1, 0)) };
 
 	fay_set_metadata(unit->context, call, "range", range, 2);
 	return call;
 }
 
-LLVMValueRef fay_build_bound(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, LLVMValueRef v, uint64_t last, unsigned zeros, bool in_loop)
+LLVMValueRef fay_build_bound(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at,
+			     LLVMValueRef v, uint64_t last, unsigned zeros, bool in_loop)
 {
 	uint64_t mask = mask_for(last, zeros);
 	LLVMValueRef bound = LLVMConstInt(LLVMTypeOf(v), mask || !last ? mask : last, 0);
 	bool opaque = unit->confined || from_remainder(v, 0);
 
-	if (!opaque && in_loop && last && mask != UINT8_MAX && mask != UINT16_MAX && from_memory(v, 0)) {
+	if (!opaque && in_loop && last && mask != UINT8_MAX && mask != UINT16_MAX &&
+	    from_memory(v, 0)) {
 		unit->count.checks++;
-		fay_mark(unit, b, at, "index checked not to be above %llu", (unsigned long long)last);
+		fay_mark(unit, b, at, "index checked not to be above %llu",
+			 (unsigned long long)last);
 		return build_opaque(unit, b, CHECK_NAME, v, last);
 	}
 	if (mask || !last) {
 		unit->count.masks++;
 		fay_mark(unit, b, at, "index masked to %llu", (unsigned long long)mask);
-		return opaque ? build_opaque(unit, b, MASK_NAME, v, mask) : LLVMBuildAnd(b, LLVMBuildFreeze(b, v, ""), bound, "guard");
+		return opaque ? build_opaque(unit, b, MASK_NAME, v, mask)
+			      : LLVMBuildAnd(b, LLVMBuildFreeze(b, v, ""), bound, "guard");
 	}
 	unit->count.clamps++;
 	fay_mark(unit, b, at, "index not above %llu", (unsigned long long)last);
@@ -166,8 +201,8 @@ LLVMValueRef fay_build_bound(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueR
 /* ---- afterwards ---- */
 
 /*
- * A remainder is computed in 32 bits where it fits; then comparison and move shall be of that width, too. What is cut off belongs to indices
- * past the end.
+ * A remainder is computed in 32 bits where it fits; then comparison and move shall be of that
+ * width, too. What is cut off belongs to indices past the end.
  */
 static void lower_bound(LLVMBuilderRef b, LLVMValueRef call, bool mask)
 {
@@ -184,17 +219,20 @@ static void lower_bound(LLVMBuilderRef b, LLVMValueRef call, bool mask)
 	if (mask)
 		made = LLVMBuildAnd(b, v, bound, "guard");
 	else
-		made = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound, "guard");
+		made = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound,
+				       "guard");
 	if (narrow)
 		made = LLVMBuildZExt(b, made, i64, "");
 	LLVMReplaceAllUsesWith(call, made);
 	LLVMInstructionEraseFromParent(call);
 }
 
-/* A block of its own for all that comes before i in its block. The other one keeps its name for what comes after it. */
+/* A block of its own for all that comes before i in its block. The other one keeps its name for
+ * what comes after it. */
 static LLVMBasicBlockRef split_before(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
-	LLVMBasicBlockRef block = LLVMGetInstructionParent(i), head = LLVMInsertBasicBlockInContext(unit->context, block, "");
+	LLVMBasicBlockRef block = LLVMGetInstructionParent(i),
+			  head = LLVMInsertBasicBlockInContext(unit->context, block, "");
 	LLVMValueRef value = LLVMBasicBlockAsValue(block), first;
 	LLVMUseRef next;
 
@@ -234,8 +272,9 @@ static void lower_check(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef ca
 	LLVMValueRef bound = LLVMGetOperand(call, 1), v, jump, made;
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(unit->context);
 	LLVMBasicBlockRef block = LLVMGetInstructionParent(call), head, rare;
-	LLVMMetadataRef weights[3] = {LLVMMDStringInContext2(unit->context, "branch_weights", 14), LLVMValueAsMetadata(LLVMConstInt(i32, RARE, 0)),
-				      LLVMValueAsMetadata(LLVMConstInt(i32, OFTEN, 0))};
+	LLVMMetadataRef weights[3] = { LLVMMDStringInContext2(unit->context, "branch_weights", 14),
+				       LLVMValueAsMetadata(LLVMConstInt(i32, RARE, 0)),
+				       LLVMValueAsMetadata(LLVMConstInt(i32, OFTEN, 0)) };
 
 	LLVMPositionBuilderBefore(b, call);
 	v = without_sign(b, LLVMGetOperand(call, 0), LLVMConstIntGetZExtValue(bound));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that stay functions. Everything is inlined into the probes, so that each pointer shows what it is based on; but a large function of numbers that
- * would be there many times is called instead. The body stays where it is, is inlined into one function that has the probe's three arguments before its own, and that
- * one is called. Until everything else is inlined, nobody knows which function a call ends up in: stand-ins take the place of LOCAL and GLOBAL.
+ * Functions that stay functions. Everything is inlined into the probes, so that each pointer shows
+ * what it is based on; but a large function of numbers that would be there many times is called
+ * instead. The body stays where it is, is inlined into one function that has the probe's three
+ * arguments before its own, and that one is called. Until everything else is inlined, nobody knows
+ * which function a call ends up in: stand-ins take the place of LOCAL and GLOBAL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +28,21 @@ struct candidate {
 
 bool fay_is_called(LLVMValueRef function)
 {
-	return LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, CALLED, strlen(CALLED)) != NULL;
+	return LLVMGetStringAttributeAtIndex(function,
+					     (LLVMAttributeIndex)LLVMAttributeFunctionIndex, CALLED,
+					     strlen(CALLED)) != NULL;
 }
 
 /* What will be an instruction, roughly: the front end keeps variables in memory, and these go. */
 static bool counts(LLVMValueRef i)
 {
 	switch (LLVMGetInstructionOpcode(i)) {
-	case LLVMAlloca: case LLVMLoad: case LLVMStore: case LLVMBr:
-		return false;
-	case LLVMCall:
-		return !LLVMIsAIntrinsicInst(i);
-	default:
-		return true;
+	case LLVMAlloca:
+	case LLVMLoad:
+	case LLVMStore:
+	case LLVMBr: return false;
+	case LLVMCall: return !LLVMIsAIntrinsicInst(i);
+	default: return true;
 	}
 }
 
@@ -49,7 +53,8 @@ static bool is_number(LLVMTypeRef type)
 
 static bool takes_numbers(LLVMValueRef function)
 {
-	LLVMTypeRef type = LLVMGlobalGetValueType(function), parameters[NUMBERS], result = LLVMGetReturnType(type);
+	LLVMTypeRef type = LLVMGlobalGetValueType(function), parameters[NUMBERS],
+		    result = LLVMGetReturnType(type);
 
 	if (LLVMIsFunctionVarArg(type) || LLVMCountParamTypes(type) > NUMBERS)
 		return false;
@@ -70,14 +75,20 @@ static struct candidate *find(struct candidate *list, size_t count, LLVMValueRef
 	return NULL;
 }
 
-/* Calls the visitor for each call of a function of the list in `function`; returns the number of other instructions. */
-static uint64_t each_call(struct candidate *list, size_t count, LLVMValueRef function, void (*visit)(struct candidate *callee, void *), void *data)
+/* Calls the visitor for each call of a function of the list in `function`; returns the number of
+ * other instructions. */
+static uint64_t each_call(struct candidate *list, size_t count, LLVMValueRef function,
+			  void (*visit)(struct candidate *callee, void *), void *data)
 {
 	uint64_t size = 0;
 
-	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
-			struct candidate *callee = LLVMIsACallInst(i) ? find(list, count, LLVMGetCalledValue(i)) : NULL;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
+		     i = LLVMGetNextInstruction(i)) {
+			struct candidate *callee =
+				LLVMIsACallInst(i) ? find(list, count, LLVMGetCalledValue(i))
+						   : NULL;
 
 			if (callee)
 				visit(callee, data);
@@ -100,14 +111,15 @@ static void add_size(struct candidate *callee, void *data)
 	m->sum += callee->size;
 }
 
-/* Callees before callers; there is no recursion, so each round finds at least one. Puts them in that order. */
+/* Callees before callers; there is no recursion, so each round finds at least one. Puts them in
+ * that order. */
 static void order_by_calls(struct candidate *list, size_t count)
 {
 	for (size_t ordered = 0; ordered < count;) {
 		size_t before = ordered;
 
 		for (size_t i = ordered; i < count; i++) {
-			struct measure m = {0};
+			struct measure m = { 0 };
 			uint64_t own = each_call(list, count, list[i].function, add_size, &m);
 			struct candidate c = list[i];
 
@@ -135,11 +147,13 @@ static LLVMValueRef stand_in(struct fay_unit *unit, const char *name)
 	return g ? g : LLVMAddGlobal(unit->module, LLVMInt8TypeInContext(unit->context), name);
 }
 
-/* (event, LOCAL, GLOBAL, numbers...), with the body inlined into it; every call of `body` becomes one of it. */
+/* (event, LOCAL, GLOBAL, numbers...), with the body inlined into it; every call of `body` becomes
+ * one of it. */
 static int make_called(struct fay_unit *unit, LLVMValueRef body)
 {
-	LLVMTypeRef pointer = LLVMPointerTypeInContext(unit->context, 0), type = LLVMGlobalGetValueType(body), result = LLVMGetReturnType(type), whole;
-	LLVMTypeRef parameters[3 + NUMBERS] = {pointer, pointer, pointer};
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(unit->context, 0),
+		    type = LLVMGlobalGetValueType(body), result = LLVMGetReturnType(type), whole;
+	LLVMTypeRef parameters[3 + NUMBERS] = { pointer, pointer, pointer };
 	LLVMValueRef arguments[3 + NUMBERS], function, call, *calls;
 	LLVMBuilderRef b;
 	unsigned count = LLVMCountParamTypes(type);
@@ -160,8 +174,9 @@ static int make_called(struct fay_unit *unit, LLVMValueRef body)
 	LLVMSetValueName2(body, "", 0);
 	function = LLVMAddFunction(unit->module, name, whole);
 	LLVMSetLinkage(function, LLVMInternalLinkage);
-	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-				LLVMCreateStringAttribute(unit->context, CALLED, strlen(CALLED), "", 0));
+	LLVMAddAttributeAtIndex(
+		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+		LLVMCreateStringAttribute(unit->context, CALLED, strlen(CALLED), "", 0));
 	LLVMSetSubprogram(function, LLVMGetSubprogram(body)); /* the lines are those of the body */
 	LLVMSetSubprogram(body, NULL);
 	b = LLVMCreateBuilderInContext(unit->context);
@@ -209,8 +224,9 @@ int fay_keep_functions(struct fay_unit *unit)
 		struct candidate *c = &list[at];
 		uint64_t copies = c->copies ? c->copies : 1; /* a probe */
 
-		if (c->done && c->copies > 1 && c->size >= LEAST_SIZE && c->size * (c->copies - 1) >= LEAST_GAIN && takes_numbers(c->function)) {
-			each_call(list, count, c->function, add_copies, &(uint64_t){1});
+		if (c->done && c->copies > 1 && c->size >= LEAST_SIZE &&
+		    c->size * (c->copies - 1) >= LEAST_GAIN && takes_numbers(c->function)) {
+			each_call(list, count, c->function, add_copies, &(uint64_t){ 1 });
 			result = make_called(unit, c->function);
 			continue;
 		}
@@ -230,7 +246,9 @@ static void replace_stand_in(struct fay_unit *unit, const char *name, unsigned p
 	while ((u = LLVMGetFirstUse(g)) != NULL) {
 		LLVMValueRef call = LLVMGetUser(u);
 
-		LLVMSetOperand(call, parameter, LLVMGetParam(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), parameter));
+		LLVMSetOperand(call, parameter,
+			       LLVMGetParam(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)),
+					    parameter));
 	}
 	LLVMDeleteGlobal(g);
 }

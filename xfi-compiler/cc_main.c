@@ -20,17 +20,23 @@ struct request {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined] [-I DIR] [-D NAME[=VALUE]]\n"
+	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined] [-I "
+	      "DIR] [-D NAME[=VALUE]]\n"
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
 	      "\n"
 	      "  -o IMAGE   where to write\n"
-	      "  -g         line information, so that a rejection by the verifier names source lines\n"
-	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no vector registers at all\n"
-	      "             (default: general, and x86-64 without vectorising where the source has floating point)\n"
-	      "  -S         write the guarded code as assembly instead of an image, each guard with a comment that says why\n"
+	      "  -g         line information, so that a rejection by the verifier names source "
+	      "lines\n"
+	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no "
+	      "vector registers at all\n"
+	      "             (default: general, and x86-64 without vectorising where the source has "
+	      "floating point)\n"
+	      "  -S         write the guarded code as assembly instead of an image, each guard "
+	      "with a comment that says why\n"
 	      "  --report   say how many guards and fuel counters were put in\n"
-	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: confined`)\n",
+	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: "
+	      "confined`)\n",
 	      out);
 }
 
@@ -69,7 +75,8 @@ static int take(struct request *r, int left, char **at)
 	return 1;
 }
 
-/* The whole file or none: written beside the target and renamed. A target that is not a file (a pipe) is written to as it is. */
+/* The whole file or none: written beside the target and renamed. A target that is not a file (a
+ * pipe) is written to as it is. */
 static int write_output(const char *path, const struct fay_buffer *b, struct fay_error *error)
 {
 	char temporary[4096];
@@ -78,7 +85,8 @@ static int write_output(const char *path, const struct fay_buffer *b, struct fay
 	size_t done = 0;
 	int fd;
 
-	if (snprintf(temporary, sizeof(temporary), plain ? "%s" : "%s.XXXXXX", path) >= (int)sizeof(temporary))
+	if (snprintf(temporary, sizeof(temporary), plain ? "%s" : "%s.XXXXXX", path) >=
+	    (int)sizeof(temporary))
 		return fay_error_set(error, FAY_E_USAGE, "%s: name too long", path);
 	fd = plain ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
 	if (fd < 0)
@@ -106,9 +114,9 @@ static int write_output(const char *path, const struct fay_buffer *b, struct fay
 
 int fay_cc_main(int argc, char **argv)
 {
-	struct request r = {.options = {.size = sizeof(r.options)}};
+	struct request r = { .options = { .size = sizeof(r.options) } };
 	struct fay_buffer image, assembly;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	int result;
 
 	for (int i = 1, used; i < argc; i += used) {
@@ -124,18 +132,21 @@ int fay_cc_main(int argc, char **argv)
 		}
 	}
 	if (!r.source || !r.output) {
-		fprintf(stderr, "fay cc: %s\n", r.source ? "-o IMAGE is missing" : "no source file");
+		fprintf(stderr, "fay cc: %s\n",
+			r.source ? "-o IMAGE is missing" : "no source file");
 		print_usage(stderr);
 		return FAY_E_USAGE;
 	}
 	fay_buffer_init(&image);
 	fay_buffer_init(&assembly);
-	result = fay_source_compile(r.source, &r.options, r.report, r.extra, r.extra_count, &image, r.assembly ? &assembly : NULL,
-				    &error);
+	result = fay_source_compile(r.source, &r.options, r.report, r.extra, r.extra_count, &image,
+				    r.assembly ? &assembly : NULL, &error);
 	if (!result)
 		result = write_output(r.output, r.assembly ? &assembly : &image, &error);
 	if (result)
-		fprintf(stderr, "%s%s\n", strchr(error.message, '|') ? "" : "fay cc: ", error.message); /* a place says it all */
+		/* a place says it all */
+		fprintf(stderr, "%s%s\n",
+			strchr(error.message, '|') ? "" : "fay cc: ", error.message);
 	fay_buffer_deinit(&image);
 	fay_buffer_deinit(&assembly);
 	return result;

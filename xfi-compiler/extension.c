@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay/extension.h. What a function takes and gives is read from the debug information: in IR a structure may have become an integer, and `int` and
- * `unsigned` are one type.
+ * fay/extension.h. What a function takes and gives is read from the debug information: in IR a
+ * structure may have become an integer, and `int` and `unsigned` are one type.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,20 @@
 #include "unit.h"
 
 /* DWARF 5, section 7.5.3 */
-enum { TAG_ENUMERATION = 0x04, TAG_POINTER = 0x0f, TAG_STRUCTURE = 0x13, TAG_TYPEDEF = 0x16, TAG_UNION = 0x17, TAG_BASE = 0x24, TAG_CONST = 0x26, TAG_VOLATILE = 0x35, TAG_RESTRICT = 0x37, TAG_ATOMIC = 0x47 };
-/* Operands of nodes, as LLVM lays them out (IR/DebugInfoMetadata.h): the C interface has no names for them. */
+enum {
+	TAG_ENUMERATION = 0x04,
+	TAG_POINTER = 0x0f,
+	TAG_STRUCTURE = 0x13,
+	TAG_TYPEDEF = 0x16,
+	TAG_UNION = 0x17,
+	TAG_BASE = 0x24,
+	TAG_CONST = 0x26,
+	TAG_VOLATILE = 0x35,
+	TAG_RESTRICT = 0x37,
+	TAG_ATOMIC = 0x47
+};
+/* Operands of nodes, as LLVM lays them out (IR/DebugInfoMetadata.h): the C interface has no names
+ * for them. */
 enum { SUBPROGRAM_TYPE = 4, SUBROUTINE_TYPES = 3, DERIVED_BASE = 3 };
 #define OPERANDS_MAX 32u
 
@@ -27,7 +39,8 @@ static LLVMMetadataRef operand(LLVMContextRef context, LLVMMetadataRef node, uns
 {
 	LLVMValueRef value = LLVMMetadataAsValue(context, node), operands[OPERANDS_MAX];
 
-	if (index >= (unsigned)LLVMGetMDNodeNumOperands(value) || LLVMGetMDNodeNumOperands(value) > (int)OPERANDS_MAX)
+	if (index >= (unsigned)LLVMGetMDNodeNumOperands(value) ||
+	    LLVMGetMDNodeNumOperands(value) > (int)OPERANDS_MAX)
 		return NULL;
 	LLVMGetMDNodeOperands(value, operands);
 	return operands[index] ? LLVMValueAsMetadata(operands[index]) : NULL;
@@ -39,7 +52,8 @@ static LLVMMetadataRef plain(LLVMContextRef context, LLVMMetadataRef type)
 	while (type) {
 		unsigned tag = LLVMGetDINodeTag(type);
 
-		if (tag != TAG_TYPEDEF && tag != TAG_CONST && tag != TAG_VOLATILE && tag != TAG_RESTRICT && tag != TAG_ATOMIC)
+		if (tag != TAG_TYPEDEF && tag != TAG_CONST && tag != TAG_VOLATILE &&
+		    tag != TAG_RESTRICT && tag != TAG_ATOMIC)
 			break;
 		type = operand(context, type, DERIVED_BASE);
 	}
@@ -49,21 +63,26 @@ static LLVMMetadataRef plain(LLVMContextRef context, LLVMMetadataRef type)
 static bool is_char(LLVMMetadataRef type)
 {
 	size_t length = 0;
-	const char *name = type && LLVMGetDINodeTag(type) == TAG_BASE ? LLVMDITypeGetName(type, &length) : NULL;
+	const char *name = type && LLVMGetDINodeTag(type) == TAG_BASE
+				   ? LLVMDITypeGetName(type, &length)
+				   : NULL;
 
 	return name && length == 4 && !memcmp(name, "char", 4);
 }
 
 /* What a C type is to a query; NULL, or why it is nothing to it. `ir` is the same in IR. */
-static const char *read_type(LLVMContextRef context, LLVMMetadataRef type, LLVMTypeRef ir, struct fay_extension_type *result)
+static const char *read_type(LLVMContextRef context, LLVMMetadataRef type, LLVMTypeRef ir,
+			     struct fay_extension_type *result)
 {
 	size_t length = 0;
 	LLVMMetadataRef bare = plain(context, type);
 	unsigned tag = bare ? LLVMGetDINodeTag(bare) : 0;
 
 	if (tag == TAG_POINTER) {
-		*result = (struct fay_extension_type){.kind = FAY_EXTENSION_STRING};
-		return is_char(plain(context, operand(context, bare, DERIVED_BASE))) ? NULL : "a pointer that is no string (const char *)";
+		*result = (struct fay_extension_type){ .kind = FAY_EXTENSION_STRING };
+		return is_char(plain(context, operand(context, bare, DERIVED_BASE)))
+			       ? NULL
+			       : "a pointer that is no string (const char *)";
 	}
 	if (tag == TAG_STRUCTURE || tag == TAG_UNION)
 		return tag == TAG_UNION ? "a union" : "a structure";
@@ -79,9 +98,12 @@ static const char *read_type(LLVMContextRef context, LLVMMetadataRef type, LLVMT
 	if (LLVMGetIntTypeWidth(ir) > 64 || strstr(name, "_BitInt"))
 		return "an integer of an unusual size";
 	bool is_bool = !strcmp(name, "_Bool");
-	*result = (struct fay_extension_type){.kind = is_bool ? FAY_EXTENSION_BOOL : FAY_EXTENSION_INTEGER,
-					      .bits = (uint8_t)LLVMGetIntTypeWidth(ir),
-					      .is_signed = strncmp(name, "unsigned", 8) != 0 && strncmp(name, "char1", 5) != 0 && strncmp(name, "char3", 5) != 0};
+	*result = (struct fay_extension_type){ .kind = is_bool ? FAY_EXTENSION_BOOL
+							       : FAY_EXTENSION_INTEGER,
+					       .bits = (uint8_t)LLVMGetIntTypeWidth(ir),
+					       .is_signed = strncmp(name, "unsigned", 8) != 0 &&
+							    strncmp(name, "char1", 5) != 0 &&
+							    strncmp(name, "char3", 5) != 0 };
 	return NULL;
 }
 
@@ -94,11 +116,14 @@ static char *say(const char *format, const char *what)
 }
 
 /* Types of a function: of the result (NULL: void), then of the parameters. Returns how many. */
-static unsigned source_types(LLVMContextRef context, LLVMValueRef function, LLVMMetadataRef types[OPERANDS_MAX])
+static unsigned source_types(LLVMContextRef context, LLVMValueRef function,
+			     LLVMMetadataRef types[OPERANDS_MAX])
 {
-	LLVMMetadataRef subprogram = LLVMGetSubprogram(function), routine = subprogram ? operand(context, subprogram, SUBPROGRAM_TYPE) : NULL;
+	LLVMMetadataRef subprogram = LLVMGetSubprogram(function),
+			routine = subprogram ? operand(context, subprogram, SUBPROGRAM_TYPE) : NULL;
 	LLVMMetadataRef list = routine ? operand(context, routine, SUBROUTINE_TYPES) : NULL;
-	unsigned count = list ? (unsigned)LLVMGetMDNodeNumOperands(LLVMMetadataAsValue(context, list)) : 0;
+	unsigned count =
+		list ? (unsigned)LLVMGetMDNodeNumOperands(LLVMMetadataAsValue(context, list)) : 0;
 
 	for (unsigned i = 0; i < count && count <= OPERANDS_MAX; i++)
 		types[i] = operand(context, list, i);
@@ -106,9 +131,10 @@ static unsigned source_types(LLVMContextRef context, LLVMValueRef function, LLVM
 }
 
 /* Fills in the types; returns why it is unfit, the caller's, or NULL. */
-static char *read_types(LLVMContextRef context, LLVMValueRef function, struct fay_extension_function *f)
+static char *read_types(LLVMContextRef context, LLVMValueRef function,
+			struct fay_extension_function *f)
 {
-	LLVMMetadataRef types[OPERANDS_MAX] = {0};
+	LLVMMetadataRef types[OPERANDS_MAX] = { 0 };
 	LLVMTypeRef ir = LLVMGlobalGetValueType(function), parameters[FAY_EXTENSION_PARAMETERS];
 	unsigned count = source_types(context, function, types);
 	const char *wrong;
@@ -124,11 +150,14 @@ static char *read_types(LLVMContextRef context, LLVMValueRef function, struct fa
 	f->parameter_count = count - 1;
 	if (f->parameter_count > FAY_EXTENSION_PARAMETERS)
 		return say("has more than six parameters%s", "");
-	bool same = LLVMCountParamTypes(ir) == f->parameter_count; /* else a structure is there in parts, or by its address */
+	/* else a structure is there in parts, or by its address */
+	bool same = LLVMCountParamTypes(ir) == f->parameter_count;
 	if (same)
 		LLVMGetParamTypes(ir, parameters);
 	for (unsigned i = 0; i < f->parameter_count; i++)
-		if ((wrong = read_type(context, types[i + 1], same ? parameters[i] : LLVMFloatTypeInContext(context), &f->parameters[i])))
+		if ((wrong = read_type(context, types[i + 1],
+				       same ? parameters[i] : LLVMFloatTypeInContext(context),
+				       &f->parameters[i])))
 			return say("takes %s", wrong);
 	wrong = read_type(context, types[0], LLVMGetReturnType(ir), &f->result);
 	if (!wrong && f->result.kind == FAY_EXTENSION_STRING)
@@ -136,8 +165,10 @@ static char *read_types(LLVMContextRef context, LLVMValueRef function, struct fa
 	return wrong ? say("returns %s", wrong) : NULL;
 }
 
-/* Takes stock of the functions that others can call, and gives them the symbols by which they are. */
-static int read_functions(LLVMModuleRef module, struct fay_extension *extension, struct fay_error *error)
+/* Takes stock of the functions that others can call, and gives them the symbols by which they are.
+ * */
+static int read_functions(LLVMModuleRef module, struct fay_extension *extension,
+			  struct fay_error *error)
 {
 	LLVMContextRef context = LLVMGetModuleContext(module);
 	uint32_t count = 0;
@@ -148,7 +179,8 @@ static int read_functions(LLVMModuleRef module, struct fay_extension *extension,
 	if (!extension->functions)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-		struct fay_extension_function *to = &extension->functions[extension->function_count];
+		struct fay_extension_function *to =
+			&extension->functions[extension->function_count];
 		char symbol[512];
 		size_t length;
 
@@ -166,7 +198,11 @@ static int read_functions(LLVMModuleRef module, struct fay_extension *extension,
 	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g))
 		if (!LLVMIsDeclaration(g) && LLVMGetLinkage(g) != LLVMAppendingLinkage)
 			LLVMSetLinkage(g, LLVMInternalLinkage);
-	return extension->function_count ? 0 : fay_error_set(error, FAY_E_REFUSED, "%s: there is no function in it that is not static", extension->path);
+	return extension->function_count
+		       ? 0
+		       : fay_error_set(error, FAY_E_REFUSED,
+				       "%s: there is no function in it that is not static",
+				       extension->path);
 }
 
 int fay_extension_open(const char *path, struct fay_extension **result, struct fay_error *error)
@@ -179,9 +215,14 @@ int fay_extension_open(const char *path, struct fay_extension **result, struct f
 	*result = extension;
 	if (extension)
 		extension->path = strdup(path);
-	code = extension && extension->path ? fay_source_module(path, NULL, 0, context, &module, error) : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	code = extension && extension->path
+		       ? fay_source_module(path, NULL, 0, context, &module, error)
+		       : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (!code && (LLVMGetFirstGlobalAlias(module) || LLVMGetFirstGlobalIFunc(module)))
-		code = fay_error_set(error, FAY_E_REFUSED, "%s: a function with two names (alias, ifunc) cannot be called by a query", path);
+		code = fay_error_set(
+			error, FAY_E_REFUSED,
+			"%s: a function with two names (alias, ifunc) cannot be called by a query",
+			path);
 	if (!code)
 		code = read_functions(module, extension, error);
 	if (!code)
@@ -211,7 +252,8 @@ void fay_extension_close(struct fay_extension *extension)
 	free(extension);
 }
 
-/* Only what `module` calls stays, with what that needs: what else the file has is not the query's. */
+/* Only what `module` calls stays, with what that needs: what else the file has is not the query's.
+ * */
 static int keep_called(LLVMModuleRef part, LLVMModuleRef module, struct fay_error *error)
 {
 	LLVMPassBuilderOptionsRef options;
@@ -219,7 +261,8 @@ static int keep_called(LLVMModuleRef part, LLVMModuleRef module, struct fay_erro
 	size_t length;
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(part); f; f = LLVMGetNextFunction(f))
-		if (!LLVMIsDeclaration(f) && !LLVMGetNamedFunction(module, LLVMGetValueName2(f, &length)))
+		if (!LLVMIsDeclaration(f) &&
+		    !LLVMGetNamedFunction(module, LLVMGetValueName2(f, &length)))
 			LLVMSetLinkage(f, LLVMInternalLinkage);
 	options = LLVMCreatePassBuilderOptions();
 	failed = LLVMRunPasses(part, "globaldce", NULL, options);
@@ -230,15 +273,19 @@ static int keep_called(LLVMModuleRef part, LLVMModuleRef module, struct fay_erro
 	return fay_error_set(error, FAY_E_INTERNAL, "functions cannot be taken apart");
 }
 
-/* An instruction that uses `value`, be it within a constant expression; NULL. Constants outlive the functions that used them, and have no cycles but through variables. */
+/* An instruction that uses `value`, be it within a constant expression; NULL. Constants outlive the
+ * functions that used them, and have no cycles but through variables. */
 static LLVMValueRef user_of(LLVMValueRef value)
 {
 	LLVMValueRef found = NULL;
 
-	for (LLVMUseRef use = value ? LLVMGetFirstUse(value) : NULL; use && !found; use = LLVMGetNextUse(use)) {
+	for (LLVMUseRef use = value ? LLVMGetFirstUse(value) : NULL; use && !found;
+	     use = LLVMGetNextUse(use)) {
 		LLVMValueRef user = LLVMGetUser(use);
 
-		found = LLVMIsAInstruction(user) ? user : LLVMIsAConstant(user) && !LLVMIsAGlobalValue(user) ? user_of(user) : NULL;
+		found = LLVMIsAInstruction(user)                             ? user
+			: LLVMIsAConstant(user) && !LLVMIsAGlobalValue(user) ? user_of(user)
+									     : NULL;
 	}
 	return found;
 }
@@ -246,25 +293,34 @@ static LLVMValueRef user_of(LLVMValueRef value)
 static int check_part(LLVMModuleRef part, struct fay_error *error)
 {
 	for (LLVMValueRef g = LLVMGetFirstGlobal(part); g; g = LLVMGetNextGlobal(g))
-		if (!LLVMIsGlobalConstant(g) && !LLVMIsDeclaration(g) && LLVMGetFirstUse(g) && LLVMGetLinkage(g) != LLVMAppendingLinkage)
-			return fay_error_at(error, FAY_E_REFUSED, g, "%s is a variable that lasts; a function that a query calls sees its parameters, and keeps nothing: make it const",
-					    fay_source_name(g));
+		if (!LLVMIsGlobalConstant(g) && !LLVMIsDeclaration(g) && LLVMGetFirstUse(g) &&
+		    LLVMGetLinkage(g) != LLVMAppendingLinkage)
+			return fay_error_at(
+				error, FAY_E_REFUSED, g,
+				"%s is a variable that lasts; a function that a query calls sees "
+				"its parameters, and keeps nothing: make it const",
+				fay_source_name(g));
 	for (unsigned i = 0; i < FAY_HELPERS; i++) {
 		LLVMValueRef user = user_of(LLVMGetNamedFunction(part, fay_helpers[i]));
 
 		if (user)
-			return fay_error_at(error, FAY_E_REFUSED, user, "%s is for probes; a function that a query calls sees its parameters only", fay_helpers[i]);
+			return fay_error_at(error, FAY_E_REFUSED, user,
+					    "%s is for probes; a function that a query calls sees "
+					    "its parameters only",
+					    fay_helpers[i]);
 	}
 	return 0;
 }
 
-int fay_extension_link(const struct fay_extension *extension, LLVMModuleRef module, struct fay_error *error)
+int fay_extension_link(const struct fay_extension *extension, LLVMModuleRef module,
+		       struct fay_error *error)
 {
 	LLVMModuleRef part;
 	int code;
 
 	if (LLVMParseBitcodeInContext2(LLVMGetModuleContext(module), extension->bitcode, &part))
-		return fay_error_set(error, FAY_E_INTERNAL, "%s: bitcode cannot be read", extension->path);
+		return fay_error_set(error, FAY_E_INTERNAL, "%s: bitcode cannot be read",
+				     extension->path);
 	code = keep_called(part, module, error);
 	if (!code)
 		code = check_part(part, error);
@@ -273,6 +329,7 @@ int fay_extension_link(const struct fay_extension *extension, LLVMModuleRef modu
 		return code;
 	}
 	if (LLVMLinkModules2(module, part)) /* takes the part in every case */
-		return fay_error_set(error, FAY_E_INTERNAL, "%s: its functions cannot be linked in", extension->path);
+		return fay_error_set(error, FAY_E_INTERNAL, "%s: its functions cannot be linked in",
+				     extension->path);
 	return 0;
 }

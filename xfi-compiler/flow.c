@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dominators (Cooper, Harvey, Kennedy: "A simple, fast dominance algorithm", 2001) and loop depth, which LLVM has but its C API has not.
+ * Dominators (Cooper, Harvey, Kennedy: "A simple, fast dominance algorithm", 2001) and loop depth,
+ * which LLVM has but its C API has not.
  */
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ static bool order_blocks(struct fay_flow *f, LLVMValueRef function)
 
 	if (result) {
 		seen[seen_count++] = LLVMGetEntryBasicBlock(function);
-		stack[depth++] = (struct frame){seen[0], 0};
+		stack[depth++] = (struct frame){ seen[0], 0 };
 	}
 	while (depth) {
 		struct frame *top = &stack[depth - 1];
@@ -46,7 +47,7 @@ static bool order_blocks(struct fay_flow *f, LLVMValueRef function)
 			i++;
 		if (i == seen_count) {
 			seen[seen_count++] = to;
-			stack[depth++] = (struct frame){to, 0};
+			stack[depth++] = (struct frame){ to, 0 };
 		}
 	}
 	f->count = all - place;
@@ -84,7 +85,8 @@ static void find_dominators(struct fay_flow *f)
 				continue;
 			for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
 				unsigned to = fay_flow_index(f, LLVMGetSuccessor(terminator, s));
-				unsigned idom = f->idom[to] == f->count ? i : meet(f, f->idom[to], i);
+				unsigned idom =
+					f->idom[to] == f->count ? i : meet(f, f->idom[to], i);
 
 				if (to && idom != f->idom[to]) {
 					f->idom[to] = idom;
@@ -109,7 +111,8 @@ bool fay_flow_dominates(const struct fay_flow *f, LLVMBasicBlockRef over, LLVMBa
 	return a < f->count && b < f->count && dominates(f, a, b);
 }
 
-/* Adds 1 to the depth of the natural loop of head `to`: the blocks that reach one of its latches without passing the head. */
+/* Adds 1 to the depth of the natural loop of head `to`: the blocks that reach one of its latches
+ * without passing the head. */
 static void deepen(struct fay_flow *f, unsigned to, unsigned char *in)
 {
 	bool changed = true;
@@ -147,7 +150,8 @@ static bool find_depths(struct fay_flow *f)
 			LLVMValueRef terminator = LLVMGetBasicBlockTerminator(f->blocks[i]);
 
 			for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++)
-				if (LLVMGetSuccessor(terminator, s) == f->blocks[to] && dominates(f, to, i)) {
+				if (LLVMGetSuccessor(terminator, s) == f->blocks[to] &&
+				    dominates(f, to, i)) {
 					in[i] = 1;
 					head = true;
 				}

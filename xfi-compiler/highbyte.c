@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code generator likes ah, bh, ch and dh for "bits 8 to 15 of x". Those registers are outside the verified subset, and no option
- * turns them off. The two shapes of IR that lead to them are (x >> 8) & 255 and the same cut to a byte. In these the 8 becomes a
- * number that the code generator does not know: it is loaded from a constant, once a probe, through a volatile load.
- * (Arithmetic that amounts to the same is seen through: a multiplication by 2^24 + 1, for one.) Done after all passes.
+ * The code generator likes ah, bh, ch and dh for "bits 8 to 15 of x". Those registers are outside
+ * the verified subset, and no option turns them off. The two shapes of IR that lead to them are (x
+ * >> 8) & 255 and the same cut to a byte. In these the 8 becomes a number that the code generator
+ * does not know: it is loaded from a constant, once a probe, through a volatile load. (Arithmetic
+ * that amounts to the same is seen through: a multiplication by 2^24 + 1, for one.) Done after all
+ * passes.
  */
 #include "unit.h"
 
 static bool is_constant(LLVMValueRef v, uint64_t number)
 {
-	return LLVMIsAConstantInt(v) && LLVMGetIntTypeWidth(LLVMTypeOf(v)) <= 64 && LLVMConstIntGetZExtValue(v) == number;
+	return LLVMIsAConstantInt(v) && LLVMGetIntTypeWidth(LLVMTypeOf(v)) <= 64 &&
+	       LLVMConstIntGetZExtValue(v) == number;
 }
 
 /* x of x >> 8, else NULL */
 static LLVMValueRef shifted(LLVMValueRef v)
 {
-	if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMLShr || !is_constant(LLVMGetOperand(v, 1), 8))
+	if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMLShr ||
+	    !is_constant(LLVMGetOperand(v, 1), 8))
 		return NULL;
 	return LLVMGetIntTypeWidth(LLVMTypeOf(v)) >= 16 ? LLVMGetOperand(v, 0) : NULL;
 }
@@ -57,8 +61,10 @@ void fay_avoid_high_bytes(struct fay_unit *unit)
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
 		LLVMValueRef eight = NULL;
 
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
+		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
+		     k = LLVMGetNextBasicBlock(k))
+			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
+			     i = LLVMGetNextInstruction(i)) {
 				LLVMValueRef x = source_of(i), amount;
 
 				if (!x || LLVMGetIntTypeWidth(LLVMTypeOf(x)) > 64)

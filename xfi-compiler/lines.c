@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Line information: the object's DWARF line table, read by libdw, becomes the image's flat .fay.lines. libdw does not relocate, so the
- * debug sections of a copy are relocated first, with every section at address 0: the addresses are then offsets in .text.
+ * Line information: the object's DWARF line table, read by libdw, becomes the image's flat
+ * .fay.lines. libdw does not relocate, so the debug sections of a copy are relocated first, with
+ * every section at address 0: the addresses are then offsets in .text.
  */
 #include <elf.h>
 #include <elfutils/libdw.h>
@@ -19,7 +20,8 @@ static bool relocate_debug(uint8_t *bytes, size_t size)
 		const Elf64_Rela *r = (const void *)(bytes + s[i].sh_offset);
 		const Elf64_Shdr *to, *table;
 
-		if (s[i].sh_type != SHT_RELA || s[i].sh_info >= h->e_shnum || s[i].sh_link >= h->e_shnum)
+		if (s[i].sh_type != SHT_RELA || s[i].sh_info >= h->e_shnum ||
+		    s[i].sh_link >= h->e_shnum)
 			continue;
 		to = &s[s[i].sh_info];
 		table = &s[s[i].sh_link];
@@ -32,9 +34,12 @@ static bool relocate_debug(uint8_t *bytes, size_t size)
 
 			if (ELF64_R_SYM(r[k].r_info) >= table->sh_size / sizeof(*symbol))
 				return false;
-			symbol = (const Elf64_Sym *)(bytes + table->sh_offset) + ELF64_R_SYM(r[k].r_info);
+			symbol = (const Elf64_Sym *)(bytes + table->sh_offset) +
+				 ELF64_R_SYM(r[k].r_info);
 			value = symbol->st_value + (uint64_t)r[k].r_addend;
-			width = ELF64_R_TYPE(r[k].r_info) == R_X86_64_64 ? 8 : ELF64_R_TYPE(r[k].r_info) == R_X86_64_32 ? 4 : 0;
+			width = ELF64_R_TYPE(r[k].r_info) == R_X86_64_64   ? 8
+				: ELF64_R_TYPE(r[k].r_info) == R_X86_64_32 ? 4
+									   : 0;
 			if (!width)
 				continue;
 			if (to->sh_size < width || r[k].r_offset > to->sh_size - width)
@@ -56,13 +61,15 @@ static int add_line(struct fay_linked *l, uint64_t offset, int line, int column,
 		last->file = strdup(file);
 		return last->file ? 0 : -1;
 	}
-	if (last && last->line == (uint32_t)line && last->column == (uint32_t)column && !strcmp(last->file, file))
+	if (last && last->line == (uint32_t)line && last->column == (uint32_t)column &&
+	    !strcmp(last->file, file))
 		return 0;
 	grown = realloc(l->lines, (l->line_count + 1) * sizeof(*grown));
 	if (!grown)
 		return -1;
 	l->lines = grown;
-	grown[l->line_count] = (struct fay_linked_line){(uint32_t)offset, (uint32_t)line, (uint32_t)column, strdup(file)};
+	grown[l->line_count] = (struct fay_linked_line){ (uint32_t)offset, (uint32_t)line,
+							 (uint32_t)column, strdup(file) };
 	return grown[l->line_count++].file ? 0 : -1;
 }
 
@@ -80,11 +87,13 @@ static int read_unit(struct fay_linked *l, Dwarf_Die *die)
 		bool end;
 		const char *file = dwarf_linesrc(line, NULL, NULL);
 
-		if (dwarf_lineaddr(line, &address) || dwarf_lineno(line, &number) || dwarf_lineendsequence(line, &end) || end ||
-		    !file || number < 1 || address >= l->text_size)
+		if (dwarf_lineaddr(line, &address) || dwarf_lineno(line, &number) ||
+		    dwarf_lineendsequence(line, &end) || end || !file || number < 1 ||
+		    address >= l->text_size)
 			continue;
 		if (!strncmp(file, "./", 2))
-			file += 2; /* as the author named it: the folder of the compilation is "." */
+			/* as the author named it: the folder of the compilation is "." */
+			file += 2;
 		if (dwarf_linecol(line, &column))
 			column = 0;
 		if (strlen(file) >= FAY_IMAGE_MAX_STRING)
@@ -99,7 +108,8 @@ static int read_unit(struct fay_linked *l, Dwarf_Die *die)
 	return 0;
 }
 
-int fay_link_lines(const void *object, size_t size, struct fay_linked *linked, struct fay_error *error)
+int fay_link_lines(const void *object, size_t size, struct fay_linked *linked,
+		   struct fay_error *error)
 {
 	char *copy = malloc(size);
 	Dwarf_Off offset = 0, next;
@@ -114,7 +124,8 @@ int fay_link_lines(const void *object, size_t size, struct fay_linked *linked, s
 	elf_version(EV_CURRENT);
 	if (!relocate_debug((uint8_t *)copy, size) || !(elf = elf_memory(copy, size))) {
 		free(copy);
-		return fay_error_set(error, FAY_E_INTERNAL, "the object's debug information is malformed");
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "the object's debug information is malformed");
 	}
 	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	while (dwarf && !result && !dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL)) {

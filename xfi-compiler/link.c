@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A linker for one object: the code generator's relocatable file becomes text, read-only data and helper slots. It knows
- * four relocations and refuses everything else by name:
+ * A linker for one object: the code generator's relocatable file becomes text, read-only data and
+ * helper slots. It knows four relocations and refuses everything else by name:
  *
  *   R_X86_64_PC32, R_X86_64_PLT32          text to text or to read-only data
- *   R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX  call *helper@GOTPCREL(%rip): stays a call through the slot
+ *   R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX  call *helper@GOTPCREL(%rip): stays a call through the
+ *					    slot
  *
  * Sections of the same sort are laid one after the other, aligned as they ask for.
  */
@@ -64,15 +65,19 @@ static int open_object(struct object *o)
 	const Elf64_Shdr *names;
 
 	o->header = (const void *)o->bytes;
-	if (o->size < sizeof(*o->header) || memcmp(o->header->e_ident, ELFMAG, SELFMAG) || o->header->e_type != ET_REL ||
+	if (o->size < sizeof(*o->header) || memcmp(o->header->e_ident, ELFMAG, SELFMAG) ||
+	    o->header->e_type != ET_REL ||
 	    !within(o, o->header->e_shoff, (uint64_t)o->header->e_shnum * sizeof(Elf64_Shdr)) ||
 	    o->header->e_shstrndx >= o->header->e_shnum)
-		return fay_error_set(o->error, FAY_E_INTERNAL, "the code generator's object is not ELF");
+		return fay_error_set(o->error, FAY_E_INTERNAL,
+				     "the code generator's object is not ELF");
 	o->sections = (const void *)(o->bytes + o->header->e_shoff);
 	o->section_count = o->header->e_shnum;
 	for (size_t i = 0; i < o->section_count; i++)
-		if (o->sections[i].sh_type != SHT_NOBITS && !within(o, o->sections[i].sh_offset, o->sections[i].sh_size))
-			return fay_error_set(o->error, FAY_E_INTERNAL, "section %zu of the object lies outside the file", i);
+		if (o->sections[i].sh_type != SHT_NOBITS &&
+		    !within(o, o->sections[i].sh_offset, o->sections[i].sh_size))
+			return fay_error_set(o->error, FAY_E_INTERNAL,
+					     "section %zu of the object lies outside the file", i);
 	names = &o->sections[o->header->e_shstrndx];
 	o->names = (const char *)o->bytes + names->sh_offset;
 	o->names_size = names->sh_size;
@@ -87,10 +92,13 @@ static int open_object(struct object *o)
 		o->strings_size = o->sections[s->sh_link].sh_size;
 	}
 	o->places = calloc(o->section_count, sizeof(*o->places));
-	return o->places && o->symbols ? 0 : fay_error_set(o->error, FAY_E_INTERNAL, "the object has no symbols");
+	return o->places && o->symbols
+		       ? 0
+		       : fay_error_set(o->error, FAY_E_INTERNAL, "the object has no symbols");
 }
 
-static int append(uint8_t **data, size_t *size, const void *bytes, size_t count, size_t align, uint8_t fill, size_t *offset)
+static int append(uint8_t **data, size_t *size, const void *bytes, size_t count, size_t align,
+		  uint8_t fill, size_t *offset)
 {
 	size_t start = align > 1 ? (*size + align - 1) & ~(align - 1) : *size;
 	uint8_t *grown = realloc(*data, start + count + 1);
@@ -117,22 +125,29 @@ static int place_sections(struct object *o, struct fay_linked *l)
 		if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || !strcmp(name, ".eh_frame"))
 			continue;
 		if (s->sh_type != SHT_PROGBITS || (s->sh_flags & (SHF_WRITE | SHF_TLS)))
-			return fay_error_set(o->error, FAY_E_REFUSED, "section %s: a probe has code and constants only; use state "
-					     "for what is written", name);
+			return fay_error_set(
+				o->error, FAY_E_REFUSED,
+				"section %s: a probe has code and constants only; use state "
+				"for what is written",
+				name);
 		if (code)
-			failed = append(&l->text, &l->text_size, o->bytes + s->sh_offset, s->sh_size, s->sh_addralign, 0xcc,
-					&o->places[i].offset);
+			failed = append(&l->text, &l->text_size, o->bytes + s->sh_offset,
+					s->sh_size, s->sh_addralign, 0xcc, &o->places[i].offset);
 		else
-			failed = append(&l->rodata, &l->rodata_size, o->bytes + s->sh_offset, s->sh_size, s->sh_addralign, 0,
-					&o->places[i].offset);
+			failed = append(&l->rodata, &l->rodata_size, o->bytes + s->sh_offset,
+					s->sh_size, s->sh_addralign, 0, &o->places[i].offset);
 		if (!code && s->sh_addralign > l->rodata_align)
 			l->rodata_align = s->sh_addralign;
 		if (failed)
 			return fay_error_set(o->error, FAY_E_LIMIT, "out of memory");
 		o->places[i].kind = code ? PLACE_TEXT : PLACE_RODATA;
 	}
-	return l->text_size ? 0 : fay_error_set(o->error, FAY_E_REFUSED, "there is no probe in this file; FAY_ENTRY(\"module!function\") "
-						"makes one");
+	return l->text_size
+		       ? 0
+		       : fay_error_set(
+				 o->error, FAY_E_REFUSED,
+				 "there is no probe in this file; FAY_ENTRY(\"module!function\") "
+				 "makes one");
 }
 
 static int slot_of(struct fay_linked *l, const char *name)
@@ -151,9 +166,10 @@ static int slot_of(struct fay_linked *l, const char *name)
 	return (int)i;
 }
 
-static int relocate(struct object *o, struct fay_linked *l, size_t target, const char *section, const Elf64_Rela *r)
+static int relocate(struct object *o, struct fay_linked *l, size_t target, const char *section,
+		    const Elf64_Rela *r)
 {
-	struct fay_fixup f = {0}, *grown;
+	struct fay_fixup f = { 0 }, *grown;
 	const Elf64_Sym *symbol;
 	const char *name;
 	size_t index = ELF64_R_SYM(r->r_info);
@@ -164,8 +180,11 @@ static int relocate(struct object *o, struct fay_linked *l, size_t target, const
 	symbol = &o->symbols[index];
 	name = text_at(o->strings, o->strings_size, symbol->st_name);
 	if (o->places[target].kind != PLACE_TEXT)
-		return fay_error_set(o->error, FAY_E_REFUSED, "a constant in %s holds an address (%s); an image has no relocations: "
-				     "keep an index or an offset instead of a pointer", section, name);
+		return fay_error_set(
+			o->error, FAY_E_REFUSED,
+			"a constant in %s holds an address (%s); an image has no relocations: "
+			"keep an index or an offset instead of a pointer",
+			section, name);
 	if (o->sections[target].sh_size < 4 || r->r_offset > o->sections[target].sh_size - 4)
 		return fay_error_set(o->error, FAY_E_INTERNAL, "relocation outside its section");
 	f.place = o->places[target].offset + r->r_offset;
@@ -174,15 +193,18 @@ static int relocate(struct object *o, struct fay_linked *l, size_t target, const
 	case R_X86_64_PLT32:
 		if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= o->section_count ||
 		    o->places[symbol->st_shndx].kind == PLACE_NONE)
-			return fay_error_set(o->error, FAY_E_REFUSED, "the code needs %s, which a probe cannot have", name);
+			return fay_error_set(o->error, FAY_E_REFUSED,
+					     "the code needs %s, which a probe cannot have", name);
 		f.kind = o->places[symbol->st_shndx].kind == PLACE_TEXT ? FIXUP_TEXT : FIXUP_RODATA;
-		f.target = (int64_t)(o->places[symbol->st_shndx].offset + symbol->st_value) + r->r_addend;
+		f.target = (int64_t)(o->places[symbol->st_shndx].offset + symbol->st_value) +
+			   r->r_addend;
 		break;
 	case R_X86_64_GOTPCREL:
 	case R_X86_64_GOTPCRELX:
 	case R_X86_64_REX_GOTPCRELX:
 		if (symbol->st_shndx != SHN_UNDEF || !fay_is_helper(name))
-			return fay_error_set(o->error, FAY_E_REFUSED, "the code needs %s, which is not a helper", name);
+			return fay_error_set(o->error, FAY_E_REFUSED,
+					     "the code needs %s, which is not a helper", name);
 		slot = slot_of(l, name);
 		if (slot < 0)
 			return fay_error_set(o->error, FAY_E_LIMIT, "too many helper slots");
@@ -191,7 +213,8 @@ static int relocate(struct object *o, struct fay_linked *l, size_t target, const
 		f.addend = r->r_addend;
 		break;
 	default:
-		return fay_error_set(o->error, FAY_E_REFUSED, "relocation type %u against %s is not possible in an image",
+		return fay_error_set(o->error, FAY_E_REFUSED,
+				     "relocation type %u against %s is not possible in an image",
 				     (unsigned)ELF64_R_TYPE(r->r_info), name);
 	}
 	grown = realloc(l->fixups, (l->fixup_count + 1) * sizeof(*grown));
@@ -207,10 +230,12 @@ static int relocate_all(struct object *o, struct fay_linked *l)
 	for (size_t i = 0; i < o->section_count; i++) {
 		const Elf64_Shdr *s = &o->sections[i];
 
-		if (s->sh_type != SHT_RELA || s->sh_info >= o->section_count || o->places[s->sh_info].kind == PLACE_NONE)
+		if (s->sh_type != SHT_RELA || s->sh_info >= o->section_count ||
+		    o->places[s->sh_info].kind == PLACE_NONE)
 			continue;
 		for (size_t r = 0; r < s->sh_size / sizeof(Elf64_Rela); r++) {
-			int result = relocate(o, l, s->sh_info, text_at(o->names, o->names_size, s->sh_name),
+			int result = relocate(o, l, s->sh_info,
+					      text_at(o->names, o->names_size, s->sh_name),
 					      (const Elf64_Rela *)(o->bytes + s->sh_offset) + r);
 
 			if (result)
@@ -242,9 +267,10 @@ static int take_symbols(struct object *o, struct fay_linked *l)
 	return 0;
 }
 
-int fay_link(const void *object, size_t size, bool lines, struct fay_linked *linked, struct fay_error *error)
+int fay_link(const void *object, size_t size, bool lines, struct fay_linked *linked,
+	     struct fay_error *error)
 {
-	struct object o = {.bytes = object, .size = size, .error = error};
+	struct object o = { .bytes = object, .size = size, .error = error };
 	int result = open_object(&o);
 
 	if (!result)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay cc -S` says why each guard is there. The reason travels as a place in the source: a guard's instructions get a location in a file of that name,
- * and such a file's line directives become comments in the assembly. So the code is the same with and without -S, wherever the optimiser puts it.
+ * `fay cc -S` says why each guard is there. The reason travels as a place in the source: a guard's
+ * instructions get a location in a file of that name, and such a file's line directives become
+ * comments in the assembly. So the code is the same with and without -S, wherever the optimiser
+ * puts it.
  *
  *     # probe.c:12
  *     # guard for probe.c:12: index of the state object, clamped to 15
@@ -18,7 +20,8 @@
 
 void fay_mark(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, const char *format, ...)
 {
-	LLVMMetadataRef location = LLVMIsAInstruction(at) ? LLVMInstructionGetDebugLoc(at) : NULL, scope, file, user;
+	LLVMMetadataRef location = LLVMIsAInstruction(at) ? LLVMInstructionGetDebugLoc(at) : NULL,
+			scope, file, user;
 	char reason[200] = PREFIX;
 	LLVMDIBuilderRef d;
 	va_list args;
@@ -33,8 +36,9 @@ void fay_mark(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, const ch
 	d = LLVMCreateDIBuilderDisallowUnresolved(unit->module);
 	file = LLVMDIBuilderCreateFile(d, reason, strlen(reason), "", 0);
 	scope = LLVMDIBuilderCreateLexicalBlockFile(d, LLVMDILocationGetScope(location), file, 0);
-	LLVMSetCurrentDebugLocation2(b, LLVMDIBuilderCreateDebugLocation(unit->context, LLVMDILocationGetLine(user), 0, scope,
-									 LLVMDILocationGetInlinedAt(location)));
+	LLVMSetCurrentDebugLocation2(
+		b, LLVMDIBuilderCreateDebugLocation(unit->context, LLVMDILocationGetLine(user), 0,
+						    scope, LLVMDILocationGetInlinedAt(location)));
 	LLVMDIBuilderFinalize(d);
 	LLVMDisposeDIBuilder(d);
 }
@@ -62,10 +66,12 @@ static void write_place(FILE *out, char *const *files, const char *directive, co
 {
 	unsigned file = 0, line = 0;
 
-	if (sscanf(directive, ".loc %u %u", &file, &line) != 2 || file >= FILES_MAX || !files[file] || !line)
+	if (sscanf(directive, ".loc %u %u", &file, &line) != 2 || file >= FILES_MAX ||
+	    !files[file] || !line)
 		return;
 	if (!strncmp(files[file], PREFIX, strlen(PREFIX)))
-		fprintf(out, "\t# guard for %s:%u: %s\n", source, line, files[file] + strlen(PREFIX));
+		fprintf(out, "\t# guard for %s:%u: %s\n", source, line,
+			files[file] + strlen(PREFIX));
 	else
 		fprintf(out, "\t# %s:%u\n", files[file], line);
 }
@@ -88,7 +94,8 @@ int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error)
 	if (!files || !out)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (const char *next; at < end; at = next) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at)), *word = at + strspn(at, " \t");
+		const char *newline = memchr(at, '\n', (size_t)(end - at)),
+			   *word = at + strspn(at, " \t");
 		unsigned number;
 
 		next = newline ? newline + 1 : end;
@@ -107,7 +114,8 @@ int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error)
 				source = base_of(files[number]);
 		} else if (!strncmp(word, ".loc ", 5) || !strncmp(word, ".loc\t", 5)) {
 			write_place(out, files, word, source);
-		} else if (!debug && strncmp(word, ".Ltmp", 5) && strncmp(word, ".cfi_sections", 13)) {
+		} else if (!debug && strncmp(word, ".Ltmp", 5) &&
+			   strncmp(word, ".cfi_sections", 13)) {
 			fwrite(at, 1, (size_t)(next - at), out);
 		}
 	}

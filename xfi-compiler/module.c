@@ -5,7 +5,8 @@
  *   point       calls through pointers become switches
  *   check       what no probe can have
  *   define      overflow, shifts, divisions: nothing is undefined
- *   inline      everything into the probes, so that a guard sees where a pointer comes from; large functions of numbers are called
+ *   inline      everything into the probes, so that a guard sees where a pointer comes from; large
+ *		 functions of numbers are called
  *   simplify    registers instead of memory, dead code out, branches threaded
  *   guard       each access inside its region; each loop ends
  *   lower       state objects to LOCAL and GLOBAL
@@ -14,8 +15,9 @@
  *   generate    machine code
  *   link, write the image
  *
- * The passes are chosen by hand, not "default<O2>": the passes that rewrite a loop's counter into
- * a form that is harder to prove (strength reduction, exit test replacement) buy nothing in code of this size.
+ * The passes are chosen by hand, not "default<O2>": the passes that rewrite a loop's counter into a
+ * form that is harder to prove (strength reduction, exit test replacement) buy nothing in code of
+ * this size.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +30,24 @@
 #include "unit.h"
 
 #define COMBINE "instcombine<no-verify-fixpoint>"
-#define SIMPLIFY                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",simplifycfg,"                  \
-	"loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,simplifycfg," COMBINE ","        \
-	"jump-threading,correlated-propagation,simplifycfg," COMBINE ",gvn,jump-threading,simplifycfg," COMBINE ","     \
-	"loop-simplify,lcssa,loop(loop-unroll-full),simplifycfg," COMBINE ",early-cse<memssa>,dse,adce,loop-simplify)"
+#define SIMPLIFY                                                                                   \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE             \
+	",simplifycfg,"                                                                            \
+	"loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,"           \
+	"simplifycfg," COMBINE ","                                                                 \
+	"jump-threading,correlated-propagation,simplifycfg," COMBINE                               \
+	",gvn,jump-threading,simplifycfg," COMBINE ","                                             \
+	"loop-simplify,lcssa,loop(loop-unroll-full),simplifycfg," COMBINE                          \
+	",early-cse<memssa>,dse,adce,loop-simplify)"
 /* After memory.c: its word loops are functions. */
-#define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg,loop-simplify,lcssa,loop(loop-deletion),simplifycfg)"
-#define OPTIMISE                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-simplify,lcssa,"          \
-	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE ",loop-simplify,lcssa,loop-mssa(licm),adce),"            \
+#define REFINE                                                                                     \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE                         \
+	",simplifycfg,loop-simplify,lcssa,loop(loop-deletion),simplifycfg)"
+#define OPTIMISE                                                                                   \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE             \
+	",loop-simplify,lcssa,"                                                                    \
+	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE \
+	",loop-simplify,lcssa,loop-mssa(licm),adce),"                                              \
 	"globaldce,constmerge"
 
 void fay_buffer_deinit(struct fay_buffer *buffer)
@@ -48,18 +58,22 @@ void fay_buffer_deinit(struct fay_buffer *buffer)
 
 static LLVMAttributeRef enum_attribute(struct fay_unit *unit, const char *name, uint64_t value)
 {
-	return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+	return LLVMCreateEnumAttribute(unit->context,
+				       LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
 }
 
 static void set_flag(LLVMValueRef function, struct fay_unit *unit, const char *name)
 {
-	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name, 0));
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				enum_attribute(unit, name, 0));
 }
 
-static void set_text(LLVMValueRef function, struct fay_unit *unit, const char *name, const char *value)
+static void set_text(LLVMValueRef function, struct fay_unit *unit, const char *name,
+		     const char *value)
 {
-	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-				LLVMCreateStringAttribute(unit->context, name, strlen(name), value, strlen(value)));
+	LLVMAddAttributeAtIndex(
+		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+		LLVMCreateStringAttribute(unit->context, name, strlen(name), value, strlen(value)));
 }
 
 static void clear_flag(LLVMValueRef function, const char *name)
@@ -70,7 +84,8 @@ static void clear_flag(LLVMValueRef function, const char *name)
 
 static void clear_text(LLVMValueRef function, const char *name)
 {
-	LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, strlen(name));
+	LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+					 name, strlen(name));
 }
 
 static bool is_probe(const struct fay_unit *unit, LLVMValueRef function)
@@ -84,13 +99,18 @@ static bool is_probe(const struct fay_unit *unit, LLVMValueRef function)
 	return false;
 }
 
-/* Attributes by which the code generator keeps to what can be verified; what the front end said is dropped. */
+/* Attributes by which the code generator keeps to what can be verified; what the front end said is
+ * dropped. */
 static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 {
-	static const char *const drop_flags[] = {"noinline", "optnone", "sspstrong", "ssp", "sspreq", "uwtable", "alwaysinline",
-						 "minsize", "optsize", "nocf_check"};
-	static const char *const drop_texts[] = {"target-features", "target-cpu", "tune-cpu", "stack-protector-buffer-size",
-						 "frame-pointer", "probe-stack", "stackrealign", "patchable-function"};
+	static const char *const drop_flags[] = { "noinline",     "optnone", "sspstrong",
+						  "ssp",          "sspreq",  "uwtable",
+						  "alwaysinline", "minsize", "optsize",
+						  "nocf_check" };
+	static const char *const drop_texts[] = { "target-features", "target-cpu",
+						  "tune-cpu",        "stack-protector-buffer-size",
+						  "frame-pointer",   "probe-stack",
+						  "stackrealign",    "patchable-function" };
 	bool probe = is_probe(unit, function);
 
 	for (size_t i = 0; i < sizeof(drop_flags) / sizeof(*drop_flags); i++)
@@ -103,10 +123,14 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	set_text(function, unit, "no-jump-tables", "true");
 	set_text(function, unit, "disable-tail-calls", "true");
 	set_text(function, unit, "frame-pointer", "none");
-	set_text(function, unit, "no-realign-stack", ""); /* rsp stays a constant distance from its value at entry */
-	/* Frames are whole words, or what vectors need, also where nothing lies on the stack but a byte. */
-	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, "alignstack", unit->vectors ? 16 : 8));
-	if (probe && LLVMCountParams(function) > 0) /* nothing that the probe writes is part of the event */
+	/* rsp stays a constant distance from its value at entry */
+	set_text(function, unit, "no-realign-stack", "");
+	/* Frames are whole words, or what vectors need, also where nothing lies on the stack but a
+	 * byte. */
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				enum_attribute(unit, "alignstack", unit->vectors ? 16 : 8));
+	/* nothing that the probe writes is part of the event */
+	if (probe && LLVMCountParams(function) > 0)
 		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "noalias", 0));
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
@@ -114,7 +138,8 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 		set_flag(function, unit, fay_is_called(function) ? "noinline" : "alwaysinline");
 }
 
-/* Helpers are declared anew, so that nothing the front end assumed (same module, weak, lazily bound) stays. */
+/* Helpers are declared anew, so that nothing the front end assumed (same module, weak, lazily
+ * bound) stays. */
 static void redeclare_helper(struct fay_unit *unit, LLVMValueRef old)
 {
 	size_t length;
@@ -181,7 +206,8 @@ static int check_ir(struct fay_unit *unit, const char *after)
 	int result = 0;
 
 	if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message))
-		result = fay_error_set(unit->error, FAY_E_INTERNAL, "not well-formed IR %s: %.1500s", after, message);
+		result = fay_error_set(unit->error, FAY_E_INTERNAL,
+				       "not well-formed IR %s: %.1500s", after, message);
 	LLVMDisposeMessage(message);
 	return result;
 }
@@ -196,16 +222,19 @@ void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function)
 		LLVMBuildRet(b, LLVMConstNull(type));
 }
 
-/* `unreachable` (after an endless loop, or where the optimiser saw undefined behaviour) must not fall off the code. */
+/* `unreachable` (after an endless loop, or where the optimiser saw undefined behaviour) must not
+ * fall off the code. */
 static void close_unreachable(struct fay_unit *unit)
 {
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k)) {
+		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
+		     k = LLVMGetNextBasicBlock(k)) {
 			LLVMValueRef t = LLVMGetBasicBlockTerminator(k);
 
-			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable || !(is_probe(unit, f) || fay_is_called(f)))
+			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable ||
+			    !(is_probe(unit, f) || fay_is_called(f)))
 				continue;
 			LLVMPositionBuilderBefore(b, t);
 			fay_build_leave(b, f);
@@ -280,16 +309,17 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	return result;
 }
 
-static int generate(struct fay_unit *unit, const struct fay_compile_options *options, struct fay_buffer *image)
+static int generate(struct fay_unit *unit, const struct fay_compile_options *options,
+		    struct fay_buffer *image)
 {
 	LLVMMemoryBufferRef object = NULL;
-	struct fay_linked linked = {0};
+	struct fay_linked linked = { 0 };
 	int result = fay_unit_object(unit, &object);
 
 	if (result)
 		return result;
-	result = fay_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), options && options->debug_lines, &linked,
-			  unit->error);
+	result = fay_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object),
+			  options && options->debug_lines, &linked, unit->error);
 	if (!result)
 		result = fay_write_image(unit->spec, &linked, image, unit->error);
 	fay_linked_deinit(&linked);
@@ -299,22 +329,34 @@ static int generate(struct fay_unit *unit, const struct fay_compile_options *opt
 
 static void print_report(const struct fay_compile_counts *c, size_t size)
 {
-	fprintf(stderr, "%u accesses: %u constant, %u in range by themselves, %u by a guard that was there already\n"
-		"%u guards: %u masks, %u clamps, %u checks; %u of them outside the loop of their access\n"
-		"%u loops end by themselves, %u of these shortened to the array's length; %u count their rounds\n"
+	fprintf(stderr,
+		"%u accesses: %u constant, %u in range by themselves, %u by a guard that was there "
+		"already\n"
+		"%u guards: %u masks, %u clamps, %u checks; %u of them outside the loop of their "
+		"access\n"
+		"%u loops end by themselves, %u of these shortened to the array's length; %u count "
+		"their rounds\n"
 		"%zu bytes\n",
-		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps + c->checks, c->masks, c->clamps, c->checks, c->hoisted, c->bounded, c->shortened,
-		c->fuels, size);
+		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps + c->checks,
+		c->masks, c->clamps, c->checks, c->hoisted, c->bounded, c->shortened, c->fuels,
+		size);
 }
 
-int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, const struct fay_object *objects,
-		     unsigned object_count, const struct fay_compile_options *options, unsigned report,
+int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,
+		     const struct fay_object *objects, unsigned object_count,
+		     const struct fay_compile_options *options, unsigned report,
 		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
 {
 	struct fay_unit unit = {
-		.module = module, .context = LLVMGetModuleContext(module), .spec = spec, .objects = objects,
-		.object_count = object_count, .error = error, .report = report,
-		.confined = options && options->confined, .unfuelled = options && options->unfuelled,
+		.module = module,
+		.context = LLVMGetModuleContext(module),
+		.spec = spec,
+		.objects = objects,
+		.object_count = object_count,
+		.error = error,
+		.report = report,
+		.confined = options && options->confined,
+		.unfuelled = options && options->unfuelled,
 	};
 	const char *cpu, *features;
 	int result = fay_vectors_choose(&unit, options ? options->march : NULL, &cpu, &features);
@@ -349,8 +391,9 @@ out:
 	return result;
 }
 
-int fay_compile_module(LLVMModuleRef module, const struct fay_image_spec *spec, const struct fay_compile_options *options,
-		       struct fay_buffer *image, struct fay_error *error)
+int fay_compile_module(LLVMModuleRef module, const struct fay_image_spec *spec,
+		       const struct fay_compile_options *options, struct fay_buffer *image,
+		       struct fay_error *error)
 {
 	return fay_unit_compile(module, spec, NULL, 0, options, 0, image, NULL, error);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls through pointers to functions. A probe's read-only data hold no addresses, and an indirect call could not be proved; but each function
- * whose address is taken is known. Such an address becomes a number, from 1 in the order of the module (0 is the null pointer), and a call through
- * a pointer becomes a switch over the numbers of the functions that have the call's type. Where the pointer is a constant, as with a function that is passed to
- * an inlined one, nothing remains of the switch. A pointer that leads to no function of that type calls nothing; the call's value is then zero.
+ * Calls through pointers to functions. A probe's read-only data hold no addresses, and an indirect
+ * call could not be proved; but each function whose address is taken is known. Such an address
+ * becomes a number, from 1 in the order of the module (0 is the null pointer), and a call through a
+ * pointer becomes a switch over the numbers of the functions that have the call's type. Where the
+ * pointer is a constant, as with a function that is passed to an inlined one, nothing remains of
+ * the switch. A pointer that leads to no function of that type calls nothing; the call's value is
+ * then zero.
  *
- * (Defunctionalization: Reynolds, "Definitional interpreters for higher-order programming languages", ACM 1972.)
+ * (Defunctionalization: Reynolds, "Definitional interpreters for higher-order programming
+ * languages", ACM 1972.)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +24,7 @@ struct numbered {
 	struct dispatcher {
 		LLVMTypeRef type; /* of the call */
 		LLVMValueRef function;
-	} * dispatchers;
+	} *dispatchers;
 	size_t dispatcher_count;
 };
 
@@ -97,7 +101,8 @@ static int number_functions(struct fay_unit *unit, struct numbered *n)
 	return 0;
 }
 
-/* Attributes that are part of how arguments are passed, from parameter `from` of a call or function to parameter `to` of another. */
+/* Attributes that are part of how arguments are passed, from parameter `from` of a call or function
+ * to parameter `to` of another. */
 static void copy_attributes(LLVMValueRef source, unsigned from, LLVMValueRef target, unsigned to)
 {
 	LLVMAttributeRef list[32];
@@ -146,7 +151,7 @@ static LLVMValueRef make_dispatcher(struct fay_unit *unit, const struct numbered
 {
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 	unsigned count = LLVMCountParamTypes(type);
-	LLVMTypeRef parameters[257] = {LLVMPointerTypeInContext(unit->context, 0)},
+	LLVMTypeRef parameters[257] = { LLVMPointerTypeInContext(unit->context, 0) },
 		    result = LLVMGetReturnType(type);
 	LLVMValueRef dispatcher, choice;
 	LLVMBasicBlockRef entry, none;
@@ -196,7 +201,7 @@ static LLVMValueRef dispatcher_for(struct fay_unit *unit, struct numbered *n, LL
 		return NULL;
 	n->dispatchers = grown;
 	grown[n->dispatcher_count++] =
-		(struct dispatcher){type, make_dispatcher(unit, n, type, call)};
+		(struct dispatcher){ type, make_dispatcher(unit, n, type, call) };
 	return grown[n->dispatcher_count - 1].function;
 }
 
@@ -233,7 +238,7 @@ static int lower_call(struct fay_unit *unit, struct numbered *n, LLVMValueRef ca
 
 int fay_lower_pointer_calls(struct fay_unit *unit)
 {
-	struct numbered n = {0};
+	struct numbered n = { 0 };
 	int result = number_functions(unit, &n)
 			     ? fay_error_set(unit->error, FAY_E_LIMIT, "out of memory")
 			     : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pointer-valued phi and select as offsets: a loop variable that is a pointer into one object becomes base + offset, so that
- * the guards see an index.
+ * Pointer-valued phi and select as offsets: a loop variable that is a pointer into one object
+ * becomes base + offset, so that the guards see an index.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,10 @@ bool fay_is_merge(LLVMValueRef v)
 	return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
 }
 
-/* Two bases as one: objects of the same region are offsets from the region's start. NULL if they have nothing in common. */
-static LLVMValueRef common_base(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b)
+/* Two bases as one: objects of the same region are offsets from the region's start. NULL if they
+ * have nothing in common. */
+static LLVMValueRef common_base(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef a,
+				LLVMValueRef b)
 {
 	LLVMValueRef region[2];
 
@@ -36,7 +38,8 @@ static LLVMValueRef common_base(struct fay_unit *unit, LLVMValueRef function, LL
 }
 
 /* Recursion is bounded by the size of `seen`. */
-void fay_find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v, struct fay_roots *r)
+void fay_find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v,
+		    struct fay_roots *r)
 {
 	struct fay_extent e;
 
@@ -49,7 +52,8 @@ void fay_find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v
 		return;
 	}
 	if (!fay_is_merge(v)) {
-		LLVMValueRef base = fay_extent_of(unit, v, &e) ? common_base(unit, function, r->base, v) : NULL;
+		LLVMValueRef base =
+			fay_extent_of(unit, v, &e) ? common_base(unit, function, r->base, v) : NULL;
 
 		if (base)
 			r->base = base;
@@ -75,8 +79,8 @@ void fay_find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v
 }
 
 /* Offset of `pointer` from its root, computed before `at`. */
-static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *done, LLVMValueRef base,
-				 LLVMValueRef pointer, LLVMValueRef at)
+static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *done,
+				 LLVMValueRef base, LLVMValueRef pointer, LLVMValueRef at)
 {
 	const struct fay_object *o;
 	struct fay_address a;
@@ -95,7 +99,8 @@ static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct
 	sum = fay_sum_terms(unit, b, &a);
 	for (struct conversion *c = done; c; c = c->next)
 		if (c->pointer == a.base)
-			return a.terms || a.constant ? LLVMBuildAdd(b, c->offset, sum, "") : c->offset;
+			return a.terms || a.constant ? LLVMBuildAdd(b, c->offset, sum, "")
+						     : c->offset;
 	return sum;
 }
 
@@ -120,7 +125,8 @@ static void compare_null(struct fay_unit *unit, LLVMBuilderRef b, struct convers
 		if (!LLVMIsAICmpInst(user) || !LLVMIsNull(LLVMGetOperand(user, 1)))
 			continue;
 		LLVMPositionBuilderBefore(b, user);
-		same = LLVMBuildICmp(b, LLVMGetICmpPredicate(user), c->offset, LLVMConstAllOnes(LLVMInt64TypeInContext(unit->context)), "");
+		same = LLVMBuildICmp(b, LLVMGetICmpPredicate(user), c->offset,
+				     LLVMConstAllOnes(LLVMInt64TypeInContext(unit->context)), "");
 		LLVMReplaceAllUsesWith(user, same);
 		LLVMInstructionEraseFromParent(user);
 		next = LLVMGetFirstUse(c->pointer);
@@ -132,7 +138,8 @@ static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct fay
 	struct conversion *all = NULL, *c;
 	int result = 0;
 
-	for (unsigned i = 0; i < r->seen_count; i++) { /* the offsets first: they may refer to each other */
+	/* the offsets first: they may refer to each other */
+	for (unsigned i = 0; i < r->seen_count; i++) {
 		LLVMValueRef v = r->seen[i];
 
 		c = calloc(1, sizeof(*c));
@@ -140,12 +147,16 @@ static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct fay
 			abort();
 		LLVMPositionBuilderBefore(b, v);
 		if (LLVMIsAPHINode(v))
-			c->offset = LLVMBuildPhi(b, LLVMInt64TypeInContext(unit->context), "offset");
+			c->offset =
+				LLVMBuildPhi(b, LLVMInt64TypeInContext(unit->context), "offset");
 		else
-			c->offset = LLVMBuildSelect(b, LLVMGetOperand(v, 0), LLVMConstNull(LLVMInt64TypeInContext(unit->context)),
-						    LLVMConstAllOnes(LLVMInt64TypeInContext(unit->context)), "offset");
+			c->offset = LLVMBuildSelect(
+				b, LLVMGetOperand(v, 0),
+				LLVMConstNull(LLVMInt64TypeInContext(unit->context)),
+				LLVMConstAllOnes(LLVMInt64TypeInContext(unit->context)), "offset");
 		c->pointer = v;
-		if (!LLVMIsAInstruction(c->offset)) { /* a constant condition: folded; nothing that we could fill in */
+		/* a constant condition: folded; nothing that we could fill in */
+		if (!LLVMIsAInstruction(c->offset)) {
 			result = -1;
 		}
 		c->next = all;
@@ -156,9 +167,12 @@ static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct fay
 
 		for (unsigned i = 0; i < n && !result; i++) {
 			bool phi = LLVMIsAPHINode(c->pointer) != NULL;
-			LLVMValueRef in = phi ? LLVMGetIncomingValue(c->pointer, i) : LLVMGetOperand(c->pointer, i + 1);
+			LLVMValueRef in = phi ? LLVMGetIncomingValue(c->pointer, i)
+					      : LLVMGetOperand(c->pointer, i + 1);
 			LLVMBasicBlockRef from = phi ? LLVMGetIncomingBlock(c->pointer, i) : NULL;
-			LLVMValueRef offset = offset_value(unit, b, all, r->base, in, phi ? LLVMGetBasicBlockTerminator(from) : c->offset);
+			LLVMValueRef offset =
+				offset_value(unit, b, all, r->base, in,
+					     phi ? LLVMGetBasicBlockTerminator(from) : c->offset);
 
 			if (!offset)
 				result = -1;
@@ -172,9 +186,12 @@ static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct fay
 		LLVMValueRef pointer;
 
 		compare_null(unit, b, c);
-		LLVMPositionBuilderBefore(b, LLVMIsAPHINode(c->offset) ? after_phis(LLVMGetInstructionParent(c->offset))
-								       : c->pointer);
-		pointer = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), r->base, &c->offset, 1, "");
+		LLVMPositionBuilderBefore(b,
+					  LLVMIsAPHINode(c->offset)
+						  ? after_phis(LLVMGetInstructionParent(c->offset))
+						  : c->pointer);
+		pointer = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), r->base,
+					&c->offset, 1, "");
 		LLVMReplaceAllUsesWith(c->pointer, pointer);
 	}
 	while (all) {
@@ -194,9 +211,12 @@ int fay_convert_pointers(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 	if (!r)
 		abort();
 again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
-			if (!fay_is_merge(i) || LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
+	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
+	     k = LLVMGetNextBasicBlock(k))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
+		     i = LLVMGetNextInstruction(i)) {
+			if (!fay_is_merge(i) ||
+			    LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
 				continue;
 			memset(r, 0, sizeof(*r));
 			fay_find_roots(unit, function, i, r);

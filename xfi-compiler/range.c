@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unsigned ranges of IR integers, from the value's own definition and from the branches that must have been taken to get
- * there. Only facts that a machine-code analysis finds again with intervals and known bits are used; whatever is too
- * clever here comes back as a refusal by the verifier. Depth-limited, so the cost is bounded for any input.
+ * Unsigned ranges of IR integers, from the value's own definition and from the branches that must
+ * have been taken to get there. Only facts that a machine-code analysis finds again with intervals
+ * and known bits are used; whatever is too clever here comes back as a refusal by the verifier.
+ * Depth-limited, so the cost is bounded for any input.
  */
 #include "address.h"
 
@@ -30,7 +31,7 @@ static uint64_t width_mask(unsigned width)
 
 static struct fay_range full(unsigned width)
 {
-	return (struct fay_range){0, width_mask(width)};
+	return (struct fay_range){ 0, width_mask(width) };
 }
 
 static bool constant_of(LLVMValueRef value, uint64_t *number)
@@ -43,7 +44,7 @@ static bool constant_of(LLVMValueRef value, uint64_t *number)
 
 static struct fay_range join(struct fay_range a, struct fay_range b)
 {
-	return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+	return (struct fay_range){ a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi };
 }
 
 static uint64_t ones_up_to(uint64_t number)
@@ -51,7 +52,8 @@ static uint64_t ones_up_to(uint64_t number)
 	return number ? UINT64_MAX >> __builtin_clzll(number) : 0;
 }
 
-static struct fay_range range_binary(LLVMValueRef value, LLVMOpcode opcode, LLVMValueRef at, int depth)
+static struct fay_range range_binary(LLVMValueRef value, LLVMOpcode opcode, LLVMValueRef at,
+				     int depth)
 {
 	unsigned width = width_of(value);
 	struct fay_range a = range_value(LLVMGetOperand(value, 0), at, depth + 1);
@@ -59,50 +61,48 @@ static struct fay_range range_binary(LLVMValueRef value, LLVMOpcode opcode, LLVM
 	uint64_t mask = width_mask(width), lo, hi;
 
 	switch (opcode) {
-	case LLVMAnd:
-		return (struct fay_range){0, a.hi < b.hi ? a.hi : b.hi};
+	case LLVMAnd: return (struct fay_range){ 0, a.hi < b.hi ? a.hi : b.hi };
 	case LLVMOr:
-		return (struct fay_range){a.lo > b.lo ? a.lo : b.lo, ones_up_to(a.hi | b.hi)};
-	case LLVMXor:
-		return (struct fay_range){0, ones_up_to(a.hi | b.hi)};
+		return (struct fay_range){ a.lo > b.lo ? a.lo : b.lo, ones_up_to(a.hi | b.hi) };
+	case LLVMXor: return (struct fay_range){ 0, ones_up_to(a.hi | b.hi) };
 	case LLVMURem:
-		/* By a constant it becomes multiplications, in whose result a proof does not see the remainder (guard.c clamps it). */
+		/* By a constant it becomes multiplications, in whose result a proof does not see
+		 * the remainder (guard.c clamps it). */
 		if (b.lo == b.hi && (b.lo & (b.lo - 1)) && a.hi >= b.lo)
 			break;
 		if (b.lo)
-			return (struct fay_range){0, b.hi - 1 < a.hi ? b.hi - 1 : a.hi};
+			return (struct fay_range){ 0, b.hi - 1 < a.hi ? b.hi - 1 : a.hi };
 		break;
 	case LLVMUDiv:
 		if (b.hi) /* there is no quotient by 0 */
-			return (struct fay_range){a.lo / b.hi, a.hi / (b.lo ? b.lo : 1)};
+			return (struct fay_range){ a.lo / b.hi, a.hi / (b.lo ? b.lo : 1) };
 		break;
 	case LLVMLShr:
 		if (b.lo == b.hi && b.lo < width)
-			return (struct fay_range){a.lo >> b.lo, a.hi >> b.lo};
-		return (struct fay_range){0, a.hi};
+			return (struct fay_range){ a.lo >> b.lo, a.hi >> b.lo };
+		return (struct fay_range){ 0, a.hi };
 	case LLVMShl:
 		if (b.lo == b.hi && b.lo < width && a.hi <= mask >> b.lo)
-			return (struct fay_range){a.lo << b.lo, a.hi << b.lo};
+			return (struct fay_range){ a.lo << b.lo, a.hi << b.lo };
 		break;
 	case LLVMMul:
 		if (!__builtin_mul_overflow(a.hi, b.hi, &hi) && hi <= mask)
-			return (struct fay_range){a.lo * b.lo, hi};
+			return (struct fay_range){ a.lo * b.lo, hi };
 		break;
 	case LLVMAdd:
 		if (!__builtin_add_overflow(a.hi, b.hi, &hi) && hi <= mask)
-			return (struct fay_range){a.lo + b.lo, hi};
+			return (struct fay_range){ a.lo + b.lo, hi };
 		/* x + (-c) with x at least c */
 		if (b.lo == b.hi && b.lo > mask / 2 && a.lo >= ((~b.lo + 1) & mask)) {
 			lo = (~b.lo + 1) & mask;
-			return (struct fay_range){a.lo - lo, a.hi - lo};
+			return (struct fay_range){ a.lo - lo, a.hi - lo };
 		}
 		break;
 	case LLVMSub:
 		if (a.lo >= b.hi)
-			return (struct fay_range){a.lo - b.hi, a.hi - b.lo};
+			return (struct fay_range){ a.lo - b.hi, a.hi - b.lo };
 		break;
-	default:
-		break;
+	default: break;
 	}
 	return full(width);
 }
@@ -118,30 +118,34 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 		return full(width);
 	if (!__builtin_strncmp(name, "llvm.ctlz", 9)) {
 		a = range_value(LLVMGetOperand(value, 0), at, depth + 1);
-		return (struct fay_range){0, a.lo ? (unsigned)__builtin_clzll(a.lo) - (64 - width) : width};
+		return (struct fay_range){ 0, a.lo ? (unsigned)__builtin_clzll(a.lo) - (64 - width)
+						   : width };
 	}
 	if (!__builtin_strncmp(name, "llvm.ct", 7))
-		return (struct fay_range){0, width};
-	if (__builtin_strncmp(name, "llvm.um", 7) && __builtin_strncmp(name, "llvm.smin.", 10) && __builtin_strncmp(name, "llvm.smax.", 10))
+		return (struct fay_range){ 0, width };
+	if (__builtin_strncmp(name, "llvm.um", 7) && __builtin_strncmp(name, "llvm.smin.", 10) &&
+	    __builtin_strncmp(name, "llvm.smax.", 10))
 		return full(width);
 	a = range_value(LLVMGetOperand(value, 0), at, depth + 1);
 	b = range_value(LLVMGetOperand(value, 1), at, depth + 1);
 	if (!__builtin_strncmp(name, "llvm.umin", 9))
-		return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+		return (struct fay_range){ a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi };
 	if (!__builtin_strncmp(name, "llvm.umax", 9))
-		return (struct fay_range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+		return (struct fay_range){ a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi };
 	if (a.hi <= half && b.hi <= half) {
 		if (name[7] == 'i')
-			return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
-		return (struct fay_range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+			return (struct fay_range){ a.lo < b.lo ? a.lo : b.lo,
+						   a.hi < b.hi ? a.hi : b.hi };
+		return (struct fay_range){ a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi };
 	}
 	/* The larger of anything and what is not negative is not negative. */
 	if (name[7] == 'a' && (a.hi <= half || b.hi <= half))
-		return (struct fay_range){a.hi <= half ? a.lo : b.lo, half};
+		return (struct fay_range){ a.hi <= half ? a.lo : b.lo, half };
 	return full(width);
 }
 
-static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth);
+static struct fay_range range_branch(struct fay_range r, LLVMValueRef value,
+				     LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth);
 
 #define LEAVES_MAX 48
 
@@ -150,7 +154,8 @@ struct web {
 	unsigned count;
 	struct {
 		LLVMValueRef value, at;
-		LLVMBasicBlockRef to; /* chosen on the way from at's block to here; NULL: by a select */
+		/* chosen on the way from at's block to here; NULL: by a select */
+		LLVMBasicBlockRef to;
 	} entry[LEAVES_MAX];
 };
 
@@ -172,11 +177,12 @@ static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at, LLVMBasi
 	return true;
 }
 
-/* Phi and select only choose, so the range of the web is the join over what enters it, cycles or not. */
+/* Phi and select only choose, so the range of the web is the join over what enters it, cycles or
+ * not. */
 static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 {
-	struct fay_range result = {UINT64_MAX, 0};
-	struct web w = {1, {{root, at, NULL}}};
+	struct fay_range result = { UINT64_MAX, 0 };
+	struct web w = { 1, { { root, at, NULL } } };
 
 	if (depth > 6)
 		return full(width_of(root));
@@ -186,14 +192,18 @@ static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 		struct fay_range counter;
 		uint64_t step;
 
-		if (at && w.entry[i].to && LLVMIsAInstruction(v)) { /* what the branch on this edge says may be all that is needed */
-			struct fay_range on_edge = range_branch(full(width_of(v)), v, LLVMGetInstructionParent(w.entry[i].at), w.entry[i].to,
-								depth);
+		/* what the branch on this edge says may be all that is needed */
+		if (at && w.entry[i].to && LLVMIsAInstruction(v)) {
+			struct fay_range on_edge = range_branch(
+				full(width_of(v)), v, LLVMGetInstructionParent(w.entry[i].at),
+				w.entry[i].to, depth);
 
 			if (on_edge.hi < width_mask(width_of(v)) / 2) {
 				if (!is_web(v))
-					on_edge = range_branch(range_value(v, w.entry[i].at, depth + 2), v,
-							       LLVMGetInstructionParent(w.entry[i].at), w.entry[i].to, depth);
+					on_edge = range_branch(
+						range_value(v, w.entry[i].at, depth + 2), v,
+						LLVMGetInstructionParent(w.entry[i].at),
+						w.entry[i].to, depth);
 				result = join(result, on_edge);
 				continue;
 			}
@@ -202,9 +212,11 @@ static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 			result = join(result, counter);
 		} else if (LLVMIsAPHINode(v)) {
 			for (unsigned n = 0; n < LLVMCountIncoming(v) && fits; n++)
-				fits = web_add(&w, LLVMGetIncomingValue(v, n),
-					       at ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)) : NULL,
-					       LLVMGetInstructionParent(v));
+				fits = web_add(
+					&w, LLVMGetIncomingValue(v, n),
+					at ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n))
+					   : NULL,
+					LLVMGetInstructionParent(v));
 		} else if (LLVMIsASelectInst(v)) {
 			fits = web_add(&w, LLVMGetOperand(v, 1), at ? v : NULL, NULL) &&
 			       web_add(&w, LLVMGetOperand(v, 2), at ? v : NULL, NULL);
@@ -223,11 +235,14 @@ static struct fay_range range_select(LLVMValueRef select, LLVMValueRef at, int d
 	LLVMValueRef condition = LLVMGetOperand(select, 0), bound = LLVMGetOperand(select, 2);
 	uint64_t number;
 
-	if (LLVMIsAICmpInst(condition) && constant_of(bound, &number) && LLVMGetOperand(condition, 1) == bound &&
-	    LLVMGetOperand(condition, 0) == LLVMGetOperand(select, 1) && LLVMGetICmpPredicate(condition) == LLVMIntULT) {
+	if (LLVMIsAICmpInst(condition) && constant_of(bound, &number) &&
+	    LLVMGetOperand(condition, 1) == bound &&
+	    LLVMGetOperand(condition, 0) == LLVMGetOperand(select, 1) &&
+	    LLVMGetICmpPredicate(condition) == LLVMIntULT) {
 		struct fay_range r = range_value(LLVMGetOperand(select, 1), at, depth + 1);
 
-		return (struct fay_range){r.lo < number ? r.lo : number, r.hi < number ? r.hi : number};
+		return (struct fay_range){ r.lo < number ? r.lo : number,
+					   r.hi < number ? r.hi : number };
 	}
 	return range_web(select, at, depth);
 }
@@ -238,20 +253,25 @@ static struct fay_range range_select(LLVMValueRef select, LLVMValueRef at, int d
 /* The numbers of a constant table, where one of them is read whole. */
 static struct fay_range range_load(LLVMValueRef load)
 {
-	LLVMValueRef address = LLVMGetOperand(load, 0), table = LLVMIsAGetElementPtrInst(address) ? LLVMGetOperand(address, 0) : NULL, numbers;
-	LLVMTypeRef number = LLVMTypeOf(load), type = table ? LLVMGetGEPSourceElementType(address) : NULL;
+	LLVMValueRef address = LLVMGetOperand(load, 0),
+		     table = LLVMIsAGetElementPtrInst(address) ? LLVMGetOperand(address, 0) : NULL,
+		     numbers;
+	LLVMTypeRef number = LLVMTypeOf(load),
+		    type = table ? LLVMGetGEPSourceElementType(address) : NULL;
 	struct fay_range r = full(width_of(load));
 	uint64_t n;
 
-	if (!table || !LLVMIsAGlobalVariable(table) || !LLVMIsGlobalConstant(table) || LLVMIsDeclaration(table))
+	if (!table || !LLVMIsAGlobalVariable(table) || !LLVMIsGlobalConstant(table) ||
+	    LLVMIsDeclaration(table))
 		return r;
 	numbers = LLVMGetInitializer(table);
 	if (LLVMGetTypeKind(type) == LLVMArrayTypeKind)
 		type = LLVMGetElementType(type);
-	if (!LLVMIsAConstantDataArray(numbers) || type != number || LLVMGetElementType(LLVMTypeOf(numbers)) != number ||
+	if (!LLVMIsAConstantDataArray(numbers) || type != number ||
+	    LLVMGetElementType(LLVMTypeOf(numbers)) != number ||
 	    LLVMGetArrayLength2(LLVMTypeOf(numbers)) > TABLE_MAX)
 		return r;
-	r = (struct fay_range){UINT64_MAX, 0};
+	r = (struct fay_range){ UINT64_MAX, 0 };
 	for (unsigned i = 0; i < LLVMGetArrayLength2(LLVMTypeOf(numbers)); i++) {
 		n = LLVMConstIntGetZExtValue(LLVMGetAggregateElement(numbers, i));
 		r.lo = n < r.lo ? n : r.lo;
@@ -267,35 +287,40 @@ static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, in
 	uint64_t number;
 
 	if (constant_of(value, &number))
-		return (struct fay_range){number, number};
+		return (struct fay_range){ number, number };
 	if (!LLVMIsAInstruction(value) || depth > DEPTH_MAX)
 		return full(width);
 	switch (LLVMGetInstructionOpcode(value)) {
 	case LLVMZExt:
-		return width_of(LLVMGetOperand(value, 0)) > 64 ? full(width) : range_value(LLVMGetOperand(value, 0), at, depth + 1);
+		return width_of(LLVMGetOperand(value, 0)) > 64
+			       ? full(width)
+			       : range_value(LLVMGetOperand(value, 0), at, depth + 1);
 	case LLVMSExt:
 		source = range_value(LLVMGetOperand(value, 0), at, depth + 1);
-		return source.hi <= width_mask(width_of(LLVMGetOperand(value, 0))) / 2 ? source : full(width);
+		return source.hi <= width_mask(width_of(LLVMGetOperand(value, 0))) / 2
+			       ? source
+			       : full(width);
 	case LLVMTrunc:
 		if (width_of(LLVMGetOperand(value, 0)) > 64)
 			return full(width);
 		source = range_value(LLVMGetOperand(value, 0), at, depth + 1);
 		return source.hi <= width_mask(width) ? source : full(width);
-	case LLVMFreeze:
-		return range_value(LLVMGetOperand(value, 0), at, depth + 1);
-	case LLVMSelect:
-		return range_select(value, at, depth);
-	case LLVMPHI:
-		return range_web(value, at, depth);
-	case LLVMCall:
-		return range_call(value, at, depth);
-	case LLVMLoad:
-		return at && width <= 64 ? range_load(value) : full(width);
-	case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMURem: case LLVMUDiv: case LLVMLShr: case LLVMShl: case LLVMMul:
-	case LLVMAdd: case LLVMSub:
-		return range_binary(value, LLVMGetInstructionOpcode(value), at, depth);
-	default:
-		return full(width);
+	case LLVMFreeze: return range_value(LLVMGetOperand(value, 0), at, depth + 1);
+	case LLVMSelect: return range_select(value, at, depth);
+	case LLVMPHI: return range_web(value, at, depth);
+	case LLVMCall: return range_call(value, at, depth);
+	case LLVMLoad: return at && width <= 64 ? range_load(value) : full(width);
+	case LLVMAnd:
+	case LLVMOr:
+	case LLVMXor:
+	case LLVMURem:
+	case LLVMUDiv:
+	case LLVMLShr:
+	case LLVMShl:
+	case LLVMMul:
+	case LLVMAdd:
+	case LLVMSub: return range_binary(value, LLVMGetInstructionOpcode(value), at, depth);
+	default: return full(width);
 	}
 }
 
@@ -306,38 +331,39 @@ static struct fay_range narrow(struct fay_range r, LLVMIntPredicate predicate, s
 
 	switch (predicate) {
 	case LLVMIntEQ:
-		n = (struct fay_range){r.lo > b.lo ? r.lo : b.lo, r.hi < b.hi ? r.hi : b.hi};
+		n = (struct fay_range){ r.lo > b.lo ? r.lo : b.lo, r.hi < b.hi ? r.hi : b.hi };
 		break;
 	case LLVMIntNE:
 		if (b.lo == b.hi && r.lo == b.lo)
 			n.lo++;
 		break;
-	case LLVMIntULT: case LLVMIntSLT:
+	case LLVMIntULT:
+	case LLVMIntSLT:
 		if (b.hi && b.hi - 1 < r.hi)
 			n.hi = b.hi - 1;
 		break;
-	case LLVMIntULE: case LLVMIntSLE:
-		n.hi = r.hi < b.hi ? r.hi : b.hi;
-		break;
-	case LLVMIntUGT: case LLVMIntSGT:
+	case LLVMIntULE:
+	case LLVMIntSLE: n.hi = r.hi < b.hi ? r.hi : b.hi; break;
+	case LLVMIntUGT:
+	case LLVMIntSGT:
 		if (b.lo != UINT64_MAX && b.lo + 1 > r.lo)
 			n.lo = b.lo + 1;
 		break;
-	case LLVMIntUGE: case LLVMIntSGE:
-		n.lo = r.lo > b.lo ? r.lo : b.lo;
-		break;
-	default:
-		break;
+	case LLVMIntUGE:
+	case LLVMIntSGE: n.lo = r.lo > b.lo ? r.lo : b.lo; break;
+	default: break;
 	}
 	return n.lo <= n.hi ? n : r;
 }
 
-/* The block from which alone `block` is entered; edges back from within its own loop do not count. */
+/* The block from which alone `block` is entered; edges back from within its own loop do not count.
+ * */
 static LLVMBasicBlockRef single_predecessor(LLVMBasicBlockRef block)
 {
 	LLVMBasicBlockRef found = NULL;
 
-	for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
+	for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u;
+	     u = LLVMGetNextUse(u)) {
 		LLVMValueRef user = LLVMGetUser(u);
 
 		if (!LLVMIsAInstruction(user) || LLVMIsAPHINode(user))
@@ -351,8 +377,10 @@ static LLVMBasicBlockRef single_predecessor(LLVMBasicBlockRef block)
 	return found;
 }
 
-/* `value + c < d`, which is how "value lies between" is tested: its range on the side of the branch where `holds`. */
-static bool range_between(LLVMBasicBlockRef before, LLVMValueRef value, bool first_side, struct fay_range *r)
+/* `value + c < d`, which is how "value lies between" is tested: its range on the side of the branch
+ * where `holds`. */
+static bool range_between(LLVMBasicBlockRef before, LLVMValueRef value, bool first_side,
+			  struct fay_range *r)
 {
 	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(before), condition, sum;
 	uint64_t mask = width_mask(width_of(value)), c, d, lo, hi;
@@ -364,20 +392,32 @@ static bool range_between(LLVMBasicBlockRef before, LLVMValueRef value, bool fir
 	if (!LLVMIsAICmpInst(condition) || !constant_of(LLVMGetOperand(condition, 1), &d))
 		return false;
 	sum = LLVMGetOperand(condition, 0);
-	if (!LLVMIsAInstruction(sum) || LLVMGetInstructionOpcode(sum) != LLVMAdd || LLVMGetOperand(sum, 0) != value ||
-	    !constant_of(LLVMGetOperand(sum, 1), &c))
+	if (!LLVMIsAInstruction(sum) || LLVMGetInstructionOpcode(sum) != LLVMAdd ||
+	    LLVMGetOperand(sum, 0) != value || !constant_of(LLVMGetOperand(sum, 1), &c))
 		return false;
 	predicate = LLVMGetICmpPredicate(condition);
 	if (!first_side)
 		predicate = fay_predicate_not(predicate);
 	switch (predicate) { /* the sum's range, then the value's */
-	case LLVMIntULT: lo = 0; hi = d - 1; break;
-	case LLVMIntULE: lo = 0; hi = d; break;
-	case LLVMIntUGT: lo = d + 1; hi = mask; break;
-	case LLVMIntUGE: lo = d; hi = mask; break;
+	case LLVMIntULT:
+		lo = 0;
+		hi = d - 1;
+		break;
+	case LLVMIntULE:
+		lo = 0;
+		hi = d;
+		break;
+	case LLVMIntUGT:
+		lo = d + 1;
+		hi = mask;
+		break;
+	case LLVMIntUGE:
+		lo = d;
+		hi = mask;
+		break;
 	default: return false;
 	}
-	*r = (struct fay_range){(lo - c) & mask, (hi - c) & mask};
+	*r = (struct fay_range){ (lo - c) & mask, (hi - c) & mask };
 	return r->lo <= r->hi;
 }
 
@@ -389,14 +429,17 @@ static LLVMBasicBlockRef dominator_of(LLVMBasicBlockRef block)
 }
 
 /* What is known of `value` after the branch at the end of `before` that leads to `block`. */
-static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth)
+static struct fay_range range_branch(struct fay_range r, LLVMValueRef value,
+				     LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth)
 {
 	LLVMValueRef branch = LLVMGetBasicBlockTerminator(before);
 	uint64_t half = width_mask(width_of(value)) / 2;
 	struct fay_range between;
 	struct fay_compare c;
 
-	if (range_between(before, value, LLVMGetNumSuccessors(branch) == 2 && LLVMGetSuccessor(branch, 0) == block, &between)) {
+	if (range_between(before, value,
+			  LLVMGetNumSuccessors(branch) == 2 && LLVMGetSuccessor(branch, 0) == block,
+			  &between)) {
 		if (between.lo > r.lo && between.lo <= r.hi)
 			r.lo = between.lo;
 		if (between.hi < r.hi && between.hi >= r.lo)
@@ -404,11 +447,15 @@ static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLV
 	} else if (fay_exit_compare(before, value, &c)) {
 		struct fay_range b = range_value(c.right, branch, depth + 3);
 
-		LLVMIntPredicate p = LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate);
+		LLVMIntPredicate p = LLVMGetSuccessor(branch, 0) == block
+					     ? c.predicate
+					     : fay_predicate_not(c.predicate);
 
 		/* Above what is not negative: not negative. */
 		if ((p == LLVMIntSGT || p == LLVMIntSGE) && b.hi <= half)
-			return narrow((struct fay_range){r.lo <= half ? r.lo : 0, r.hi < half ? r.hi : half}, p, b);
+			return narrow((struct fay_range){ r.lo <= half ? r.lo : 0,
+							  r.hi < half ? r.hi : half },
+				      p, b);
 		/* A signed comparison is as good as an unsigned one if neither side is negative. */
 		if (c.predicate < LLVMIntSGT || (r.hi <= half && b.hi <= half))
 			r = narrow(r, p, b);
@@ -420,7 +467,8 @@ static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLV
 static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int depth)
 {
 	struct fay_range r = range_definition(value, at, depth);
-	LLVMBasicBlockRef block = at && LLVMIsAInstruction(at) ? LLVMGetInstructionParent(at) : NULL;
+	LLVMBasicBlockRef block =
+		at && LLVMIsAInstruction(at) ? LLVMGetInstructionParent(at) : NULL;
 
 	if (LLVMIsAConstantInt(value) || depth > DEPTH_MAX)
 		return r;

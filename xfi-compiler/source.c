@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probe.c to an image. clang-19 is run as a program (no shell, no temporary file: bitcode comes through a memfd), with its
- * optimiser off, because the guards want to see the code before it is optimised, and with line information, because refusals name
- * lines. Its diagnostics go to standard error as they are.
+ * probe.c to an image. clang-19 is run as a program (no shell, no temporary file: bitcode comes
+ * through a memfd), with its optimiser off, because the guards want to see the code before it is
+ * optimised, and with line information, because refusals name lines. Its diagnostics go to standard
+ * error as they are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ extern char **environ;
 /* Where fay/probe.h is: beside the program if installed, or where the program was built. */
 static const char *include_path(char *buffer, size_t size)
 {
-	static const char *const tries[] = {"../include", "../../include", "../../../include"};
+	static const char *const tries[] = { "../include", "../../include", "../../../include" };
 	char exe[PATH_MAX], header[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
@@ -35,7 +36,8 @@ static const char *include_path(char *buffer, size_t size)
 		*strrchr(exe, '/') = 0;
 		for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 			snprintf(header, sizeof(header), "%s/%s/fay/probe.h", exe, tries[i]);
-			if (!access(header, R_OK) && (size_t)snprintf(buffer, size, "%s/%s", exe, tries[i]) < size)
+			if (!access(header, R_OK) &&
+			    (size_t)snprintf(buffer, size, "%s/%s", exe, tries[i]) < size)
 				return buffer;
 		}
 	}
@@ -56,25 +58,52 @@ static int spawn_clang(char *const arguments[], int out, struct fay_error *error
 	failed = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (failed == ENOENT)
-		return fay_error_set(error, FAY_E_REFUSED, "%s is not installed; it turns probe.c into LLVM bitcode. On Debian: apt-get install "
-				     "clang-19", program);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "%s is not installed; it turns probe.c into LLVM bitcode. On "
+				     "Debian: apt-get install "
+				     "clang-19",
+				     program);
 	if (failed)
-		return fay_error_set(error, FAY_E_INTERNAL, "%s cannot be started: %s", program, strerror(failed));
+		return fay_error_set(error, FAY_E_INTERNAL, "%s cannot be started: %s", program,
+				     strerror(failed));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be run", program);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return fay_error_set(error, FAY_E_REFUSED, "the C compiler refused the file; see its messages above");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the C compiler refused the file; see its messages above");
 	return 0;
 }
 
-static int run_clang(const char *path, const char *const *extra, unsigned extra_count, int out, struct fay_error *error)
+static int run_clang(const char *path, const char *const *extra, unsigned extra_count, int out,
+		     struct fay_error *error)
 {
 	static const char *const fixed[] = {
-		"clang-19", "-x", "c", "-std=gnu17", "--target=x86_64-unknown-linux-gnu", "-O2", "-Xclang", "-disable-llvm-passes", "-g", "-fdebug-compilation-dir=.",
-		"-fPIC", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-		"-fno-common", "-fcf-protection=none", "-fno-math-errno", "-ffp-contract=off", "-Wall", "-emit-llvm", "-c", "-o", "-", "-I",
+		"clang-19",
+		"-x",
+		"c",
+		"-std=gnu17",
+		"--target=x86_64-unknown-linux-gnu",
+		"-O2",
+		"-Xclang",
+		"-disable-llvm-passes",
+		"-g",
+		"-fdebug-compilation-dir=.",
+		"-fPIC",
+		"-fno-strict-aliasing",
+		"-fno-stack-protector",
+		"-fno-asynchronous-unwind-tables",
+		"-fno-common",
+		"-fcf-protection=none",
+		"-fno-math-errno",
+		"-ffp-contract=off",
+		"-Wall",
+		"-emit-llvm",
+		"-c",
+		"-o",
+		"-",
+		"-I",
 	};
 	const char *arguments[ARGUMENT_MAX];
 	char include[PATH_MAX];
@@ -91,7 +120,8 @@ static int run_clang(const char *path, const char *const *extra, unsigned extra_
 	return spawn_clang((char *const *)arguments, out, error);
 }
 
-static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
+static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
+			struct fay_error *error)
 {
 	struct stat st;
 	void *bytes;
@@ -102,7 +132,8 @@ static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
 		return fay_error_set(error, FAY_E_INTERNAL, "the C compiler wrote no bitcode");
 	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file, 0);
 	if (bytes == MAP_FAILED)
-		return fay_error_set(error, FAY_E_INTERNAL, "bitcode cannot be mapped: %s", strerror(errno));
+		return fay_error_set(error, FAY_E_INTERNAL, "bitcode cannot be mapped: %s",
+				     strerror(errno));
 	buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, (size_t)st.st_size, "probe");
 	munmap(bytes, (size_t)st.st_size);
 	if (LLVMParseBitcodeInContext2(context, buffer, module))
@@ -111,7 +142,8 @@ static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
 	return result;
 }
 
-/* What is plainly no text, which clang would quote line by line. Of a pipe nothing can be looked at twice: it is left to clang. */
+/* What is plainly no text, which clang would quote line by line. Of a pipe nothing can be looked at
+ * twice: it is left to clang. */
 static int check_text(const char *path, struct fay_error *error)
 {
 	char head[512];
@@ -127,14 +159,16 @@ static int check_text(const char *path, struct fay_error *error)
 		close(file);
 	}
 	if (size >= 4 && !memcmp(head, "\177ELF", 4))
-		return fay_error_set(error, FAY_E_USAGE, "an ELF file (a program, an object, or an image: `fay verify` takes those), not a C source file");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "an ELF file (a program, an object, or an image: `fay verify` "
+				     "takes those), not a C source file");
 	if (size > 0 && memchr(head, 0, (size_t)size))
 		return fay_error_set(error, FAY_E_USAGE, "not text, so no C source file");
 	return FAY_OK;
 }
 
-int fay_source_module(const char *path, const char *const *extra, unsigned extra_count, LLVMContextRef context, LLVMModuleRef *module,
-		      struct fay_error *error)
+int fay_source_module(const char *path, const char *const *extra, unsigned extra_count,
+		      LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error)
 {
 	int file, result;
 
@@ -152,10 +186,11 @@ int fay_source_module(const char *path, const char *const *extra, unsigned extra
 	return result;
 }
 
-int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report, const char *const *extra,
-		       unsigned extra_count, struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
+int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report,
+		       const char *const *extra, unsigned extra_count, struct fay_buffer *image,
+		       struct fay_buffer *assembly, struct fay_error *error)
 {
-	struct fay_declarations d = {0};
+	struct fay_declarations d = { 0 };
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module = NULL;
 	bool readable = !access(path, R_OK);
@@ -164,11 +199,13 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 	if (!result) {
 		result = fay_declarations_read(module, &d, error);
 		if (!result)
-			result = fay_unit_compile(module, &d.spec, d.objects, d.object_count, options, report, image, assembly, error);
+			result = fay_unit_compile(module, &d.spec, d.objects, d.object_count,
+						  options, report, image, assembly, error);
 		else
 			LLVMDisposeModule(module);
 	}
-	if (result && error && readable && !strstr(error->message, " | ")) { /* no line is shown: at least the file */
+	/* no line is shown: at least the file */
+	if (result && error && readable && !strstr(error->message, " | ")) {
 		struct fay_error bare = *error;
 
 		fay_error_set(error, bare.code, "%.400s: %.1600s", path, bare.message);
@@ -178,7 +215,8 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 	return result;
 }
 
-int fay_compile_source(const char *path, const struct fay_compile_options *options, struct fay_buffer *image, struct fay_error *error)
+int fay_compile_source(const char *path, const struct fay_compile_options *options,
+		       struct fay_buffer *image, struct fay_error *error)
 {
 	return fay_source_compile(path, options, 0, NULL, 0, image, NULL, error);
 }

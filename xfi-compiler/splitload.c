@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads through a pointer into one of several objects: simplification turns "this of a, or that of b" into one load through a pointer to a or b. No
- * guard fits that, so such a load is taken apart again.
+ * Loads through a pointer into one of several objects: simplification turns "this of a, or that of
+ * b" into one load through a pointer to a or b. No guard fits that, so such a load is taken apart
+ * again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,19 @@
 static bool writes(LLVMValueRef i)
 {
 	switch (LLVMGetInstructionOpcode(i)) {
-	case LLVMStore: case LLVMCall: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence:
-		return true;
-	default:
-		return false;
+	case LLVMStore:
+	case LLVMCall:
+	case LLVMAtomicRMW:
+	case LLVMAtomicCmpXchg:
+	case LLVMFence: return true;
+	default: return false;
 	}
 }
 
-/* The pointer `v` with `merge`, on which it is based, replaced by one of its choices; before the builder's place. */
-static LLVMValueRef with_choice(LLVMBuilderRef b, LLVMValueRef v, LLVMValueRef merge, LLVMValueRef choice, int depth)
+/* The pointer `v` with `merge`, on which it is based, replaced by one of its choices; before the
+ * builder's place. */
+static LLVMValueRef with_choice(LLVMBuilderRef b, LLVMValueRef v, LLVMValueRef merge,
+				LLVMValueRef choice, int depth)
 {
 	LLVMValueRef indices[8], base;
 	int count = LLVMGetNumOperands(v) - 1;
@@ -36,12 +41,15 @@ static LLVMValueRef with_choice(LLVMBuilderRef b, LLVMValueRef v, LLVMValueRef m
 		     LLVMGetInstructionParent(indices[i]) == LLVMGetInstructionParent(merge)))
 			return NULL;
 	}
-	return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(v), base, indices, (unsigned)count, "") : NULL;
+	return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(v), base, indices,
+				    (unsigned)count, "")
+		    : NULL;
 }
 
 /*
- * Simplification turns "this of a, or that of b" into one load through a pointer to a or b. Such a load is taken apart again: both
- * loads and a choice (every object can always be read), or one load on each way in. Returns whether it did.
+ * Simplification turns "this of a, or that of b" into one load through a pointer to a or b. Such a
+ * load is taken apart again: both loads and a choice (every object can always be read), or one load
+ * on each way in. Returns whether it did.
  */
 static bool split_load(LLVMBuilderRef b, LLVMValueRef load)
 {
@@ -54,7 +62,8 @@ static bool split_load(LLVMBuilderRef b, LLVMValueRef load)
 	if (!fay_is_merge(merge) || LLVMGetVolatile(load))
 		return false;
 	if (LLVMIsAPHINode(merge)) {
-		if (LLVMGetInstructionParent(merge) != LLVMGetInstructionParent(load) || LLVMCountIncoming(merge) > 16)
+		if (LLVMGetInstructionParent(merge) != LLVMGetInstructionParent(load) ||
+		    LLVMCountIncoming(merge) > 16)
 			return false;
 		for (LLVMValueRef i = merge; i != load; i = LLVMGetNextInstruction(i))
 			if (writes(i))
@@ -62,7 +71,9 @@ static bool split_load(LLVMBuilderRef b, LLVMValueRef load)
 	}
 	n = LLVMIsAPHINode(merge) ? LLVMCountIncoming(merge) : 2;
 	for (unsigned i = 0; i < n; i++) {
-		LLVMValueRef choice = LLVMIsAPHINode(merge) ? LLVMGetIncomingValue(merge, i) : LLVMGetOperand(merge, i + 1), p;
+		LLVMValueRef choice = LLVMIsAPHINode(merge) ? LLVMGetIncomingValue(merge, i)
+							    : LLVMGetOperand(merge, i + 1),
+			     p;
 
 		from[i] = LLVMIsAPHINode(merge) ? LLVMGetIncomingBlock(merge, i) : NULL;
 		LLVMPositionBuilderBefore(b, from[i] ? LLVMGetBasicBlockTerminator(from[i]) : load);
@@ -93,8 +104,10 @@ void fay_split_loads_in(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef fu
 	if (!r)
 		abort();
 again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
+	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
+	     k = LLVMGetNextBasicBlock(k))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
+		     i = LLVMGetNextInstruction(i)) {
 			if (!LLVMIsALoadInst(i))
 				continue;
 			memset(r, 0, sizeof(*r));

@@ -50,7 +50,8 @@
 
 #include "fay/compiler.h"
 
-/* A global that stands for state number i of the spec: extent known, so guards keep an index inside its own object. */
+/* A global that stands for state number i of the spec: extent known, so guards keep an index inside
+ * its own object. */
 struct fay_object {
 	LLVMValueRef global;
 	enum fay_state_scope scope;
@@ -82,22 +83,28 @@ struct fay_unit {
 int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,
 		     const struct fay_object *objects, unsigned object_count,
 		     const struct fay_compile_options *options, unsigned report,
-		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);
+		     struct fay_buffer *image, struct fay_buffer *assembly,
+		     struct fay_error *error);
 
-/* An error with the place of a value (instruction, global, function) and its source line with a caret, as far as they are known. */
-int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef value, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+/* An error with the place of a value (instruction, global, function) and its source line with a
+ * caret, as far as they are known. */
+int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef value,
+		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 const char *fay_source_name(LLVMValueRef value); /* what the author called it */
 /* What has no place in IR: at the first line of the source that holds `words`. */
-int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char *words, const char *message);
+int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char *words,
+		      const char *message);
 /* Refuses at an instruction, a global or a function. */
-#define fay_refuse_at(unit, value, ...) fay_error_at((unit)->error, FAY_E_REFUSED, value, __VA_ARGS__)
+#define fay_refuse_at(unit, value, ...)                                                            \
+	fay_error_at((unit)->error, FAY_E_REFUSED, value, __VA_ARGS__)
 /* Where the author's file is the cause: out of what was inlined from Fay's headers. */
 LLVMMetadataRef fay_user_location(LLVMMetadataRef location);
 /*
- * With -S: what is built at `b` from here on is there for the reason given; the assembly says so. `at` is what it is for. Without text: the place of `at` alone.
+ * With -S: what is built at `b` from here on is there for the reason given; the assembly says so.
+ * `at` is what it is for. Without text: the place of `at` alone.
  */
-void fay_mark(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void fay_mark(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 void fay_settle_lines(struct fay_unit *unit); /* gives each instruction its author's line */
 #define FAY_HELPERS 3
 extern const char *const fay_helpers[FAY_HELPERS];
@@ -105,13 +112,17 @@ bool fay_is_helper(const char *name);
 /* Name of the called function, NULL if indirect. */
 const char *fay_callee(LLVMValueRef call);
 
-int fay_lower_pointer_calls(struct fay_unit *unit); /* refuses those that cannot lead to a function of this file */
-bool fay_is_dispatcher(const char *name);           /* a function that stands for a call through a pointer */
-int fay_keep_functions(struct fay_unit *unit);  /* large ones that would be inlined many times */
-void fay_settle_called(struct fay_unit *unit);  /* after everything else was inlined: their LOCAL and GLOBAL */
+/* refuses those that cannot lead to a function of this file */
+int fay_lower_pointer_calls(struct fay_unit *unit);
+/* a function that stands for a call through a pointer */
+bool fay_is_dispatcher(const char *name);
+int fay_keep_functions(struct fay_unit *unit); /* large ones that would be inlined many times */
+/* after everything else was inlined: their LOCAL and GLOBAL */
+void fay_settle_called(struct fay_unit *unit);
 bool fay_is_called(LLVMValueRef function);
-void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function); /* out of a probe or a kept function, with the value 0 */
-int fay_check_module(struct fay_unit *unit);    /* as it comes in */
+/* out of a probe or a kept function, with the value 0 */
+void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function);
+int fay_check_module(struct fay_unit *unit);     /* as it comes in */
 int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
 void fay_define(struct fay_unit *unit);
 void fay_fill(struct fay_unit *unit); /* loops that fill bytes as memset, for fay_expand_memory() */
@@ -119,25 +130,33 @@ void fay_fill(struct fay_unit *unit); /* loops that fill bytes as memset, for fa
 int fay_expand_memory(struct fay_unit *unit);
 bool fay_is_compare(const char *name); /* memcmp, which fay_expand_memory() knows */
 int fay_guard(struct fay_unit *unit);
-void fay_lower_bounds(struct fay_unit *unit); /* after the optimiser: guards that it must not judge */
+/* after the optimiser: guards that it must not judge */
+void fay_lower_bounds(struct fay_unit *unit);
 void fay_lower_checks(struct fay_unit *unit); /* at the very end: those that are branches */
-void fay_set_metadata(LLVMContextRef context, LLVMValueRef i, const char *kind, LLVMMetadataRef *operands, size_t count);
-void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
+void fay_set_metadata(LLVMContextRef context, LLVMValueRef i, const char *kind,
+		      LLVMMetadataRef *operands, size_t count);
+/* optimisation merges loads of different objects; take them apart again */
+void fay_split_loads(struct fay_unit *unit);
 int fay_fuel(struct fay_unit *unit);
 /* The instruction sets for -march=`march` (NULL: by what the module needs). */
-int fay_vectors_choose(struct fay_unit *unit, const char *march, const char **cpu, const char **features);
-bool fay_vectors_intrinsic(const struct fay_unit *unit, const char *name); /* may be called by its LLVM name */
+int fay_vectors_choose(struct fay_unit *unit, const char *march, const char **cpu,
+		       const char **features);
+/* may be called by its LLVM name */
+bool fay_vectors_intrinsic(const struct fay_unit *unit, const char *name);
 void fay_define_conversion(LLVMBuilderRef b, LLVMValueRef i);
 /* State objects lie at multiples of 8, whatever the front end took their globals for. */
 void fay_clamp_alignment(struct fay_unit *unit);
 int fay_vectorise(struct fay_unit *unit, int (*run_passes)(struct fay_unit *, const char *));
-int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
+/* fay_object_flush(&table) to fay_flush(local, state) */
+int fay_lower_calls(struct fay_unit *unit);
 int fay_lower_objects(struct fay_unit *unit);
 void fay_shape(struct fay_unit *unit);
-bool fay_feeds_address(LLVMValueRef v); /* an address is made of it, through the arithmetic that indices see */
+/* an address is made of it, through the arithmetic that indices see */
+bool fay_feeds_address(LLVMValueRef v);
 int fay_initialise_arrays(struct fay_unit *unit);
 void fay_make_plain(struct fay_unit *unit);
-/* v, of 32 or 64 bits, which the code generator must have in a register and knows nothing of; no instruction. */
+/* v, of 32 or 64 bits, which the code generator must have in a register and knows nothing of; no
+ * instruction. */
 LLVMValueRef fay_hide(LLVMBuilderRef b, LLVMValueRef v);
 void fay_avoid_high_bytes(struct fay_unit *unit);
 int fay_call_through_slots(struct fay_unit *unit);
@@ -145,18 +164,21 @@ int fay_call_through_slots(struct fay_unit *unit);
 int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
-int fay_machine_create(LLVMTargetMachineRef *machine, const char *cpu, const char *features, struct fay_error *error);
+int fay_machine_create(LLVMTargetMachineRef *machine, const char *cpu, const char *features,
+		       struct fay_error *error);
 
 /*
- * The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`, an instruction; without `at`: what it is
- * whatever branches were taken, so on a mispredicted path, too.
+ * The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`,
+ * an instruction; without `at`: what it is whatever branches were taken, so on a mispredicted path,
+ * too.
  */
 struct fay_range {
 	uint64_t lo, hi;
 };
 struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at);
 /*
- * The flow of the function that is asked about (NULL: none). With it, branches that dominate a place are found beyond loop heads and joins.
+ * The flow of the function that is asked about (NULL: none). With it, branches that dominate a
+ * place are found beyond loop heads and joins.
  */
 struct fay_flow;
 void fay_range_use(const struct fay_flow *flow);
@@ -170,15 +192,18 @@ struct fay_compare {
 bool fay_exit_compare(LLVMBasicBlockRef block, LLVMValueRef about, struct fay_compare *compare);
 LLVMIntPredicate fay_predicate_not(LLVMIntPredicate predicate);
 /* phi = [start, outside], [next = phi + step, latch] with constants. */
-bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch);
+bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next,
+		   LLVMBasicBlockRef *latch);
 /* The values of a loop's counter; start and bound of the loop may be variables. */
 bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uint64_t *step);
-/* How often the loop whose header is `header` (entered back from `latch`) goes round at most; 0: that cannot be shown. */
+/* How often the loop whose header is `header` (entered back from `latch`) goes round at most; 0:
+ * that cannot be shown. */
 uint64_t fay_loop_rounds(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
 /* Whether `to` can be reached from `from` without passing `header`. Too many blocks: yes. */
 bool fay_reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header);
 
-/* A linked probe: what the writer puts into an image. All pointers malloc'ed, released by fay_linked_deinit(). */
+/* A linked probe: what the writer puts into an image. All pointers malloc'ed, released by
+ * fay_linked_deinit(). */
 struct fay_linked {
 	uint8_t *text;
 	size_t text_size;
@@ -187,7 +212,8 @@ struct fay_linked {
 	struct fay_fixup { /* 32-bit field in text: target - place, once addresses are known */
 		size_t place;
 		enum { FIXUP_TEXT, FIXUP_RODATA, FIXUP_SLOT } kind;
-		int64_t target; /* offset in text or rodata (may be outside by the addend), or number of the slot */
+		/* offset in text or rodata (may be outside by the addend), or number of the slot */
+		int64_t target;
 		int64_t addend; /* SLOT only */
 	} *fixups;
 	size_t fixup_count;
@@ -204,13 +230,16 @@ struct fay_linked {
 	} *lines;
 	size_t line_count;
 };
-int fay_link(const void *object, size_t size, bool lines, struct fay_linked *linked, struct fay_error *error);
-int fay_link_lines(const void *object, size_t size, struct fay_linked *linked, struct fay_error *error);
+int fay_link(const void *object, size_t size, bool lines, struct fay_linked *linked,
+	     struct fay_error *error);
+int fay_link_lines(const void *object, size_t size, struct fay_linked *linked,
+		   struct fay_error *error);
 void fay_linked_deinit(struct fay_linked *linked);
 int fay_write_image(const struct fay_image_spec *spec, const struct fay_linked *linked,
 		    struct fay_buffer *image, struct fay_error *error);
 
-/* Declarations of probe.h in a module, as a spec with objects; everything is owned by the struct. */
+/* Declarations of probe.h in a module, as a spec with objects; everything is owned by the struct.
+ * */
 struct fay_declarations {
 	struct fay_image_spec spec;
 	struct fay_spec_probe *probes;
@@ -221,14 +250,17 @@ struct fay_declarations {
 	char **strings;
 	size_t string_count;
 };
-int fay_declarations_read(LLVMModuleRef module, struct fay_declarations *declarations, struct fay_error *error);
+int fay_declarations_read(LLVMModuleRef module, struct fay_declarations *declarations,
+			  struct fay_error *error);
 void fay_declarations_deinit(struct fay_declarations *declarations);
 
 /* The C file, through clang-19, as a module in `context`. */
-int fay_source_module(const char *path, const char *const *clang_arguments, unsigned clang_argument_count, LLVMContextRef context,
-		      LLVMModuleRef *module, struct fay_error *error);
+int fay_source_module(const char *path, const char *const *clang_arguments,
+		      unsigned clang_argument_count, LLVMContextRef context, LLVMModuleRef *module,
+		      struct fay_error *error);
 int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report,
 		       const char *const *clang_arguments, unsigned clang_argument_count,
-		       struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);
+		       struct fay_buffer *image, struct fay_buffer *assembly,
+		       struct fay_error *error);
 
 #endif

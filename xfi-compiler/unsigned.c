@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Before the guards: signed comparisons and extensions of what is never negative become unsigned ones, of which intervals say more; and an index is widened
- * before constants are added to it.
+ * Before the guards: signed comparisons and extensions of what is never negative become unsigned
+ * ones, of which intervals say more; and an index is widened before constants are added to it.
  */
 #include "address.h"
 
 static bool never_negative(LLVMValueRef v, LLVMValueRef at)
 {
-	unsigned width = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(LLVMTypeOf(v)) : 65;
+	unsigned width = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind
+				 ? LLVMGetIntTypeWidth(LLVMTypeOf(v))
+				 : 65;
 
 	return width > 1 && width <= 64 && fay_range_of(v, at).hi < UINT64_C(1) << (width - 1);
 }
 
-/* Signed comparisons and extensions of what is never negative, as unsigned ones: intervals say more about those. */
+/* Signed comparisons and extensions of what is never negative, as unsigned ones: intervals say more
+ * about those. */
 static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMValueRef left = LLVMGetOperand(i, 0), made;
@@ -27,7 +30,8 @@ static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
 		predicate = LLVMGetICmpPredicate(i);
 		if (predicate < LLVMIntSGT || !never_negative(LLVMGetOperand(i, 1), i))
 			return;
-		made = LLVMBuildICmp(b, predicate - LLVMIntSGT + LLVMIntUGT, left, LLVMGetOperand(i, 1), "");
+		made = LLVMBuildICmp(b, predicate - LLVMIntSGT + LLVMIntUGT, left,
+				     LLVMGetOperand(i, 1), "");
 	}
 	LLVMReplaceAllUsesWith(i, made);
 	LLVMInstructionEraseFromParent(i);
@@ -39,21 +43,25 @@ static bool never_wraps(LLVMValueRef i)
 	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
 	uint64_t most, c, result;
 
-	if ((opcode != LLVMAdd && opcode != LLVMMul && opcode != LLVMShl && opcode != LLVMOr) || !LLVMIsAConstantInt(LLVMGetOperand(i, 1)) ||
-	    LLVMGetIntTypeWidth(LLVMTypeOf(i)) != 32)
+	if ((opcode != LLVMAdd && opcode != LLVMMul && opcode != LLVMShl && opcode != LLVMOr) ||
+	    !LLVMIsAConstantInt(LLVMGetOperand(i, 1)) || LLVMGetIntTypeWidth(LLVMTypeOf(i)) != 32)
 		return false;
 	c = LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1));
 	if (opcode == LLVMOr) /* an addition, if it meets zeros only */
 		return c >> fay_zero_bits(LLVMGetOperand(i, 0)) == 0;
-	most = fay_range_of(LLVMGetOperand(i, 0), i).hi; /* what speculation makes of it is guarded afterwards */
+	/* what speculation makes of it is guarded afterwards */
+	most = fay_range_of(LLVMGetOperand(i, 0), i).hi;
 	if (opcode == LLVMShl)
 		c = UINT64_C(1) << (c & 31);
-	return !(opcode == LLVMAdd ? __builtin_add_overflow(most, c, &result) : __builtin_mul_overflow(most, c, &result)) && result <= UINT32_MAX;
+	return !(opcode == LLVMAdd ? __builtin_add_overflow(most, c, &result)
+				   : __builtin_mul_overflow(most, c, &result)) &&
+	       result <= UINT32_MAX;
 }
 
 /*
- * An index of 32 bits that becomes one of 64: what is done to it with constants is done after that, where it is seen not to wrap. A constant then is part of the
- * address, and neighbours are seen as such.
+ * An index of 32 bits that becomes one of 64: what is done to it with constants is done after that,
+ * where it is seen not to wrap. A constant then is part of the address, and neighbours are seen as
+ * such.
  */
 static void widen_first(LLVMBuilderRef b, LLVMValueRef extension)
 {
@@ -70,7 +78,9 @@ static void widen_first(LLVMBuilderRef b, LLVMValueRef extension)
 	wide = LLVMGetPreviousInstruction(extension);
 	LLVMPositionBuilderBefore(b, extension);
 	opcode = LLVMGetInstructionOpcode(i) == LLVMOr ? LLVMAdd : LLVMGetInstructionOpcode(i);
-	wide = LLVMBuildBinOp(b, opcode, wide, LLVMConstInt(type, LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1)), 0), "");
+	wide = LLVMBuildBinOp(b, opcode, wide,
+			      LLVMConstInt(type, LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1)), 0),
+			      "");
 	if (LLVMIsABinaryOperator(wide)) {
 		LLVMSetNUW(wide, 1);
 		LLVMSetNSW(wide, 1);
@@ -81,18 +91,15 @@ static void widen_first(LLVMBuilderRef b, LLVMValueRef extension)
 
 void fay_make_unsigned(LLVMBuilderRef b, LLVMValueRef function)
 {
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
+	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
+	     k = LLVMGetNextBasicBlock(k))
 		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
 			next = LLVMGetNextInstruction(i);
 			switch (LLVMGetInstructionOpcode(i)) {
-			case LLVMSExt: case LLVMICmp:
-				make_unsigned(b, i);
-				break;
-			case LLVMZExt:
-				widen_first(b, i);
-				break;
-			default:
-				break;
+			case LLVMSExt:
+			case LLVMICmp: make_unsigned(b, i); break;
+			case LLVMZExt: widen_first(b, i); break;
+			default: break;
 			}
 		}
 }

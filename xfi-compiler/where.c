@@ -40,7 +40,8 @@ static bool set_place(struct place *p, LLVMMetadataRef file, unsigned line, unsi
 	if (p->file[0] == '/' || !directory_length)
 		snprintf(p->path, sizeof(p->path), "%s", p->file);
 	else
-		snprintf(p->path, sizeof(p->path), "%.*s/%s", (int)directory_length, directory, p->file);
+		snprintf(p->path, sizeof(p->path), "%.*s/%s", (int)directory_length, directory,
+			 p->file);
 	p->line = line;
 	p->column = column;
 	return true;
@@ -48,8 +49,8 @@ static bool set_place(struct place *p, LLVMMetadataRef file, unsigned line, unsi
 
 static bool place_of_location(struct place *p, LLVMMetadataRef location)
 {
-	return set_place(p, LLVMDIScopeGetFile(LLVMDILocationGetScope(location)), LLVMDILocationGetLine(location),
-			 LLVMDILocationGetColumn(location));
+	return set_place(p, LLVMDIScopeGetFile(LLVMDILocationGetScope(location)),
+			 LLVMDILocationGetLine(location), LLVMDILocationGetColumn(location));
 }
 
 LLVMMetadataRef fay_user_location(LLVMMetadataRef location)
@@ -62,7 +63,8 @@ LLVMMetadataRef fay_user_location(LLVMMetadataRef location)
 	return location;
 }
 
-/* An instruction that uses a constant, perhaps through constant expressions; NULL if none is near. */
+/* An instruction that uses a constant, perhaps through constant expressions; NULL if none is near.
+ * */
 static LLVMValueRef user_of(LLVMValueRef constant, int depth)
 {
 	for (LLVMUseRef u = LLVMGetFirstUse(constant); u && depth < 4; u = LLVMGetNextUse(u)) {
@@ -148,7 +150,8 @@ static bool read_line(const char *path, unsigned number, char *text, size_t size
 	return length > 0 && (size_t)length < size;
 }
 
-/* "\n   12 | code\n      |   ^" after a message; the caret stands under the column, or where none is known under `name`, whose column it then is. */
+/* "\n 12 | code\n | ^" after a message; the caret stands under the column, or where none is known
+ * under `name`, whose column it then is. */
 static void show_line(struct place *p, const char *name, char *out, size_t size)
 {
 	char line[LINE_MAX_SHOWN], under[LINE_MAX_SHOWN];
@@ -172,23 +175,27 @@ static void show_line(struct place *p, const char *name, char *out, size_t size)
 	snprintf(out, size, "\n%5u | %s\n      | %s^", p->line, line, under);
 }
 
-/* A static variable of a function is FUNCTION.NAME in IR, a function that a query calls has a prefix. */
+/* A static variable of a function is FUNCTION.NAME in IR, a function that a query calls has a
+ * prefix. */
 const char *fay_source_name(LLVMValueRef value)
 {
 	size_t length;
 	const char *name = LLVMGetValueName2(value, &length), *dot = strrchr(name, '.');
 
-	if (LLVMIsAFunction(value) && !strncmp(name, FAY_EXTENSION_PREFIX, strlen(FAY_EXTENSION_PREFIX)))
+	if (LLVMIsAFunction(value) &&
+	    !strncmp(name, FAY_EXTENSION_PREFIX, strlen(FAY_EXTENSION_PREFIX)))
 		return name + strlen(FAY_EXTENSION_PREFIX);
 	return dot && !LLVMIsAFunction(value) ? dot + 1 : name;
 }
 
-int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char *words, const char *message)
+int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char *words,
+		      const char *message)
 {
 	char line[LINE_MAX_SHOWN], shown[2 * LINE_MAX_SHOWN + 64] = "";
-	struct place p = {0};
+	struct place p = { 0 };
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !p.line; f = LLVMGetNextFunction(f))
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f && !p.line;
+	     f = LLVMGetNextFunction(f))
 		if (!LLVMIsDeclaration(f))
 			place_of(&p, f);
 	for (unsigned n = 1; p.line && n < 100000; n++) {
@@ -196,7 +203,8 @@ int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char 
 			p.line = n;
 			p.column = (unsigned)(strstr(line, words) - line) + 1;
 			show_line(&p, words, shown, sizeof(shown));
-			return fay_error_set(error, FAY_E_REFUSED, "%s:%u:%u: %s%s", p.file, p.line, p.column, message, shown);
+			return fay_error_set(error, FAY_E_REFUSED, "%s:%u:%u: %s%s", p.file, p.line,
+					     p.column, message, shown);
 		}
 		if (n > p.line + 10000)
 			break;
@@ -204,10 +212,11 @@ int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char 
 	return fay_error_set(error, FAY_E_REFUSED, "%s", message);
 }
 
-int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef value, const char *format, ...)
+int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef value,
+		 const char *format, ...)
 {
 	char what[1000], where[600] = "", shown[2 * LINE_MAX_SHOWN + 64] = "";
-	struct place p = {0};
+	struct place p = { 0 };
 	size_t length = 0;
 	va_list args;
 
@@ -215,7 +224,8 @@ int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	if (value && place_of(&p, value)) {
-		show_line(&p, LLVMIsAInstruction(value) ? NULL : fay_source_name(value), shown, sizeof(shown));
+		show_line(&p, LLVMIsAInstruction(value) ? NULL : fay_source_name(value), shown,
+			  sizeof(shown));
 		if (p.column)
 			snprintf(where, sizeof(where), "%s:%u:%u: ", p.file, p.line, p.column);
 		else
@@ -231,8 +241,10 @@ int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef
 void fay_settle_lines(struct fay_unit *unit)
 {
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
+		     b = LLVMGetNextBasicBlock(b))
+			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
+			     i = LLVMGetNextInstruction(i)) {
 				LLVMMetadataRef location = LLVMInstructionGetDebugLoc(i);
 
 				if (location)

@@ -36,5 +36,6 @@ SETUP
 {
 	event->arg[0] = SAMPLES;
 	for (unsigned i = 0; i < SAMPLES / 2; i++)
-		setup_state->code[i] = (uint8_t)(setup_random(seed) & 0xbb); /* small steps mostly */
+		/* small steps mostly */
+		setup_state->code[i] = (uint8_t)(setup_random(seed) & 0xbb);
 }

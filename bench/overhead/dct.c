@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The heart of a JPEG encoder: forward DCT of 8x8 blocks in integers (Loeffler, Ligtenberg, Moschytz, ICASSP 1989), quantised by
- * reciprocals and put in zigzag order. 8 blocks a call.
+ * The heart of a JPEG encoder: forward DCT of 8x8 blocks in integers (Loeffler, Ligtenberg,
+ * Moschytz, ICASSP 1989), quantised by reciprocals and put in zigzag order. 8 blocks a call.
  */
 #include "kernel.h"
 
@@ -16,30 +16,33 @@ struct state {
 };
 
 static const uint8_t zigzag[64] = {
-	0,  1,	5,  6,	14, 15, 27, 28, 2,  4,	7,  13, 16, 26, 29, 42, 3,  8,	12, 17, 25, 30, 41, 43, 9,  11, 18, 24, 31, 40, 44, 53,
-	10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38, 46, 51, 55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
+	0,  1,  5,  6,  14, 15, 27, 28, 2,  4,  7,  13, 16, 26, 29, 42, 3,  8,  12, 17, 25, 30,
+	41, 43, 9,  11, 18, 24, 31, 40, 44, 53, 10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38,
+	46, 51, 55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
 };
 
 /* Constants are cosines times 2^13. */
-#define DCT_1D(in, out, shift)                                                                                          \
-	do {                                                                                                            \
-		int32_t s07 = in(0) + in(7), d07 = in(0) - in(7), s16 = in(1) + in(6), d16 = in(1) - in(6);             \
-		int32_t s25 = in(2) + in(5), d25 = in(2) - in(5), s34 = in(3) + in(4), d34 = in(3) - in(4);             \
-		int32_t e0 = s07 + s34, e3 = s07 - s34, e1 = s16 + s25, e2 = s16 - s25;                                 \
-		int32_t z1 = (e2 + e3) * 4433, half = 1 << ((shift) - 1);                                               \
-		int32_t z5 = (d34 + d16 + d25 + d07) * 9633;                                                            \
-		int32_t a1 = (d34 + d07) * -7373, a2 = (d25 + d16) * -20995;                                            \
-		int32_t a3 = (d34 + d16) * -16069 + z5, a4 = (d25 + d07) * -3196 + z5;                                  \
-                                                                                                                        \
-		out(0, (int32_t)((uint32_t)(e0 + e1) << BITS));                                                         \
-		out(4, (int32_t)((uint32_t)(e0 - e1) << BITS));                                                         \
-		out(2, z1 + e3 * 6270);                                                                                 \
-		out(6, z1 - e2 * 15137);                                                                                \
-		out(7, d34 * 2446 + a1 + a3);                                                                           \
-		out(5, d25 * 16819 + a2 + a4);                                                                          \
-		out(3, d16 * 25172 + a2 + a3);                                                                          \
-		out(1, d07 * 12299 + a1 + a4);                                                                          \
-		(void)half;                                                                                             \
+#define DCT_1D(in, out, shift)                                                                     \
+	do {                                                                                       \
+		int32_t s07 = in(0) + in(7), d07 = in(0) - in(7), s16 = in(1) + in(6),             \
+			d16 = in(1) - in(6);                                                       \
+		int32_t s25 = in(2) + in(5), d25 = in(2) - in(5), s34 = in(3) + in(4),             \
+			d34 = in(3) - in(4);                                                       \
+		int32_t e0 = s07 + s34, e3 = s07 - s34, e1 = s16 + s25, e2 = s16 - s25;            \
+		int32_t z1 = (e2 + e3) * 4433, half = 1 << ((shift) - 1);                          \
+		int32_t z5 = (d34 + d16 + d25 + d07) * 9633;                                       \
+		int32_t a1 = (d34 + d07) * -7373, a2 = (d25 + d16) * -20995;                       \
+		int32_t a3 = (d34 + d16) * -16069 + z5, a4 = (d25 + d07) * -3196 + z5;             \
+                                                                                                   \
+		out(0, (int32_t)((uint32_t)(e0 + e1) << BITS));                                    \
+		out(4, (int32_t)((uint32_t)(e0 - e1) << BITS));                                    \
+		out(2, z1 + e3 * 6270);                                                            \
+		out(6, z1 - e2 * 15137);                                                           \
+		out(7, d34 * 2446 + a1 + a3);                                                      \
+		out(5, d25 * 16819 + a2 + a4);                                                     \
+		out(3, d16 * 25172 + a2 + a3);                                                     \
+		out(1, d07 * 12299 + a1 + a4);                                                     \
+		(void)half;                                                                        \
 	} while (0)
 
 #define ROW_IN(k) pixel[8 * i + (k)]

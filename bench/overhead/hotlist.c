@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hotlist (Small and Seltzer, 1996): a page-eviction graft searches a linked list for a page. 1024 nodes, links are indices, in random
- * order in memory; one search that walks most of the list.
+ * hotlist (Small and Seltzer, 1996): a page-eviction graft searches a linked list for a page. 1024
+ * nodes, links are indices, in random order in memory; one search that walks most of the list.
  */
 #include "kernel.h"
 

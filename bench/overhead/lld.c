@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Logical log-structured disk (Small and Seltzer, 1996): every write goes to the end of the log; the map from logical to physical blocks, its
- * inverse and each segment's count of live blocks are kept. 256 requests a call, 3 of 4 are writes.
+ * Logical log-structured disk (Small and Seltzer, 1996): every write goes to the end of the log;
+ * the map from logical to physical blocks, its inverse and each segment's count of live blocks are
+ * kept. 256 requests a call, 3 of 4 are writes.
  */
 #include "kernel.h"
 

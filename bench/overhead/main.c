@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one kernel in several builds, interleaved, over the same bytes of state, and compares what they leave there.
+ * Runs one kernel in several builds, interleaved, over the same bytes of state, and compares what
+ * they leave there.
  *
  *     fay_bench_overhead ROUNDS KERNEL LABEL=FILE...
  *
- * The first FILE is the base. *.so is a plain function made by clang from kernel.h; anything else is an image, which is verified first (under
- * `speculation: confined` if its label begins with "confined"); exactly the bytes of the verifier's layout are mapped and run. Each round sets the state
- * up, calls once to warm up, sets it up again and takes the time of one call, for every build, in changing order. One JSON object a build is
- * printed: cycles are those of the time stamp counter; `instructions` are counted by single-stepping one call.
+ * The first FILE is the base. *.so is a plain function made by clang from kernel.h; anything else
+ * is an image, which is verified first (under `speculation: confined` if its label begins with
+ * "confined"); exactly the bytes of the verifier's layout are mapped and run. Each round sets the
+ * state up, calls once to warm up, sets it up again and takes the time of one call, for every
+ * build, in changing order. One JSON object a build is printed: cycles are those of the time stamp
+ * counter; `instructions` are counted by single-stepping one call.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -54,7 +57,8 @@ static void die(const char *what, const char *path)
 
 static void *map(size_t size)
 {
-	void *p = mmap(NULL, (size + PAGE - 1) / PAGE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, (size + PAGE - 1) / PAGE * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		die("out of memory", "mmap");
@@ -216,7 +220,7 @@ struct quartiles {
 static struct quartiles quartiles_of(double *v, unsigned n)
 {
 	qsort(v, n, sizeof(*v), compare);
-	return (struct quartiles){v[n / 4], v[n / 2], v[n - 1 - n / 4]};
+	return (struct quartiles){ v[n / 4], v[n / 2], v[n - 1 - n / 4] };
 }
 
 static void print(const char *kernel, const struct build *b, unsigned rounds)
@@ -229,14 +233,17 @@ static void print(const char *kernel, const struct build *b, unsigned rounds)
 	for (unsigned i = 0; i < rounds; i++)
 		v[i] = (double)b->cycles[i];
 	q = quartiles_of(v, rounds);
-	printf("{\"kernel\":\"%s\",\"build\":\"%s\",\"cycles\":%.0f,\"cycles_q1\":%.0f,\"cycles_q3\":%.0f,\"instructions\":%lu", kernel,
-	       b->label, q.median, q.low, q.high, b->instructions);
-	for (unsigned k = 0; k < build_count && strchr(builds[k].path, '.') && !strcmp(strrchr(builds[k].path, '.'), ".so"); k++) {
+	printf("{\"kernel\":\"%s\",\"build\":\"%s\",\"cycles\":%.0f,\"cycles_q1\":%.0f,\"cycles_"
+	       "q3\":%.0f,\"instructions\":%lu",
+	       kernel, b->label, q.median, q.low, q.high, b->instructions);
+	for (unsigned k = 0; k < build_count && strchr(builds[k].path, '.') &&
+			     !strcmp(strrchr(builds[k].path, '.'), ".so");
+	     k++) {
 		for (unsigned i = 0; i < rounds; i++)
 			v[i] = (double)b->cycles[i] / (double)builds[k].cycles[i];
 		q = quartiles_of(v, rounds);
-		printf(",\"to_%s\":%.4f,\"to_%s_q1\":%.4f,\"to_%s_q3\":%.4f", builds[k].label, q.median, builds[k].label, q.low,
-		       builds[k].label, q.high);
+		printf(",\"to_%s\":%.4f,\"to_%s_q1\":%.4f,\"to_%s_q3\":%.4f", builds[k].label,
+		       q.median, builds[k].label, q.low, builds[k].label, q.high);
 	}
 	if (b->size)
 		printf(",\"code_bytes\":%zu,\"verify_ms\":%.2f", b->size, b->verify_ms);

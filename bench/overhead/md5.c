@@ -13,8 +13,11 @@ struct state {
 #define H(x, y, z) ((x) ^ (y) ^ (z))
 #define I(x, y, z) ((y) ^ ((x) | ~(z)))
 #define STEP(f, a, b, c, d, k, n, t) a = b + ROTATE(a + f(b, c, d) + x[k] + t, n);
-#define FOUR(f, i, j, k, l, r, s, t, u, v, w, y, z)                                                                     \
-	STEP(f, a, b, c, d, i, r, v) STEP(f, d, a, b, c, j, s, w) STEP(f, c, d, a, b, k, t, y) STEP(f, b, c, d, a, l, u, z)
+/* clang-format off */
+#define FOUR(f, i, j, k, l, r, s, t, u, v, w, y, z) \
+	STEP(f, a, b, c, d, i, r, v) STEP(f, d, a, b, c, j, s, w) STEP(f, c, d, a, b, k, t, y) \
+	STEP(f, b, c, d, a, l, u, z)
+/* clang-format on */
 
 KERNEL
 {
@@ -28,7 +31,8 @@ KERNEL
 		FOUR(F, 0, 1, 2, 3, 7, 12, 17, 22, 0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee)
 		FOUR(F, 4, 5, 6, 7, 7, 12, 17, 22, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501)
 		FOUR(F, 8, 9, 10, 11, 7, 12, 17, 22, 0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be)
-		FOUR(F, 12, 13, 14, 15, 7, 12, 17, 22, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821)
+		FOUR(F, 12, 13, 14, 15, 7, 12, 17, 22, 0x6b901122, 0xfd987193, 0xa679438e,
+		     0x49b40821)
 		FOUR(G, 1, 6, 11, 0, 5, 9, 14, 20, 0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa)
 		FOUR(G, 5, 10, 15, 4, 5, 9, 14, 20, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8)
 		FOUR(G, 9, 14, 3, 8, 5, 9, 14, 20, 0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parses 32 captured frames of up to 128 bytes: Ethernet, VLAN tags, IPv4 with options or IPv6, TCP or UDP; writes one record each and counts
- * by protocol.
+ * Parses 32 captured frames of up to 128 bytes: Ethernet, VLAN tags, IPv4 with options or IPv6, TCP
+ * or UDP; writes one record each and counts by protocol.
  */
 #include "kernel.h"
 
@@ -28,7 +28,8 @@ KERNEL
 {
 	for (unsigned i = 0; i < FRAMES; i++) {
 		const uint8_t *frame = S.frame[i];
-		unsigned size = S.size[i] < ROOM ? S.size[i] : ROOM, at = 14, type, vlans = 0, protocol;
+		unsigned size = S.size[i] < ROOM ? S.size[i] : ROOM, at = 14, type, vlans = 0,
+			 protocol;
 
 		if (size < 14)
 			goto malformed;
@@ -79,7 +80,7 @@ KERNEL
 		S.record[i].vlans = (uint8_t)vlans;
 		S.packets[protocol]++;
 		continue;
-malformed:
+	malformed:
 		S.malformed++;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quicksort without recursion (Sedgewick, CACM 1978): the larger part waits on a stack in state. 256 numbers, and bytes for places, which
- * shows that every loop ends.
+ * Quicksort without recursion (Sedgewick, CACM 1978): the larger part waits on a stack in state.
+ * 256 numbers, and bytes for places, which shows that every loop ends.
  */
 #include "kernel.h"
 
@@ -35,7 +35,8 @@ KERNEL
 		}
 		S.number[high] = S.number[keep];
 		S.number[keep] = pivot;
-		if (high > keep + 1 && keep > low + 1u) { /* both parts are left to do: the larger one waits */
+		/* both parts are left to do: the larger one waits */
+		if (high > keep + 1 && keep > low + 1u) {
 			int upper = high - keep > keep - low;
 
 			S.part[depth].low = upper ? (uint8_t)(keep + 1) : low;

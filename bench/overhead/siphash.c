@@ -10,19 +10,28 @@ struct state {
 };
 
 #define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
-#define ROUND                                                                                                           \
-	do {                                                                                                            \
-		v0 += v1; v1 = ROTATE(v1, 13) ^ v0; v0 = ROTATE(v0, 32);                                                \
-		v2 += v3; v3 = ROTATE(v3, 16) ^ v2;                                                                     \
-		v0 += v3; v3 = ROTATE(v3, 21) ^ v0;                                                                     \
-		v2 += v1; v1 = ROTATE(v1, 17) ^ v2; v2 = ROTATE(v2, 32);                                                \
+#define ROUND                                                                                      \
+	do {                                                                                       \
+		v0 += v1;                                                                          \
+		v1 = ROTATE(v1, 13) ^ v0;                                                          \
+		v0 = ROTATE(v0, 32);                                                               \
+		v2 += v3;                                                                          \
+		v3 = ROTATE(v3, 16) ^ v2;                                                          \
+		v0 += v3;                                                                          \
+		v3 = ROTATE(v3, 21) ^ v0;                                                          \
+		v2 += v1;                                                                          \
+		v1 = ROTATE(v1, 17) ^ v2;                                                          \
+		v2 = ROTATE(v2, 32);                                                               \
 	} while (0)
 
 KERNEL
 {
-	uint64_t v0 = S.key[0] ^ UINT64_C(0x736f6d6570736575), v1 = S.key[1] ^ UINT64_C(0x646f72616e646f6d);
-	uint64_t v2 = S.key[0] ^ UINT64_C(0x6c7967656e657261), v3 = S.key[1] ^ UINT64_C(0x7465646279746573);
-	uint64_t size = event->arg[0] < 8 * (WORDS - 1) ? event->arg[0] : 8 * (WORDS - 1), words = size / 8, last;
+	uint64_t v0 = S.key[0] ^ UINT64_C(0x736f6d6570736575),
+		 v1 = S.key[1] ^ UINT64_C(0x646f72616e646f6d);
+	uint64_t v2 = S.key[0] ^ UINT64_C(0x6c7967656e657261),
+		 v3 = S.key[1] ^ UINT64_C(0x7465646279746573);
+	uint64_t size = event->arg[0] < 8 * (WORDS - 1) ? event->arg[0] : 8 * (WORDS - 1),
+		 words = size / 8, last;
 
 	for (uint64_t i = 0; i < words; i++) {
 		uint64_t m = S.word[i];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * What fay.ko and the user side agree on: /dev/fay, one session an open file. docs/kernel.md has the order of things.
+ * What fay.ko and the user side agree on: /dev/fay, one session an open file. docs/kernel.md has
+ * the order of things.
  *
- * Every structure is copied in and checked before anything is done; sizes are in bytes, offsets from the start of the module's text, where the verified
- * layout begins. An error leaves the session as it was.
+ * Every structure is copied in and checked before anything is done; sizes are in bytes, offsets
+ * from the start of the module's text, where the verified layout begins. An error leaves the
+ * session as it was.
  */
 #ifndef FAY_KERNEL_ABI_H
 #define FAY_KERNEL_ABI_H
@@ -21,19 +23,21 @@
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
 #define FAY_KERNEL_SESSIONS_MAX 16u
-#define FAY_KERNEL_CONTEXTS 4u          /* task, softirq, irq, NMI */
-#define FAY_KERNEL_PROBES_MAX 64u       /* a set of probes is a mask */
+#define FAY_KERNEL_CONTEXTS 4u    /* task, softirq, irq, NMI */
+#define FAY_KERNEL_PROBES_MAX 64u /* a set of probes is a mask */
 #define FAY_KERNEL_SETS_MAX 256u
 #define FAY_KERNEL_POINTS_MAX 65536u
 /*
- * Functions of all sessions that call their trampoline directly: Linux 6.1 copies its table of direct calls for each one beyond 8,192, and does not free the copies.
- * The rest is for others (BPF). One set has at most FAY_KERNEL_DIRECT_MAX, and so have return probes; more entries are called back by ftrace.
+ * Functions of all sessions that call their trampoline directly: Linux 6.1 copies its table of
+ * direct calls for each one beyond 8,192, and does not free the copies. The rest is for others
+ * (BPF). One set has at most FAY_KERNEL_DIRECT_MAX, and so have return probes; more entries are
+ * called back by ftrace.
  */
 #define FAY_KERNEL_DIRECT_TOTAL 7680u
 #define FAY_KERNEL_DIRECT_MAX 4096u
 #define FAY_KERNEL_CHECK_MAX (1u << 18)
 #define FAY_KERNEL_STATES_MAX 1024u
-#define FAY_KERNEL_SLOTS_MAX 64u        /* helper slots */
+#define FAY_KERNEL_SLOTS_MAX 64u /* helper slots */
 #define FAY_KERNEL_LAYOUT_MAX (1u << 20)
 #define FAY_KERNEL_STACK_WORDS_MAX 16u
 #define FAY_KERNEL_TRAMPOLINE_MAX 2048u
@@ -45,17 +49,17 @@ struct fay_kernel_places {
 	uint32_t contexts; /* address of this CPU's FAY_KERNEL_CONTEXTS contexts */
 	uint32_t begun;    /* calls that were led through a return trampoline */
 	uint32_t ended;
-	uint64_t fill;     /* void fill(struct fay_kernel_context *, uint32_t fields) */
-	uint64_t resched;  /* void resched(void) */
+	uint64_t fill;       /* void fill(struct fay_kernel_context *, uint32_t fields) */
+	uint64_t resched;    /* void resched(void) */
 	uint64_t helpers[3]; /* by enum fay_helper */
 };
 
 struct fay_kernel_probe {
-	uint32_t kind;        /* enum fay_probe_kind: entry, return, begin, end, timer */
+	uint32_t kind; /* enum fay_probe_kind: entry, return, begin, end, timer */
 	uint32_t code_offset;
-	uint32_t fields;      /* mask of enum fay_event_field: what it reads */
-	uint16_t clobbers;    /* the report's: general registers by encoding, bit 1 << number */
-	uint16_t arguments;   /* likewise: of rdi, rsi and rdx those that it reads */
+	uint32_t fields;    /* mask of enum fay_event_field: what it reads */
+	uint16_t clobbers;  /* the report's: general registers by encoding, bit 1 << number */
+	uint16_t arguments; /* likewise: of rdi, rsi and rdx those that it reads */
 };
 
 struct fay_kernel_state {
@@ -64,19 +68,19 @@ struct fay_kernel_state {
 };
 
 struct fay_kernel_create {
-	uint32_t abi;        /* FAY_KERNEL_ABI */
+	uint32_t abi; /* FAY_KERNEL_ABI */
 	uint32_t local_size, global_size;
 	uint32_t spill_size; /* a power of two, or 0 */
 	uint32_t layout_size, code_offset, code_size;
 	uint32_t slot_count, probe_count, state_count;
-	uint8_t sha256[32];  /* of the layout, helper slots zero: the report's */
-	uint64_t slots;      /* struct fay_kernel_slot[slot_count] */
-	uint64_t probes;     /* struct fay_kernel_probe[probe_count] */
-	uint64_t states;     /* struct fay_kernel_state[state_count] */
+	uint8_t sha256[32]; /* of the layout, helper slots zero: the report's */
+	uint64_t slots;     /* struct fay_kernel_slot[slot_count] */
+	uint64_t probes;    /* struct fay_kernel_probe[probe_count] */
+	uint64_t states;    /* struct fay_kernel_state[state_count] */
 	/* answers */
 	uint32_t session;
 	uint32_t reserved;
-	uint64_t shm_size;   /* to be mapped at offset 0 of the device */
+	uint64_t shm_size; /* to be mapped at offset 0 of the device */
 	struct fay_kernel_places places;
 };
 
@@ -84,18 +88,25 @@ struct fay_kernel_slot {
 	uint32_t offset, helper;
 };
 
-/* Bits of rax above a function's value: 0, 32, 48 or 56, and FAY_KERNEL_RESULT_SIGNED if its sign fills them; FAY_KERNEL_RESULT_NONE: it has no value, 0 is read. */
+/* Bits of rax above a function's value: 0, 32, 48 or 56, and FAY_KERNEL_RESULT_SIGNED if its sign
+ * fills them; FAY_KERNEL_RESULT_NONE: it has no value, 0 is read. */
 #define FAY_KERNEL_RESULT_SIGNED 128u
 #define FAY_KERNEL_RESULT_NONE 64u
 
-/* Points that have the same probes, and their trampoline: the next `point_count` behind those of the set before. A set of one begin, end or timer probe has none. */
+/* Points that have the same probes, and their trampoline: the next `point_count` behind those of
+ * the set before. A set of one begin, end or timer probe has none. */
 struct fay_kernel_set {
-	uint64_t probes;      /* mask */
-	uint32_t stack_words; /* words of stack arguments of the functions; only with a return probe, else 0 */
-	uint32_t trampoline;  /* offset, multiple of 16 */
+	uint64_t probes; /* mask */
+	/* words of stack arguments of the functions; only with a return probe, else 0 */
+	uint32_t stack_words;
+	uint32_t trampoline; /* offset, multiple of 16 */
 	uint32_t point_count;
-	uint32_t callback;    /* 1: ftrace calls the trampoline back, beside those of others; entry probes only. 0: the functions call it directly */
-	uint32_t result;      /* FAY_KERNEL_RESULT_*: what the functions return; only with a return probe that reads it, else 0 */
+	/* 1: ftrace calls the trampoline back, beside those of others; entry probes only. 0: the
+	 * functions call it directly */
+	uint32_t callback;
+	/* FAY_KERNEL_RESULT_*: what the functions return; only with a return probe that reads it,
+	 * else 0 */
+	uint32_t result;
 	uint32_t reserved;
 };
 
@@ -110,7 +121,8 @@ struct fay_kernel_attach {
 	uint32_t set_count, point_count;
 };
 
-/* Whether ftrace can trace at these addresses of the kernel's own functions: one byte each is written, 1 or 0. */
+/* Whether ftrace can trace at these addresses of the kernel's own functions: one byte each is
+ * written, 1 or 0. */
 struct fay_kernel_check {
 	uint64_t addresses; /* uint64_t[count] */
 	uint64_t answers;   /* uint8_t[count] */
@@ -118,7 +130,9 @@ struct fay_kernel_check {
 };
 
 struct fay_kernel_detached {
-	uint64_t calls; /* under way: their functions have not returned yet; the session's module stays until they have */
+	/* under way: their functions have not returned yet; the session's module stays until they
+	 * have */
+	uint64_t calls;
 };
 
 #define FAY_KERNEL_CREATE _IOWR('F', 0x80, struct fay_kernel_create)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * From a session's module to running probes. Nothing that the user side says about code is believed: the layout's hash is taken where it lies, helper slots
- * are compared, each trampoline is written once more and compared byte by byte. The module's text is read-only by then.
+ * From a session's module to running probes. Nothing that the user side says about code is
+ * believed: the layout's hash is taken where it lies, helper slots are compared, each trampoline is
+ * written once more and compared byte by byte. The module's text is read-only by then.
  */
 #include <crypto/sha2.h>
 #include <linux/delay.h>
@@ -18,7 +19,8 @@ static struct fay_session *session_of_module(const struct module *module)
 	unsigned int number;
 
 	if (strncmp(module->name, FAY_KERNEL_MODULE_PREFIX, strlen(FAY_KERNEL_MODULE_PREFIX)) ||
-	    kstrtouint(module->name + strlen(FAY_KERNEL_MODULE_PREFIX), 10, &number) || number >= FAY_KERNEL_SESSIONS_MAX)
+	    kstrtouint(module->name + strlen(FAY_KERNEL_MODULE_PREFIX), 10, &number) ||
+	    number >= FAY_KERNEL_SESSIONS_MAX)
 		return NULL;
 	return fay_sessions[number];
 }
@@ -34,7 +36,8 @@ int fay_module_event(struct notifier_block *block, unsigned long action, void *d
 	mutex_lock(&fay_mutex);
 	session = session_of_module(module);
 	if (action == MODULE_STATE_COMING) {
-		if (!session || session->module || module->init || module->exit || module->core_layout.text_size < session->made.layout_size)
+		if (!session || session->module || module->init || module->exit ||
+		    module->core_layout.text_size < session->made.layout_size)
 			result = notifier_from_errno(-EPERM);
 		else
 			session->module = module;
@@ -76,13 +79,19 @@ static int check_layout(const struct fay_session *session)
 static int check_trampoline(const struct fay_session *session, struct fay_set *set, u8 *scratch)
 {
 	const struct module_layout *core = &session->module->core_layout;
-	struct fay_kernel_trampoline wanted = { .places = &session->made.places, .probes = session->probes, .set = set->given.probes,
-						.stack_words = set->given.stack_words, .result = set->given.result,
-						.callback = set->given.callback, .layout = (u64)core->base,
-						.address = (u64)core->base + set->given.trampoline };
+	struct fay_kernel_trampoline wanted = { .places = &session->made.places,
+						.probes = session->probes,
+						.set = set->given.probes,
+						.stack_words = set->given.stack_words,
+						.result = set->given.result,
+						.callback = set->given.callback,
+						.layout = (u64)core->base,
+						.address =
+							(u64)core->base + set->given.trampoline };
 	u32 size;
 
-	if (set->given.trampoline % 16 || set->given.trampoline < session->made.layout_size || set->given.trampoline > core->text_size)
+	if (set->given.trampoline % 16 || set->given.trampoline < session->made.layout_size ||
+	    set->given.trampoline > core->text_size)
 		return -EINVAL;
 	size = fay_kernel_trampoline_write(&wanted, scratch, FAY_KERNEL_TRAMPOLINE_MAX);
 	if (!size || size > core->text_size - set->given.trampoline)
@@ -97,7 +106,8 @@ static bool result_valid(u32 result)
 {
 	u32 above = result & ~FAY_KERNEL_RESULT_SIGNED;
 
-	return above == 0 || above == 32 || above == 48 || above == 56 || above == FAY_KERNEL_RESULT_NONE;
+	return above == 0 || above == 32 || above == 48 || above == 56 ||
+	       above == FAY_KERNEL_RESULT_NONE;
 }
 
 /* Which probes may stand together, and how they may be called. */
@@ -105,27 +115,34 @@ static int check_set(const struct fay_session *session, const struct fay_kernel_
 {
 	u32 hosted = 0, placed = 0, returns = 0;
 
-	if (set->probes & ~(session->made.probe_count == 64 ? ~0ull : (1ull << session->made.probe_count) - 1) || !set->probes)
+	if (set->probes &
+		    ~(session->made.probe_count == 64 ? ~0ull
+						      : (1ull << session->made.probe_count) - 1) ||
+	    !set->probes)
 		return -EINVAL;
 	for (u32 i = 0; i < session->made.probe_count; i++) {
 		if (!(set->probes >> i & 1))
 			continue;
-		if (session->probes[i].kind == FAY_PROBE_ENTRY || session->probes[i].kind == FAY_PROBE_RETURN)
+		if (session->probes[i].kind == FAY_PROBE_ENTRY ||
+		    session->probes[i].kind == FAY_PROBE_RETURN)
 			placed++;
 		else
 			hosted++;
 		returns += session->probes[i].kind == FAY_PROBE_RETURN;
 	}
-	if (hosted + (placed != 0) != 1 || set->stack_words > FAY_KERNEL_STACK_WORDS_MAX || (set->stack_words && !returns))
+	if (hosted + (placed != 0) != 1 || set->stack_words > FAY_KERNEL_STACK_WORDS_MAX ||
+	    (set->stack_words && !returns))
 		return -EINVAL;
 	if (!result_valid(set->result) || (set->result && !returns) || set->reserved)
 		return -EINVAL;
-	if ((placed != 0) != (set->point_count != 0) || set->callback > 1 || (set->callback && (returns || !placed)))
+	if ((placed != 0) != (set->point_count != 0) || set->callback > 1 ||
+	    (set->callback && (returns || !placed)))
 		return -EINVAL;
 	return 0;
 }
 
-/* Nobody is inside a trampoline but in calls that it made: preempted tasks have gone on (RCU tasks), and so has what runs where RCU does not watch (rude). */
+/* Nobody is inside a trampoline but in calls that it made: preempted tasks have gone on (RCU
+ * tasks), and so has what runs where RCU does not watch (rude). */
 static void wait_for_trampolines(void)
 {
 	synchronize_rcu_tasks();
@@ -142,21 +159,24 @@ static struct call_sums sum_calls(const struct fay_session *session)
 	struct call_sums sums = { 0 };
 	int cpu;
 
-	/* Ended first: a call that begins and ends meanwhile must not make the others look ended. */
-	for_each_possible_cpu(cpu)
-		sums.ended += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
+	/* Ended first: a call that begins and ends meanwhile must not make the others look ended.
+	 * */
+	for_each_possible_cpu(cpu) sums.ended +=
+		READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
 	smp_mb();
-	for_each_possible_cpu(cpu)
-		sums.begun += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].begun);
+	for_each_possible_cpu(cpu) sums.begun +=
+		READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].begun);
 	return sums;
 }
 
 #define CALLS_WAIT_MS 200
 
 /*
- * Nothing is patched any more: waits until nobody is inside a trampoline or will return into one. Returns the calls that are still under way after
- * CALLS_WAIT_MS. The grace period counts only if no call was under way when it began and none began while it lasted (by a task that was preempted in a
- * trampoline's beginning): a call that sleeps ends the period for its task, and may be behind its count but not behind its ret.
+ * Nothing is patched any more: waits until nobody is inside a trampoline or will return into one.
+ * Returns the calls that are still under way after CALLS_WAIT_MS. The grace period counts only if
+ * no call was under way when it began and none began while it lasted (by a task that was preempted
+ * in a trampoline's beginning): a call that sleeps ends the period for its task, and may be behind
+ * its count but not behind its ret.
  */
 static u64 wait_for_calls(const struct fay_session *session)
 {
@@ -164,7 +184,8 @@ static u64 wait_for_calls(const struct fay_session *session)
 	unsigned int waited = 0;
 
 	do {
-		for (before = sum_calls(session); before.begun != before.ended; before = sum_calls(session)) {
+		for (before = sum_calls(session); before.begun != before.ended;
+		     before = sum_calls(session)) {
 			if (waited >= CALLS_WAIT_MS)
 				return before.begun - before.ended;
 			msleep(10);
@@ -231,7 +252,8 @@ static int register_all(struct fay_session *session, const struct fay_kernel_poi
 }
 
 /* The module and what is in it are checked, and a reference to it is taken. */
-static int prepare(struct fay_session *session, const struct fay_kernel_set *sets, u32 set_count, u32 point_count)
+static int prepare(struct fay_session *session, const struct fay_kernel_set *sets, u32 set_count,
+		   u32 point_count)
 {
 	int result;
 
@@ -259,12 +281,14 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 
 	if (session->pinned)
 		return -EBUSY;
-	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX || attach->point_count > FAY_KERNEL_POINTS_MAX)
+	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX ||
+	    attach->point_count > FAY_KERNEL_POINTS_MAX)
 		return -EINVAL;
 	sets = vmemdup_user((const void __user *)attach->sets, attach->set_count * sizeof(*sets));
 	if (IS_ERR(sets))
 		return PTR_ERR(sets);
-	points = vmemdup_user((const void __user *)attach->points, attach->point_count * sizeof(*points));
+	points = vmemdup_user((const void __user *)attach->points,
+			      attach->point_count * sizeof(*points));
 	if (IS_ERR(points)) {
 		kvfree(sets);
 		return PTR_ERR(points);
@@ -306,7 +330,8 @@ int fay_session_detach(struct fay_session *session, u64 *calls)
 	return 0;
 }
 
-/* A begin, end or timer probe, in this task; also when nothing is attached any more, for the end. The module cannot go meanwhile: fay_module_event() waits. */
+/* A begin, end or timer probe, in this task; also when nothing is attached any more, for the end.
+ * The module cannot go meanwhile: fay_module_event() waits. */
 int fay_session_run(struct fay_session *session, u32 set)
 {
 	int result = -EINVAL;

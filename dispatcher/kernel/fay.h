@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call), trampoline.c. */
+/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks of code),
+ * points.c (functions, ftrace), helpers.c (what probes call), trampoline.c. */
 #ifndef FAY_KO_H
 #define FAY_KO_H
 
@@ -17,8 +18,9 @@ struct fay_set {
 	struct fay_kernel_set given;
 	u32 first_point;
 	unsigned long trampoline; /* address */
-	struct ftrace_ops *ops;   /* what ftrace was given, or was to be; freed when nobody can be looking at it any more */
-	bool registered;          /* ftrace has it, or has parts of it */
+	/* what ftrace was given, or was to be; freed when nobody can be looking at it any more */
+	struct ftrace_ops *ops;
+	bool registered; /* ftrace has it, or has parts of it */
 };
 
 struct fay_session {
@@ -31,14 +33,16 @@ struct fay_session {
 	size_t shm_size, slots_offset, slot_stride, spill_offset;
 	unsigned int slot_count;
 	struct fay_kernel_context *contexts; /* slot_count */
-	struct module *module; /* that has the code; NULL until it is loaded */
-	bool pinned;           /* a reference to it is held */
+	struct module *module;               /* that has the code; NULL until it is loaded */
+	bool pinned;                         /* a reference to it is held */
 	struct fay_set *sets;
 	unsigned int set_count;
-	bool checked;          /* `sets` and the module's code are what they must be */
+	bool checked; /* `sets` and the module's code are what they must be */
 	bool attached;
-	bool stuck;            /* ftrace did not take its calls back: all stays as it is, until the next boot */
-	/* Points by address: open addressing from fay_point_hash() on; key 0 is empty. Looked up by fill(), written before the first point is registered. */
+	/* ftrace did not take its calls back: all stays as it is, until the next boot */
+	bool stuck;
+	/* Points by address: open addressing from fay_point_hash() on; key 0 is empty. Looked up by
+	 * fill(), written before the first point is registered. */
 	struct fay_kernel_point *table;
 	unsigned int table_mask;
 };
@@ -56,8 +60,9 @@ struct fay_cpu_session {
 DECLARE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
 
 /*
- * For fay_sessions and each session's `module` and `checked`, which modules that come and go change, too. Held for short: not while a caller's memory is read, nor
- * while grace periods pass. All else of a session is its file's: one call at a time.
+ * For fay_sessions and each session's `module` and `checked`, which modules that come and go
+ * change, too. Held for short: not while a caller's memory is read, nor while grace periods pass.
+ * All else of a session is its file's: one call at a time.
  */
 extern struct mutex fay_mutex;
 extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* helpers read it */
@@ -79,14 +84,16 @@ int fay_module_event(struct notifier_block *block, unsigned long action, void *d
 int fay_check_points(const struct fay_kernel_check *check);
 /* -EINVAL: an address is there twice, or is none of a function of the kernel's own. */
 int fay_make_table(struct fay_session *session, const struct fay_kernel_point *points, u32 count);
-/* -EDQUOT: too many functions are called directly; -EBUSY: another tracer has one of these called directly. */
+/* -EDQUOT: too many functions are called directly; -EBUSY: another tracer has one of these called
+ * directly. */
 int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points);
 /* False: some calls are still made, for good. */
 bool fay_unregister_sets(struct fay_session *session);
 /* Nothing is registered, and since then a grace period of RCU tasks (rude) has passed. */
 void fay_free_sets(struct fay_session *session);
 
-/* A slower time stamp counter than any: less than 2^63 of its cycles are less than 2^64 ns, which is what the kernel's division can give. */
+/* A slower time stamp counter than any: less than 2^63 of its cycles are less than 2^64 ns, which
+ * is what the kernel's division can give. */
 #define FAY_TSC_KHZ_MIN 500000u
 
 /* helpers.c: called by probes and trampolines, in every context. */

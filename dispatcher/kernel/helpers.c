@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * What trampolines and probes call: in every context, NMI included, with preemption off, so no locks, no sleeping. The slot headers are mapped by the user side
- * and are not believed: the ring's head is kept in the context, a tail that makes no sense is a full ring.
+ * What trampolines and probes call: in every context, NMI included, with preemption off, so no
+ * locks, no sleeping. The slot headers are mapped by the user side and are not believed: the ring's
+ * head is kept in the context, a tail that makes no sense is a full ring.
  */
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -36,7 +37,8 @@ void fay_fill(struct fay_kernel_context *context, u32 fields)
 	if (fields & FAY_FIELD_CYCLES)
 		event->cycles = rdtsc();
 	if (fields & FAY_FIELD_FUNCTION)
-		event->function = function_of((const struct fay_session *)context->session, event->address);
+		event->function =
+			function_of((const struct fay_session *)context->session, event->address);
 	if (fields & FAY_FIELD_MODULE)
 		event->module = fay_name_hash("kernel");
 	if (fields & FAY_FIELD_PID)
@@ -53,8 +55,11 @@ void fay_fill(struct fay_kernel_context *context, u32 fields)
 		for (; i < FAY_COMM_SIZE; i++)
 			event->comm[i] = 0;
 	}
-	if (fields & FAY_FIELD_DURATION) /* below zero: the clock went back, by suspension or for another CPU's */
-		event->duration = (s64)event->duration >= 0 ? mul_u64_u32_div(event->duration, 1000000, tsc_khz) : 0;
+	/* below zero: the clock went back, by suspension or for another CPU's */
+	if (fields & FAY_FIELD_DURATION)
+		event->duration = (s64)event->duration >= 0
+					  ? mul_u64_u32_div(event->duration, 1000000, tsc_khz)
+					  : 0;
 }
 
 /* Gives the CPU away if that was asked for while a trampoline held it. */
@@ -75,8 +80,10 @@ static struct fay_kernel_context *context_of(const void *local)
 
 		if (!session)
 			continue;
-		distance = (u64)local - ((u64)session->shm + session->slots_offset + FAY_SLOT_HEADER);
-		if (distance / session->slot_stride < session->slot_count && distance % session->slot_stride == 0)
+		distance =
+			(u64)local - ((u64)session->shm + session->slots_offset + FAY_SLOT_HEADER);
+		if (distance / session->slot_stride < session->slot_count &&
+		    distance % session->slot_stride == 0)
 			return &session->contexts[distance / session->slot_stride];
 	}
 	return NULL;
@@ -121,23 +128,27 @@ static u64 lost_full(const struct fay_kernel_context *context)
 	return 1;
 }
 
-static const struct fay_kernel_state *state_of(const struct fay_kernel_context *context, u64 state, u32 kind)
+static const struct fay_kernel_state *state_of(const struct fay_kernel_context *context, u64 state,
+					       u32 kind)
 {
 	const struct fay_session *session = (const struct fay_session *)context->session;
 
-	return state < session->made.state_count && session->states[state].kind == kind ? &session->states[state] : NULL;
+	return state < session->made.state_count && session->states[state].kind == kind
+		       ? &session->states[state]
+		       : NULL;
 }
 
 #define RECORD_ROWS_MAX 65535u
 
 /*
- * All of a table goes out at once or not at all. A row's tag is read once: the user side can write it, and must not make this write more than there is
- * room for.
+ * All of a table goes out at once or not at all. A row's tag is read once: the user side can write
+ * it, and must not make this write more than there is room for.
  */
 u64 fay_flush(void *local, u64 state)
 {
 	struct fay_kernel_context *context = context_of(local);
-	const struct fay_kernel_state *table = context ? state_of(context, state, FAY_STATE_TABLE) : NULL;
+	const struct fay_kernel_state *table =
+		context ? state_of(context, state, FAY_STATE_TABLE) : NULL;
 	struct fay_slot_header *slot;
 	struct fay_table_header *header;
 	u64 occupied = 0, records, head;
@@ -152,7 +163,8 @@ u64 fay_flush(void *local, u64 state)
 	for (u32 i = 0; i < table->rows; i++)
 		occupied += READ_ONCE(*(const u64 *)(rows + (u64)i * table->row_size)) != 0;
 	records = DIV_ROUND_UP(occupied, RECORD_ROWS_MAX);
-	if (!ring_has_room(context, occupied * table->row_size + records * sizeof(struct fay_spill_record)))
+	if (!ring_has_room(context,
+			   occupied * table->row_size + records * sizeof(struct fay_spill_record)))
 		return lost_full(context);
 
 	smp_store_release(&slot->sequence, slot->sequence + 1);
@@ -160,15 +172,20 @@ u64 fay_flush(void *local, u64 state)
 	head = context->head;
 	while (occupied) {
 		u32 in_record = (u32)min_t(u64, occupied, RECORD_ROWS_MAX);
-		struct fay_spill_record record = { .size = (u32)sizeof(record) + in_record * table->row_size, .state = (u16)state,
+		struct fay_spill_record record = { .size = (u32)sizeof(record) +
+							   in_record * table->row_size,
+						   .state = (u16)state,
 						   .rows = (u16)in_record };
 
 		head = ring_put(context, head, &record, sizeof(record));
 		for (u32 left = in_record; left; left--) {
-			/* Should rows have vanished meanwhile, the last one stands in: the user side spoils its own result only. */
-			while (at < table->rows - 1 && !READ_ONCE(*(const u64 *)(rows + (u64)at * table->row_size)))
+			/* Should rows have vanished meanwhile, the last one stands in: the user
+			 * side spoils its own result only. */
+			while (at < table->rows - 1 &&
+			       !READ_ONCE(*(const u64 *)(rows + (u64)at * table->row_size)))
 				at++;
-			head = ring_put(context, head, rows + (u64)at * table->row_size, table->row_size);
+			head = ring_put(context, head, rows + (u64)at * table->row_size,
+					table->row_size);
 			if (at < table->rows - 1)
 				at++;
 		}
@@ -184,13 +201,16 @@ u64 fay_flush(void *local, u64 state)
 u64 fay_emit(void *local, u64 state, const void *row)
 {
 	struct fay_kernel_context *context = context_of(local);
-	const struct fay_kernel_state *stream = context ? state_of(context, state, FAY_STATE_STREAM) : NULL;
+	const struct fay_kernel_state *stream =
+		context ? state_of(context, state, FAY_STATE_STREAM) : NULL;
 	struct fay_spill_record record;
 	u64 head;
 
 	if (!stream)
 		return context ? lost_full(context) : 1;
-	record = (struct fay_spill_record){ .size = (u32)sizeof(record) + stream->row_size, .state = (u16)state, .rows = 1 };
+	record = (struct fay_spill_record){ .size = (u32)sizeof(record) + stream->row_size,
+					    .state = (u16)state,
+					    .rows = 1 };
 	if (!ring_has_room(context, record.size))
 		return lost_full(context);
 	head = ring_put(context, context->head, &record, sizeof(record));
@@ -202,15 +222,17 @@ u64 fay_emit(void *local, u64 state, const void *row)
 /* ---- memory ---- */
 
 /*
- * Pages that were read from and that nobody else has any more (another CPU gave them up meanwhile). Freeing them takes locks, which what is traced may hold: an
- * interrupt does it, which comes when no lock is held that interrupts need.
+ * Pages that were read from and that nobody else has any more (another CPU gave them up meanwhile).
+ * Freeing them takes locks, which what is traced may hold: an interrupt does it, which comes when
+ * no lock is held that interrupts need.
  */
 #define PAGES_KEPT 16u
 #define PAGE_RESERVED ((struct page *)1)
 
 struct kept_pages {
 	struct irq_work work;
-	struct page *pages[PAGES_KEPT]; /* NULL: free; PAGE_RESERVED: for a read that has not ended, which this interrupts */
+	/* NULL: free; PAGE_RESERVED: for a read that has not ended, which this interrupts */
+	struct page *pages[PAGES_KEPT];
 };
 
 static void put_kept_pages(struct irq_work *work)
@@ -256,11 +278,11 @@ void fay_pages_finish(void)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		irq_work_sync(&per_cpu(kept_pages, cpu).work);
+	for_each_possible_cpu(cpu) irq_work_sync(&per_cpu(kept_pages, cpu).work);
 }
 
-/* The caller has page faults disabled, as access_ok() within asks for outside of a task's own code. Device memory has no page that may be taken so, or one of its own zone. */
+/* The caller has page faults disabled, as access_ok() within asks for outside of a task's own code.
+ * Device memory has no page that may be taken so, or one of its own zone. */
 static bool read_user_piece(void *to, u64 size, u64 address)
 {
 	struct page *page, **reserved = reserve_page();
@@ -305,16 +327,20 @@ static bool is_video(unsigned long pfn)
 	return pfn >= 0xa0 && pfn < 0x100;
 }
 
-/* RAM that the kernel itself must not touch: balloons' and memory that was unplugged in part, and pages with errors that hardware has reported. */
+/* RAM that the kernel itself must not touch: balloons' and memory that was unplugged in part, and
+ * pages with errors that hardware has reported. */
 static bool is_out_of_use(struct page *page)
 {
-	return PageOffline(page) || PageHWPoison(page) || PageHWPoison(compound_head(page)); /* a huge page's head speaks for all of it */
+	/* a huge page's head speaks for all of it */
+	return PageOffline(page) || PageHWPoison(page) || PageHWPoison(compound_head(page));
 }
 
 /*
- * Whether a page of kernel memory is known to be no device's, and in use. The direct mapping has RAM, the first megabyte, and devices' memory with a zone of its own
- * (NVDIMMs, PCI peers); reserved pages there are the kernel's own from its start (its image, memory of CPUs). In the vmalloc area reserved pages are none of the
- * page allocator's: a device's, or firmware's, mapped by a driver. What struct page says holds only where memory is online.
+ * Whether a page of kernel memory is known to be no device's, and in use. The direct mapping has
+ * RAM, the first megabyte, and devices' memory with a zone of its own (NVDIMMs, PCI peers);
+ * reserved pages there are the kernel's own from its start (its image, memory of CPUs). In the
+ * vmalloc area reserved pages are none of the page allocator's: a device's, or firmware's, mapped
+ * by a driver. What struct page says holds only where memory is online.
  */
 static bool is_memory(u64 address)
 {
@@ -326,14 +352,16 @@ static bool is_memory(u64 address)
 		return address >= MODULES_VADDR && address < MODULES_END;
 	page = mapped ? vmalloc_to_page((const void *)address) : virt_to_page(address);
 	pfn = page ? page_to_pfn(page) : 0;
-	if (!page || !pfn_valid(pfn) || !online_section_nr(pfn_to_section_nr(pfn)) || is_video(pfn) || is_zone_device_page(page) || is_out_of_use(page))
+	if (!page || !pfn_valid(pfn) || !online_section_nr(pfn_to_section_nr(pfn)) ||
+	    is_video(pfn) || is_zone_device_page(page) || is_out_of_use(page))
 		return false;
 	return !mapped || !PageReserved(page);
 }
 
 static bool read_kernel(void *to, u64 size, u64 address)
 {
-	for (u64 page = address & PAGE_MASK; page <= ((address + size - 1) & PAGE_MASK); page += PAGE_SIZE)
+	for (u64 page = address & PAGE_MASK; page <= ((address + size - 1) & PAGE_MASK);
+	     page += PAGE_SIZE)
 		if (!is_memory(page))
 			return false;
 	return !copy_from_kernel_nofault(to, (const void *)address, size);
@@ -346,7 +374,9 @@ s64 fay_try_read(void *to, u64 size, u64 address)
 	if (size > FAY_TRY_READ_MAX)
 		return -1;
 	if (address + size > address &&
-	    (address + size <= TASK_SIZE_MAX ? read_user(to, size, address) : address >= TASK_SIZE_MAX && read_kernel(to, size, address)))
+	    (address + size <= TASK_SIZE_MAX
+		     ? read_user(to, size, address)
+		     : address >= TASK_SIZE_MAX && read_kernel(to, size, address)))
 		return 0;
 	memset(to, 0, size);
 	return -1;

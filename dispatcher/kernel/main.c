@@ -10,13 +10,15 @@
 
 #include "fay.h"
 
-/* A session whose file is closed while calls are under way: tried again until they have returned. */
+/* A session whose file is closed while calls are under way: tried again until they have returned.
+ * */
 struct leaving {
 	struct delayed_work work;
 	struct fay_session *session;
 };
 
-/* Of our own, so that unloading waits until leave_later() has returned: it drops the last reference to this module. */
+/* Of our own, so that unloading waits until leave_later() has returned: it drops the last reference
+ * to this module. */
 static struct workqueue_struct *leaving_queue;
 
 static void leave_later(struct work_struct *work)
@@ -32,7 +34,9 @@ static void leave_later(struct work_struct *work)
 }
 
 struct opened {
-	struct mutex lock; /* one call at a time on a file; held while the caller's memory is read, which can take as long as the caller likes */
+	/* one call at a time on a file; held while the caller's memory is read, which can take as
+	 * long as the caller likes */
+	struct mutex lock;
 	struct fay_session *session;
 	struct leaving *leaving; /* made when the file is opened, so that closing it cannot fail */
 };
@@ -141,10 +145,11 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 		result = create(opened, argument);
 	else if (command == FAY_KERNEL_CHECK)
 		result = check(argument);
-	else if (command == FAY_KERNEL_ATTACH || command == FAY_KERNEL_RUN || command == FAY_KERNEL_DETACH)
-		result = !opened->session		? -ENODATA
+	else if (command == FAY_KERNEL_ATTACH || command == FAY_KERNEL_RUN ||
+		 command == FAY_KERNEL_DETACH)
+		result = !opened->session               ? -ENODATA
 			 : command == FAY_KERNEL_ATTACH ? attach(opened, argument)
-			 : command == FAY_KERNEL_RUN	? run(opened, argument)
+			 : command == FAY_KERNEL_RUN    ? run(opened, argument)
 							: detach(opened, argument);
 	mutex_unlock(&opened->lock);
 	return result;
@@ -156,7 +161,8 @@ static int device_mmap(struct file *file, struct vm_area_struct *area)
 	struct opened *opened = file->private_data;
 	struct fay_session *session = smp_load_acquire(&opened->session);
 
-	/* No lock: calls that hold the file's may fault, and the memory's lock is held here. The session stays until the file is closed. */
+	/* No lock: calls that hold the file's may fault, and the memory's lock is held here. The
+	 * session stays until the file is closed. */
 	return session && !area->vm_pgoff ? remap_vmalloc_range(area, session->shm, 0) : -EINVAL;
 }
 
@@ -169,7 +175,9 @@ static const struct file_operations operations = {
 	.llseek = noop_llseek,
 };
 
-static struct miscdevice device = { .minor = MISC_DYNAMIC_MINOR, .name = "fay", .mode = 0600, .fops = &operations };
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR, .name = "fay", .mode = 0600, .fops = &operations
+};
 static struct notifier_block modules = { .notifier_call = fay_module_event };
 
 static int __init fay_init(void)
@@ -177,7 +185,8 @@ static int __init fay_init(void)
 	int result;
 
 	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) && boot_cpu_has(X86_FEATURE_IBT)) {
-		pr_err("fay: this kernel enforces indirect branch tracking, which return trampolines do not fit; boot with ibt=off\n");
+		pr_err("fay: this kernel enforces indirect branch tracking, which return "
+		       "trampolines do not fit; boot with ibt=off\n");
 		return -EOPNOTSUPP;
 	}
 	leaving_queue = alloc_workqueue("fay", 0, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* The functions themselves: which addresses ftrace can trace, the table of a session's, and their calls, which ftrace makes and takes back. */
+/* The functions themselves: which addresses ftrace can trace, the table of a session's, and their
+ * calls, which ftrace makes and takes back. */
 #include <asm/pgtable.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -15,8 +16,9 @@
 #define BREAKPOINT 0xcc
 
 /*
- * Whether it lies in the text of the kernel's image: mapped there, and executable. Loadable modules could be unloaded while their functions are traced; and
- * elsewhere nothing is even looked at: a device's registers can have effects when they are read.
+ * Whether it lies in the text of the kernel's image: mapped there, and executable. Loadable modules
+ * could be unloaded while their functions are traced; and elsewhere nothing is even looked at: a
+ * device's registers can have effects when they are read.
  */
 static bool in_kernel_text(u64 address)
 {
@@ -29,20 +31,23 @@ static bool in_kernel_text(u64 address)
 	return entry && pte_present(*entry) && pte_exec(*entry);
 }
 
-/* Whether a call or a 5-byte nop stands there, or one that is being changed: else there is no use in asking ftrace. */
+/* Whether a call or a 5-byte nop stands there, or one that is being changed: else there is no use
+ * in asking ftrace. */
 static bool may_be_point(u64 address)
 {
 	static const u8 nop[CALL_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	u8 bytes[CALL_SIZE];
 
-	if (!in_kernel_text(address) || !in_kernel_text(address + CALL_SIZE - 1) || copy_from_kernel_nofault(bytes, (const void *)address, CALL_SIZE))
+	if (!in_kernel_text(address) || !in_kernel_text(address + CALL_SIZE - 1) ||
+	    copy_from_kernel_nofault(bytes, (const void *)address, CALL_SIZE))
 		return false;
 	return bytes[0] == CALL_OPCODE || bytes[0] == BREAKPOINT || !memcmp(bytes, nop, CALL_SIZE);
 }
 
 /*
- * ftrace takes many addresses in one call, all or none; few of those asked for here are refused, by -EINVAL. Other errors (no memory, ftrace is dead) say nothing
- * about an address. Each call leaves a table of filters to be freed by RCU, so RCU is let come along.
+ * ftrace takes many addresses in one call, all or none; few of those asked for here are refused, by
+ * -EINVAL. Other errors (no memory, ftrace is dead) say nothing about an address. Each call leaves
+ * a table of filters to be freed by RCU, so RCU is let come along.
  */
 static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u8 *answers)
 {
@@ -52,7 +57,8 @@ static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u
 
 	if (!ops)
 		return -ENOMEM;
-	for (u32 at = 0; at < count && (!refused || refused == -EINVAL) && !fatal_signal_pending(current);) {
+	for (u32 at = 0;
+	     at < count && (!refused || refused == -EINVAL) && !fatal_signal_pending(current);) {
 		u32 now = min(size, count - at);
 
 		refused = ftrace_set_filter_ips(ops, &addresses[at], now, 0, 1);
@@ -84,7 +90,8 @@ int fay_check_points(const struct fay_kernel_check *check)
 
 	if (!check->count || check->count > FAY_KERNEL_CHECK_MAX || check->reserved)
 		return -EINVAL;
-	addresses = vmemdup_user((const void __user *)check->addresses, check->count * sizeof(*addresses));
+	addresses = vmemdup_user((const void __user *)check->addresses,
+				 check->count * sizeof(*addresses));
 	if (IS_ERR(addresses))
 		return PTR_ERR(addresses);
 	answers = kvzalloc(check->count, GFP_KERNEL);
@@ -108,7 +115,8 @@ int fay_check_points(const struct fay_kernel_check *check)
 
 /* ---- a session's table ---- */
 
-/* Half of the table is empty at least, so that real functions have runs of some tens; addresses chosen to have longer ones are refused. */
+/* Half of the table is empty at least, so that real functions have runs of some tens; addresses
+ * chosen to have longer ones are refused. */
 #define RUN_MAX 256u
 
 /* The place of an address, or the empty one where it belongs; RUN_MAX places on there is none. */
@@ -130,7 +138,10 @@ int fay_make_table(struct fay_session *session, const struct fay_kernel_point *p
 	if (!table)
 		return -ENOMEM;
 	for (u32 i = 0; i < count; i++) {
-		struct fay_kernel_point *place = may_be_point(points[i].address) ? place_in(table, size - 1, points[i].address) : NULL;
+		struct fay_kernel_point *place =
+			may_be_point(points[i].address)
+				? place_in(table, size - 1, points[i].address)
+				: NULL;
 
 		if (!place || place->address) {
 			kvfree(table);
@@ -150,7 +161,8 @@ int fay_make_table(struct fay_session *session, const struct fay_kernel_point *p
 /* Functions that are called directly, of all sessions. */
 static atomic_t direct_total = ATOMIC_INIT(0);
 
-/* What does not fit is never added, not even for a moment: another asker would be refused for it. */
+/* What does not fit is never added, not even for a moment: another asker would be refused for it.
+ * */
 static bool take_direct(u32 count)
 {
 	int taken = atomic_read(&direct_total);
@@ -180,8 +192,9 @@ static int register_calls(struct fay_set *set, struct ftrace_ops *ops)
 }
 
 /*
- * On errors, too, the set keeps what ftrace was given: what ftrace refuses because a live patch has one of the functions was in its list for a moment, and ftrace
- * does not wait for who walks the list.
+ * On errors, too, the set keeps what ftrace was given: what ftrace refuses because a live patch has
+ * one of the functions was in its list for a moment, and ftrace does not wait for who walks the
+ * list.
  */
 int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points)
 {
@@ -204,7 +217,8 @@ int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points)
 	if (result)
 		return result;
 	result = register_calls(set, set->ops);
-	/* If ftrace died meanwhile, some calls may be made already, by code that refers to `ops`; and they are never taken back. */
+	/* If ftrace died meanwhile, some calls may be made already, by code that refers to `ops`;
+	 * and they are never taken back. */
 	set->registered = !result || result == -ENODEV;
 	return result;
 }
@@ -215,12 +229,15 @@ static bool unregister_set(struct fay_set *set)
 	if (!set->registered)
 		return true;
 	/*
-	 * Of a set that is called directly, ftrace forgets the function before it says that it cannot take the set back; the set stays in its list, and where another
-	 * tracer has a function, too, each call through the list would warn about it. The list's calls pass over stubs; all else of ftrace takes them as others.
+	 * Of a set that is called directly, ftrace forgets the function before it says that it
+	 * cannot take the set back; the set stays in its list, and where another tracer has a
+	 * function, too, each call through the list would warn about it. The list's calls pass over
+	 * stubs; all else of ftrace takes them as others.
 	 */
 	if (!set->given.callback)
 		set->ops->flags |= FTRACE_OPS_FL_STUB;
-	if (set->given.callback ? unregister_ftrace_function(set->ops) : unregister_ftrace_direct_multi(set->ops, set->trampoline))
+	if (set->given.callback ? unregister_ftrace_function(set->ops)
+				: unregister_ftrace_direct_multi(set->ops, set->trampoline))
 		return false;
 	if (!set->given.callback)
 		atomic_sub(set->given.point_count, &direct_total);
@@ -250,7 +267,8 @@ static bool is_called(const struct fay_session *session)
 		u8 bytes[CALL_SIZE];
 		s32 distance;
 
-		if (!address || copy_from_kernel_nofault(bytes, (const void *)address, CALL_SIZE) || bytes[0] != CALL_OPCODE)
+		if (!address || copy_from_kernel_nofault(bytes, (const void *)address, CALL_SIZE) ||
+		    bytes[0] != CALL_OPCODE)
 			continue;
 		memcpy(&distance, bytes + 1, sizeof(distance));
 		if (address + CALL_SIZE + distance - (u64)core->base < core->size)
@@ -267,6 +285,7 @@ bool fay_unregister_sets(struct fay_session *session)
 		gone &= unregister_set(&session->sets[i]);
 	gone = gone && !(session->table && is_called(session));
 	if (!gone)
-		pr_err_once("fay: ftrace does not take calls back (a fault has switched it off): code that is still called, and fay.ko, stay until the next boot\n");
+		pr_err_once("fay: ftrace does not take calls back (a fault has switched it off): "
+			    "code that is still called, and fay.ko, stay until the next boot\n");
 	return gone;
 }

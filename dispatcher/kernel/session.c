@@ -10,17 +10,21 @@
 
 #include "fay.h"
 
-#define PROBE_KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_BEGIN | 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER)
+#define PROBE_KINDS                                                                                \
+	(1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_BEGIN |                  \
+	 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER)
 
 DEFINE_MUTEX(fay_mutex);
 struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX];
 DEFINE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
 static DECLARE_BITMAP(numbers, FAY_KERNEL_SESSIONS_MAX); /* given to sessions; under fay_mutex */
-static DEFINE_MUTEX(memory_mutex); /* from the look at how much memory is free to the taking of it */
+/* from the look at how much memory is free to the taking of it */
+static DEFINE_MUTEX(memory_mutex);
 
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places)
 {
-	/* x86-64's per-CPU variables of the kernel and of modules' static ones have 32-bit addresses relative to gs. */
+	/* x86-64's per-CPU variables of the kernel and of modules' static ones have 32-bit
+	 * addresses relative to gs. */
 	unsigned long at = (unsigned long)&fay_cpu_sessions[number];
 
 	memset(places, 0, sizeof(*places));
@@ -38,23 +42,23 @@ void fay_places_fill(unsigned int number, struct fay_kernel_places *places)
 static u32 fields_of_kind(u32 kind)
 {
 	switch (kind) {
-	case FAY_PROBE_ENTRY:
-		return FAY_KERNEL_FIELDS_ENTRY;
-	case FAY_PROBE_RETURN:
-		return FAY_KERNEL_FIELDS_RETURN;
-	default:
-		return FAY_FIELDS_ALWAYS;
+	case FAY_PROBE_ENTRY: return FAY_KERNEL_FIELDS_ENTRY;
+	case FAY_PROBE_RETURN: return FAY_KERNEL_FIELDS_RETURN;
+	default: return FAY_FIELDS_ALWAYS;
 	}
 }
 
-static bool probes_valid(const struct fay_kernel_create *made, const struct fay_kernel_probe *probes)
+static bool probes_valid(const struct fay_kernel_create *made,
+			 const struct fay_kernel_probe *probes)
 {
 	for (u32 i = 0; i < made->probe_count; i++) {
 		u32 kind = probes[i].kind;
 
-		if (kind > 31 || !(PROBE_KINDS >> kind & 1) || (probes[i].arguments & ~(1 << 7 | 1 << 6 | 1 << 2)))
+		if (kind > 31 || !(PROBE_KINDS >> kind & 1) ||
+		    (probes[i].arguments & ~(1 << 7 | 1 << 6 | 1 << 2)))
 			return false;
-		if (probes[i].code_offset < made->code_offset || probes[i].code_offset - made->code_offset >= made->code_size)
+		if (probes[i].code_offset < made->code_offset ||
+		    probes[i].code_offset - made->code_offset >= made->code_size)
 			return false;
 		if (probes[i].fields & ~fields_of_kind(kind))
 			return false;
@@ -63,7 +67,8 @@ static bool probes_valid(const struct fay_kernel_create *made, const struct fay_
 }
 
 /* fay_fill() divides by the clock's frequency. */
-static bool durations_possible(const struct fay_kernel_create *made, const struct fay_kernel_probe *probes)
+static bool durations_possible(const struct fay_kernel_create *made,
+			       const struct fay_kernel_probe *probes)
 {
 	for (u32 i = 0; i < made->probe_count; i++)
 		if (probes[i].fields & FAY_FIELD_DURATION && tsc_khz < FAY_TSC_KHZ_MIN)
@@ -74,22 +79,27 @@ static bool durations_possible(const struct fay_kernel_create *made, const struc
 static bool slots_valid(const struct fay_kernel_create *made, const struct fay_kernel_slot *slots)
 {
 	for (u32 i = 0; i < made->slot_count; i++)
-		if (slots[i].helper > 2 || slots[i].offset % 8 || made->layout_size < 8 || slots[i].offset > made->layout_size - 8)
+		if (slots[i].helper > 2 || slots[i].offset % 8 || made->layout_size < 8 ||
+		    slots[i].offset > made->layout_size - 8)
 			return false;
 	return true;
 }
 
-static bool states_valid(const struct fay_kernel_create *made, const struct fay_kernel_state *states)
+static bool states_valid(const struct fay_kernel_create *made,
+			 const struct fay_kernel_state *states)
 {
 	for (u32 i = 0; i < made->state_count; i++) {
 		const struct fay_kernel_state *s = &states[i];
 
 		if (s->kind != FAY_STATE_TABLE && s->kind != FAY_STATE_STREAM)
 			continue;
-		if (!made->spill_size || !s->row_size || s->row_size % 8 || s->row_size > 4096 || s->rows > 65536)
+		if (!made->spill_size || !s->row_size || s->row_size % 8 || s->row_size > 4096 ||
+		    s->rows > 65536)
 			return false;
-		if (s->kind == FAY_STATE_TABLE && (s->offset % 8 || (u64)s->offset + sizeof(struct fay_table_header) +
-								    (u64)s->rows * s->row_size > made->local_size))
+		if (s->kind == FAY_STATE_TABLE &&
+		    (s->offset % 8 ||
+		     (u64)s->offset + sizeof(struct fay_table_header) + (u64)s->rows * s->row_size >
+			     made->local_size))
 			return false;
 	}
 	return true;
@@ -99,16 +109,20 @@ static bool sizes_valid(const struct fay_kernel_create *c)
 {
 	return c->local_size <= FAY_IMAGE_MAX_LOCAL && c->local_size % 8 == 0 &&
 	       c->global_size <= FAY_IMAGE_MAX_GLOBAL && c->global_size % 8 == 0 &&
-	       (!c->spill_size || (is_power_of_2(c->spill_size) && c->spill_size >= PAGE_SIZE && c->spill_size <= 16u << 20)) &&
-	       c->layout_size && c->layout_size <= FAY_KERNEL_LAYOUT_MAX && c->code_offset <= c->layout_size && c->code_size &&
-	       c->code_size <= c->layout_size - c->code_offset && c->slot_count <= FAY_KERNEL_SLOTS_MAX && c->probe_count &&
+	       (!c->spill_size || (is_power_of_2(c->spill_size) && c->spill_size >= PAGE_SIZE &&
+				   c->spill_size <= 16u << 20)) &&
+	       c->layout_size && c->layout_size <= FAY_KERNEL_LAYOUT_MAX &&
+	       c->code_offset <= c->layout_size && c->code_size &&
+	       c->code_size <= c->layout_size - c->code_offset &&
+	       c->slot_count <= FAY_KERNEL_SLOTS_MAX && c->probe_count &&
 	       c->probe_count <= FAY_KERNEL_PROBES_MAX && c->state_count <= FAY_KERNEL_STATES_MAX;
 }
 
 /* count * size bytes, at least one, from the user; an ERR_PTR on error. */
 static void *take(u64 from, size_t count, size_t size)
 {
-	return count ? vmemdup_user((const void __user *)from, count * size) : kvzalloc(size, GFP_KERNEL);
+	return count ? vmemdup_user((const void __user *)from, count * size)
+		     : kvzalloc(size, GFP_KERNEL);
 }
 
 static int take_tables(struct fay_session *session)
@@ -138,9 +152,11 @@ static int take_memory(struct fay_session *session, u64 size)
 	if (mutex_lock_killable(&memory_mutex))
 		return -EINTR;
 	/* Of what is free, half at most: the kernel would end programs for more. */
-	if (size <= FAY_KERNEL_SHM_MAX && size / PAGE_SIZE <= (u64)max(si_mem_available(), 0l) / 2) {
+	if (size <= FAY_KERNEL_SHM_MAX &&
+	    size / PAGE_SIZE <= (u64)max(si_mem_available(), 0l) / 2) {
 		session->shm = vmalloc_user(size);
-		session->contexts = kvcalloc(session->slot_count, sizeof(*session->contexts), GFP_KERNEL);
+		session->contexts =
+			kvcalloc(session->slot_count, sizeof(*session->contexts), GFP_KERNEL);
 		result = session->shm && session->contexts ? 0 : -ENOMEM;
 	}
 	mutex_unlock(&memory_mutex);
@@ -163,17 +179,27 @@ static int make_state(struct fay_session *session)
 	if (result)
 		return result;
 	control = session->shm;
-	*control = (struct fay_shm_control){ .magic = FAY_SHM_MAGIC, .version = 1, .slot_max = session->slot_count,
-					     .slot_stride = session->slot_stride, .slots_offset = slots_offset,
-					     .global_offset = FAY_SHM_PAGE, .global_size = made->global_size, .local_size = made->local_size,
-					     .spill_offset = session->spill_offset, .spill_size = made->spill_size,
+	*control = (struct fay_shm_control){ .magic = FAY_SHM_MAGIC,
+					     .version = 1,
+					     .slot_max = session->slot_count,
+					     .slot_stride = session->slot_stride,
+					     .slots_offset = slots_offset,
+					     .global_offset = FAY_SHM_PAGE,
+					     .global_size = made->global_size,
+					     .local_size = made->local_size,
+					     .spill_offset = session->spill_offset,
+					     .spill_size = made->spill_size,
 					     .slot_next = session->slot_count };
 	for (unsigned int i = 0; i < session->slot_count; i++) {
-		struct fay_slot_header *slot = session->shm + slots_offset + i * session->slot_stride;
+		struct fay_slot_header *slot =
+			session->shm + slots_offset + i * session->slot_stride;
 
-		session->contexts[i] = (struct fay_kernel_context){ .slot = i, .local = (u64)slot + FAY_SLOT_HEADER,
-								    .global = (u64)session->shm + FAY_SHM_PAGE,
-								    .lost = (u64)&slot->lost_reentrant, .session = (u64)session };
+		session->contexts[i] =
+			(struct fay_kernel_context){ .slot = i,
+						     .local = (u64)slot + FAY_SLOT_HEADER,
+						     .global = (u64)session->shm + FAY_SHM_PAGE,
+						     .lost = (u64)&slot->lost_reentrant,
+						     .session = (u64)session };
 	}
 	return 0;
 }
@@ -216,15 +242,17 @@ static void publish(struct fay_session *session)
 
 	fay_places_fill(session->number, &session->made.places);
 	mutex_lock(&fay_mutex);
-	for_each_possible_cpu(cpu)
-		per_cpu(fay_cpu_sessions, cpu)[session->number] = (struct fay_cpu_session){ .contexts = &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
+	for_each_possible_cpu(cpu) per_cpu(fay_cpu_sessions, cpu)[session->number] =
+		(struct fay_cpu_session){ .contexts =
+						  &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
 	smp_store_release(&fay_sessions[session->number], session);
 	mutex_unlock(&fay_mutex);
 }
 
 /* What trampolines read of a called-back function's registers. */
-static_assert(offsetof(struct pt_regs, di) == 112 && offsetof(struct pt_regs, cx) == 88 && offsetof(struct pt_regs, r8) == 72 &&
-	      offsetof(struct pt_regs, r9) == 64 && offsetof(struct pt_regs, sp) == 152 && offsetof(struct ftrace_regs, regs) == 0);
+static_assert(offsetof(struct pt_regs, di) == 112 && offsetof(struct pt_regs, cx) == 88 &&
+	      offsetof(struct pt_regs, r8) == 72 && offsetof(struct pt_regs, r9) == 64 &&
+	      offsetof(struct pt_regs, sp) == 152 && offsetof(struct ftrace_regs, regs) == 0);
 
 int fay_session_create(struct fay_kernel_create *create, struct fay_session **result)
 {
@@ -268,7 +296,9 @@ int fay_session_destroy(struct fay_session *session)
 	if (result)
 		return result;
 	give_number(session);
-	synchronize_rcu_tasks_rude(); /* other sessions' helpers may be looking at it, with preemption off, also where RCU does not watch */
+	/* other sessions' helpers may be looking at it, with preemption off, also where RCU does
+	 * not watch */
+	synchronize_rcu_tasks_rude();
 	release(session);
 	return 0;
 }

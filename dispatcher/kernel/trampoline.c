@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * A trampoline is called at a function's first instruction, so [rsp] is where the function goes on, 5 bytes behind its start, and [rsp+8] its caller. rax, r10, r11
- * and the flags are dead there. Entry probes run like this:
+ * A trampoline is called at a function's first instruction, so [rsp] is where the function goes on,
+ * 5 bytes behind its start, and [rsp+8] its caller. rax, r10, r11 and the flags are dead there.
+ * Entry probes run like this:
  *
  *	push rdi rsi rdx rcx r8 r9             of these, what is changed below or by a probe
  *	push rbx
@@ -18,33 +19,37 @@
  *	push r11; push r11
  *	mov  rdi, event.arg[0](r11) ...        what is read
  *	mov  r11, rdi; mov $fields, esi; call fill; mov (rsp), r11       if there is more
- *	lea  event(r11), rdi; mov local(r11), rsi; mov global(r11), rdx      of these, what a probe reads
- *	call probe                             and for each further one: mov (rsp), r11 and these four again
+ *	lea  event(r11), rdi; mov local(r11), rsi; mov global(r11), rdx of these, what a probe reads
+ *	call probe                             and for each further one: mov (rsp), r11 and these
+ *					       four again
  *	mov  (rsp), r11
  *	movl $0, busy(r11)
  * out:	mov  rbx, rsp
  *	pop  rbx
  *	decl %gs:preempt_count
- *	je   resched                           -> push the registers that were not; call resched; pop; back
+ *	je   resched -> push the registers that were not; call resched; pop; back
  *	pop  r9 r8 rcx rdx rsi rdi
  *	ret
  *
- * An interrupt between the look at `busy` and its setting leaves it as it found it, so both need not be one step.
+ * An interrupt between the look at `busy` and its setting leaves it as it found it, so both need
+ * not be one step.
  *
- * As ftrace's callback it is an ordinary function of (rdi: the traced function's address, rcx: its registers), whose caller has saved everything: nothing is
- * pushed before rbx, and arguments come from rcx.
+ * As ftrace's callback it is an ordinary function of (rdi: the traced function's address, rcx: its
+ * registers), whose caller has saved everything: nothing is pushed before rbx, and arguments come
+ * from rcx.
  *
  * With return probes the `ret` is instead
  *
  *	push rbp
- *	mov  rsp, rbp                          8(rbp): where the function goes on, 16(rbp): its caller
+ *	mov  rsp, rbp 8(rbp): where the function goes on, 16(rbp): its caller
  *	incq %gs:begun
- *	sub  $8, rsp                           -8(rbp): the time stamp counter, if the duration is read
+ *	sub  $8, rsp -8(rbp): the time stamp counter, if the duration is read
  *	push 24+8*i(rbp) ...                   stack arguments
  *	call *8(rbp)
  *	lea  -8(rbp), rsp
  *	push rax; push rdx
- *	(as above from `push rbx`: retval with its type's width, retval2, duration ... instead of arguments)
+ *	(as above from `push rbx`: retval with its type's width, retval2, duration ... instead of
+ *	  arguments)
  *	pop  rdx; pop rax
  *	incq %gs:ended
  *	leave
@@ -113,7 +118,8 @@ static void pop(struct writer *w, unsigned int reg)
 }
 
 /* opcode with reg and disp32(base); with REX.W if wide. base is not rsp or r12. */
-static void memory(struct writer *w, bool wide, unsigned int opcode, unsigned int reg, unsigned int base, int disp)
+static void memory(struct writer *w, bool wide, unsigned int opcode, unsigned int reg,
+		   unsigned int base, int disp)
 {
 	unsigned int rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
 
@@ -124,12 +130,22 @@ static void memory(struct writer *w, bool wide, unsigned int opcode, unsigned in
 	imm32(w, (uint32_t)disp);
 }
 
-static void load(struct writer *w, unsigned int reg, unsigned int base, int disp) { memory(w, true, 0x8b, reg, base, disp); }
-static void store(struct writer *w, unsigned int base, int disp, unsigned int reg) { memory(w, true, 0x89, reg, base, disp); }
-static void lea(struct writer *w, unsigned int reg, unsigned int base, int disp) { memory(w, true, 0x8d, reg, base, disp); }
+static void load(struct writer *w, unsigned int reg, unsigned int base, int disp)
+{
+	memory(w, true, 0x8b, reg, base, disp);
+}
+static void store(struct writer *w, unsigned int base, int disp, unsigned int reg)
+{
+	memory(w, true, 0x89, reg, base, disp);
+}
+static void lea(struct writer *w, unsigned int reg, unsigned int base, int disp)
+{
+	memory(w, true, 0x8d, reg, base, disp);
+}
 
 /* The operand %gs:offset, an absolute 32-bit address; `prefix_opcode_modrm` with mod 0, rm 4. */
-static void per_cpu(struct writer *w, unsigned int count, uint64_t prefix_opcode_modrm, uint32_t offset)
+static void per_cpu(struct writer *w, unsigned int count, uint64_t prefix_opcode_modrm,
+		    uint32_t offset)
 {
 	byte(w, 0x65);
 	bytes(w, count, prefix_opcode_modrm);
@@ -159,7 +175,8 @@ static void call_out(struct writer *w, struct fay_kernel_trampoline *t, uint64_t
 	if (t->relocation_count == FAY_KERNEL_RELOCATIONS_MAX)
 		w->failed = true;
 	else
-		t->relocations[t->relocation_count++] = (struct fay_kernel_relocation){ w->size, target };
+		t->relocations[t->relocation_count++] =
+			(struct fay_kernel_relocation){ w->size, target };
 	imm32(w, 0);
 }
 
@@ -194,11 +211,11 @@ struct aside {
 static void enter(struct writer *w, const struct fay_kernel_places *places, struct aside *aside)
 {
 	push(w, RBX);
-	bytes(w, 3, 0x4889e3); /* mov rsp, rbx */
+	bytes(w, 3, 0x4889e3);                        /* mov rsp, rbx */
 	per_cpu(w, 2, 0xff04, places->preempt_count); /* incl */
 	per_cpu(w, 2, 0x8b04, places->preempt_count); /* mov , eax */
 	per_cpu(w, 3, 0x4c8b1c, places->contexts);    /* mov , r11 */
-	byte(w, 0xa9); /* test imm32, eax */
+	byte(w, 0xa9);                                /* test imm32, eax */
 	imm32(w, CONTEXT_BITS);
 	aside->other = jump_ahead(w, 2, 0x0f85);
 	aside->back = w->size;
@@ -246,7 +263,8 @@ static void add_context(struct writer *w, unsigned int level)
 }
 
 /* `live`: mask of argument registers that resched() must not change. */
-static void write_aside(struct writer *w, struct fay_kernel_trampoline *t, const struct aside *aside, unsigned int live)
+static void write_aside(struct writer *w, struct fay_kernel_trampoline *t,
+			const struct aside *aside, unsigned int live)
 {
 	uint32_t not_softirq, nmi;
 
@@ -279,13 +297,14 @@ static void write_aside(struct writer *w, struct fay_kernel_trampoline *t, const
 }
 
 /* The probes of one kind that the set has, behind fill(). */
-static void run_probes(struct writer *w, struct fay_kernel_trampoline *t, bool returns, uint32_t fields)
+static void run_probes(struct writer *w, struct fay_kernel_trampoline *t, bool returns,
+		       uint32_t fields)
 {
 	bool first = true;
 
 	if (fields & ~(uint32_t)FAY_KERNEL_FIELDS_INLINE) {
 		bytes(w, 3, 0x4c89df); /* mov r11, rdi */
-		byte(w, 0xbe); /* mov imm32, esi */
+		byte(w, 0xbe);         /* mov imm32, esi */
 		imm32(w, fields & ~(uint32_t)FAY_KERNEL_FIELDS_INLINE);
 		call_out(w, t, t->places->fill);
 		first = false;
@@ -347,7 +366,8 @@ static unsigned int changed_arguments(const struct fay_kernel_trampoline *t, uin
 static const uint8_t saved_arguments[6] = { 112, 104, 96, 88, 72, 64 };
 #define SAVED_RSP 152
 
-static void write_callback(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
+static void write_callback(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields,
+			   struct aside *aside)
 {
 	enter(w, t->places, aside);
 	for (unsigned int i = 0; i < 6; i++) {
@@ -366,7 +386,8 @@ static void write_callback(struct writer *w, struct fay_kernel_trampoline *t, ui
 	leave(w, t->places, aside);
 }
 
-static void write_entry(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
+static void write_entry(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields,
+			struct aside *aside)
 {
 	unsigned int saved = changed_arguments(t, fields);
 
@@ -384,17 +405,17 @@ static void write_entry(struct writer *w, struct fay_kernel_trampoline *t, uint3
 /* rax becomes the time stamp counter; rdx is kept in r11. */
 static void read_clock(struct writer *w)
 {
-	bytes(w, 3, 0x4989d3); /* mov rdx, r11 */
-	bytes(w, 2, 0x0f31);   /* rdtsc */
+	bytes(w, 3, 0x4989d3);   /* mov rdx, r11 */
+	bytes(w, 2, 0x0f31);     /* rdtsc */
 	bytes(w, 4, 0x48c1e220); /* shl $32, rdx */
-	bytes(w, 3, 0x4809d0); /* or rdx, rax */
-	bytes(w, 3, 0x4c89da); /* mov r11, rdx */
+	bytes(w, 3, 0x4809d0);   /* or rdx, rax */
+	bytes(w, 3, 0x4c89da);   /* mov r11, rdx */
 }
 
 static void write_call(struct writer *w, const struct fay_kernel_trampoline *t, uint32_t fields)
 {
 	push(w, RBP);
-	bytes(w, 3, 0x4889e5); /* mov rsp, rbp */
+	bytes(w, 3, 0x4889e5);                     /* mov rsp, rbp */
 	per_cpu(w, 3, 0x48ff04, t->places->begun); /* incq */
 	if (fields & FAY_FIELD_DURATION) {
 		read_clock(w);
@@ -404,10 +425,11 @@ static void write_call(struct writer *w, const struct fay_kernel_trampoline *t, 
 	}
 	for (uint32_t i = t->stack_words; i-- > 0;)
 		memory(w, false, 0xff, 6, RBP, 24 + 8 * (int)i); /* push */
-	memory(w, false, 0xff, 2, RBP, 8); /* call * */
+	memory(w, false, 0xff, 2, RBP, 8);                       /* call * */
 }
 
-/* The value that a function left in rax, as its type has it: what lies above it in the register is anything. */
+/* The value that a function left in rax, as its type has it: what lies above it in the register is
+ * anything. */
 static void narrow(struct writer *w, uint32_t result)
 {
 	uint32_t above = result & ~FAY_KERNEL_RESULT_SIGNED;
@@ -422,7 +444,8 @@ static void narrow(struct writer *w, uint32_t result)
 	}
 }
 
-static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
+static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields,
+			 struct aside *aside)
 {
 	lea(w, RSP, RBP, -8);
 	push(w, RAX);
@@ -437,10 +460,10 @@ static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint
 		load(w, RAX, RBP, -24);
 		store(w, R11, EVENT(retval2), RAX);
 	}
-	if (fields & FAY_FIELD_DURATION) { /* in cycles; fill() makes nanoseconds of it */
-		bytes(w, 2, 0x0f31);	 /* rdtsc */
-		bytes(w, 4, 0x48c1e220); /* shl $32, rdx */
-		bytes(w, 3, 0x4809d0);	 /* or rdx, rax */
+	if (fields & FAY_FIELD_DURATION) {           /* in cycles; fill() makes nanoseconds of it */
+		bytes(w, 2, 0x0f31);                 /* rdtsc */
+		bytes(w, 4, 0x48c1e220);             /* shl $32, rdx */
+		bytes(w, 3, 0x4809d0);               /* or rdx, rax */
 		memory(w, true, 0x2b, RAX, RBP, -8); /* sub */
 		store(w, R11, EVENT(duration), RAX);
 	}
@@ -450,8 +473,8 @@ static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint
 	pop(w, RDX);
 	pop(w, RAX);
 	per_cpu(w, 3, 0x48ff04, t->places->ended); /* incq */
-	byte(w, 0xc9); /* leave */
-	bytes(w, 4, 0x4883c408); /* add $8, rsp */
+	byte(w, 0xc9);                             /* leave */
+	bytes(w, 4, 0x4883c408);                   /* add $8, rsp */
 }
 
 static uint32_t fields_of(const struct fay_kernel_trampoline *t, bool returns, bool *any)
@@ -468,7 +491,8 @@ static uint32_t fields_of(const struct fay_kernel_trampoline *t, bool returns, b
 	return fields;
 }
 
-uint32_t fay_kernel_trampoline_write(struct fay_kernel_trampoline *t, uint8_t *code, uint32_t capacity)
+uint32_t fay_kernel_trampoline_write(struct fay_kernel_trampoline *t, uint8_t *code,
+				     uint32_t capacity)
 {
 	struct writer w = { .code = code, .capacity = capacity, .address = t->address };
 	struct aside at_entry, at_return;

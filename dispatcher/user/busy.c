@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that is marked busy has an event. Usually a signal handler has interrupted a probe and calls a traced function: the event is lost, and counted. But the
- * probe may have been left for good: the handler jumped out (siglongjmp), or ended the thread, whose stack and slot another has by now. Then the mark has to go, or all later
- * events of the thread would be lost.
+ * A thread that is marked busy has an event. Usually a signal handler has interrupted a probe and
+ * calls a traced function: the event is lost, and counted. But the probe may have been left for
+ * good: the handler jumped out (siglongjmp), or ended the thread, whose stack and slot another has
+ * by now. Then the mark has to go, or all later events of the thread would be lost.
  *
- * While the probe is only interrupted, the frame in which the kernel saved its registers lies on the handler's stack: above this event's frame and below
- * the probe's, or, where signals have a stack of their own, somewhat above this event's. If the stack has no such frame, the probe was left. What is
- * found may be the remains of an old frame in memory that nobody has used since; then the event counts as lost, as in each case of doubt: also where a sandbox lets nothing be read.
+ * While the probe is only interrupted, the frame in which the kernel saved its registers lies on
+ * the handler's stack: above this event's frame and below the probe's, or, where signals have a
+ * stack of their own, somewhat above this event's. If the stack has no such frame, the probe was
+ * left. What is found may be the remains of an old frame in memory that nobody has used since; then
+ * the event counts as lost, as in each case of doubt: also where a sandbox lets nothing be read.
  *
- * Limit: a handler that switches to another stack within reach (a scheduler of coroutines that works by signals) makes an interrupted probe look left. The probe
- * that is then let in can spoil the count of one event; it stays in its own memory like any other.
+ * Limit: a handler that switches to another stack within reach (a scheduler of coroutines that
+ * works by signals) makes an interrupted probe look left. The probe that is then let in can spoil
+ * the count of one event; it stays in its own memory like any other.
  */
 #include "runtime_internal.h"
 
@@ -23,23 +27,28 @@ uint32_t fay_rt_still_busy(void *local, uint64_t here);
 static bool in_zones(uint64_t address)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++)
-		if (address - fay_config.zones[i].start < fay_config.zones[i].end - fay_config.zones[i].start)
+		if (address - fay_config.zones[i].start <
+		    fay_config.zones[i].end - fay_config.zones[i].start)
 			return true;
 	return false;
 }
 
-/* rsp, rip, eflags, and the segment selectors, cs lowest, as they stand in a signal frame (Linux, struct sigcontext). */
+/* rsp, rip, eflags, and the segment selectors, cs lowest, as they stand in a signal frame (Linux,
+ * struct sigcontext). */
 static bool is_interruption(const uint64_t *words, uint64_t busy)
 {
-	return (words[3] & 0xffff) == USER_CS && in_zones(words[1]) && busy - words[0] <= PROBE_STACK;
+	return (words[3] & 0xffff) == USER_CS && in_zones(words[1]) &&
+	       busy - words[0] <= PROBE_STACK;
 }
 
-/* Whether a signal frame of the probe that marked the thread lies in the SCAN bytes from `at` on, as far as they can be read. */
+/* Whether a signal frame of the probe that marked the thread lies in the SCAN bytes from `at` on,
+ * as far as they can be read. */
 static bool finds_interruption(uint64_t at, uint64_t busy)
 {
 	uint64_t words[CHUNK];
 
-	/* The last bytes before memory that is not there need not be looked at: above these words a signal frame has the floating-point state. */
+	/* The last bytes before memory that is not there need not be looked at: above these words a
+	 * signal frame has the floating-point state. */
 	for (uint64_t end = at + SCAN; at < end; at += (CHUNK - 3) * sizeof(*words)) {
 		if (fay_rt_try_read(words, sizeof(words), at))
 			return false;

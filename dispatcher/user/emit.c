@@ -39,7 +39,8 @@ void fay_emit_pop(struct fay_emitter *e, unsigned reg)
 	fay_emit_byte(e, 0x58 + (reg & 7));
 }
 
-void fay_emit_memory(struct fay_emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base, int32_t disp)
+void fay_emit_memory(struct fay_emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base,
+		     int32_t disp)
 {
 	unsigned rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
 

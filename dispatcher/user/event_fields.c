@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filling the event, which lies at rsp while probes run. Only fields that some probe of the part may read are filled.
+ * Filling the event, which lies at rsp while probes run. Only fields that some probe of the part
+ * may read are filled.
  *
- * time is the time stamp counter scaled by the session's calibration; tid is read from glibc's thread control block where the loader found it
- * right in every thread, else asked of the kernel; cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is asked of the
- * kernel each time, since threads rename themselves.
+ * time is the time stamp counter scaled by the session's calibration; tid is read from glibc's
+ * thread control block where the loader found it right in every thread, else asked of the kernel;
+ * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is asked of the kernel each
+ * time, since threads rename themselves.
  */
 #include "parts.h"
 
@@ -12,14 +14,17 @@
 
 void fay_fields_rdtsc(struct fay_emitter *e)
 {
-	static const uint8_t rdtsc_to_rax[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0 };
+	static const uint8_t rdtsc_to_rax[] = {
+		0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0
+	};
 
 	fay_emit_bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
 }
 
 static const struct {
 	uint32_t field;
-	int32_t event, stub; /* where it goes, and where it lies, from the address that the stub's call leaves */
+	/* where it goes, and where it lies, from the address that the stub's call leaves */
+	int32_t event, stub;
 } names[] = {
 	{ FAY_FIELD_FUNCTION, EVENT(function), -FAY_STUB_CALL - FAY_STUB_NAMES },
 	{ FAY_FIELD_MODULE, EVENT(module), -FAY_STUB_CALL - FAY_STUB_NAMES + 8 },
@@ -44,16 +49,22 @@ static void emit_stub_names(struct fay_emitter *e, const struct fay_part *part)
 	fay_fields_names(e, part, FAY_RSI);
 }
 
-/* Arguments and return values, before anything changes the registers; and what is behind rsi in a stub. */
+/* Arguments and return values, before anything changes the registers; and what is behind rsi in a
+ * stub. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 {
 	/* System V ABI 3.2.3; Go's ABIInternal since 1.17 (src/cmd/compile/abi-internal.md) */
-	static const uint8_t argument[2][6] = { { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 }, { FAY_RAX, FAY_RBX, FAY_RCX, FAY_RDI, FAY_RSI, FAY_R8 } };
-	static const uint8_t movq_xmm0_rsp[] = { 0x66, 0x0f, 0xd6, 0x84, 0x24 }; /* movq %xmm0, disp32(%rsp) */
+	static const uint8_t argument[2][6] = {
+		{ FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 },
+		{ FAY_RAX, FAY_RBX, FAY_RCX, FAY_RDI, FAY_RSI, FAY_R8 }
+	};
+	/* movq %xmm0, disp32(%rsp) */
+	static const uint8_t movq_xmm0_rsp[] = { 0x66, 0x0f, 0xd6, 0x84, 0x24 };
 
 	for (unsigned i = 0; i < 6; i++)
 		if (part->fields & FAY_FIELD_ARG0 << i)
-			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i, argument[part->spec->go][i]);
+			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i,
+					 argument[part->spec->go][i]);
 	if (part->fields & FAY_FIELD_RETVAL)
 		fay_emit_store64(e, FAY_RSP, EVENT(retval), FAY_RAX);
 	if (part->fields & FAY_FIELD_RETVAL2)
@@ -66,19 +77,24 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 		emit_stub_names(e, part);
 }
 
-/* rdx = (rax << shift) * multiplier >> 64; clobbers rax. A shift of the whole product would take longer than both. */
+/* rdx = (rax << shift) * multiplier >> 64; clobbers rax. A shift of the whole product would take
+ * longer than both. */
 static void emit_scale(struct fay_emitter *e, const struct fay_part *part)
 {
 	const struct fay_trampoline_spec *spec = part->spec;
-	uint64_t config = spec->runtime + ((const struct fay_runtime_header *)fay_runtime_blob)->config;
+	uint64_t config =
+		spec->runtime + ((const struct fay_runtime_header *)fay_runtime_blob)->config;
 	uint8_t shl_rax[] = { 0x48, 0xc1, 0xe0, spec->time_shift };
 
 	if (spec->time_shift)
 		fay_emit_bytes(e, shl_rax, sizeof(shl_rax));
-	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier)); /* mul */
+	/* mul */
+	fay_emit_rip_relative(e, 0xf7, 4,
+			      config + offsetof(struct fay_runtime_config, time_multiplier));
 }
 
-void fay_fields_duration(struct fay_emitter *e, const struct fay_part *part, unsigned base, int32_t at)
+void fay_fields_duration(struct fay_emitter *e, const struct fay_part *part, unsigned base,
+			 int32_t at)
 {
 	fay_fields_rdtsc(e);
 	if (part->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES))
@@ -101,7 +117,8 @@ static void emit_time(struct fay_emitter *e, const struct fay_part *part, uint64
 	if (!(part->fields & FAY_FIELD_TIME))
 		return;
 	emit_scale(e, part);
-	fay_emit_rip_relative(e, 0x03, FAY_RDX, config + offsetof(struct fay_runtime_config, time_offset));
+	fay_emit_rip_relative(e, 0x03, FAY_RDX,
+			      config + offsetof(struct fay_runtime_config, time_offset));
 	fay_emit_store64(e, FAY_RSP, EVENT(time), FAY_RDX);
 }
 
@@ -126,7 +143,8 @@ static void emit_tid(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	fay_emit_store32(e, FAY_RSP, EVENT(tid), t);
 }
 
-/* The per-CPU segment's limit holds the CPU number in bits 0..11: what the vDSO's getcpu reads (Linux, asm/segment.h). */
+/* The per-CPU segment's limit holds the CPU number in bits 0..11: what the vDSO's getcpu reads
+ * (Linux, asm/segment.h). */
 static void emit_cpu(struct fay_emitter *e, unsigned t)
 {
 	unsigned high = t >= 8;
@@ -148,7 +166,8 @@ static void emit_cpu(struct fay_emitter *e, unsigned t)
 	fay_emit_store32(e, FAY_RSP, EVENT(cpu), t);
 }
 
-static void emit_constant(struct fay_emitter *e, const struct fay_part *part, uint32_t field, int32_t at, uint64_t value)
+static void emit_constant(struct fay_emitter *e, const struct fay_part *part, uint32_t field,
+			  int32_t at, uint64_t value)
 {
 	if (!(part->fields & field) || part->spec->shared)
 		return;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for the loader where the program loads and unloads modules: first thing in the function that the dynamic linker calls so that debuggers can set a breakpoint
- * there (struct r_debug, r_brk; link.h). A new module is mapped then, and none of its code has run; one that is unloaded is gone from memory. docs/decisions/0015.
+ * Waiting for the loader where the program loads and unloads modules: first thing in the function
+ * that the dynamic linker calls so that debuggers can set a breakpoint there (struct r_debug,
+ * r_brk; link.h). A new module is mapped then, and none of its code has run; one that is unloaded
+ * is gone from memory. docs/decisions/0015.
  *
- * The dynamic linker holds its lock, so threads come here one at a time; but a signal handler that loads a module may interrupt a thread that waits. Nobody waits
- * in a forked child, nor for a loader that did not come in time the last time.
+ * The dynamic linker holds its lock, so threads come here one at a time; but a signal handler that
+ * loads a module may interrupt a thread that waits. Nobody waits in a forked child, nor for a
+ * loader that did not come in time the last time.
  */
 #include "runtime_internal.h"
 
-#define NAP_NS 10000000u       /* between two looks */
-#define LOOK_NS 20000000u      /* so much of the time to wait a look takes at most: a program that stood still longer did not wait */
+#define NAP_NS 10000000u /* between two looks */
+/* so much of the time to wait a look takes at most: a program that stood still longer did not wait
+ * */
+#define LOOK_NS 20000000u
 #define SEEN_NS 3000000000u    /* for the loader to see that it is asked */
 #define ANSWER_NS 10000000000u /* for its answer, from the beginning */
 #define LOOKS_MAX 4000u        /* also where signals or a sandbox end each nap at once */
@@ -28,10 +33,12 @@ struct rendezvous {
 
 void fay_rt_modules(void);
 
-/* Is what is mapped as it will stay, in all namespaces? The function is called at the beginning of a change, too. */
+/* Is what is mapped as it will stay, in all namespaces? The function is called at the beginning of
+ * a change, too. */
 static bool is_consistent(void)
 {
-	const volatile struct rendezvous *rendezvous = (const volatile struct rendezvous *)fay_config.rendezvous;
+	const volatile struct rendezvous *rendezvous =
+		(const volatile struct rendezvous *)fay_config.rendezvous;
 	bool more = rendezvous && rendezvous->version >= 2;
 
 	for (unsigned i = 0; rendezvous && i < NAMESPACES_MAX; i++) {
@@ -63,15 +70,18 @@ static bool wait_for_answer(struct fay_shm_control *control, uint32_t number)
 		uint32_t answered = __atomic_load_n(&control->modules_answered, __ATOMIC_ACQUIRE);
 		uint64_t now, look;
 
-		if (has_come(&control->modules_answered, number) || !__atomic_load_n(&control->modules_follow, __ATOMIC_ACQUIRE))
+		if (has_come(&control->modules_answered, number) ||
+		    !__atomic_load_n(&control->modules_follow, __ATOMIC_ACQUIRE))
 			return true;
 		now = fay_rt_monotonic_ns();
 		look = now - looked;
 		waited += looks == 0 ? 0 : look < LOOK_NS ? look : LOOK_NS;
 		looked = now;
-		if (waited > (has_come(&control->modules_seen, number) ? ANSWER_NS : SEEN_NS) || loader_is_gone())
+		if (waited > (has_come(&control->modules_seen, number) ? ANSWER_NS : SEEN_NS) ||
+		    loader_is_gone())
 			break;
-		system_call(SYS_FUTEX, (uint64_t)&control->modules_answered, FUTEX_WAIT, answered, (uint64_t)nap, 0, 0);
+		system_call(SYS_FUTEX, (uint64_t)&control->modules_answered, FUTEX_WAIT, answered,
+			    (uint64_t)nap, 0, 0);
 	}
 	return false;
 }
@@ -81,7 +91,8 @@ void fay_rt_modules(void)
 	struct fay_shm_control *control = control_page();
 	uint32_t number;
 
-	if (*(const volatile uint32_t *)(fay_config.thread_table + FAY_PROCESS_AT) != FAY_PROCESS_TRACED ||
+	if (*(const volatile uint32_t *)(fay_config.thread_table + FAY_PROCESS_AT) !=
+		    FAY_PROCESS_TRACED ||
 	    !__atomic_load_n(&control->modules_follow, __ATOMIC_ACQUIRE) || !is_consistent())
 		return;
 	number = __atomic_add_fetch(&control->modules_asked, 1, __ATOMIC_ACQ_REL);

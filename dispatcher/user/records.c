@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls under way: when they began, and what they were, for the events of their ends. The trampolines' fast paths (trampoline.c, trampoline_record.c) begin and end a
- * call whose record is at its home; everything else comes here.
+ * Calls under way: when they began, and what they were, for the events of their ends. The
+ * trampolines' fast paths (trampoline.c, trampoline_record.c) begin and end a call whose record is
+ * at its home; everything else comes here.
  *
- * Nothing of the program is changed for a record, and none is believed to be right: a call that was left in ways that nobody told leaves its record behind, a stack
- * may be copied elsewhere, a coroutine may go on in another thread. So a record is never taken for a call's because it is there, but because the call that ends has
- * its return address at that place of the stack, which no other call under way can have. What is not found is no event; what is found too late is what it was.
+ * Nothing of the program is changed for a record, and none is believed to be right: a call that was
+ * left in ways that nobody told leaves its record behind, a stack may be copied elsewhere, a
+ * coroutine may go on in another thread. So a record is never taken for a call's because it is
+ * there, but because the call that ends has its return address at that place of the stack, which no
+ * other call under way can have. What is not found is no event; what is found too late is what it
+ * was.
  *
  *	begins		free place -> record. One with the same slot was left before, or is pending
  *	returns		record -> event, and so for all that are pending at the slot, newest first
- *	is left by a jump to another function
- *			if that one's exits are patched, the record stays, pending; else it ends here, with an event that has no return value
- *	is left otherwise
- *			an exception event, when an exit of the unwinder sweeps the stack between its own frame and where it goes on, or when the slot is used
- *			again. An exit of longjmp only marks what it sweeps: coroutines switch by it, and may come back
+ *	is left by a jump to another function if that one's exits are patched, the record stays,
+ *	  pending; else it ends here, with an event that has no return value
+ *	is left otherwise an exception event, when an exit of the unwinder sweeps the stack between
+ *	  its own frame and where it goes on, or when the slot is used again. An exit of longjmp
+ *	  only marks what it sweeps: coroutines switch by it, and may come back
  *
- * Ordering guarantees: a table is written by its slot's thread and its signal handlers, which come between any two instructions. A record is claimed by its slot
- * and filled afterwards; a handler takes other places and has emptied them when it returns, unless it was left by a jump. A call that ends in another thread than
- * it began in is taken out of that one's table by a compare-and-swap of its slot.
+ * Ordering guarantees: a table is written by its slot's thread and its signal handlers, which come
+ * between any two instructions. A record is claimed by its slot and filled afterwards; a handler
+ * takes other places and has emptied them when it returns, unless it was left by a jump. A call
+ * that ends in another thread than it began in is taken out of that one's table by a
+ * compare-and-swap of its slot.
  */
 #include "runtime_internal.h"
 
 #define PENDING_MOST 8u /* at one slot: more functions that jump to each other end one by one */
 #define SWEEP_BYTES (8u << 20) /* more is another stack */
-#define LEFT_BYTES (32u << 10) /* a record so far below a call that begins was left, whatever stack it is on */
+/* a record so far below a call that begins was left, whatever stack it is on */
+#define LEFT_BYTES (32u << 10)
 
 void *fay_rt_begin(void *local, uint64_t slot, const struct fay_watched *watched);
 void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned);
@@ -58,7 +65,8 @@ static struct fay_record *place_of(struct fay_record *items, uint64_t slot, unsi
 /* Places at which a call may have its record. */
 static unsigned probed(const struct fay_record *items)
 {
-	const struct fay_records *records = (const void *)((const char *)items - offsetof(struct fay_records, items));
+	const struct fay_records *records =
+		(const void *)((const char *)items - offsetof(struct fay_records, items));
 
 	return __atomic_load_n(&records->scattered, __ATOMIC_RELAXED) ? FAY_RECORDS_PROBED : 1;
 }
@@ -95,16 +103,19 @@ static void clear(struct fay_record *record)
 	__atomic_store_n(&record->slot, 0, __ATOMIC_RELEASE);
 }
 
-typedef void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *returned);
+typedef void routine(uint64_t cycles, void *local, uint64_t slot,
+		     const struct fay_returned *returned);
 
 /* The event of a call whose record was taken out of its table. */
-static void report(const struct fay_record *record, void *local, const struct fay_returned *returned)
+static void report(const struct fay_record *record, void *local,
+		   const struct fay_returned *returned)
 {
 	const struct fay_watched *watched = (const struct fay_watched *)record->watched;
 	uint64_t code = !watched ? 0 : returned ? watched->returned : watched->left;
 
 	if (code)
-		((routine *)code)(record->cycles, local, record->slot & ~(uint64_t)FAY_RECORD_MARKS, returned);
+		((routine *)code)(record->cycles, local, record->slot & ~(uint64_t)FAY_RECORD_MARKS,
+				  returned);
 }
 
 static void end_record(struct fay_record *record, void *local, const struct fay_returned *returned)
@@ -116,26 +127,31 @@ static void end_record(struct fay_record *record, void *local, const struct fay_
 }
 
 /* All that are pending at a slot. */
-static void end_pending(struct fay_record *items, void *local, uint64_t slot, const struct fay_returned *returned)
+static void end_pending(struct fay_record *items, void *local, uint64_t slot,
+			const struct fay_returned *returned)
 {
 	struct fay_record *record;
 
-	for (unsigned i = 0; i < FAY_RECORDS_PROBED && (record = find(items, slot | FAY_RECORD_PENDING)); i++)
+	for (unsigned i = 0;
+	     i < FAY_RECORDS_PROBED && (record = find(items, slot | FAY_RECORD_PENDING)); i++)
 		end_record(record, local, returned);
 }
 
 /* Whether the call now beginning there is what a function that is pending has jumped to. */
-static bool is_continued(const struct fay_record *record, uint64_t slot, const struct fay_watched *watched)
+static bool is_continued(const struct fay_record *record, uint64_t slot,
+			 const struct fay_watched *watched)
 {
 	return marks_of(record, slot) == FAY_RECORD_PENDING && record->target == watched->function;
 }
 
 /*
- * Where all places are taken, one is given up: of a call that was left, since it would lie below the one that begins, or some other, which is lost. Many may be of stacks that are gone.
+ * Where all places are taken, one is given up: of a call that was left, since it would lie below
+ * the one that begins, or some other, which is lost. Many may be of stacks that are gone.
  */
 static struct fay_record *give_up(struct fay_record *items, void *local, uint64_t slot)
 {
-	struct fay_record *record = place_of(items, slot, (unsigned)(slot >> 3) % FAY_RECORDS_PROBED);
+	struct fay_record *record =
+		place_of(items, slot, (unsigned)(slot >> 3) % FAY_RECORDS_PROBED);
 
 	for (unsigned step = 0; step < FAY_RECORDS_PROBED; step++)
 		if (slot - place_of(items, slot, step)->slot < LEFT_BYTES) {
@@ -155,7 +171,8 @@ void *fay_rt_begin(void *local, uint64_t slot, const struct fay_watched *watched
 	for (unsigned step = 0; step < FAY_RECORDS_PROBED; step++) {
 		struct fay_record *record = place_of(items, slot, step);
 
-		if (record->slot && marks_of(record, slot) <= FAY_RECORD_MARKS && !is_continued(record, slot, watched))
+		if (record->slot && marks_of(record, slot) <= FAY_RECORD_MARKS &&
+		    !is_continued(record, slot, watched))
 			end_record(record, local, NULL);
 		if (!free && record->slot == 0)
 			free = record;
@@ -180,7 +197,8 @@ static bool take_elsewhere(uint64_t slot, struct fay_record *taken)
 		if (!record)
 			continue;
 		*taken = *record;
-		if (__atomic_compare_exchange_n(&record->slot, &expected, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&record->slot, &expected, 0, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return true;
 	}
 	return false;
@@ -188,7 +206,8 @@ static bool take_elsewhere(uint64_t slot, struct fay_record *taken)
 
 void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned)
 {
-	struct fay_record *items = (struct fay_record *)slot_of(local)->records, *own = find(items, slot), elsewhere;
+	struct fay_record *items = (struct fay_record *)slot_of(local)->records,
+			  *own = find(items, slot), elsewhere;
 
 	if (!own)
 		own = find(items, slot | FAY_RECORD_LEFT);
@@ -202,7 +221,8 @@ void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned)
 static bool is_watched(uint64_t function)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
-		const struct fay_watched *all = (const struct fay_watched *)fay_config.zones[i].watched;
+		const struct fay_watched *all =
+			(const struct fay_watched *)fay_config.zones[i].watched;
 		uint64_t low = 0, high = fay_config.zones[i].watched_count;
 
 		while (low < high) {
@@ -235,7 +255,8 @@ static unsigned retarget(struct fay_record *items, uint64_t slot, uint64_t targe
 	return count;
 }
 
-/* Makes a place free by putting its record elsewhere. The call that it is of is under way further up on the stack, and not before the one now ending is it looked for. */
+/* Makes a place free by putting its record elsewhere. The call that it is of is under way further
+ * up on the stack, and not before the one now ending is it looked for. */
 static bool move_away(struct fay_record *items, struct fay_record *record)
 {
 	uint64_t slot = record->slot & ~(uint64_t)FAY_RECORD_MARKS;
@@ -254,10 +275,12 @@ static bool move_away(struct fay_record *items, struct fay_record *record)
 }
 
 /*
- * A record waits at its slot's home: so the next function's entry, which finds that taken, goes the way through fay_rt_begin(), and its exit, which does not find
- * its own record there, the way through fay_rt_end(). False: there is no room.
+ * A record waits at its slot's home: so the next function's entry, which finds that taken, goes the
+ * way through fay_rt_begin(), and its exit, which does not find its own record there, the way
+ * through fay_rt_end(). False: there is no room.
  */
-static bool wait_for(struct fay_record *items, struct fay_record *own, uint64_t slot, uint64_t target)
+static bool wait_for(struct fay_record *items, struct fay_record *own, uint64_t slot,
+		     uint64_t target)
 {
 	struct fay_record *home = place_of(items, slot, 0);
 
@@ -278,17 +301,20 @@ void fay_rt_jump(void *local, uint64_t slot, uint64_t target)
 {
 	static const struct fay_returned nothing;
 	struct fay_slot_header *header = slot_of(local);
-	struct fay_record *items = (struct fay_record *)header->records, *own = find(items, slot), elsewhere;
+	struct fay_record *items = (struct fay_record *)header->records, *own = find(items, slot),
+			  elsewhere;
 	bool goes_on = is_watched(target);
 
-	if (own && goes_on && retarget(items, slot, target) < PENDING_MOST && wait_for(items, own, slot, target))
+	if (own && goes_on && retarget(items, slot, target) < PENDING_MOST &&
+	    wait_for(items, own, slot, target))
 		return;
 	if (own) {
 		elsewhere = *own;
 		clear(own);
 	}
 	if (own || take_elsewhere(slot, &elsewhere)) {
-		header->left_by_jump += elsewhere.watched && ((const struct fay_watched *)elsewhere.watched)->returned;
+		header->left_by_jump += elsewhere.watched &&
+					((const struct fay_watched *)elsewhere.watched)->returned;
 		report(&elsewhere, local, &nothing);
 	}
 	if (!goes_on)
@@ -314,7 +340,8 @@ static void leave_at(struct fay_record *items, void *local, uint64_t slot, bool 
 	}
 }
 
-/* The function that was entered at header->swept_from goes on with its stack pointer at `to`: what lies between is left. Newest first. */
+/* The function that was entered at header->swept_from goes on with its stack pointer at `to`: what
+ * lies between is left. Newest first. */
 void fay_rt_sweep(void *local, uint64_t to)
 {
 	struct fay_slot_header *header = slot_of(local);
@@ -323,7 +350,8 @@ void fay_rt_sweep(void *local, uint64_t to)
 	bool perhaps = header->swept_from & FAY_SWEPT_PERHAPS;
 
 	header->swept_from = 0;
-	if (!from || to <= from + 8 || to - from > SWEEP_BYTES) /* it returns, or goes to another stack */
+	/* it returns, or goes to another stack */
+	if (!from || to <= from + 8 || to - from > SWEEP_BYTES)
 		return;
 	if (to - from > FAY_RECORDS * sizeof(uint64_t)) { /* looking at each record is less */
 		for (unsigned i = 0; i < FAY_RECORDS; i++)

@@ -10,7 +10,8 @@
 #include "fay/shm.h"
 #include "runtime.h"
 
-/* The blob is not relocated: everything is reached relative to rip, nothing through a global offset table. */
+/* The blob is not relocated: everything is reached relative to rip, nothing through a global offset
+ * table. */
 #pragma GCC visibility push(hidden)
 
 extern const struct fay_runtime_config fay_config;
@@ -37,7 +38,8 @@ uint64_t fay_rt_monotonic_ns(void);
 /* The aggregator is to look now. */
 void fay_rt_wake_consumer(void);
 
-/* slots.c: the number of a slot for this thread, which is now this process's; slot_max if there is none. */
+/* slots.c: the number of a slot for this thread, which is now this process's; slot_max if there is
+ * none. */
 uint32_t fay_rt_slot_take(void);
 /* The process's number: no two that have events have the same. No system call. */
 uint32_t fay_rt_process(void);
@@ -48,7 +50,7 @@ bool fay_rt_records_used(uint32_t index);
 void fay_rt_records_init(struct fay_slot_header *slot, uint32_t index);
 
 static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			   uint64_t e, uint64_t f)
+				  uint64_t e, uint64_t f)
 {
 	int64_t result;
 	register uint64_t r10 __asm__("r10") = d;

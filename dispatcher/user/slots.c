@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slots for threads. Each new one is the next that nobody has had, while less than half of them are in use. That takes no system call: a forked child may have
- * entered a sandbox that kills it for one. So nobody knows which child has such a slot, unless some probe reads event.pid, and it stays that child's for good.
+ * Slots for threads. Each new one is the next that nobody has had, while less than half of them are
+ * in use. That takes no system call: a forked child may have entered a sandbox that kills it for
+ * one. So nobody knows which child has such a slot, unless some probe reads event.pid, and it stays
+ * that child's for good.
  *
- * Of the other half a forked child takes the slot of another forked child that has ended, if it finds one: a server that forks for each connection needs as many
- * slots as it has children at once, and its own threads find theirs. State and counters go on from where the ended child left them, since all forked
- * children are added up, or none.
+ * Of the other half a forked child takes the slot of another forked child that has ended, if it
+ * finds one: a server that forks for each connection needs as many slots as it has children at
+ * once, and its own threads find theirs. State and counters go on from where the ended child left
+ * them, since all forked children are added up, or none.
  *
  * A slot is taken from an ended child only if nothing can go wrong with that:
- *	- the number in it, which no process has any more, is one of the traced program's PID namespace, and this process is in the same: a child in
+ *	- the number in it, which no process has any more, is one of the traced program's PID
+ *	  namespace, and this process is in the same: a child in
  *	  a namespace of its own neither takes slots in this way nor leaves any;
- *	- no probe and no flush was under way in it: a child that was killed there leaves what its next reader has to know (aggregator/snapshot.c);
+ *	- no probe and no flush was under way in it: a child that was killed there leaves what its
+ *	  next reader has to know (aggregator/snapshot.c);
  *	- this process's memory has no records for it, as a child of that child's has.
  *
- * Ordering guarantees: `pid` and `taken` change by one compare-and-swap, so of two children only one gets the slot, also if the number has gone round. Once
- * kill() has said that there is no such process all that it has written is there to be read. A process's number is set by a compare-and-swap, so all its
- * threads, and their signal handlers, see the same.
+ * Ordering guarantees: `pid` and `taken` change by one compare-and-swap, so of two children only
+ * one gets the slot, also if the number has gone round. Once kill() has said that there is no such
+ * process all that it has written is there to be read. A process's number is set by a
+ * compare-and-swap, so all its threads, and their signal handlers, see the same.
  */
 #include "runtime_internal.h"
 
@@ -31,7 +37,10 @@ uint32_t fay_rt_process(void)
 	if (found)
 		return found;
 	next = __atomic_add_fetch(&control_page()->process_last, 1, __ATOMIC_RELAXED);
-	return __atomic_compare_exchange_n(own, &found, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? next : found;
+	return __atomic_compare_exchange_n(own, &found, next, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE)
+		       ? next
+		       : found;
 }
 
 /* So many slots are taken without a system call. */
@@ -46,7 +55,8 @@ static bool same_namespace(void)
 	uint64_t status[18] = { 0 }; /* struct stat: st_dev, st_ino, ... */
 
 	return fay_config.pid_namespace[1] &&
-	       system_call(SYS_NEWFSTATAT, (uint64_t)(int64_t)THIS_DIRECTORY, (uint64_t) "/proc/self/ns/pid", (uint64_t)status, 0, 0, 0) == 0 &&
+	       system_call(SYS_NEWFSTATAT, (uint64_t)(int64_t)THIS_DIRECTORY,
+			   (uint64_t)"/proc/self/ns/pid", (uint64_t)status, 0, 0, 0) == 0 &&
 	       status[0] == fay_config.pid_namespace[0] && status[1] == fay_config.pid_namespace[1];
 }
 
@@ -55,16 +65,19 @@ static bool retake(uint32_t index, uint32_t pid)
 {
 	struct fay_slot_header *slot = slot_at(index);
 	uint64_t *owner = (uint64_t *)&slot->pid;
-	uint64_t found = __atomic_load_n(owner, __ATOMIC_ACQUIRE), mine = ((found >> 32) + 1) << 32 | pid;
+	uint64_t found = __atomic_load_n(owner, __ATOMIC_ACQUIRE),
+		 mine = ((found >> 32) + 1) << 32 | pid;
 	uint32_t other = (uint32_t)found;
 
 	if (other == 0 || other == pid || other == control_page()->target_pid || !slot->may_retake)
 		return false;
 	if (system_call(SYS_KILL, other, 0, 0, 0, 0, 0) != -NO_SUCH_PROCESS)
 		return false;
-	if (__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE) || slot->sequence % 2 || fay_rt_records_used(index))
+	if (__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE) || slot->sequence % 2 ||
+	    fay_rt_records_used(index))
 		return false;
-	if (!__atomic_compare_exchange_n(owner, &found, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(owner, &found, mine, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return false;
 	slot->process = fay_rt_process();
 	return true;

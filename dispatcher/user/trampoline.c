@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trampoline generator. What it writes, for one point (parts in brackets only where the probes need them):
+ * The trampoline generator. What it writes, for one point (parts in brackets only where the probes
+ * need them):
  *
- *	push  each register that is changed below                  facts.clobbered_gprs, arguments, own temporaries
- *	[lea  -area(%rsp), %rsp]                                   the event, a place for LOCAL, alignment
- *	[mov  argument registers -> event]                         while they still hold the program's values
+ *	push  each register that is changed below facts.clobbered_gprs, arguments, own temporaries
+ *	[lea  -area(%rsp), %rsp] the event, a place for LOCAL, alignment
+ *	[mov  argument registers -> event] while they still hold the program's values
  *	mov %fs:0, %rsi (or rdfsbase %rsi)                         the thread
  *	imul $multiplier, %rsi, %t [; inc %rsi]                    its entry in the thread table
  *	shr $24, %t; and $0x7ffc0, %t; add table(%rip), %t
  *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
- *   have:
- *	cmpq $0, busy(%rsi); jne reentrant; mov %rsp, busy(%rsi)
- *	[other event fields]
- *	[vector registers and MXCSR -> stack; default MXCSR]       vectors.c
- *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe; with rsp aligned if it asks for that
- *	[vector registers and MXCSR as they were]
- *	movq $0, busy(%rsi)
- *	[begin a record of the call: trampoline_record.c]
+ *   have: cmpq $0, busy(%rsi); jne reentrant; mov %rsp, busy(%rsi) [other event fields] [vector
+ *     registers and MXCSR -> stack; default MXCSR] vectors.c [lea event, %rdi] [movabs $global,
+ *     %rdx] call probe for each probe; with rsp aligned if it asks for that [vector registers and
+ *     MXCSR as they were] movq $0, busy(%rsi) [begin a record of the call: trampoline_record.c]
  *   restore:
  *	[lea  area(%rsp), %rsp]
  *	pop   ...
@@ -29,14 +26,18 @@
  *
  * In front of an exit it is the same, and the call's record is taken where `have` is.
  *
- * Flags are dead at a function's entry (System V ABI; gcc's -fipa-ra does not keep them across calls either). Everything else is kept: r10 and r11
- * too, which callers compiled with -fipa-ra may rely on. At entry rsp is 8 modulo 16, and so it is at each probe's entry.
- * Nothing below rsp is live at entry, so pushing is safe. All of this holds in front of a ret and of a jump to another function, too.
+ * Flags are dead at a function's entry (System V ABI; gcc's -fipa-ra does not keep them across
+ * calls either). Everything else is kept: r10 and r11 too, which callers compiled with -fipa-ra may
+ * rely on. At entry rsp is 8 modulo 16, and so it is at each probe's entry. Nothing below rsp is
+ * live at entry, so pushing is safe. All of this holds in front of a ret and of a jump to another
+ * function, too.
  *
- * rdfsbase alone takes 3 cycles, but among stores it held up the pipeline for some 15 on the AMD machine where it was tried (5.8 of 8.0 ns added a
- * call): so the thread pointer's own copy at fs:0 (System V ABI, x86-64 TLS) is read where the loader found it right in every thread.
+ * rdfsbase alone takes 3 cycles, but among stores it held up the pipeline for some 15 on the AMD
+ * machine where it was tried (5.8 of 8.0 ns added a call): so the thread pointer's own copy at fs:0
+ * (System V ABI, x86-64 TLS) is read where the loader found it right in every thread.
  *
- * Cost of an entry count: 19 instructions over the bare jump, no locked ones, no branch that is ever mispredicted in steady state.
+ * Cost of an entry count: 19 instructions over the bare jump, no locked ones, no branch that is
+ * ever mispredicted in steady state.
  */
 #include "trampoline.h"
 
@@ -45,7 +46,8 @@
 #include "parts.h"
 
 #define SYSCALL_CLOBBERS (FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX) | FAY_BIT(FAY_R11))
-#define ENTRY_KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_THREAD_BEGIN | 1u << FAY_PROBE_THREAD_END)
+#define ENTRY_KINDS                                                                                \
+	(1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_THREAD_BEGIN | 1u << FAY_PROBE_THREAD_END)
 #define LEAVING_KINDS (1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_EXCEPTION)
 
 static bool runs_here(const struct fay_part *part, const struct fay_probe_facts *facts)
@@ -69,7 +71,8 @@ static int32_t event_bytes(uint32_t fields)
 	return fields ? offsetof(struct fay_event, duration) : 0;
 }
 
-struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t kinds, uint32_t saved)
+struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t kinds,
+			      uint32_t saved)
 {
 	struct fay_part part = { .spec = spec, .kinds = kinds, .saved = saved | FAY_BIT(FAY_RSI) };
 	uint32_t others;
@@ -150,7 +153,8 @@ static const uint8_t test_rsi[] = { 0x48, 0x85, 0xf6 };
 /* mov %fs:0, %rsi or rdfsbase %rsi; inc %rsi */
 static void emit_key(struct fay_emitter *e, const struct fay_part *part)
 {
-	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 }, inc_rsi[] = { 0x48, 0xff, 0xc6 };
+	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 },
+			     inc_rsi[] = { 0x48, 0xff, 0xc6 };
 	static const uint8_t mov_fs0_rsi[] = { 0x64, 0x48, 0x8b, 0x34, 0x25, 0, 0, 0, 0 };
 
 	if (part->spec->thread_pointer) {
@@ -161,14 +165,16 @@ static void emit_key(struct fay_emitter *e, const struct fay_part *part)
 	fay_emit_bytes(e, inc_rsi, sizeof(inc_rsi));
 }
 
-/* The thread that has the fs base now is the one for which the entry was filled: mov %fs:tid, %esi; cmp %esi, tid(%t). */
+/* The thread that has the fs base now is the one for which the entry was filled: mov %fs:tid, %esi;
+ * cmp %esi, tid(%t). */
 static void emit_compare_tid(struct fay_emitter *e, const struct fay_part *part)
 {
 	static const uint8_t mov_fs_esi[] = { 0x64, 0x8b, 0x34, 0x25 };
 
 	fay_emit_bytes(e, mov_fs_esi, sizeof(mov_fs_esi));
 	fay_emit_imm32(e, (uint32_t)part->spec->tid_offset);
-	fay_emit_memory(e, false, 0x39, FAY_RSI, part->temporary, offsetof(struct fay_thread_entry, tid));
+	fay_emit_memory(e, false, 0x39, FAY_RSI, part->temporary,
+			offsetof(struct fay_thread_entry, tid));
 }
 
 struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *part)
@@ -193,7 +199,8 @@ struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *
 	fay_emit_byte(e, 0x81);
 	fay_emit_byte(e, 0xe0 | (t & 7));
 	fay_emit_imm32(e, FAY_PROCESS_AT - (1u << FAY_THREAD_ENTRY_BITS));
-	fay_emit_rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
+	fay_emit_rip_relative(e, 0x03, t,
+			      config + offsetof(struct fay_runtime_config, thread_table));
 	fay_emit_memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
 	lookup.slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	if (spec->selective && spec->tid_offset >= 0) {
@@ -209,7 +216,8 @@ struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *
 }
 
 /* Out of line: falls through if there is no slot left. */
-void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const struct fay_lookup *lookup, size_t have)
+void fay_part_slow(struct fay_emitter *e, const struct fay_part *part,
+		   const struct fay_lookup *lookup, size_t have)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	size_t none;
@@ -243,10 +251,12 @@ static void unmark_busy(struct fay_emitter *e)
 	fay_emit_imm32(e, 0);
 }
 
-/* The traced program may have misaligned its stack; a probe that spills vectors in aligned form relies on it. rax is free here. */
+/* The traced program may have misaligned its stack; a probe that spills vectors in aligned form
+ * relies on it. rax is free here. */
 static void emit_call(struct fay_emitter *e, uint64_t code, bool align)
 {
-	static const uint8_t aligned[] = { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0x50 }; /* mov %rsp, %rax; and $-16, %rsp; push %rax twice */
+	/* mov %rsp, %rax; and $-16, %rsp; push %rax twice */
+	static const uint8_t aligned[] = { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0x50 };
 
 	if (align)
 		fay_emit_bytes(e, aligned, sizeof(aligned));
@@ -284,7 +294,8 @@ static void emit_probes(struct fay_emitter *e, const struct fay_part *part)
 	fay_vectors_restore(e, &part->vectors, part->vectors_at);
 }
 
-void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay_run *run, bool guarded)
+void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay_run *run,
+		  bool guarded)
 {
 	if (guarded)
 		mark_busy(e, run);
@@ -296,7 +307,8 @@ void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay
 		unmark_busy(e);
 }
 
-void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_run *run, size_t restore)
+void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part,
+			const struct fay_run *run, size_t restore)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 
@@ -337,7 +349,8 @@ static void leave_hole(struct fay_emitter *e, size_t room)
 		fay_emit_byte(e, 0xcc);
 }
 
-void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline)
+void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room,
+		    struct fay_trampoline *trampoline)
 {
 	struct fay_part part = fay_part_plan(spec, fay_role_kinds(spec), fay_record_uses(spec));
 	struct fay_record_code record = { 0 };
@@ -367,8 +380,8 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	fay_record_aside(e, &part, &record, restore);
 }
 
-bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code, size_t capacity,
-			 struct fay_trampoline *trampoline)
+bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room,
+			 uint8_t *code, size_t capacity, struct fay_trampoline *trampoline)
 {
 	struct fay_emitter e = { .code = code, .capacity = capacity, .address = spec->address };
 
@@ -378,7 +391,8 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	if (!spec->records && !fay_spec_has_kind(spec, fay_role_kinds(spec))) {
 		trampoline->displaced = e.size;
 		leave_hole(&e, displaced_room);
-	} else if (spec->careful || fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
+	} else if (spec->careful ||
+		   fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
 		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
 	} else {
 		fay_place_emit(&e, spec, displaced_room, trampoline);
@@ -390,8 +404,11 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 static uint32_t fields_of_kind(uint32_t kind)
 {
 	static const uint32_t fields[] = {
-		[FAY_PROBE_ENTRY] = FAY_FIELDS_ENTRY,	[FAY_PROBE_RETURN] = FAY_FIELDS_RETURN,	      [FAY_PROBE_EXCEPTION] = FAY_FIELDS_EXCEPTION,
-		[FAY_PROBE_OFFSET] = FAY_FIELDS_OFFSET, [FAY_PROBE_MARKER] = FAY_FIELDS_MARKER,
+		[FAY_PROBE_ENTRY] = FAY_FIELDS_ENTRY,
+		[FAY_PROBE_RETURN] = FAY_FIELDS_RETURN,
+		[FAY_PROBE_EXCEPTION] = FAY_FIELDS_EXCEPTION,
+		[FAY_PROBE_OFFSET] = FAY_FIELDS_OFFSET,
+		[FAY_PROBE_MARKER] = FAY_FIELDS_MARKER,
 	};
 
 	return FAY_FIELDS_ALWAYS | (kind < sizeof(fields) / sizeof(*fields) ? fields[kind] : 0);
@@ -404,12 +421,16 @@ static const char *field_refusal(uint32_t fields)
 		uint32_t fields;
 		const char *refusal;
 	} refusals[] = {
-		{ FAY_FIELDS_ARGUMENTS, "reads event.arg, which only entry, offset and marker probes have" },
+		{ FAY_FIELDS_ARGUMENTS,
+		  "reads event.arg, which only entry, offset and marker probes have" },
 		{ FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT,
 		  "reads the return value, which only return probes have" },
-		{ FAY_FIELD_DURATION, "reads event.duration, which only return and exception probes have" },
-		{ FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS, "reads event.reg or event.flags, which only offset and marker probes have" },
-		{ ~0u, "reads a field of a place in the program, which probes of this kind do not have" },
+		{ FAY_FIELD_DURATION,
+		  "reads event.duration, which only return and exception probes have" },
+		{ FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS,
+		  "reads event.reg or event.flags, which only offset and marker probes have" },
+		{ ~0u, "reads a field of a place in the program, which probes of this kind do not "
+		       "have" },
 	};
 	size_t i = 0;
 
@@ -420,8 +441,8 @@ static const char *field_refusal(uint32_t fields)
 
 const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
 {
-	const uint32_t callee_saved = FAY_BIT(FAY_RBX) | FAY_BIT(FAY_RBP) | FAY_BIT(FAY_R12) | FAY_BIT(FAY_R13) |
-				      FAY_BIT(FAY_R14) | FAY_BIT(FAY_R15);
+	const uint32_t callee_saved = FAY_BIT(FAY_RBX) | FAY_BIT(FAY_RBP) | FAY_BIT(FAY_R12) |
+				      FAY_BIT(FAY_R13) | FAY_BIT(FAY_R14) | FAY_BIT(FAY_R15);
 	uint32_t missing = facts->event_fields & ~fields_of_kind(facts->kind);
 
 	if (missing)

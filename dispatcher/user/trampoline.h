@@ -2,8 +2,8 @@
 /*
  * Trampolines: the code between a patched place and the verified probes.
  *
- * fay_trampoline_emit() writes one for one patch point at a known address. It leaves a hole for the displaced instructions, which the caller
- * (the loader) puts there.
+ * fay_trampoline_emit() writes one for one patch point at a known address. It leaves a hole for the
+ * displaced instructions, which the caller (the loader) puts there.
  */
 #ifndef FAY_DISPATCHER_TRAMPOLINE_H
 #define FAY_DISPATCHER_TRAMPOLINE_H
@@ -15,34 +15,41 @@
 #include "fay/verify.h"
 #include "operand.h"
 
-/* Upper bounds, in bytes, of a trampoline without its hole, for sizing a zone before its address is known. */
+/* Upper bounds, in bytes, of a trampoline without its hole, for sizing a zone before its address is
+ * known. */
 #define FAY_TRAMPOLINE_BASE_MAX 640u
-#define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr */
-#define FAY_TRAMPOLINE_RECORD_MAX 192u  /* more where calls have records */
-#define FAY_TRAMPOLINE_COST_MAX 384u    /* more where the cost is measured */
+/* more, if any probe of the point clobbers vectors or uses_mxcsr */
+#define FAY_TRAMPOLINE_VECTORS_MAX 448u
+#define FAY_TRAMPOLINE_RECORD_MAX 192u /* more where calls have records */
+#define FAY_TRAMPOLINE_COST_MAX 384u   /* more where the cost is measured */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
 
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
 	uint64_t code; /* address in the target */
-	bool inlined;	      /* these bytes, the same code here without its ret, are copied into the trampoline; otherwise it is called */
+	/* these bytes, the same code here without its ret, are copied into the trampoline;
+	 * otherwise it is called */
+	bool inlined;
 	const uint8_t *bytes;
 	size_t size;
 };
 
 /* Where in a function a trampoline is: what runs there, and what is done with the call's record. */
 enum fay_role {
-	FAY_ROLE_ENTRY,	 /* or a place inside */
+	FAY_ROLE_ENTRY,  /* or a place inside */
 	FAY_ROLE_RETURN, /* in front of a ret */
-	FAY_ROLE_JUMP,	 /* in front of a jump to another function */
+	FAY_ROLE_JUMP,   /* in front of a jump to another function */
 };
 
-/* Where such a jump leads. The instruction `load`, load_size bytes, puts that into rax while all other registers are the program's; none: it is `address`, 0 if not known. */
+/* Where such a jump leads. The instruction `load`, load_size bytes, puts that into rax while all
+ * other registers are the program's; none: it is `address`, 0 if not known. */
 struct fay_jump_target {
 	uint64_t address; /* of the word that is loaded, if rip_at */
 	uint8_t load[16], load_size;
-	uint8_t rip_at; /* bytes from the instruction's begin to its displacement to `address`, which is its end; 0: it has none */
+	/* bytes from the instruction's begin to its displacement to `address`, which is its end; 0:
+	 * it has none */
+	uint8_t rip_at;
 };
 
 struct fay_trampoline_spec {
@@ -51,22 +58,31 @@ struct fay_trampoline_spec {
 	uint64_t global;   /* address of GLOBAL */
 	uint64_t function; /* fay_name_hash values of this point */
 	uint64_t module;
-	uint64_t place;    /* event.address */
-	uint64_t hook;     /* runtime routine called first of all, with the registers as they are; 0 none */
-	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
+	uint64_t place; /* event.address */
+	/* runtime routine called first of all, with the registers as they are; 0 none */
+	uint64_t hook;
+	/* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
+	int32_t tid_offset;
 	bool selective; /* some threads are left out: an entry's LOCAL may be 0 */
-	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
+	/* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
+	bool thread_pointer;
 	uint8_t time_shift; /* runtime.h, fay_time_shift() */
-	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
-	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
-	bool go; /* event.arg[i] is the i-th register of Go's calling convention */
+	/* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked
+	 * as busy */
+	bool unguarded;
+	/* the place may be reached with flags and red zone in use: everything is kept, as inside a
+	 * function */
+	bool careful;
+	bool go;     /* event.arg[i] is the i-th register of Go's calling convention */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	enum fay_role role;
-	bool records; /* calls have records: return and exception probes run when these end */
+	bool records;     /* calls have records: return and exception probes run when these end */
 	uint64_t watched; /* then: address of the function's struct fay_watched */
-	uint64_t sweeps; /* enum fay_sweep */
+	uint64_t sweeps;  /* enum fay_sweep */
 	struct fay_jump_target target; /* of FAY_ROLE_JUMP */
-	int32_t cost; /* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not measured */
+	/* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not
+	 * measured */
+	int32_t cost;
 	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */
 	const struct fay_operand *operands;
 	uint32_t operand_count;
@@ -77,39 +93,47 @@ struct fay_trampoline_spec {
 /* Offsets from the first byte. */
 struct fay_trampoline {
 	size_t size;
-	size_t entry;	  /* where execution begins */
+	size_t entry;     /* where execution begins */
 	size_t displaced; /* the hole: execution goes on here after the probes */
 };
 
-/* Writes the trampoline to `code`. False if `capacity` is too small or something is out of a rel32's reach. */
-bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code, size_t capacity,
-			 struct fay_trampoline *trampoline);
+/* Writes the trampoline to `code`. False if `capacity` is too small or something is out of a
+ * rel32's reach. */
+bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room,
+			 uint8_t *code, size_t capacity, struct fay_trampoline *trampoline);
 
 /*
- * What struct fay_watched leads to: the probes of one kind, FAY_PROBE_RETURN or FAY_PROBE_EXCEPTION, as a C function (runtime.h). *size is 0 if the point has none.
+ * What struct fay_watched leads to: the probes of one kind, FAY_PROBE_RETURN or
+ * FAY_PROBE_EXCEPTION, as a C function (runtime.h). *size is 0 if the point has none.
  */
-bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code, size_t capacity, size_t *size);
+bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code,
+		      size_t capacity, size_t *size);
 
 /*
- * The shared strategy: bodies for all points with the same probes, and for each of their places a stub of some bytes, which calls the body and then runs what
- * is in its hole (trampoline_shared.c). Neither hooks nor offset probes.
+ * The shared strategy: bodies for all points with the same probes, and for each of their places a
+ * stub of some bytes, which calls the body and then runs what is in its hole (trampoline_shared.c).
+ * Neither hooks nor offset probes.
  */
 #define FAY_SHARED_STUB_MAX 48u
 #define FAY_SHARED_BODIES 4u /* an upper bound for the trampolines that they are together */
 struct fay_shared {
-	uint64_t entry, leave;	 /* addresses of the bodies; 0: there is none, and a place of that role has a trampoline of its own, or none */
+	/* addresses of the bodies; 0: there is none, and a place of that role has a trampoline of
+	 * its own, or none */
+	uint64_t entry, leave;
 	uint64_t returned, left; /* likewise of routines */
-	bool names; /* stubs carry function, module, address and `watched` */
+	bool names;              /* stubs carry function, module, address and `watched` */
 	size_t size;
 };
 bool fay_shared_possible(const struct fay_trampoline_spec *spec);
 /* Writes the bodies. spec->role, function, module, place and watched are not looked at. */
-bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity, struct fay_shared *shared);
+bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
+		     struct fay_shared *shared);
 /* Writes one place's stub, if its role has a body. The hole's bytes go behind its end. */
-bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
-		     struct fay_trampoline *trampoline);
+bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec,
+		     uint8_t *code, size_t capacity, struct fay_trampoline *trampoline);
 /* Writes the stub of a routine for a point whose entry's stub is at `stub`. */
-bool fay_shared_routine(uint64_t routine, uint64_t stub, uint64_t address, uint8_t *code, size_t capacity, size_t *size);
+bool fay_shared_routine(uint64_t routine, uint64_t stub, uint64_t address, uint8_t *code,
+			size_t capacity, size_t *size);
 
 /* Whether these probes are about the end of calls. */
 bool fay_trampoline_watches(const struct fay_probe_facts *facts);

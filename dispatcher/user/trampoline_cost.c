@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring what the probes at a place cost, where somebody asked for that. The thread's own record of the place is near LOCAL (struct fay_place_cost):
+ * Measuring what the probes at a place cost, where somebody asked for that. The thread's own record
+ * of the place is near LOCAL (struct fay_place_cost):
  *
  *	movl $0, began(%rsp)
- *	decl left(%rsi); js timed             out of line: 1 to 256, by chance, is added to left and drawn; began = time stamp counter
- *   begun:
- *	(fields, probes)
- *	cmpl $0, began(%rsp); jne ends        out of line: cycles += counter - began, at most FAY_COST_LONGEST; timed += 1
+ *	decl left(%rsi); js timed             out of line: 1 to 256, by chance, is added to left and
+ *					      drawn; began = time stamp counter
+ *   begun: (fields, probes) cmpl $0, began(%rsp); jne ends out of line: cycles += counter - began,
+ *     at most FAY_COST_LONGEST; timed += 1
  *   ended:
  *
- * Each event is counted, and about one in 128 is timed: after a number of others that chance chooses, since probes do some of their work each so many
- * events. The jump, the saving of registers and the look-up of the thread lie outside of what is timed (loader/cost.c adds something for them).
+ * Each event is counted, and about one in 128 is timed: after a number of others that chance
+ * chooses, since probes do some of their work each so many events. The jump, the saving of
+ * registers and the look-up of the thread lie outside of what is timed (loader/cost.c adds
+ * something for them).
  */
 #include "parts.h"
 
@@ -49,7 +52,8 @@ void fay_cost_end(struct fay_emitter *e, const struct fay_part *part, struct fay
 
 void fay_cost_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_cost *cost)
 {
-	static const uint8_t shr4_movzx_al_inc[] = { 0xc1, 0xe8, 4, 0x0f, 0xb6, 0xc0, 0xff, 0xc0 }, or1_eax[] = { 0x83, 0xc8, 1 };
+	static const uint8_t shr4_movzx_al_inc[] = { 0xc1, 0xe8, 4, 0x0f, 0xb6, 0xc0, 0xff, 0xc0 },
+			     or1_eax[] = { 0x83, 0xc8, 1 };
 	static const uint8_t mov_eax[] = { 0xb8 }, cmp_eax[] = { 0x3d };
 	size_t usual;
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A marker's arguments: from where its note says they are into event.arg[]. All general registers lie in the trampoline's frame, so every
- * register is free here.
+ * A marker's arguments: from where its note says they are into event.arg[]. All general registers
+ * lie in the trampoline's frame, so every register is free here.
  *
- * A memory operand is only a claim: a compiler may leave `8(%rax)` in the note of a marker that is reached with rax = 0, since nothing reads it
- * in the untraced program. So memory is read directly only where that cannot fault, in the page of the stack pointer or at an address that the
- * loader saw mapped, and otherwise through the kernel (runtime.c, fay_rt_try_read): what cannot be read is 0.
+ * A memory operand is only a claim: a compiler may leave `8(%rax)` in the note of a marker that is
+ * reached with rax = 0, since nothing reads it in the untraced program. So memory is read directly
+ * only where that cannot fault, in the page of the stack pointer or at an address that the loader
+ * saw mapped, and otherwise through the kernel (runtime.c, fay_rt_try_read): what cannot be read is
+ * 0.
  *
  *	lea  disp(base, index, scale), %rdx
  *	lea  rsp as the program has it, %rax; lea size-1(%rdx), %rcx
@@ -22,7 +24,8 @@
 #define EVENT_ARG(i) ((int32_t)(offsetof(struct fay_event, arg) + 8 * (i)))
 
 /* movzx or movsx disp(base), %rax, or mov, by the operand's size. */
-static void load_sized(struct fay_emitter *e, const struct fay_operand *operand, unsigned base, int32_t disp)
+static void load_sized(struct fay_emitter *e, const struct fay_operand *operand, unsigned base,
+		       int32_t disp)
 {
 	switch (operand->size) {
 	case 1:
@@ -33,7 +36,8 @@ static void load_sized(struct fay_emitter *e, const struct fay_operand *operand,
 		fay_emit_address(e, FAY_RAX, base, disp);
 		break;
 	case 4:
-		fay_emit_memory(e, operand->is_signed, operand->is_signed ? 0x63 : 0x8b, FAY_RAX, base, disp);
+		fay_emit_memory(e, operand->is_signed, operand->is_signed ? 0x63 : 0x8b, FAY_RAX,
+				base, disp);
 		break;
 	default: fay_emit_load64(e, FAY_RAX, base, disp); break;
 	}
@@ -74,9 +78,11 @@ static void load_address(struct fay_emitter *e, const struct fay_operand *operan
 	}
 }
 
-static void load_memory(struct fay_emitter *e, const struct fay_trampoline_spec *spec, const struct fay_operand *operand, unsigned i)
+static void load_memory(struct fay_emitter *e, const struct fay_trampoline_spec *spec,
+			const struct fay_operand *operand, unsigned i)
 {
-	static const uint8_t both_pages[] = { 0x48, 0x31, 0xc1, 0x48, 0x31, 0xd0, 0x48, 0x09, 0xc8, 0x48, 0xc1, 0xe8, 0x0c };
+	static const uint8_t both_pages[] = { 0x48, 0x31, 0xc1, 0x48, 0x31, 0xd0, 0x48,
+					      0x09, 0xc8, 0x48, 0xc1, 0xe8, 0x0c };
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	size_t asks, have;
 
@@ -100,7 +106,8 @@ static void load_memory(struct fay_emitter *e, const struct fay_trampoline_spec 
 	fay_emit_land(e, have);
 }
 
-void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t fields)
+void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spec *spec,
+			  uint32_t fields)
 {
 	for (unsigned i = 0; i < spec->operand_count; i++) {
 		const struct fay_operand *operand = &spec->operands[i];
@@ -113,7 +120,8 @@ void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spe
 			if (operand->base == FAY_RSP)
 				load_register(e, FAY_RAX, FAY_RSP);
 			else
-				load_sized(e, operand, FAY_RBP, fay_offset_saved(operand->base) + operand->high_byte);
+				load_sized(e, operand, FAY_RBP,
+					   fay_offset_saved(operand->base) + operand->high_byte);
 			break;
 		case FAY_OPERAND_MEMORY: load_memory(e, spec, operand, i); break;
 		default: e->failed = true; break;

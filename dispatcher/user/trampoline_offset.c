@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trampolines for a place where everything may be live, inside a function, or at the entry or an exit of what is perhaps none:
+ * Trampolines for a place where everything may be live, inside a function, or at the entry or an
+ * exit of what is perhaps none:
  *
  *	lea -128(%rsp), %rsp                  the red zone (System V ABI, 3.2.2)
- *	pushfq; andb $~1, 1(%rsp); push rbp; push ...   all general registers; the flags without a debugger's trap flag
+ *	pushfq; andb $~1, 1(%rsp); push rbp; push ...   all general registers; the flags without a
+ *							debugger's trap flag
  *	mov %rsp, %rbp; and $-16, %rsp; lea -area(%rsp), %rsp; cld
- *	registers -> event; [a marker's operands -> event: trampoline_marker.c]; rsi = LOCAL, busy, other fields, probes: as at an entry
+ *	registers -> event; [a marker's operands -> event: trampoline_marker.c]; rsi = LOCAL, busy,
+ *	  other fields, probes: as at an entry
  *	flags: [std]; add $0x7f, %al; sahf
  *	mov %rbp, %rsp; pop ...; pop rbp
  *	lea 136(%rsp), %rsp
@@ -31,7 +34,8 @@ static void open_all(struct fay_emitter *e, int32_t area)
 {
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, -RED_ZONE);
 	fay_emit_byte(e, 0x9c); /* pushfq */
-	fay_emit_bytes(e, "\x80\x64\x24\x01\xfe", 5); /* andb $~1, 1(%rsp): the trap flag is a debugger's */
+	/* andb $~1, 1(%rsp): the trap flag is a debugger's */
+	fay_emit_bytes(e, "\x80\x64\x24\x01\xfe", 5);
 	fay_emit_push(e, FAY_RBP);
 	for (unsigned i = 0; i < PUSHED; i++)
 		fay_emit_push(e, pushed[i]);
@@ -42,21 +46,22 @@ static void open_all(struct fay_emitter *e, int32_t area)
 }
 
 /*
- * Not by popfq: Linux takes the trap flag of a debugger that steps over one for the program's own, and the program is killed when the debugger has gone
- * (arch/x86/kernel/step.c). Those that no instruction of ours changes need not be restored. rax, rcx are free.
+ * Not by popfq: Linux takes the trap flag of a debugger that steps over one for the program's own,
+ * and the program is killed when the debugger has gone (arch/x86/kernel/step.c). Those that no
+ * instruction of ours changes need not be restored. rax, rcx are free.
  */
 static void restore_flags(struct fay_emitter *e)
 {
 	static const uint8_t flags[] = {
 		0x0f, 0xba, 0xe0, 10, /* bt $10, %eax: direction */
-		0x73, 1, 0xfd,	      /* jae 1f; std; 1: */
-		0x89, 0xc1,	      /* mov %eax, %ecx */
-		0xc1, 0xe0, 8,	      /* shl $8, %eax: the lowest byte is what sahf takes */
-		0xc1, 0xe9, 11,	      /* shr $11, %ecx: overflow */
-		0x80, 0xe1, 1,	      /* and $1, %cl */
-		0x88, 0xc8,	      /* mov %cl, %al */
-		0x04, 0x7f,	      /* add $0x7f, %al: overflows if it is 1 */
-		0x9e,		      /* sahf: all others */
+		0x73, 1,    0xfd,     /* jae 1f; std; 1: */
+		0x89, 0xc1,           /* mov %eax, %ecx */
+		0xc1, 0xe0, 8,        /* shl $8, %eax: the lowest byte is what sahf takes */
+		0xc1, 0xe9, 11,       /* shr $11, %ecx: overflow */
+		0x80, 0xe1, 1,        /* and $1, %cl */
+		0x88, 0xc8,           /* mov %cl, %al */
+		0x04, 0x7f,           /* add $0x7f, %al: overflows if it is 1 */
+		0x9e,                 /* sahf: all others */
 	};
 
 	fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_FLAGS);
@@ -103,10 +108,12 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 	}
 }
 
-/* Ends with the hole for the displaced instructions, the offset of which is returned, and what is out of line. */
+/* Ends with the hole for the displaced instructions, the offset of which is returned, and what is
+ * out of line. */
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
 {
-	uint32_t kinds = spec->records && spec->role != FAY_ROLE_ENTRY ? 0 : fay_role_kinds(spec); /* at an exit the runtime calls the probes */
+	/* at an exit the runtime calls the probes */
+	uint32_t kinds = spec->records && spec->role != FAY_ROLE_ENTRY ? 0 : fay_role_kinds(spec);
 	struct fay_part part = fay_part_plan(spec, kinds, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	struct fay_lookup lookup;
@@ -114,7 +121,8 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	size_t have, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
-	if (spec->records && spec->role == FAY_ROLE_JUMP) { /* all registers but rsp and rbp are the program's still */
+	/* all registers but rsp and rbp are the program's still */
+	if (spec->records && spec->role == FAY_ROLE_JUMP) {
 		fay_record_load_target(e, &spec->target);
 		fay_emit_store64(e, FAY_RSP, part.target_at, FAY_RAX);
 		fay_emit_load64(e, FAY_RAX, FAY_RBP, fay_offset_saved(FAY_RAX));

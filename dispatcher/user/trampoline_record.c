@@ -10,20 +10,19 @@
  *
  *   at the entry, behind the probes:
  *	(home); cmpq $0, (%rdi); jne aside    aside: runtime.begin, rdi = another place
- *   done:
- *	mov  %rax, (%rdi)                     first: from here on the place is taken, also for a signal handler
- *	[rdtsc; mov %rax, cycles(%rdi)]       only for durations
- *	lea  watched, %rax; mov %rax, watched(%rdi)
+ *   done: mov  %rax, (%rdi) first: from here on the place is taken, also for a signal handler
+ *		[rdtsc; mov %rax, cycles(%rdi)] only for durations lea watched, %rax; mov %rax,
+ *		watched(%rdi)
  *
- *   in front of a ret, before the probes:
- *	(home); cmp %rax, (%rdi); jne aside   aside: runtime.end does all that is to be done, also for calls that wait at the slot
- *	[rdtsc; sub cycles(%rdi), %rax; ... -> event.duration]
- *	movq $0, watched(%rdi); movq $0, (%rdi)
+ *   in front of a ret, before the probes: (home); cmp %rax, (%rdi); jne aside aside: runtime.end
+ *     does all that is to be done, also for calls that wait at the slot [rdtsc; sub cycles(%rdi),
+ *     %rax; ... -> event.duration] movq $0, watched(%rdi); movq $0, (%rdi)
  *
  *   in front of a jump to another function:
  *	lea  frame(%rsp), %rax; mov target_at(%rsp), %rdi; call runtime.jump
  *
- * The functions of enum fay_sweep note the stack pointer at their entry, and call runtime.sweep in front of each exit; at the entry, too, if another one's exit was not seen.
+ * The functions of enum fay_sweep note the stack pointer at their entry, and call runtime.sweep in
+ * front of each exit; at the entry, too, if another one's exit was not seen.
  */
 #include "parts.h"
 
@@ -32,7 +31,8 @@
 enum {
 	RECORD_CYCLES = offsetof(struct fay_record, cycles),
 	RECORD_WATCHED = offsetof(struct fay_record, watched),
-	STUB_WATCHED = -FAY_STUB_CALL - FAY_STUB_NAMES + 24, /* from the address that the stub's call leaves */
+	/* from the address that the stub's call leaves */
+	STUB_WATCHED = -FAY_STUB_CALL - FAY_STUB_NAMES + 24,
 };
 
 static const struct fay_runtime_header *runtime_header(void)
@@ -77,7 +77,9 @@ void fay_record_target(struct fay_emitter *e, const struct fay_part *part)
 
 static void emit_home(struct fay_emitter *e, const struct fay_part *part)
 {
-	static const uint8_t imul_rax_rdx[] = { 0x48, 0x69, 0xd0 }, shr_rdx_and_edx[] = { 0x48, 0xc1, 0xea, FAY_RECORD_HASH_SHIFT, 0x81, 0xe2 };
+	static const uint8_t imul_rax_rdx[] = { 0x48, 0x69, 0xd0 },
+			     shr_rdx_and_edx[] = { 0x48, 0xc1, 0xea, FAY_RECORD_HASH_SHIFT,
+						   0x81, 0xe2 };
 	static const uint8_t add_rdx_rdi[] = { 0x48, 0x01, 0xd7 };
 
 	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_RECORDS);
@@ -109,7 +111,8 @@ static void store_zero(struct fay_emitter *e, int32_t at)
 /* What the stack pointer will be behind the exit. */
 static void emit_sweep(struct fay_emitter *e, const struct fay_part *part)
 {
-	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame + (part->spec->role == FAY_ROLE_RETURN ? 8 : 0));
+	fay_emit_lea(e, FAY_RAX, FAY_RSP,
+		     part->frame + (part->spec->role == FAY_ROLE_RETURN ? 8 : 0));
 	fay_emit_call(e, part->spec->runtime + runtime_header()->sweep);
 }
 
@@ -134,7 +137,8 @@ static void note_sweep(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_emit_byte(e, FAY_SWEPT_PERHAPS);
 }
 
-void fay_record_end(struct fay_emitter *e, const struct fay_part *part, struct fay_record_code *code)
+void fay_record_end(struct fay_emitter *e, const struct fay_part *part,
+		    struct fay_record_code *code)
 {
 	const struct fay_trampoline_spec *spec = part->spec;
 
@@ -157,7 +161,8 @@ void fay_record_end(struct fay_emitter *e, const struct fay_part *part, struct f
 	store_zero(e, 0);
 }
 
-void fay_record_begin(struct fay_emitter *e, const struct fay_part *part, struct fay_record_code *code)
+void fay_record_begin(struct fay_emitter *e, const struct fay_part *part,
+		      struct fay_record_code *code)
 {
 	if (!part->spec->records || part->spec->role != FAY_ROLE_ENTRY)
 		return;
@@ -182,7 +187,8 @@ static int32_t saved_at(const struct fay_part *part, unsigned reg)
 	return part->area + 8 * __builtin_popcount(part->saved & (FAY_BIT(reg) - 1));
 }
 
-void fay_record_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_record_code *code, size_t restore)
+void fay_record_aside(struct fay_emitter *e, const struct fay_part *part,
+		      const struct fay_record_code *code, size_t restore)
 {
 	const struct fay_trampoline_spec *spec = part->spec;
 
@@ -206,7 +212,8 @@ void fay_record_carefully(struct fay_emitter *e, const struct fay_trampoline_spe
 	const struct fay_runtime_header *runtime = runtime_header();
 
 	if (spec->sweeps && spec->role != FAY_ROLE_ENTRY) {
-		fay_emit_lea(e, FAY_RAX, FAY_RBP, fay_offset_saved(FAY_RSP) + (spec->role == FAY_ROLE_RETURN ? 8 : 0));
+		fay_emit_lea(e, FAY_RAX, FAY_RBP,
+			     fay_offset_saved(FAY_RSP) + (spec->role == FAY_ROLE_RETURN ? 8 : 0));
 		fay_emit_call(e, spec->runtime + runtime->sweep);
 	}
 	fay_emit_lea(e, FAY_RAX, FAY_RBP, fay_offset_saved(FAY_RSP));
@@ -239,9 +246,12 @@ static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 		uint32_t field;
 		int32_t from, to;
 	} values[] = {
-		{ FAY_FIELD_RETVAL, offsetof(struct fay_returned, rax), offsetof(struct fay_event, retval) },
-		{ FAY_FIELD_RETVAL2, offsetof(struct fay_returned, rdx), offsetof(struct fay_event, retval2) },
-		{ FAY_FIELD_RETVAL_FLOAT, offsetof(struct fay_returned, xmm0), offsetof(struct fay_event, retval_float) },
+		{ FAY_FIELD_RETVAL, offsetof(struct fay_returned, rax),
+		  offsetof(struct fay_event, retval) },
+		{ FAY_FIELD_RETVAL2, offsetof(struct fay_returned, rdx),
+		  offsetof(struct fay_event, retval2) },
+		{ FAY_FIELD_RETVAL_FLOAT, offsetof(struct fay_returned, xmm0),
+		  offsetof(struct fay_event, retval_float) },
 	};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
@@ -251,7 +261,8 @@ static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 		}
 }
 
-/* void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned * [, stub]), called by records.c [through the stub]. */
+/* void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned * [, stub]),
+ * called by records.c [through the stub]. */
 void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t kind)
 {
 	struct fay_part part = fay_part_plan(spec, 1u << kind, 0);
@@ -259,7 +270,8 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 	int32_t area;
 	size_t restore;
 
-	part.saved = 0; /* a C function: the caller-saved registers are its own, the others no probe changes */
+	/* a C function: the caller-saved registers are its own, the others no probe changes */
+	part.saved = 0;
 	part.temporary = FAY_RAX;
 	part.frame = 0;
 	area = (part.area + 15) / 16 * 16 + 8;
@@ -281,7 +293,8 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_part_run_aside(e, &part, &run, restore);
 }
 
-bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code, size_t capacity, size_t *size)
+bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code,
+		      size_t capacity, size_t *size)
 {
 	struct fay_emitter e = { .code = code, .capacity = capacity, .address = spec->address };
 

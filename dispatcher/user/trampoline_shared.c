@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared strategy. Thousands of points have the same probes, and differ in the function's name and in the displaced instructions only: one body for
- * entries and one for exits serve them all. Names, if somebody asks for them, lie in front of the stub's call. Bytes from the address that the call leaves on the stack:
+ * The shared strategy. Thousands of points have the same probes, and differ in the function's name
+ * and in the displaced instructions only: one body for entries and one for exits serve them all.
+ * Names, if somebody asks for them, lie in front of the stub's call. Bytes from the address that
+ * the call leaves on the stack:
  *
  *	[-39  jmp call                         2, at exits: what runs before it is in front
  *	 -37  function, module, address, struct fay_watched		32]
  *	  -5  call body                        5
  *	   0  (what is in the hole: the loader's)
  *
- * The body ends in a `ret`. Each call has its `ret` and each `ret` its call, so the CPU's return predictor stays right.
+ * The body ends in a `ret`. Each call has its `ret` and each `ret` its call, so the CPU's return
+ * predictor stays right.
  *
- * Against a trampoline of its own for each point this costs a call, a `ret` and, for names, loads instead of immediate operands; it saves some 100
- * to 600 bytes a place: memory, the time to write it, and the instruction cache.
+ * Against a trampoline of its own for each point this costs a call, a `ret` and, for names, loads
+ * instead of immediate operands; it saves some 100 to 600 bytes a place: memory, the time to write
+ * it, and the instruction cache.
  */
 #include "parts.h"
 
@@ -21,7 +25,8 @@
 
 bool fay_shared_possible(const struct fay_trampoline_spec *spec)
 {
-	return !spec->hook && !spec->careful && !spec->sweeps && spec->probe_count && !fay_spec_has_kind(spec, ~KINDS);
+	return !spec->hook && !spec->careful && !spec->sweeps && spec->probe_count &&
+	       !fay_spec_has_kind(spec, ~KINDS);
 }
 
 static uint64_t align(struct fay_emitter *e)
@@ -32,7 +37,8 @@ static uint64_t align(struct fay_emitter *e)
 }
 
 /* 0: nothing runs at such places. */
-static uint64_t emit_body(struct fay_emitter *e, struct fay_trampoline_spec *body, enum fay_role role)
+static uint64_t emit_body(struct fay_emitter *e, struct fay_trampoline_spec *body,
+			  enum fay_role role)
 {
 	struct fay_trampoline made;
 	uint64_t address;
@@ -45,7 +51,8 @@ static uint64_t emit_body(struct fay_emitter *e, struct fay_trampoline_spec *bod
 	return address;
 }
 
-static uint64_t emit_routine(struct fay_emitter *e, const struct fay_trampoline_spec *body, uint32_t kind)
+static uint64_t emit_routine(struct fay_emitter *e, const struct fay_trampoline_spec *body,
+			     uint32_t kind)
 {
 	uint64_t address;
 
@@ -56,7 +63,8 @@ static uint64_t emit_routine(struct fay_emitter *e, const struct fay_trampoline_
 	return address;
 }
 
-bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity, struct fay_shared *shared)
+bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
+		     struct fay_shared *shared)
 {
 	struct fay_emitter e = { .code = code, .capacity = capacity, .address = spec->address };
 	struct fay_trampoline_spec body = *spec;
@@ -75,8 +83,8 @@ bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size
 	return !e.failed;
 }
 
-bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
-		     struct fay_trampoline *trampoline)
+bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec,
+		     uint8_t *code, size_t capacity, struct fay_trampoline *trampoline)
 {
 	struct fay_emitter e = { .code = code, .capacity = capacity, .address = spec->address };
 	const uint64_t names[4] = { spec->function, spec->module, spec->place, spec->watched };
@@ -97,7 +105,8 @@ bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampolin
 	return !e.failed;
 }
 
-bool fay_shared_routine(uint64_t routine, uint64_t stub, uint64_t address, uint8_t *code, size_t capacity, size_t *size)
+bool fay_shared_routine(uint64_t routine, uint64_t stub, uint64_t address, uint8_t *code,
+			size_t capacity, size_t *size)
 {
 	struct fay_emitter e = { .code = code, .capacity = capacity, .address = address };
 

@@ -4,9 +4,11 @@
  *
  *	movups %xmmN, d(%rsp)     0F 11 /r            16 bytes
  *	vmovups %ymmN, d(%rsp)    VEX.256.0F 11 /r    32
- *	vmovups %zmmN, d(%rsp)    EVEX.512.0F 11 /r   64, where the kernel has enabled AVX-512 state (XCR0 bits 5 to 7)
+ *	vmovups %zmmN, d(%rsp)    EVEX.512.0F 11 /r 64, where the kernel has enabled AVX-512 state
+ *				  (XCR0 bits 5 to 7)
  *	stmxcsr d(%rsp)           0F AE /3
- *	movl $0x1f80, d(%rsp); ldmxcsr d(%rsp)        the default: all exceptions masked, round to nearest
+ *	movl $0x1f80, d(%rsp); ldmxcsr d(%rsp)        the default: all exceptions masked, round to
+ *						      nearest
  *
  * Unaligned moves: nothing is assumed of the traced program's stack.
  */
@@ -68,11 +70,15 @@ void fay_vectors_add(struct fay_vectors *plan, const struct fay_probe_facts *fac
 	plan->mxcsr |= facts->uses_mxcsr;
 }
 
-static unsigned width_of(const struct fay_vectors *plan) { return plan->whole ? register_bytes() : 16; }
+static unsigned width_of(const struct fay_vectors *plan)
+{
+	return plan->whole ? register_bytes() : 16;
+}
 
 int32_t fay_vectors_size(const struct fay_vectors *plan)
 {
-	return (int32_t)(width_of(plan) * (unsigned)__builtin_popcount(plan->registers)) + (plan->mxcsr ? 16 : 0);
+	return (int32_t)(width_of(plan) * (unsigned)__builtin_popcount(plan->registers)) +
+	       (plan->mxcsr ? 16 : 0);
 }
 
 /* op d(%rsp) with `reg` in the ModRM reg field. */
@@ -104,7 +110,8 @@ static void move(struct fay_emitter *e, unsigned width, unsigned opcode, unsigne
 	stack_operand(e, opcode, reg, disp);
 }
 
-static void move_all(struct fay_emitter *e, const struct fay_vectors *plan, unsigned opcode, int32_t at)
+static void move_all(struct fay_emitter *e, const struct fay_vectors *plan, unsigned opcode,
+		     int32_t at)
 {
 	unsigned width = width_of(plan);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image from gcc and a linker script alone: the code is plain C against fay/event.h, the tables are written by requests.lds.
+ * An image from gcc and a linker script alone: the code is plain C against fay/event.h, the tables
+ * are written by requests.lds.
  *
- *     gcc -O2 -fPIC -fvisibility=hidden -fno-plt -mgeneral-regs-only -mno-red-zone -fno-stack-protector -fcf-protection=none \
- *         -fno-asynchronous-unwind-tables -fomit-frame-pointer -ffreestanding -Iinclude -c -o requests.o examples/images/requests.c
- *     ld -shared -nostdlib -z now -z noexecstack --build-id=none -T examples/images/requests.lds -o requests.fay requests.o
+ *     gcc -O2 -fPIC -fvisibility=hidden -fno-plt -mgeneral-regs-only -mno-red-zone \
+ *         -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+ *         -fomit-frame-pointer -ffreestanding -Iinclude -c -o requests.o examples/images/requests.c
+ *     ld -shared -nostdlib -z now -z noexecstack --build-id=none \
+ *         -T examples/images/requests.lds -o requests.fay requests.o
  *     fay verify requests.fay
  */
 #include <fay/event.h>
@@ -20,7 +23,7 @@ _Static_assert(sizeof(struct state) == 608, "requests.lds says so");
 
 __attribute__((section(".fay.strings"), used)) static const struct {
 	char pattern[10], name[9], count[6], bytes[6], sizes[6];
-} strings = {"libc!read", "requests", "count", "bytes", "sizes"};
+} strings = { "libc!read", "requests", "count", "bytes", "sizes" };
 
 void probe(const struct fay_event *event, struct state *state, void *global);
 void probe(const struct fay_event *event, struct state *state, void *global __attribute__((unused)))

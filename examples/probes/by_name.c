@@ -7,7 +7,7 @@ FAY_TABLE(by_name, 256, FAY_KEYS(FAY_KEY_STRING(comm, FAY_COMM_SIZE), FAY_KEY_U6
 
 FAY_ENTRY("libc!write")
 {
-	struct by_name_key key = {.cpu = event->cpu};
+	struct by_name_key key = { .cpu = event->cpu };
 	struct by_name_row *row;
 
 	__builtin_memcpy(key.comm, event->comm, sizeof(key.comm));

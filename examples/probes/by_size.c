@@ -6,7 +6,8 @@ FAY_TABLE(by_size, 1024, FAY_KEYS(FAY_KEY_U64(size_kib)), FAY_VALUES(FAY_VALUE_C
 
 FAY_ENTRY("libc!read")
 {
-	struct by_size_row *row = by_size_at((struct by_size_key){.size_kib = event->arg[2] / 1024});
+	struct by_size_row *row =
+		by_size_at((struct by_size_key){ .size_kib = event->arg[2] / 1024 });
 
 	if (row)
 		fay_count(&row->reads);

@@ -7,7 +7,7 @@ FAY_TABLE(by_thread, 1024, FAY_KEYS(FAY_KEY_U64(tid)),
 
 FAY_ENTRY("libc!read")
 {
-	struct by_thread_row *row = by_thread_at((struct by_thread_key){.tid = event->tid});
+	struct by_thread_row *row = by_thread_at((struct by_thread_key){ .tid = event->tid });
 
 	if (!row)
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A checksum over the arguments (Fletcher's, 32 bits): calls whose arguments repeat those of the call before. */
+/* A checksum over the arguments (Fletcher's, 32 bits): calls whose arguments repeat those of the
+ * call before. */
 #include <fay/probe.h>
 
 FAY_COUNT(repeated);

@@ -2,8 +2,8 @@
 /* Smallest, largest and mean size of malloc(), and the total: several values under one name. */
 #include <fay/probe.h>
 
-FAY_CELL(sizes, FAY_VALUES(FAY_VALUE_COUNT(calls), FAY_VALUE_SUM(total), FAY_VALUE_MIN(smallest), FAY_VALUE_MAX(largest),
-			   FAY_VALUE_AVERAGE(mean)));
+FAY_CELL(sizes, FAY_VALUES(FAY_VALUE_COUNT(calls), FAY_VALUE_SUM(total), FAY_VALUE_MIN(smallest),
+			   FAY_VALUE_MAX(largest), FAY_VALUE_AVERAGE(mean)));
 
 FAY_ENTRY("libc!malloc")
 {

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What lseek() is asked for, by a table of functions; the one chosen at entry is kept and sees the result at return. */
+/* What lseek() is asked for, by a table of functions; the one chosen at entry is kept and sees the
+ * result at return. */
 #include <fay/probe.h>
 
-FAY_CELL(seeks, FAY_VALUES(FAY_VALUE_COUNT(rewinds), FAY_VALUE_SUM(moved), FAY_VALUE_MAX(end), FAY_VALUE_COUNT(others)));
+FAY_CELL(seeks, FAY_VALUES(FAY_VALUE_COUNT(rewinds), FAY_VALUE_SUM(moved), FAY_VALUE_MAX(end),
+			   FAY_VALUE_COUNT(others)));
 
 typedef void handler(uint64_t offset, uint64_t result);
 
-FAY_SCRATCH(struct { handler *chosen; uint64_t offset; }, call);
+FAY_SCRATCH(
+	struct {
+		handler *chosen;
+		uint64_t offset;
+	},
+	call);
 
 static void set(uint64_t offset, uint64_t result)
 {
@@ -26,7 +33,7 @@ static void to_end(uint64_t offset, uint64_t result)
 	fay_max(&seeks.end, (int64_t)result);
 }
 
-static handler *const by_whence[3] = {set, move, to_end};
+static handler *const by_whence[3] = { set, move, to_end };
 
 FAY_ENTRY("libc!lseek64")
 {

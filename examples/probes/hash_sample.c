@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One call in sixteen, chosen by a hash of the arguments (FNV-1a over bytes), so that the same call is always in or out. */
+/* One call in sixteen, chosen by a hash of the arguments (FNV-1a over bytes), so that the same call
+ * is always in or out. */
 #include <fay/probe.h>
 
 FAY_COUNT(all);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Time spent in read(): two probes that share state. The entry leaves its time in a cell, the return takes it. */
+/* Time spent in read(): two probes that share state. The entry leaves its time in a cell, the
+ * return takes it. */
 #include <fay/probe.h>
 
 FAY_CELL(pending, FAY_VALUES(FAY_VALUE_MAX(since)));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens below /etc, by reading the path out of the traced program's memory; and how long the paths are. */
+/* Opens below /etc, by reading the path out of the traced program's memory; and how long the paths
+ * are. */
 #include <fay/probe.h>
 
 FAY_COUNT(unreadable);

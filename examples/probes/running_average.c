@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mean and variance of the sizes written, in floating point, updated with every call (Welford 1962), and an exponentially weighted mean that forgets. Readable as
- * the bits of doubles: the aggregates of a probe are integers, so the results are also kept in thousandths.
+ * Mean and variance of the sizes written, in floating point, updated with every call (Welford
+ * 1962), and an exponentially weighted mean that forgets. Readable as the bits of doubles: the
+ * aggregates of a probe are integers, so the results are also kept in thousandths.
  */
 #include <fay/probe.h>
 
@@ -29,7 +30,8 @@ FAY_ENTRY("libc!write")
 	running.sum_of_squares += delta * (size - running.mean);
 	running.recent += (size - running.recent) * 0.05;
 	running.mean_thousandths = thousandths(running.mean);
-	running.deviation_thousandths = thousandths(__builtin_sqrt(running.sum_of_squares / (double)running.count));
+	running.deviation_thousandths =
+		thousandths(__builtin_sqrt(running.sum_of_squares / (double)running.count));
 	running.recent_thousandths = thousandths(running.recent);
 	fay_max(&highest_mean, running.mean_thousandths);
 	fay_max(&highest_deviation, running.deviation_thousandths);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts that all threads share, by atomic addition, and a division whose divisor the traced program gives. */
+/* Counts that all threads share, by atomic addition, and a division whose divisor the traced
+ * program gives. */
 #include <fay/probe.h>
 
 FAY_SHARED_COUNT(calls);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads in summary: quantiles of the sizes, how many different buffers, the most frequent sizes, a sample, the first and the last. */
+/* Reads in summary: quantiles of the sizes, how many different buffers, the most frequent sizes, a
+ * sample, the first and the last. */
 #include <fay/probe.h>
 
 FAY_LOGLINEAR(shape);

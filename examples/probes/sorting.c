@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The median of the arguments, by a sorting network for six values on the stack (12 comparators, Knuth, TAOCP vol. 3, 5.3.4). */
+/* The median of the arguments, by a sorting network for six values on the stack (12 comparators,
+ * Knuth, TAOCP vol. 3, 5.3.4). */
 #include <fay/probe.h>
 
 FAY_HISTOGRAM(medians);
@@ -14,8 +15,9 @@ static void order(uint64_t *v, unsigned i, unsigned j)
 
 FAY_ENTRY("libc!mmap")
 {
-	static const uint8_t pairs[12][2] = {{0, 5}, {1, 3}, {2, 4}, {1, 2}, {3, 4}, {0, 3},
-					     {2, 5}, {0, 1}, {2, 3}, {4, 5}, {1, 2}, {3, 4}};
+	static const uint8_t pairs[12][2] = { { 0, 5 }, { 1, 3 }, { 2, 4 }, { 1, 2 },
+					      { 3, 4 }, { 0, 3 }, { 2, 5 }, { 0, 1 },
+					      { 2, 3 }, { 4, 5 }, { 1, 2 }, { 3, 4 } };
 	uint64_t v[6];
 
 	for (unsigned i = 0; i < 6; i++)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands of redis by first word, keys with a prefix, and the hashes of the last 16 commands of each thread. */
+/* Commands of redis by first word, keys with a prefix, and the hashes of the last 16 commands of
+ * each thread. */
 #include <fay/probe.h>
 #include <fay/string.h>
 
 FAY_TABLE(by_length, 64, FAY_KEYS(FAY_KEY_U64(length)), FAY_VALUES(FAY_VALUE_COUNT(count)));
-FAY_CELL(words, FAY_VALUES(FAY_VALUE_COUNT(get), FAY_VALUE_COUNT(set), FAY_VALUE_COUNT(user_keys), FAY_VALUE_COUNT(repeated)));
+FAY_CELL(words, FAY_VALUES(FAY_VALUE_COUNT(get), FAY_VALUE_COUNT(set), FAY_VALUE_COUNT(user_keys),
+			   FAY_VALUE_COUNT(repeated)));
 
 struct command {
 	uint64_t hash;
@@ -32,8 +34,8 @@ FAY_ENTRY("redis-server!processCommand")
 			fay_count(&words.repeated);
 			break;
 		}
-	*fay_ring_next(&recent) = (struct command){hash, fay_string_length(text, sizeof(text))};
-	row = by_length_at((struct by_length_key){.length = fay_ring_at(&recent, 0)->length});
+	*fay_ring_next(&recent) = (struct command){ hash, fay_string_length(text, sizeof(text)) };
+	row = by_length_at((struct by_length_key){ .length = fay_ring_at(&recent, 0)->length });
 	if (row)
 		fay_count(&row->count);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queries about the kernel, as BPF programs: the kernel's types, what a generated object is, and a session that runs one.
- * docs/bpf.md says how it works.
+ * Queries about the kernel, as BPF programs: the kernel's types, what a generated object is, and a
+ * session that runs one. docs/bpf.md says how it works.
  */
 #ifndef FAY_BPF_H
 #define FAY_BPF_H
@@ -18,14 +18,17 @@
 #include "fay/shm.h"
 #include "fay/verify.h"
 
-/* --- the kernel's types (bpf/btf.c) ----------------------------------------------------------------------------------- */
+/* --- the kernel's types (bpf/btf.c)
+ * ----------------------------------------------------------------------------------- */
 
 struct fay_btf;
 
-/* A type format file, BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running kernel. */
+/* A type format file, BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running
+ * kernel. */
 int fay_btf_open(const char *path, struct fay_btf **btf, struct fay_error *error);
 /* The same of bytes in memory, malloc'ed and taken over in any case; `what` is for messages. */
-int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **btf, struct fay_error *error);
+int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **btf,
+		   struct fay_error *error);
 void fay_btf_close(struct fay_btf *btf);
 /* The number of types; ids are below it. */
 uint32_t fay_btf_count(const struct fay_btf *btf);
@@ -47,9 +50,11 @@ struct fay_btf_field {
 	uint32_t bits;       /* of a bit field; 0: it is none */
 };
 /* A member of a structure or union, members of unnamed ones inside it included. */
-bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name, struct fay_btf_field *field);
+bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name,
+		    struct fay_btf_field *field);
 /* All names that fay_btf_member() knows, up to `max`; returns how many. */
-size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names, size_t max);
+size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names,
+			    size_t max);
 
 /* A tracepoint: its typedef (what programs are attached by) and the arguments behind __data. */
 struct fay_btf_tracepoint {
@@ -60,12 +65,14 @@ struct fay_btf_tracepoint {
 		uint32_t type;
 	} arguments[12];
 };
-bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint);
+bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name,
+			struct fay_btf_tracepoint *tracepoint);
 /* The same of a function of the kernel; id: of the function. */
-bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *function);
+bool fay_btf_function(const struct fay_btf *btf, const char *name,
+		      struct fay_btf_tracepoint *function);
 /*
- * What a function of this prototype returns: the low `bytes` of the result register count, with their sign or without; 0: it returns nothing. 8 also of what is not
- * understood.
+ * What a function of this prototype returns: the low `bytes` of the result register count, with
+ * their sign or without; 0: it returns nothing. 8 also of what is not understood.
  */
 struct fay_btf_result {
 	uint32_t bytes;
@@ -75,25 +82,32 @@ struct fay_btf_result fay_btf_result(const struct fay_btf *btf, uint32_t prototy
 /* Names of tracepoints, in the order of the types; returns how many there are. */
 size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max);
 
-/* --- a generated object ----------------------------------------------------------------------------------------------- */
+/* --- a generated object
+ * -----------------------------------------------------------------------------------------------
+ * */
 
 /*
- * Maps that a program may refer to: by an ld_imm64 with source register BPF_PSEUDO_MAP_FD or BPF_PSEUDO_MAP_VALUE and one of these numbers, which the session
- * replaces by its file descriptor.
+ * Maps that a program may refer to: by an ld_imm64 with source register BPF_PSEUDO_MAP_FD or
+ * BPF_PSEUDO_MAP_VALUE and one of these numbers, which the session replaces by its file descriptor.
  */
 enum fay_bpf_map {
-	FAY_BPF_SLOTS,  /* one array element: a slot of fay/shm.h for each processor, slot_stride bytes apart */
+	/* one array element: a slot of fay/shm.h for each processor, slot_stride bytes apart */
+	FAY_BPF_SLOTS,
 	FAY_BPF_RING,   /* ring buffer: rows that found no place in a table, and rows of events */
 	FAY_BPF_STARTS, /* one array element: struct fay_bpf_start for each thread id */
 	FAY_BPF_NAMES,  /* one array element: name hash of each system call, 0: not asked for */
-	FAY_BPF_PIDS,   /* one array element: a byte for each process id, 1: its events are asked for */
-	FAY_BPF_CALLS,  /* hash: address of the context of a function's call to the boot clock's time in ns when it began */
+	/* one array element: a byte for each process id, 1: its events are asked for */
+	FAY_BPF_PIDS,
+	/* hash: address of the context of a function's call to the boot clock's time in ns when it
+	 * began */
+	FAY_BPF_CALLS,
 	FAY_BPF_MAPS
 };
 
 /*
- * What differs from machine to machine: an ld_imm64 with this as source register (which the kernel does not know) and one of these numbers; the session puts the
- * machine's value there. So one object is for all machines whose kernels have the same types.
+ * What differs from machine to machine: an ld_imm64 with this as source register (which the kernel
+ * does not know) and one of these numbers; the session puts the machine's value there. So one
+ * object is for all machines whose kernels have the same types.
  */
 #define FAY_BPF_PSEUDO_MACHINE 15u
 enum fay_bpf_value {
@@ -102,33 +116,40 @@ enum fay_bpf_value {
 	FAY_BPF_VALUE_CLOCK, /* ns from the monotonic clock to the epoch's */
 	FAY_BPF_VALUE_SELF,  /* a process whose events do not count */
 	FAY_BPF_VALUE_BOOT,  /* ns from the boot clock to the epoch's */
-	FAY_BPF_VALUE_ENTER_CALLER, /* address of what calls the programs where system calls begin, and where they end; 0: not known */
+	/* address of what calls the programs where system calls begin, and where they end; 0: not
+	 * known */
+	FAY_BPF_VALUE_ENTER_CALLER,
 	FAY_BPF_VALUE_EXIT_CALLER,
 	FAY_BPF_VALUES
 };
 
-/* Helpers of the kernel that programs call: all that reads, and what writes into maps. None changes anything else. */
-#define FAY_BPF_HELPERS                                                                                                                     \
-	{ BPF_FUNC_map_lookup_elem, BPF_FUNC_map_update_elem, BPF_FUNC_map_delete_elem, BPF_FUNC_probe_read_kernel,                         \
-	  BPF_FUNC_probe_read_kernel_str,                                                                                                   \
-	  BPF_FUNC_ktime_get_ns, BPF_FUNC_ktime_get_boot_ns, BPF_FUNC_get_smp_processor_id, BPF_FUNC_get_current_pid_tgid, BPF_FUNC_get_current_comm,                   \
-	  BPF_FUNC_get_current_task_btf, BPF_FUNC_ringbuf_reserve, BPF_FUNC_ringbuf_submit,                        \
-	  BPF_FUNC_get_stack }
+/* Helpers of the kernel that programs call: all that reads, and what writes into maps. None changes
+ * anything else. */
+#define FAY_BPF_HELPERS                                                                            \
+	{ BPF_FUNC_map_lookup_elem,       BPF_FUNC_map_update_elem,                                \
+	  BPF_FUNC_map_delete_elem,       BPF_FUNC_probe_read_kernel,                              \
+	  BPF_FUNC_probe_read_kernel_str, BPF_FUNC_ktime_get_ns,                                   \
+	  BPF_FUNC_ktime_get_boot_ns,     BPF_FUNC_get_smp_processor_id,                           \
+	  BPF_FUNC_get_current_pid_tgid,  BPF_FUNC_get_current_comm,                               \
+	  BPF_FUNC_get_current_task_btf,  BPF_FUNC_ringbuf_reserve,                                \
+	  BPF_FUNC_ringbuf_submit,        BPF_FUNC_get_stack }
 
 struct fay_bpf_start {
 	uint64_t time; /* ns of the boot clock; 0: none */
 	uint64_t number;
 };
 #define FAY_BPF_SYSCALLS 1024u /* system call numbers are below */
-#define FAY_BPF_PIDS_MAX 4194304u /* process and thread ids are below, whatever kernel.pid_max (the kernel's PID_MAX_LIMIT); a power of two */
-#define FAY_BPF_FRAMES_MAX 40u    /* of all stacks that one query asks for */
+/* process and thread ids are below, whatever kernel.pid_max (the kernel's PID_MAX_LIMIT); a power
+ * of two */
+#define FAY_BPF_PIDS_MAX 4194304u
+#define FAY_BPF_FRAMES_MAX 40u /* of all stacks that one query asks for */
 
 struct fay_bpf_program {
-	char name[64];     /* of what it is attached to */
-	uint32_t type;     /* enum bpf_prog_type */
-	uint32_t attach;   /* enum bpf_attach_type */
+	char name[64];   /* of what it is attached to */
+	uint32_t type;   /* enum bpf_prog_type */
+	uint32_t attach; /* enum bpf_attach_type */
 	uint32_t btf_id;
-	uint64_t period;   /* BPF_PROG_TYPE_PERF_EVENT: ns of each processor's clock */
+	uint64_t period; /* BPF_PROG_TYPE_PERF_EVENT: ns of each processor's clock */
 	struct bpf_insn *code;
 	uint32_t count;
 };
@@ -148,22 +169,28 @@ struct fay_bpf_place {
 struct fay_bpf_object {
 	struct fay_bpf_program *programs;
 	uint32_t program_count;
-	uint64_t values[FAY_BPF_VALUES]; /* of the machine that runs it; addresses are looked up when programs that use them are loaded */
-	/* What was taken from the types of the kernel that it was made on: these places, or, if `typed`, anything. */
+	/* of the machine that runs it; addresses are looked up when programs that use them are
+	 * loaded */
+	uint64_t values[FAY_BPF_VALUES];
+	/* What was taken from the types of the kernel that it was made on: these places, or, if
+	 * `typed`, anything. */
 	struct fay_bpf_place places[FAY_BPF_PLACES_MAX];
 	uint32_t place_count;
 	bool typed;
-	bool some;           /* programs that the kernel does not take are left out, as long as there is one that it does */
-	uint32_t maps;       /* 1 << enum fay_bpf_map */
+	/* programs that the kernel does not take are left out, as long as there is one that it does
+	 * */
+	bool some;
+	uint32_t maps;                    /* 1 << enum fay_bpf_map */
 	uint32_t slot_stride, local_size; /* bytes; a slot for each processor, and one */
-	uint32_t row_size;   /* of rows in the ring, all of state 0 */
-	uint64_t *names;     /* FAY_BPF_SYSCALLS of them, or NULL */
-	const pid_t *pids;   /* of PIDS; the caller's */
+	uint32_t row_size;                /* of rows in the ring, all of state 0 */
+	uint64_t *names;                  /* FAY_BPF_SYSCALLS of them, or NULL */
+	const pid_t *pids;                /* of PIDS; the caller's */
 	size_t pid_count;
 };
 void fay_bpf_object_deinit(struct fay_bpf_object *object);
 
-/* --- a running object (bpf/session.c) --------------------------------------------------------------------------------- */
+/* --- a running object (bpf/session.c)
+ * --------------------------------------------------------------------------------- */
 
 struct fay_bpf_session;
 
@@ -175,13 +202,17 @@ uint32_t fay_bpf_threads(void);
 void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES]);
 /* Where a function of the kernel is; 0: the kernel does not say. */
 uint64_t fay_bpf_address_of(const char *function);
-/* Why nothing is called at kernel functions' entries, by no back end; NULL: the kernel does not say so. */
+/* Why nothing is called at kernel functions' entries, by no back end; NULL: the kernel does not say
+ * so. */
 const char *fay_bpf_functions_off(void);
-/* false: this process is in a PID namespace (a container); the kernel's events have other process numbers than are known here. */
+/* false: this process is in a PID namespace (a container); the kernel's events have other process
+ * numbers than are known here. */
 bool fay_bpf_knows_processes(void);
 
-/* Creates the maps and loads the programs; nothing runs yet. The kernel's refusal is in the message. */
-int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **session, struct fay_error *error);
+/* Creates the maps and loads the programs; nothing runs yet. The kernel's refusal is in the
+ * message. */
+int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **session,
+			   struct fay_error *error);
 /* All programs, or none; of an object with `some`: those that can be, and at least one. */
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
 /* Returns when no program runs any more. */
@@ -189,14 +220,18 @@ void fay_bpf_session_detach(struct fay_bpf_session *session);
 void fay_bpf_session_destroy(struct fay_bpf_session *session);
 /* As a target's shared memory: a source for the aggregator. */
 struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *session, size_t *size);
-/* Gives the rows in the ring to `take`, in the order in which they were made; returns how many. Counts what the kernel lost by itself. */
+/* Gives the rows in the ring to `take`, in the order in which they were made; returns how many.
+ * Counts what the kernel lost by itself. */
 typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
-size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context);
-/* Of an object that has PIDS: whether any process that is listed, children included, has not ended. */
+size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take,
+			     void *context);
+/* Of an object that has PIDS: whether any process that is listed, children included, has not ended.
+ * */
 bool fay_bpf_session_has_processes(const struct fay_bpf_session *session);
 /*
- * Sets clocks going of processors that were switched on meanwhile, or off and on again; returns how many. To be called now and then; what such a processor ran before, FAY_BPF_CLOCKS_EVERY
- * at most, is missing.
+ * Sets clocks going of processors that were switched on meanwhile, or off and on again; returns how
+ * many. To be called now and then; what such a processor ran before, FAY_BPF_CLOCKS_EVERY at most,
+ * is missing.
  */
 #define FAY_BPF_CLOCKS_EVERY 250000000u /* ns */
 uint32_t fay_bpf_session_tick(struct fay_bpf_session *session);
@@ -205,7 +240,8 @@ const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint3
 /* Instructions of all programs, as the kernel's verifier took them. */
 uint32_t fay_bpf_session_instructions(const struct fay_bpf_session *session);
 
-/* --- the system calls, directly ---------------------------------------------------------------------------------------- */
+/* --- the system calls, directly
+ * ---------------------------------------------------------------------------------------- */
 
 int fay_bpf_call(int command, union bpf_attr *attributes); /* -errno on failure */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One error type for everything fallible outside the verifier (whose results are values of their own).
+ * One error type for everything fallible outside the verifier (whose results are values of their
+ * own).
  *
- * The caller owns the `struct fay_error`; a function that can fail takes it last, returns 0 on success and the error's
- * code otherwise, and fills the message only when it fails. The codes are the exit codes of the `fay` command.
+ * The caller owns the `struct fay_error`; a function that can fail takes it last, returns 0 on
+ * success and the error's code otherwise, and fills the message only when it fails. The codes are
+ * the exit codes of the `fay` command.
  */
 #ifndef FAY_ERROR_H
 #define FAY_ERROR_H
@@ -24,7 +26,8 @@ struct fay_error {
 	char message[2048]; /* UTF-8, no trailing newline; may hold several lines */
 };
 
-/* Fills *err and returns `code`, so that callers write `return fay_error_set(err, ...)`. err may be NULL. */
+/* Fills *err and returns `code`, so that callers write `return fay_error_set(err, ...)`. err may be
+ * NULL. */
 static inline int __attribute__((format(printf, 3, 4)))
 fay_error_set(struct fay_error *err, enum fay_error_code code, const char *format, ...)
 {

@@ -4,14 +4,16 @@
  *
  * A probe is a System V AMD64 function
  *
- *     void probe(const struct fay_event *event,  // rdi: region EVENT,  read only, sizeof(struct fay_event) bytes
- *                void *local,                    // rsi: region LOCAL,  read/write, header.local_size bytes, this thread's
- *                void *global);                  // rdx: region GLOBAL, read/write, header.global_size bytes, shared
+ *     void probe(const struct fay_event *event,  // rdi: region EVENT, read only, sizeof(struct
+ *						  fay_event) bytes void *local, // rsi: region
+ *						  LOCAL, read/write, header.local_size bytes, this
+ *						  thread's void *global); // rdx: region GLOBAL,
+ *						  read/write, header.global_size bytes, shared
  *
- * All other registers hold the traced program's values and count as uninitialised; callee-saved ones must be restored.
- * The dispatcher fills only the fields that the verifier found to be read (fay_probe_facts.event_fields) and saves only the
- * registers that the verifier found to be clobbered. The direction flag is clear.
- * rsp is 8 modulo 16 on entry, as after any call.
+ * All other registers hold the traced program's values and count as uninitialised; callee-saved
+ * ones must be restored. The dispatcher fills only the fields that the verifier found to be read
+ * (fay_probe_facts.event_fields) and saves only the registers that the verifier found to be
+ * clobbered. The direction flag is clear. rsp is 8 modulo 16 on entry, as after any call.
  */
 #ifndef FAY_EVENT_H
 #define FAY_EVENT_H
@@ -22,28 +24,36 @@
 #define FAY_COMM_SIZE 16
 
 struct fay_event {
-	uint64_t arg[6];           /*   0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were; a marker's operands */
-	uint64_t retval;           /*  48: rax at return */
-	uint64_t time;             /*  56: nanoseconds since the Unix epoch */
-	uint64_t cycles;           /*  64: time stamp counter */
-	uint64_t function;         /*  72: fay_name_hash() of the traced function's name */
-	uint64_t module;           /*  80: fay_name_hash() of the module's name */
-	uint32_t pid;              /*  88: process id (tgid) */
-	uint32_t tid;              /*  92: thread id */
-	uint32_t cpu;              /*  96: processor number */
-	uint32_t reserved;         /* 100: always 0 */
-	char comm[FAY_COMM_SIZE];  /* 104: thread name, NUL padded */
-	uint64_t stack_pointer;    /* 120: rsp at the function's first instruction, or at the traced one */
-	uint64_t duration;         /* 128: nanoseconds since the call began (return, exception) */
-	uint64_t address;          /* 136: of the function; of the traced instruction (offset, marker) */
-	uint64_t retval2;          /* 144: rdx at return: the upper half of a 128-bit value */
-	uint64_t retval_float;     /* 152: the low 8 bytes of xmm0 at return: a double, or a float in the lower 4 */
-	uint64_t reg[16];          /* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
-	uint64_t flags;            /* 288: rflags */
+	/* 0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were; a marker's operands */
+	uint64_t arg[6];
+	uint64_t retval;          /*  48: rax at return */
+	uint64_t time;            /*  56: nanoseconds since the Unix epoch */
+	uint64_t cycles;          /*  64: time stamp counter */
+	uint64_t function;        /*  72: fay_name_hash() of the traced function's name */
+	uint64_t module;          /*  80: fay_name_hash() of the module's name */
+	uint32_t pid;             /*  88: process id (tgid) */
+	uint32_t tid;             /*  92: thread id */
+	uint32_t cpu;             /*  96: processor number */
+	uint32_t reserved;        /* 100: always 0 */
+	char comm[FAY_COMM_SIZE]; /* 104: thread name, NUL padded */
+	/* 120: rsp at the function's first instruction, or at the traced one */
+	uint64_t stack_pointer;
+	uint64_t duration; /* 128: nanoseconds since the call began (return, exception) */
+	/* 136: of the function; of the traced instruction (offset, marker) */
+	uint64_t address;
+	uint64_t retval2; /* 144: rdx at return: the upper half of a 128-bit value */
+	/* 152: the low 8 bytes of xmm0 at return: a double, or a float in the lower 4 */
+	uint64_t retval_float;
+	/* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
+	uint64_t reg[16];
+	uint64_t flags; /* 288: rflags */
 };
 _Static_assert(sizeof(struct fay_event) == 296, "the event's layout is part of the image format");
-_Static_assert(offsetof(struct fay_event, duration) == 128 && offsetof(struct fay_event, reg) == 160, "event layout");
-_Static_assert(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104, "event layout");
+_Static_assert(offsetof(struct fay_event, duration) == 128 &&
+		       offsetof(struct fay_event, reg) == 160,
+	       "event layout");
+_Static_assert(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104,
+	       "event layout");
 
 /* One bit a field: fay_probe_facts.event_fields. */
 enum fay_event_field {
@@ -67,17 +77,25 @@ enum fay_event_field {
 	FAY_FIELD_FLAGS = 1u << 22,
 };
 
-/* What each kind of probe can see; the dispatcher refuses a probe that reads more than its kind has. */
+/* What each kind of probe can see; the dispatcher refuses a probe that reads more than its kind
+ * has. */
 #define FAY_FIELDS_ARGUMENTS (FAY_FIELD_ARG0 * 63u)
-#define FAY_FIELDS_ALWAYS (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_PID | FAY_FIELD_TID | FAY_FIELD_CPU | FAY_FIELD_RESERVED | FAY_FIELD_COMM)
-#define FAY_FIELDS_PLACE (FAY_FIELDS_ALWAYS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_STACK_POINTER | FAY_FIELD_ADDRESS)
+#define FAY_FIELDS_ALWAYS                                                                          \
+	(FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_PID | FAY_FIELD_TID | FAY_FIELD_CPU |       \
+	 FAY_FIELD_RESERVED | FAY_FIELD_COMM)
+#define FAY_FIELDS_PLACE                                                                           \
+	(FAY_FIELDS_ALWAYS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_STACK_POINTER |     \
+	 FAY_FIELD_ADDRESS)
 #define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS)
 #define FAY_FIELDS_EXCEPTION (FAY_FIELDS_PLACE | FAY_FIELD_DURATION)
-#define FAY_FIELDS_RETURN (FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
+#define FAY_FIELDS_RETURN                                                                          \
+	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
 #define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
-#define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET /* arg: the marker's operands, as its note says where they are */
+/* arg: the marker's operands, as its note says where they are */
+#define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET
 
-/* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same on every machine. */
+/* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same
+ * on every machine. */
 static inline uint64_t fay_name_hash(const char *name)
 {
 	uint64_t hash = 0xcbf29ce484222325u;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C files whose functions a query calls: `extend "my.c"`. A file is compiled by clang-19, as `fay cc` does; its functions are linked into the query's module
- * and guarded, optimised and verified with it. They see their parameters and the file's constants, nothing else.
+ * C files whose functions a query calls: `extend "my.c"`. A file is compiled by clang-19, as `fay
+ * cc` does; its functions are linked into the query's module and guarded, optimised and verified
+ * with it. They see their parameters and the file's constants, nothing else.
  */
 #ifndef FAY_EXTENSION_H
 #define FAY_EXTENSION_H
@@ -20,7 +21,7 @@
 enum fay_extension_kind {
 	FAY_EXTENSION_INTEGER, /* char to long long, enumerations */
 	FAY_EXTENSION_BOOL,
-	FAY_EXTENSION_STRING,  /* char *: the bytes, ending with a NUL */
+	FAY_EXTENSION_STRING, /* char *: the bytes, ending with a NUL */
 };
 
 struct fay_extension_type {
@@ -38,15 +39,19 @@ struct fay_extension_function {
 
 struct fay_extension {
 	char *path;
-	struct fay_extension_function *functions; /* those that are not static, in the file's order */
+	/* those that are not static, in the file's order */
+	struct fay_extension_function *functions;
 	uint32_t function_count;
 	void *bitcode;
 };
 
-/* Compiles the file; *extension is to be given to fay_extension_close(). Errors name the file; clang's own messages go to standard error. */
+/* Compiles the file; *extension is to be given to fay_extension_close(). Errors name the file;
+ * clang's own messages go to standard error. */
 int fay_extension_open(const char *path, struct fay_extension **extension, struct fay_error *error);
 void fay_extension_close(struct fay_extension *extension);
-/* Adds to `module` the functions that it calls and what these need. Refused with file, line and caret: variables that are written, helpers of probes. */
-int fay_extension_link(const struct fay_extension *extension, LLVMModuleRef module, struct fay_error *error);
+/* Adds to `module` the functions that it calls and what these need. Refused with file, line and
+ * caret: variables that are written, helpers of probes. */
+int fay_extension_link(const struct fay_extension *extension, LLVMModuleRef module,
+		       struct fay_error *error);
 
 #endif

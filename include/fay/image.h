@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe image, format version 1. docs/probe-image.md is the specification; this header is its C form.
+ * The probe image, format version 1. docs/probe-image.md is the specification; this header is its C
+ * form.
  *
- * An ELF64 little-endian x86-64 shared object (ET_DYN). These sections mean something, all others that are allocated must be
- * on the ignore list of docs/probe-image.md or the image is refused:
+ * An ELF64 little-endian x86-64 shared object (ET_DYN). These sections mean something, all others
+ * that are allocated must be on the ignore list of docs/probe-image.md or the image is refused:
  *
- *   .text         code, SHF_ALLOC|SHF_EXECINSTR, not writable                                         required
- *   .rodata       read-only data, SHF_ALLOC                                                           optional
- *   .got          helper slots, 8 bytes each, filled by R_X86_64_GLOB_DAT relocations only            optional
- *   .rela.dyn     those relocations; .dynsym/.dynstr name the helpers                                 optional
- *   .fay.image    struct fay_image_header, exactly one                                                required
- *   .fay.probes   struct fay_image_probe[probe_count]                                                 required
- *   .fay.state    struct fay_image_state[state_count]                                                 optional
- *   .fay.columns  struct fay_image_column[column_count]                                               optional
- *   .fay.strings  NUL-terminated UTF-8 strings                                                        required
- *   .fay.lines    struct fay_image_line[], sorted by code offset                                      optional
+ *   .text         code, SHF_ALLOC|SHF_EXECINSTR, not writable required
+ *   .rodata       read-only data, SHF_ALLOC optional
+ *   .got          helper slots, 8 bytes each, filled by R_X86_64_GLOB_DAT relocations only optional
+ *   .rela.dyn     those relocations; .dynsym/.dynstr name the helpers optional
+ *   .fay.image    struct fay_image_header, exactly one required
+ *   .fay.probes   struct fay_image_probe[probe_count] required
+ *   .fay.state    struct fay_image_state[state_count] optional
+ *   .fay.columns  struct fay_image_column[column_count] optional
+ *   .fay.strings  NUL-terminated UTF-8 strings required
+ *   .fay.lines    struct fay_image_line[], sorted by code offset optional
  *
- * A `fay_rel32` is a self-relative reference: the virtual address of the field plus its signed value is the virtual address
- * of the target, so no run-time relocation is needed (assembly: `.long target - .`). 0 means "none" where that is allowed.
+ * A `fay_rel32` is a self-relative reference: the virtual address of the field plus its signed
+ * value is the virtual address of the target, so no run-time relocation is needed (assembly: `.long
+ * target - .`). 0 means "none" where that is allowed.
  *
- * Helpers are called through their slot: `call *slot(%rip)`, the code that `-fno-plt` gives in any toolchain.
+ * Helpers are called through their slot: `call *slot(%rip)`, the code that `-fno-plt` gives in any
+ * toolchain.
  */
 #ifndef FAY_IMAGE_H
 #define FAY_IMAGE_H
@@ -30,8 +33,9 @@
 #define FAY_IMAGE_VERSION 1u
 
 /* Limits of the format (each is a rejection by rule IMG-LIMIT). */
-#define FAY_IMAGE_MAX_FILE (64u << 20)   /* bytes of the file */
-#define FAY_IMAGE_MAX_SPAN (16u << 20)   /* bytes from the lowest to the highest used virtual address */
+#define FAY_IMAGE_MAX_FILE (64u << 20) /* bytes of the file */
+/* bytes from the lowest to the highest used virtual address */
+#define FAY_IMAGE_MAX_SPAN (16u << 20)
 #define FAY_IMAGE_MAX_PROBES 1024u
 #define FAY_IMAGE_MAX_STATES 1024u
 #define FAY_IMAGE_MAX_COLUMNS 8192u
@@ -43,15 +47,15 @@
 typedef int32_t fay_rel32;
 
 struct fay_image_header {
-	char magic[8];         /* FAY_IMAGE_MAGIC */
-	uint32_t version;      /* FAY_IMAGE_VERSION */
-	uint32_t flags;        /* 0 */
-	uint32_t local_size;   /* bytes of LOCAL, multiple of 8 */
-	uint32_t global_size;  /* bytes of GLOBAL, multiple of 8 */
+	char magic[8];        /* FAY_IMAGE_MAGIC */
+	uint32_t version;     /* FAY_IMAGE_VERSION */
+	uint32_t flags;       /* 0 */
+	uint32_t local_size;  /* bytes of LOCAL, multiple of 8 */
+	uint32_t global_size; /* bytes of GLOBAL, multiple of 8 */
 	uint32_t probe_count;
 	uint32_t state_count;
 	uint32_t column_count;
-	uint32_t reserved[7];  /* 0 */
+	uint32_t reserved[7]; /* 0 */
 };
 _Static_assert(sizeof(struct fay_image_header) == 64, "image format");
 
@@ -64,28 +68,35 @@ enum fay_probe_kind {
 	FAY_PROBE_END = 6,
 	FAY_PROBE_THREAD_BEGIN = 7,
 	FAY_PROBE_THREAD_END = 8,
-	FAY_PROBE_TIMER = 9, /* parameter: period in nanoseconds */
+	FAY_PROBE_TIMER = 9,   /* parameter: period in nanoseconds */
 	FAY_PROBE_MARKER = 10, /* USDT; pattern "module!provider:name" */
 };
 
 struct fay_image_probe {
-	fay_rel32 pattern;   /* string: "module!function", globs allowed; "" for kinds 5 to 9; a marker's: "module!provider:name" */
-	uint32_t kind;       /* enum fay_probe_kind */
-	fay_rel32 code;      /* first instruction, in .text */
-	uint32_t reserved0;  /* 0 */
+	/* string: "module!function", globs allowed; "" for kinds 5 to 9; a marker's:
+	 * "module!provider:name" */
+	fay_rel32 pattern;
+	uint32_t kind;      /* enum fay_probe_kind */
+	fay_rel32 code;     /* first instruction, in .text */
+	uint32_t reserved0; /* 0 */
 	uint64_t parameter;
-	uint64_t reserved1;  /* 0 */
+	uint64_t reserved1; /* 0 */
 };
 _Static_assert(sizeof(struct fay_image_probe) == 32, "image format");
 
 /*
- * State objects. All-zero bytes are the identity of every object and of every merge operator, so fresh state is zeroed state.
+ * State objects. All-zero bytes are the identity of every object and of every merge operator, so
+ * fresh state is zeroed state.
  *
- * FAY_STATE_CELL    one row at `offset`: the value columns only; row_size bytes.
- * FAY_STATE_TABLE   at `offset`: struct fay_table_header, then `rows` rows (a power of two) of row_size bytes. A row begins
- *                   with a 64-bit tag: 0 means empty, anything else occupied. Open addressing; who inserts chooses the tag
- *                   and the row, the aggregator only walks occupied rows and merges by the key columns.
- * FAY_STATE_STREAM  no storage in the region (size 0): rows of row_size bytes that the probe hands to fay_emit().
+ * FAY_STATE_CELL one row at `offset`: the value columns only; row_size bytes. FAY_STATE_TABLE at
+ * `offset`: struct fay_table_header, then `rows` rows (a power of two) of row_size bytes. A row
+ * begins
+ *                   with a 64-bit tag: 0 means empty, anything else occupied. Open addressing; who
+ *                     inserts chooses the tag
+ *                   and the row, the aggregator only walks occupied rows and merges by the key
+ *                     columns.
+ * FAY_STATE_STREAM no storage in the region (size 0): rows of row_size bytes that the probe hands
+ * to fay_emit().
  */
 enum fay_state_kind { FAY_STATE_CELL = 1, FAY_STATE_TABLE = 2, FAY_STATE_STREAM = 3 };
 enum fay_state_scope { FAY_SCOPE_LOCAL = 1, FAY_SCOPE_GLOBAL = 2 };
@@ -104,9 +115,9 @@ struct fay_image_state {
 	uint32_t first_column; /* index into .fay.columns; key columns first, then value columns */
 	uint16_t keys;
 	uint16_t values;
-	uint32_t rows;         /* TABLE: power of two, 2..65536; CELL and STREAM: 1 */
-	uint32_t row_size;     /* bytes, multiple of 8, at most 4096 */
-	uint32_t reserved[4];  /* 0 */
+	uint32_t rows;        /* TABLE: power of two, 2..65536; CELL and STREAM: 1 */
+	uint32_t row_size;    /* bytes, multiple of 8, at most 4096 */
+	uint32_t reserved[4]; /* 0 */
 };
 _Static_assert(sizeof(struct fay_image_state) == 48, "image format");
 
@@ -120,22 +131,31 @@ enum fay_column_type {
 };
 
 /*
- * Merge operators: how two partials of one value column become one. All are associative and commutative, identity all-zero.
+ * Merge operators: how two partials of one value column become one. All are associative and
+ * commutative, identity all-zero.
  *
  *   COUNT, SUM     u64/i64 addition modulo 2^64, 8 bytes
- *   MAX            8 bytes; holds max(x ^ bias), bias 1<<63 for I64, 0 for U64; merged as unsigned maximum
+ *   MAX            8 bytes; holds max(x ^ bias), bias 1<<63 for I64, 0 for U64; merged as unsigned
+ *		    maximum
  *   MIN            8 bytes; holds max(~(x ^ bias)): likewise unsigned maximum
  *   AVERAGE        16 bytes: sum, then count
  *   HIST_LOG2      65 * 8 bytes: bucket 0 for x <= 0, bucket 1 + floor(log2 x) otherwise
- *   HIST_LINEAR    (2 + n) * 8 bytes, n = size / 8 - 2: bucket 0 underflow (x < param[0]), then n buckets of width param[1], last overflow
- *   HIST_LOGLINEAR 488 * 8 bytes: bucket 0 for x <= 0, x for x < 8, then 8 equal buckets in each power of two (fay_loglinear_bucket(x, 3)); added
- *   QUANTILE       960 * 4 bytes: likewise with 16 buckets in each power of two; 32-bit counts, added, that stop at 2^32 - 1
+ *   HIST_LINEAR    (2 + n) * 8 bytes, n = size / 8 - 2: bucket 0 underflow (x < param[0]), then n
+ *		    buckets of width param[1], last overflow
+ *   HIST_LOGLINEAR 488 * 8 bytes: bucket 0 for x <= 0, x for x < 8, then 8 equal buckets in each
+ *     power of two (fay_loglinear_bucket(x, 3)); added
+ *   QUANTILE       960 * 4 bytes: likewise with 16 buckets in each power of two; 32-bit counts,
+ *		    added, that stop at 2^32 - 1
  *   DISTINCT       2^p bytes, p from 4 to 12: HyperLogLog's registers; bytewise maximum
- *   TOP            16 + k * 16 bytes: total, error, then k pairs of key and count, count 0 for none. Counts of equal keys are added; if more than k keys
- *                  are left, the (k+1)-th largest count is taken from all and added to error. Commutative; another grouping may give
- *                  other counts, within the same bound: true count - error <= count <= true count, error <= total / (k + 1)
- *   FIRST, LAST    16 bytes: time (FIRST: its complement), then the value; the larger pair, compared as (time, value)
- *   SAMPLE         k * 16 bytes: pairs of value and random number (0: none); the k largest by (random number, value)
+ *   TOP            16 + k * 16 bytes: total, error, then k pairs of key and count, count 0 for
+ *		    none. Counts of equal keys are added; if more than k keys are left, the (k+1)-th
+ *		    largest count is taken from all and added to error. Commutative; another
+ *		    grouping may give other counts, within the same bound: true count - error <=
+ *		    count <= true count, error <= total / (k + 1)
+ *   FIRST, LAST    16 bytes: time (FIRST: its complement), then the value; the larger pair,
+ *		    compared as (time, value)
+ *   SAMPLE         k * 16 bytes: pairs of value and random number (0: none); the k largest by
+ *		    (random number, value)
  *
  * fay/sketch.h feeds the last six.
  */
@@ -163,12 +183,12 @@ enum fay_merge {
 #define FAY_QUANTILE_BUCKETS ((64u - FAY_QUANTILE_BITS) << FAY_QUANTILE_BITS)
 
 struct fay_image_column {
-	fay_rel32 name;    /* string */
-	uint16_t type;     /* enum fay_column_type (of the values fed in) */
-	uint16_t merge;    /* enum fay_merge; STREAM columns are all FAY_MERGE_KEY */
-	uint32_t offset;   /* bytes from the row's start, multiple of 8; in a TABLE at least 8 */
-	uint32_t size;     /* bytes, multiple of 8 */
-	int64_t param[2];  /* by operator, else 0 */
+	fay_rel32 name;   /* string */
+	uint16_t type;    /* enum fay_column_type (of the values fed in) */
+	uint16_t merge;   /* enum fay_merge; STREAM columns are all FAY_MERGE_KEY */
+	uint32_t offset;  /* bytes from the row's start, multiple of 8; in a TABLE at least 8 */
+	uint32_t size;    /* bytes, multiple of 8 */
+	int64_t param[2]; /* by operator, else 0 */
 };
 _Static_assert(sizeof(struct fay_image_column) == 32, "image format");
 
@@ -181,18 +201,25 @@ struct fay_image_line {
 _Static_assert(sizeof(struct fay_image_line) == 16, "image format");
 
 /*
- * Helpers: the trusted functions that a probe may import, by symbol name. System V calling convention; all caller-saved general
- * registers are clobbered, vector registers are not. The table in verifier/helpers.def states each contract for the verifier.
+ * Helpers: the trusted functions that a probe may import, by symbol name. System V calling
+ * convention; all caller-saved general registers are clobbered, vector registers are not. The table
+ * in verifier/helpers.def states each contract for the verifier.
  *
  *   uint64_t fay_flush(void *local, uint64_t state)
- *       local must be the start of LOCAL; state a constant index of a TABLE. Hands all its rows to the aggregator and clears the
- *       table. 0: done, the table is empty. 1: no room; the table is unchanged and this event was counted as lost: the probe
+ *       local must be the start of LOCAL; state a constant index of a TABLE. Hands all its rows to
+ *         the aggregator and clears the
+ *       table. 0: done, the table is empty. 1: no room; the table is unchanged and this event was
+ *         counted as lost: the probe
  *       must leave without recording it.
  *   uint64_t fay_emit(void *local, uint64_t state, const void *row)
- *       state a constant index of a STREAM, row points to row_size initialised readable bytes. 0: sent. 1: no room, counted as lost.
+ *       state a constant index of a STREAM, row points to row_size initialised readable bytes. 0:
+ *         sent. 1: no room, counted as lost.
  *   int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
- *       Fault-safe read of the traced program's memory at `address`, a number (or a pointer, of what the probe may read itself). `to` points to `size` writable bytes of the probe's stack or LOCAL, size at most
- *       4096. 0: read. -1: some byte is not readable; all of `to` is zeroed. Either way all `size` bytes are initialised after.
+ *       Fault-safe read of the traced program's memory at `address`, a number (or a pointer, of
+ *         what the probe may read itself). `to` points to `size` writable bytes of the probe's
+ *         stack or LOCAL, size at most
+ *       4096. 0: read. -1: some byte is not readable; all of `to` is zeroed. Either way all `size`
+ *         bytes are initialised after.
  */
 #define FAY_TRY_READ_MAX 4096u
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accepted probes in the running kernel, through fay.ko (docs/kernel.md). As fay_session_attach() for processes: it takes a verdict, not bytes.
+ * Accepted probes in the running kernel, through fay.ko (docs/kernel.md). As fay_session_attach()
+ * for processes: it takes a verdict, not bytes.
  */
 #ifndef FAY_KERNEL_H
 #define FAY_KERNEL_H
@@ -20,11 +21,14 @@
 /* Whether all the image's patterns name kernel functions. */
 bool fay_kernel_is_target(const struct fay_verdict *verdict);
 
-/* Whether fay.ko is loaded, or a file of that name, for the running kernel, is where it is looked for. */
+/* Whether fay.ko is loaded, or a file of that name, for the running kernel, is where it is looked
+ * for. */
 bool fay_kernel_present(void);
-/* Why the running kernel takes no modules of ours, as far as it says; NULL: it does not say so. Valid until the next call. */
+/* Why the running kernel takes no modules of ours, as far as it says; NULL: it does not say so.
+ * Valid until the next call. */
 const char *fay_kernel_modules_refused(void);
-/* Loads fay.ko if it is not there, from `ko` or, if that is NULL, from where it is looked for; `path` is where. FAY_E_REFUSED says what is missing. */
+/* Loads fay.ko if it is not there, from `ko` or, if that is NULL, from where it is looked for;
+ * `path` is where. FAY_E_REFUSED says what is missing. */
 int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error);
 
 struct fay_kernel_symbol {
@@ -39,19 +43,22 @@ struct fay_kernel_symbols {
 /* All functions. Refused if addresses are hidden from the caller. */
 int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error *error);
 /* The function that begins there or before; NULL: none is near. */
-const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols, uint64_t address);
+const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols,
+							uint64_t address);
 void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols);
 
 struct fay_kernel_session;
 
 /*
- * Loads fay.ko if it is not there (from `fay_ko`, or, if that is NULL, from where it is installed or was built), resolves the patterns by /proc/kallsyms, and
- * attaches. FAY_E_REFUSED says what this kernel or the caller's rights lack.
+ * Loads fay.ko if it is not there (from `fay_ko`, or, if that is NULL, from where it is installed
+ * or was built), resolves the patterns by /proc/kallsyms, and attaches. FAY_E_REFUSED says what
+ * this kernel or the caller's rights lack.
  */
-int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko, struct fay_kernel_session **session, struct fay_error *error);
+int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko,
+			      struct fay_kernel_session **session, struct fay_error *error);
 /*
- * Nothing is patched any more when this returns. FAY_E_LIMIT: calls are under way whose return is awaited, so the session's module stays; fay.ko lets it go when they
- * have returned.
+ * Nothing is patched any more when this returns. FAY_E_LIMIT: calls are under way whose return is
+ * awaited, so the session's module stays; fay.ko lets it go when they have returned.
  */
 int fay_kernel_session_detach(struct fay_kernel_session *session, struct fay_error *error);
 /* Detaches if still attached, unmaps, unloads the session's module. NULL is fine. */
@@ -63,9 +70,12 @@ void fay_kernel_session_tick(struct fay_kernel_session *session);
 struct fay_shm_control *fay_kernel_session_shm(struct fay_kernel_session *session, size_t *size);
 size_t fay_kernel_session_point_count(const struct fay_kernel_session *session);
 size_t fay_kernel_session_skipped_count(const struct fay_kernel_session *session);
-const struct fay_skipped_point *fay_kernel_session_skipped(const struct fay_kernel_session *session, size_t index);
-/* Why ftrace calls the entry probes back, which costs more, instead of the functions calling them directly; NULL: only where a probe has more than some thousand functions. */
+const struct fay_skipped_point *fay_kernel_session_skipped(const struct fay_kernel_session *session,
+							   size_t index);
+/* Why ftrace calls the entry probes back, which costs more, instead of the functions calling them
+ * directly; NULL: only where a probe has more than some thousand functions. */
 const char *fay_kernel_session_called_back(const struct fay_kernel_session *session);
-const char *fay_kernel_session_function_name(const struct fay_kernel_session *session, uint64_t hash);
+const char *fay_kernel_session_function_name(const struct fay_kernel_session *session,
+					     uint64_t hash);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loader: finds functions in live processes and files, installs accepted probes at their entries, removes them.
+ * The loader: finds functions in live processes and files, installs accepted probes at their
+ * entries, removes them.
  *
- * fay_session_attach() takes a verdict, not bytes: nothing that was not accepted can be installed. It checks the layout's SHA-256 against what it
- * copied before the first patch.
+ * fay_session_attach() takes a verdict, not bytes: nothing that was not accepted can be installed.
+ * It checks the layout's SHA-256 against what it copied before the first patch.
  */
 #ifndef FAY_LOADER_H
 #define FAY_LOADER_H
@@ -21,31 +22,44 @@
 /* A USDT marker, as its note says. Strings are owned by the target. */
 struct fay_marker {
 	const char *provider, *name;
-	const char *arguments; /* "8@%rax -4@12(%rsp)": GNU as operands with their sizes; "-" signed */
-	uint64_t address;      /* virtual address in the object */
-	uint64_t semaphore;    /* likewise, of a 16-bit count that is not 0 while somebody traces; 0: none */
+	/* "8@%rax -4@12(%rsp)": GNU as operands with their sizes; "-" signed */
+	const char *arguments;
+	uint64_t address; /* virtual address in the object */
+	/* likewise, of a 16-bit count that is not 0 while somebody traces; 0: none */
+	uint64_t semaphore;
 };
 
-/* A function, or a marker, that a pattern matched. Strings are owned by the list's target or file. */
+/* A function, or a marker, that a pattern matched. Strings are owned by the list's target or file.
+ * */
 struct fay_function {
-	const char *module;  /* short name: "redis-server", "libc" (for libc.so.6), "libpthread-2.31" ... see docs/loader.md */
+	/* short name: "redis-server", "libc" (for libc.so.6), "libpthread-2.31" ... see
+	 * docs/loader.md */
+	const char *module;
 	const char *name;
-	const char *path;    /* of the object file */
-	uint64_t address;    /* in the process; in a file: virtual address in the object */
-	uint64_t size;       /* bytes; from the symbol, else up to the next function; 0 unknown */
-	const struct fay_marker *marker; /* NULL: a function. Else `name` is "provider:name", `address` the marker's, `size` the bytes from there to its function's end */
-	uint64_t start;      /* of the function that the marker is in */
-	bool unnamed;        /* has no symbol, only an entry in the unwind table; the name is made from the address (docs/symbols.md) */
+	const char *path; /* of the object file */
+	uint64_t address; /* in the process; in a file: virtual address in the object */
+	uint64_t size;    /* bytes; from the symbol, else up to the next function; 0 unknown */
+	/* NULL: a function. Else `name` is "provider:name", `address` the marker's, `size` the
+	 * bytes from there to its function's end */
+	const struct fay_marker *marker;
+	uint64_t start; /* of the function that the marker is in */
+	/* has no symbol, only an entry in the unwind table; the name is made from the address
+	 * (docs/symbols.md) */
+	bool unnamed;
 };
 
 struct fay_function_list {
-	struct fay_function *items; /* sorted by address, aliases (same address) folded to the first by name length, then alphabet */
+	/* sorted by address, aliases (same address) folded to the first by name length, then
+	 * alphabet */
+	struct fay_function *items;
 	size_t count;
 };
 void fay_function_list_deinit(struct fay_function_list *list);
 
-/* Splits "module!function"; without '!' the module is "*". Globs are fnmatch(3)'s. Returns 0 or FAY_E_USAGE. */
-int fay_pattern_split(const char *pattern, char module[256], char function[256], struct fay_error *error);
+/* Splits "module!function"; without '!' the module is "*". Globs are fnmatch(3)'s. Returns 0 or
+ * FAY_E_USAGE. */
+int fay_pattern_split(const char *pattern, char module[256], char function[256],
+		      struct fay_error *error);
 
 /* A process, or one object file, as a set of modules with symbols. Reading it stops nothing. */
 struct fay_target;
@@ -56,78 +70,105 @@ void fay_target_close(struct fay_target *target);
 void fay_target_forget(struct fay_target *target);
 pid_t fay_target_pid(const struct fay_target *target);
 
-/* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names by edit distance, and the modules there are). */
-int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
+/* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names
+ * by edit distance, and the modules there are). */
+int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,
+		    struct fay_error *error);
 
-/* All USDT markers that "module!provider:name" matches, a place each, sorted by address. No match: likewise. */
-int fay_target_find_markers(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
+/* All USDT markers that "module!provider:name" matches, a place each, sorted by address. No match:
+ * likewise. */
+int fay_target_find_markers(struct fay_target *target, const char *pattern,
+			    struct fay_function_list *list, struct fay_error *error);
 
 /* The object file that a found function is in, as it is mapped. */
 struct fay_function_file {
-	int fd;              /* the target's, open for reading while the target is */
-	const char *path;    /* the target's */
-	uint64_t address;    /* of the function, as a virtual address in the object */
+	int fd;           /* the target's, open for reading while the target is */
+	const char *path; /* the target's */
+	uint64_t address; /* of the function, as a virtual address in the object */
 	uint8_t build_id[64];
 	size_t build_id_size; /* 0: it has none */
 	uint64_t device, inode;
 };
 /* false: the function is not of this target. */
-bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function, struct fay_function_file *file);
+bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function,
+			struct fay_function_file *file);
 
 /* Where in the target's code an address is. */
 struct fay_code_place {
-	const char *module, *name; /* the target's. name: of the function; NULL: no symbol is known there */
-	uint64_t offset;           /* bytes from the function's start; without a name: the virtual address in the object */
+	/* the target's. name: of the function; NULL: no symbol is known there */
+	const char *module, *name;
+	/* bytes from the function's start; without a name: the virtual address in the object */
+	uint64_t offset;
 };
 /* A piece of code that is mapped from a file. */
 struct fay_code_range {
 	uint64_t start, end; /* addresses in the process */
 	uint64_t bias;       /* address in the process - virtual address in the object */
 	uint64_t device, inode;
-	int fd;              /* the target's, open for reading while the target is */
+	int fd; /* the target's, open for reading while the target is */
 };
-/* The target's ranges by number, in no order; `more` false: it has not so many. false: this one's file cannot be read. */
-bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range, bool *more);
-/* false: no module has code there. A process that is gone is known by the files that it had mapped. */
+/* The target's ranges by number, in no order; `more` false: it has not so many. false: this one's
+ * file cannot be read. */
+bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range,
+		     bool *more);
+/* false: no module has code there. A process that is gone is known by the files that it had mapped.
+ * */
 bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay_code_place *place);
 /* Whether both have the same files' code at the same addresses. */
 bool fay_target_same_code(const struct fay_target *a, const struct fay_target *b);
 
-/* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
+/* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL
+ * unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 
 #define FAY_TIDS_MAX 16u
 #define FAY_RING_BYTES_MAX (UINT64_C(64) << 20)
 struct fay_attach_options {
-	size_t size;              /* sizeof(struct fay_attach_options) */
-	uint32_t slot_max;        /* threads that can have a slot at once over the session; 0: 4096 */
-	uint32_t stop_timeout_ms; /* give up if the target's threads cannot be stopped in this time; 0: 2000 */
-	uint32_t tracer_wait_ms;  /* wait for another tracer (another fay attaching) to let go; 0: 5000 */
-	uint32_t shared_from;     /* this many functions with the same probes share one trampoline; 0: 256 */
-	bool some;                /* a pattern that matches nothing is passed over if another one matches */
+	size_t size; /* sizeof(struct fay_attach_options) */
+	/* threads that can have a slot at once over the session; 0: 4096 */
+	uint32_t slot_max;
+	/* give up if the target's threads cannot be stopped in this time; 0: 2000 */
+	uint32_t stop_timeout_ms;
+	/* wait for another tracer (another fay attaching) to let go; 0: 5000 */
+	uint32_t tracer_wait_ms;
+	/* this many functions with the same probes share one trampoline; 0: 256 */
+	uint32_t shared_from;
+	/* a pattern that matches nothing is passed over if another one matches */
+	bool some;
 	/*
-	 * The process's other sessions of the same image: what is patched for them is left to them, and of modules that they have looked at nothing is looked for again, unless
+	 * The process's other sessions of the same image: what is patched for them is left to them,
+	 * and of modules that they have looked at nothing is looked for again, unless
 	 * fay_sessions_drop_unloaded() has found them to be others by now.
 	 */
 	struct fay_session *const *beside;
 	size_t beside_count;
-	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX. The others pass the trampolines and take no slot. */
+	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX.
+	 * The others pass the trampolines and take no slot. */
 	const pid_t *tids;
-	size_t tid_count; /* 0: all threads */
+	size_t tid_count;   /* 0: all threads */
 	const void *global; /* what GLOBAL holds at first; NULL: zeros */
 	size_t global_size; /* bytes of it; what is more than the image's GLOBAL is left out */
-	int64_t clock;    /* ns added to events' time: a clock other than this machine's */
-	enum fay_when_full when_full; /* what a thread does whose ring has no room; FAY_FULL_OVERWRITE: of images without tables only */
-	uint64_t ring_bytes; /* of each thread: a power of two from 4096 to FAY_RING_BYTES_MAX; 0: as the image needs it, 256 KiB at least */
-	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
+	int64_t clock;      /* ns added to events' time: a clock other than this machine's */
+	/* what a thread does whose ring has no room; FAY_FULL_OVERWRITE: of images without tables
+	 * only */
+	enum fay_when_full when_full;
+	/* of each thread: a power of two from 4096 to FAY_RING_BYTES_MAX; 0: as the image needs it,
+	 * 256 KiB at least */
+	uint64_t ring_bytes;
+	/* measure what the probes cost; each function then has a trampoline of its own */
+	bool costs;
 	/*
-	 * The program waits, for a bounded time, whenever it has loaded or unloaded modules, until fay_session_modules_answer() is called: for the first of several sessions of a
-	 * process, if its dynamic linker can be hooked (fay_session_unhooked()).
+	 * The program waits, for a bounded time, whenever it has loaded or unloaded modules, until
+	 * fay_session_modules_answer() is called: for the first of several sessions of a process,
+	 * if its dynamic linker can be hooked (fay_session_unhooked()).
 	 */
 	bool modules;
 	bool modules_alone; /* and the session is for that alone: it looks for no pattern */
-	bool loading; /* modules may be half-way through being loaded: those whose code the dynamic linker changes (text relocations) are left out */
-	bool plan_only;   /* find out what would be installed; the target is read, not stopped, and stays as it is */
+	/* modules may be half-way through being loaded: those whose code the dynamic linker changes
+	 * (text relocations) are left out */
+	bool loading;
+	/* find out what would be installed; the target is read, not stopped, and stays as it is */
+	bool plan_only;
 };
 
 /* A point that could not be patched; the others are installed all the same. */
@@ -139,20 +180,26 @@ struct fay_skipped_point {
 struct fay_session; /* probes of one image installed in one process */
 
 /*
- * Resolves each probe's pattern in the target, maps state and code, patches. All-or-nothing with respect to errors: after a failure the
- * target is as it was. Zero patchable points is a failure. A kind or event field that cannot be served is FAY_E_REFUSED with its name.
+ * Resolves each probe's pattern in the target, maps state and code, patches. All-or-nothing with
+ * respect to errors: after a failure the target is as it was. Zero patchable points is a failure. A
+ * kind or event field that cannot be served is FAY_E_REFUSED with its name.
  */
-int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict, const struct fay_attach_options *options,
-		       struct fay_session **session, struct fay_error *error);
-/* Restores every patched byte, unmaps what no thread can still reach. Safe if the target is gone (says so through target_alive). Frees nothing of shm. */
+int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
+		       const struct fay_attach_options *options, struct fay_session **session,
+		       struct fay_error *error);
+/* Restores every patched byte, unmaps what no thread can still reach. Safe if the target is gone
+ * (says so through target_alive). Frees nothing of shm. */
 int fay_session_detach(struct fay_session *session, struct fay_error *error);
-/* All these sessions of one process in as few stops of it, and of each child that it has forked, as one needs. After an error any of them may still be attached; it may be called again. */
+/* All these sessions of one process in as few stops of it, and of each child that it has forked, as
+ * one needs. After an error any of them may still be attached; it may be called again. */
 int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struct fay_error *error);
-/* After it was detached: whether its memory stays mapped in the process, where a thread may still be inside of it. fay_leftovers_remove() removes it when none is. */
+/* After it was detached: whether its memory stays mapped in the process, where a thread may still
+ * be inside of it. fay_leftovers_remove() removes it when none is. */
 bool fay_session_left_mapped(const struct fay_session *session);
 /*
- * Runs the image's probes of this kind, FAY_PROBE_BEGIN or FAY_PROBE_END, in this process on the session's state: once after attaching, once after detaching.
- * In the same thread that polls the aggregator.
+ * Runs the image's probes of this kind, FAY_PROBE_BEGIN or FAY_PROBE_END, in this process on the
+ * session's state: once after attaching, once after detaching. In the same thread that polls the
+ * aggregator.
  */
 void fay_session_run(struct fay_session *session, uint32_t kind);
 /* Runs the timer probes that are due, once for each period since the last time. */
@@ -160,69 +207,88 @@ void fay_session_tick(struct fay_session *session);
 /* Detaches if still attached, unmaps shm, frees. */
 void fay_session_destroy(struct fay_session *session);
 
-/* Whether the program that was patched still runs: false after exit and after execve (the process may then run another program). */
+/* Whether the program that was patched still runs: false after exit and after execve (the process
+ * may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
-/* Whether any other process, a forked child of the target for one, still has the session's code mapped. Looks at every process. */
+/* Whether any other process, a forked child of the target for one, still has the session's code
+ * mapped. Looks at every process. */
 bool fay_session_in_use(struct fay_session *session);
-/* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it does. */
+/* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it
+ * does. */
 const char *fay_session_unhooked(const struct fay_session *session);
-/* Whether the program waits because its modules have changed; *number is for the answer. What it says may be untrue, as all that the program can write. */
+/* Whether the program waits because its modules have changed; *number is for the answer. What it
+ * says may be untrue, as all that the program can write. */
 bool fay_session_modules_asked(struct fay_session *session, uint32_t *number);
 /* What came with its modules has been attached to: it goes on. */
 void fay_session_modules_answer(struct fay_session *session, uint32_t number);
 /* How often it went on without an answer. */
 uint32_t fay_session_modules_late(const struct fay_session *session);
 /*
- * All sessions of one process that have the same image forget their points in modules that are no longer there, each in one stop if it has any, so that what is mapped in their place is
- * not taken for them.
+ * All sessions of one process that have the same image forget their points in modules that are no
+ * longer there, each in one stop if it has any, so that what is mapped in their place is not taken
+ * for them.
  */
-int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count, struct fay_error *error);
+int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count,
+			       struct fay_error *error);
 /* false: all were dropped, and the session is of no use any more. */
 bool fay_session_has_points(const struct fay_session *session);
-/* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
+/* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot
+ * be looked into. */
 uint64_t fay_process_modules(pid_t pid);
-/* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat): with its number it names one process only. 0: gone, or a zombie without other threads. */
+/* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat):
+ * with its number it names one process only. 0: gone, or a zombie without other threads. */
 uint64_t fay_process_start(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
-/* The image's GLOBAL, likewise; its bounds are the loader's own, not what the program may have written over. */
+/* The image's GLOBAL, likewise; its bounds are the loader's own, not what the program may have
+ * written over. */
 void *fay_session_global(struct fay_session *session, size_t *size);
 size_t fay_session_point_count(const struct fay_session *session);
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
 /* Whether it shares its trampoline with others. */
 bool fay_session_point_is_shared(const struct fay_session *session, size_t index);
 size_t fay_session_skipped_count(const struct fay_session *session);
-const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index);
+const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session,
+						    size_t index);
 /*
- * What the probes at each point have cost the process's own threads since the session began; only with fay_attach_options.costs. Numbers that the program can
- * write over: good for deciding what to leave out, not for more.
+ * What the probes at each point have cost the process's own threads since the session began; only
+ * with fay_attach_options.costs. Numbers that the program can write over: good for deciding what to
+ * leave out, not for more.
  */
 struct fay_point_cost {
 	uint64_t events;
-	uint64_t nanoseconds; /* estimated: from those events that were timed, and a fixed amount for what the time stamps do not enclose */
+	/* estimated: from those events that were timed, and a fixed amount for what the time stamps
+	 * do not enclose */
+	uint64_t nanoseconds;
 	uint64_t cycles, timed; /* of the timed events; for the next call */
-	bool taken_out, fixed; /* fixed: cannot be, the runtime itself needs the place */
+	bool taken_out, fixed;  /* fixed: cannot be, the runtime itself needs the place */
 };
 #define FAY_COSTS_MAX 32768u /* points of a session whose cost is measured */
-/* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of fay_session_point(), zero at first. */
+/* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of
+ * fay_session_point(), zero at first. */
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
 /*
- * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on without them. Calls that are under way
- * there have no event at their end. An error means that some may still be in place.
+ * Takes points out for good, in one stop: the program's bytes are put back there, the session goes
+ * on without them. Calls that are under way there have no event at their end. An error means that
+ * some may still be in place.
  */
-int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error);
+int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count,
+			 struct fay_error *error);
 /* Nanoseconds of processor time that a process has used, all its threads; 0: it is gone. */
 uint64_t fay_process_cpu_ns(pid_t pid);
 
 /* Sessions whose code lies in a process, whoever installed them. */
 enum fay_owner_state {
-	FAY_OWNER_DEAD,    /* it was killed, or died; the session goes on until fay_leftovers_remove() */
-	FAY_OWNER_UNKNOWN, /* it ran in another PID namespace, and what would tell is not there or may not be looked at */
+	/* it was killed, or died; the session goes on until fay_leftovers_remove() */
+	FAY_OWNER_DEAD,
+	/* it ran in another PID namespace, and what would tell is not there or may not be looked at
+	 * */
+	FAY_OWNER_UNKNOWN,
 	FAY_OWNER_LIVES,
 };
 struct fay_installed_session {
 	uint64_t id;
-	pid_t owner;             /* the fay that installed it, as it sees itself */
+	pid_t owner;              /* the fay that installed it, as it sees itself */
 	uint64_t owner_namespace; /* its PID namespace's inode; 0: that of this process */
 	enum fay_owner_state owner_state;
 	size_t points; /* patched entries that lead to it; 0: only waits for threads to leave */
@@ -235,16 +301,21 @@ struct fay_installed_sessions {
 int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struct fay_error *error);
 void fay_installed_sessions_deinit(struct fay_installed_sessions *list);
 /*
- * Removes the sessions of fays that are gone: bytes back, memory unmapped. `unknown`: also those of fays of which that cannot be told. `kept`: those whose memory a thread may
- * still be inside of.
+ * Removes the sessions of fays that are gone: bytes back, memory unmapped. `unknown`: also those of
+ * fays of which that cannot be told. `kept`: those whose memory a thread may still be inside of.
  */
-int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept, struct fay_error *error);
+int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept,
+			 struct fay_error *error);
 
-/* How an accepted image's probes are run at the places that they are for: in whatever process, the same. choose.c */
+/* How an accepted image's probes are run at the places that they are for: in whatever process, the
+ * same. choose.c */
 struct fay_dispatch {
-	bool inlined[FAY_IMAGE_MAX_PROBES];  /* into each trampoline; otherwise the probe's code is called */
-	uint32_t size[FAY_IMAGE_MAX_PROBES]; /* bytes of code that are copied: none if the probe is called, or does nothing */
-	bool unguarded;			     /* without a guard against reentrance, which no probe of the image needs */
+	/* into each trampoline; otherwise the probe's code is called */
+	bool inlined[FAY_IMAGE_MAX_PROBES];
+	/* bytes of code that are copied: none if the probe is called, or does nothing */
+	uint32_t size[FAY_IMAGE_MAX_PROBES];
+	/* without a guard against reentrance, which no probe of the image needs */
+	bool unguarded;
 };
 void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch *dispatch);
 /* Functions whose trampoline is shared with others; the rest have one of their own. */
@@ -252,11 +323,14 @@ size_t fay_session_shared_points(const struct fay_session *session);
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
 uint64_t fay_session_longest_pause(const struct fay_session *session);
 
-/* Verified probes over events from elsewhere, in this process; replay.c. Rows are those of states: of tables with their tag, cells, streams. */
+/* Verified probes over events from elsewhere, in this process; replay.c. Rows are those of states:
+ * of tables with their tag, cells, streams. */
 struct fay_replay;
 typedef void fay_replay_row(void *context, uint32_t state, const uint8_t *row);
-/* The verdict must outlive the replay. fay_try_read() fails in the probes, since no program is there. */
-int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context, struct fay_replay **replay, struct fay_error *error);
+/* The verdict must outlive the replay. fay_try_read() fails in the probes, since no program is
+ * there. */
+int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context,
+		      struct fay_replay **replay, struct fay_error *error);
 void fay_replay_destroy(struct fay_replay *replay);
 /* `probe` is a number of the verdict's; others do nothing. */
 void fay_replay_event(struct fay_replay *replay, uint32_t probe, const struct fay_event *event);

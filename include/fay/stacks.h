@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a probe walks stacks by: for every place in a process's code, where the frame of the function's caller is. The session's side makes it of the modules' .eh_frame
- * (cli/unwind.c) and writes it into the image's GLOBAL region; the walk is probe code (query/stacks.c). Nobody trusts it: wrong contents give wrong addresses.
+ * What a probe walks stacks by: for every place in a process's code, where the frame of the
+ * function's caller is. The session's side makes it of the modules' .eh_frame (cli/unwind.c) and
+ * writes it into the image's GLOBAL region; the walk is probe code (query/stacks.c). Nobody trusts
+ * it: wrong contents give wrong addresses.
  *
- * Rows are added behind those that are there and never change; the list of modules is written beside the current one before `current` says so. So a probe that runs
- * meanwhile sees one list or the other.
+ * Rows are added behind those that are there and never change; the list of modules is written
+ * beside the current one before `current` says so. So a probe that runs meanwhile sees one list or
+ * the other.
  */
 #ifndef FAY_STACKS_H
 #define FAY_STACKS_H
@@ -12,19 +15,22 @@
 #include <stdint.h>
 
 #define FAY_STACK_FRAMES_MAX 32u
-#define FAY_STACK_FRAMES 16u       /* of a stack for which the query does not say how many */
-#define FAY_STACK_MODULES 512u     /* executable mappings; a power of two */
-#define FAY_STACK_ROWS (1u << 20)  /* a power of two */
+#define FAY_STACK_FRAMES 16u      /* of a stack for which the query does not say how many */
+#define FAY_STACK_MODULES 512u    /* executable mappings; a power of two */
+#define FAY_STACK_ROWS (1u << 20) /* a power of two */
 
 /*
- * A rule: where the caller's frame begins (the canonical frame address, DWARF 5 section 6.4.1), and where the function has saved rbp.
+ * A rule: where the caller's frame begins (the canonical frame address, DWARF 5 section 6.4.1), and
+ * where the function has saved rbp.
  *
  *   bits 0-1    base: 0 nothing is known, the walk ends; 1 rsp; 2 rbp; 3 rbp, indirectly
- *   bits 2-17   the frame address is so many words above the base; 3: it lies in memory, so many words below where rbp points to
- *   bits 18-31  rbp was saved so many words below the frame address; 0: it is the caller's; 3: 0, it was saved where rbp points to
+ *   bits 2-17   the frame address is so many words above the base; 3: it lies in memory, so many
+ *		 words below where rbp points to
+ *   bits 18-31  rbp was saved so many words below the frame address; 0: it is the caller's; 3: 0,
+ *		 it was saved where rbp points to
  *
- * The return address lies one word below the frame address. Where a signal's handler returns to, the stack pointer is at what the kernel has saved of the
- * interrupted code: FAY_STACK_SIGNAL.
+ * The return address lies one word below the frame address. Where a signal's handler returns to,
+ * the stack pointer is at what the kernel has saved of the interrupted code: FAY_STACK_SIGNAL.
  */
 enum { FAY_STACK_END, FAY_STACK_RSP, FAY_STACK_RBP, FAY_STACK_INDIRECT };
 #define FAY_STACK_SIGNAL (FAY_STACK_END | 1u << 2)
@@ -44,7 +50,7 @@ struct fay_stack_row {
 };
 
 struct fay_stack_module {
-	uint64_t start, size; /* of the mapping */
+	uint64_t start, size;  /* of the mapping */
 	uint32_t first, count; /* rows, ascending */
 };
 
@@ -54,7 +60,7 @@ struct fay_stack_modules {
 };
 
 struct fay_stack_tables {
-	uint64_t current;   /* which of the lists is valid, 0 or 1 */
+	uint64_t current; /* which of the lists is valid, 0 or 1 */
 	uint64_t row_count;
 	struct fay_stack_modules lists[2];
 	struct fay_stack_row rows[FAY_STACK_ROWS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings and a ring buffer for probes. Strings are bytes in an array whose size is known: the probe's copy of the program's memory, event->comm, a
- * column of a row. Each function looks at `size` bytes at most, a constant, and at nothing behind a NUL.
+ * Strings and a ring buffer for probes. Strings are bytes in an array whose size is known: the
+ * probe's copy of the program's memory, event->comm, a column of a row. Each function looks at
+ * `size` bytes at most, a constant, and at nothing behind a NUL.
  */
 #ifndef FAY_STRING_H
 #define FAY_STRING_H
@@ -40,7 +41,8 @@ static inline bool fay_string_equal(const char *a, const char *b, unsigned size)
 
 /* Whether s, of `size` bytes, begins with prefix, a string literal. */
 #define fay_string_begins(s, size, prefix) fay_string_begins_(s, size, prefix, sizeof(prefix) - 1)
-static inline bool fay_string_begins_(const char *s, unsigned size, const char *prefix, unsigned length)
+static inline bool fay_string_begins_(const char *s, unsigned size, const char *prefix,
+				      unsigned length)
 {
 	if (length > size)
 		return false;
@@ -82,13 +84,15 @@ static inline uint64_t fay_string_hash(const char *s, unsigned size)
  *
  *     FAY_SCRATCH(FAY_RING_STRUCT(struct call, 16), calls);
  *     *fay_ring_next(&calls) = (struct call){...};        a new one, in place of the oldest
- *     fay_ring_at(&calls, 0)                              pointer to the latest, 1: the one before; all zero if there was none
+ *     fay_ring_at(&calls, 0)                              pointer to the latest, 1: the one before;
+ *							   all zero if there was none
  */
-#define FAY_RING_STRUCT(type, count)                                                                                    \
-	struct {                                                                                                        \
-		uint64_t head;                                                                                          \
-		type slot[count];                                                                                       \
-		_Static_assert((count) > 0 && !((count) & ((count) - 1)), "a ring has a power of two of slots");        \
+#define FAY_RING_STRUCT(type, count)                                                               \
+	struct {                                                                                   \
+		uint64_t head;                                                                     \
+		type slot[count];                                                                  \
+		_Static_assert((count) > 0 && !((count) & ((count) - 1)),                          \
+			       "a ring has a power of two of slots");                              \
 	}
 #define FAY_RING_SLOTS_(ring) (sizeof((ring)->slot) / sizeof((ring)->slot[0]))
 #define fay_ring_next(ring) (&(ring)->slot[(ring)->head++ % FAY_RING_SLOTS_(ring)])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier: from the bytes of an image alone, prove that its probes are confined, or say why not.
+ * The verifier: from the bytes of an image alone, prove that its probes are confined, or say why
+ * not.
  *
- * fay_verify() is a pure function of (image bytes, policy): no environment, no file, no clock except for the limits. It depends on
- * nothing of the project but include/fay/.
+ * fay_verify() is a pure function of (image bytes, policy): no environment, no file, no clock
+ * except for the limits. It depends on nothing of the project but include/fay/.
  */
 #ifndef FAY_VERIFY_H
 #define FAY_VERIFY_H
@@ -27,7 +28,8 @@ enum fay_rule {
 
 enum fay_outcome {
 	FAY_ACCEPTED = 0,
-	FAY_UNSAFE = 1,      /* breaks a guarantee; with a counterexample where a solver found one */
+	/* breaks a guarantee; with a counterexample where a solver found one */
+	FAY_UNSAFE = 1,
 	FAY_UNPROVED = 2,    /* could be safe; a fact is missing */
 	FAY_UNSUPPORTED = 3, /* an instruction or construct that the verifier does not admit */
 	FAY_MALFORMED = 4,   /* not an image */
@@ -46,33 +48,44 @@ struct fay_policy {
 	bool speculation_confined; /* guarantee 7 */
 	bool allow_vectors;        /* SSE/AVX in probes */
 	bool allow_rdtsc;
-	uint32_t allow_kinds;      /* bit per enum fay_probe_kind */
-	uint32_t allow_fields;     /* of the event: mask of enum fay_event_field */
-	uint32_t denied_count;     /* instructions by the names of docs/instructions.md */
+	uint32_t allow_kinds;  /* bit per enum fay_probe_kind */
+	uint32_t allow_fields; /* of the event: mask of enum fay_event_field */
+	uint32_t denied_count; /* instructions by the names of docs/instructions.md */
 	char denied[32][12];
-	uint32_t pattern_count;    /* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
+	/* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
+	uint32_t pattern_count;
 	char patterns[32][FAY_IMAGE_MAX_STRING];
 };
 
 void fay_policy_default(struct fay_policy *policy);
 /*
- * Tightens any policy to what may run in a kernel: general registers only, speculation confined, at most FAY_KERNEL_MAX_INSTRUCTIONS and FAY_KERNEL_MAX_STACK,
- * entry, return, begin, end and timer probes, no field that only vector registers have. (Nothing below rsp is for all images.)
+ * Tightens any policy to what may run in a kernel: general registers only, speculation confined, at
+ * most FAY_KERNEL_MAX_INSTRUCTIONS and FAY_KERNEL_MAX_STACK, entry, return, begin, end and timer
+ * probes, no field that only vector registers have. (Nothing below rsp is for all images.)
  */
 #define FAY_KERNEL_MAX_INSTRUCTIONS 50000u
 #define FAY_KERNEL_MAX_STACK 1024u
 void fay_policy_restrict_kernel(struct fay_policy *policy);
-/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message: "FILE:LINE:COLUMN: ...", the line, a caret. */
-int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size);
+/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message:
+ * "FILE:LINE:COLUMN: ...", the line, a caret. */
+int fay_policy_read(const char *path, struct fay_policy *policy, char *message,
+		    size_t message_size);
 
 /*
- * Whether all that `pattern` ("module!function", both globs of fnmatch(3); "function" means "*!function") can match is matched by one of the policy's patterns. False in
- * any doubt: a policy's glob with brackets allows single names and its own text only.
+ * Whether all that `pattern` ("module!function", both globs of fnmatch(3); "function" means
+ * "*!function") can match is matched by one of the policy's patterns. False in any doubt: a
+ * policy's glob with brackets allows single names and its own text only.
  */
 bool fay_policy_allows(const struct fay_policy *policy, const char *pattern);
 
-enum fay_helper { FAY_HELPER_FLUSH = 0, FAY_HELPER_EMIT = 1, FAY_HELPER_TRY_READ = 2, FAY_HELPER_COUNT };
-/* "entry" ... of enum fay_probe_kind, "arg[0]" ... of the bits of enum fay_event_field; NULL past the end. */
+enum fay_helper {
+	FAY_HELPER_FLUSH = 0,
+	FAY_HELPER_EMIT = 1,
+	FAY_HELPER_TRY_READ = 2,
+	FAY_HELPER_COUNT
+};
+/* "entry" ... of enum fay_probe_kind, "arg[0]" ... of the bits of enum fay_event_field; NULL past
+ * the end. */
 const char *fay_probe_kind_name(unsigned kind);
 const char *fay_event_field_name(unsigned bit);
 /* "fay_flush" ...; NULL past the end. */
@@ -80,45 +93,80 @@ const char *fay_helper_name(unsigned helper);
 
 /* General registers in encoding order; masks below use bit 1 << number. */
 enum fay_gpr {
-	FAY_RAX, FAY_RCX, FAY_RDX, FAY_RBX, FAY_RSP, FAY_RBP, FAY_RSI, FAY_RDI,
-	FAY_R8, FAY_R9, FAY_R10, FAY_R11, FAY_R12, FAY_R13, FAY_R14, FAY_R15,
+	FAY_RAX,
+	FAY_RCX,
+	FAY_RDX,
+	FAY_RBX,
+	FAY_RSP,
+	FAY_RBP,
+	FAY_RSI,
+	FAY_RDI,
+	FAY_R8,
+	FAY_R9,
+	FAY_R10,
+	FAY_R11,
+	FAY_R12,
+	FAY_R13,
+	FAY_R14,
+	FAY_R15,
 };
 
 /* CPU features beyond the x86-64 baseline (SSE2). */
 enum fay_cpu_feature {
-	FAY_CPU_SSE3 = 1u << 0, FAY_CPU_SSSE3 = 1u << 1, FAY_CPU_SSE41 = 1u << 2, FAY_CPU_SSE42 = 1u << 3, FAY_CPU_AVX = 1u << 4,
-	FAY_CPU_AVX2 = 1u << 5, FAY_CPU_FMA = 1u << 6, FAY_CPU_POPCNT = 1u << 7,
-	FAY_CPU_LZCNT = 1u << 8, FAY_CPU_BMI1 = 1u << 9, FAY_CPU_BMI2 = 1u << 10, FAY_CPU_MOVBE = 1u << 11,
+	FAY_CPU_SSE3 = 1u << 0,
+	FAY_CPU_SSSE3 = 1u << 1,
+	FAY_CPU_SSE41 = 1u << 2,
+	FAY_CPU_SSE42 = 1u << 3,
+	FAY_CPU_AVX = 1u << 4,
+	FAY_CPU_AVX2 = 1u << 5,
+	FAY_CPU_FMA = 1u << 6,
+	FAY_CPU_POPCNT = 1u << 7,
+	FAY_CPU_LZCNT = 1u << 8,
+	FAY_CPU_BMI1 = 1u << 9,
+	FAY_CPU_BMI2 = 1u << 10,
+	FAY_CPU_MOVBE = 1u << 11,
 };
 /* "sse4.1" and the like of one bit; NULL past the last. */
 const char *fay_cpu_feature_name(unsigned bit);
 
 /* What is proved of one probe. */
 struct fay_probe_facts {
-	const char *pattern;       /* owned by the verdict */
-	uint32_t kind;             /* enum fay_probe_kind */
+	const char *pattern; /* owned by the verdict */
+	uint32_t kind;       /* enum fay_probe_kind */
 	uint64_t parameter;
-	uint32_t code_offset;      /* bytes from the start of the layout (see fay_layout) */
-	uint32_t event_fields;     /* mask of enum fay_event_field that may be read */
-	uint32_t clobbered_gprs;   /* mask: may differ at return from what it was at entry (helpers' clobbers included) */
-	uint32_t arguments_used;   /* mask of FAY_RDI, FAY_RSI, FAY_RDX bits: which argument registers the probe reads */
-	uint32_t helpers;          /* mask of enum fay_helper called */
-	uint32_t clobbered_vectors;  /* mask of vector registers 0..15 that are written */
-	bool clobbers_upper;         /* some by VEX instructions, which change all bits above 128 */
-	bool uses_mxcsr;             /* floating point: reads the rounding mode, sets sticky flags, faults where exceptions are unmasked */
-	bool analysed;               /* what follows from the code is known: all the above but pattern, kind, parameter, code_offset */
-	bool aligned_stack;          /* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack, locked ones) */
-	uint32_t cpu_features;       /* mask of enum fay_cpu_feature without which the probe must not run */
-	uint64_t worst_instructions; /* a helper call counts one (its own work is bounded and documented), rep movs and stos one and one an element */
-	uint64_t worst_stack;      /* bytes below the return address slot's top, helpers excluded */
+	uint32_t code_offset;  /* bytes from the start of the layout (see fay_layout) */
+	uint32_t event_fields; /* mask of enum fay_event_field that may be read */
+	/* mask: may differ at return from what it was at entry (helpers' clobbers included) */
+	uint32_t clobbered_gprs;
+	/* mask of FAY_RDI, FAY_RSI, FAY_RDX bits: which argument registers the probe reads */
+	uint32_t arguments_used;
+	uint32_t helpers;           /* mask of enum fay_helper called */
+	uint32_t clobbered_vectors; /* mask of vector registers 0..15 that are written */
+	bool clobbers_upper;        /* some by VEX instructions, which change all bits above 128 */
+	/* floating point: reads the rounding mode, sets sticky flags, faults where exceptions are
+	 * unmasked */
+	bool uses_mxcsr;
+	/* what follows from the code is known: all the above but pattern, kind, parameter,
+	 * code_offset */
+	bool analysed;
+	/* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack, locked
+	 * ones) */
+	bool aligned_stack;
+	/* mask of enum fay_cpu_feature without which the probe must not run */
+	uint32_t cpu_features;
+	/* a helper call counts one (its own work is bounded and documented), rep movs and stos one
+	 * and one an element */
+	uint64_t worst_instructions;
+	uint64_t worst_stack; /* bytes below the return address slot's top, helpers excluded */
 };
 
 /*
- * The bytes that run: what the loader installs, and nothing else. `bytes` is the image's span from its lowest to its highest used
- * virtual address, gaps zeroed, helper slots zero. sha256 is over exactly `bytes`; image_sha256 over the file.
+ * The bytes that run: what the loader installs, and nothing else. `bytes` is the image's span from
+ * its lowest to its highest used virtual address, gaps zeroed, helper slots zero. sha256 is over
+ * exactly `bytes`; image_sha256 over the file.
  */
 struct fay_layout {
-	uint8_t *bytes;       /* owned by the verdict */
+	uint8_t *bytes; /* owned by the verdict */
 	size_t size;
 	uint32_t code_offset; /* .text in bytes */
 	uint32_t code_size;
@@ -157,77 +205,94 @@ struct fay_schema {
 struct fay_rejection {
 	enum fay_rule rule;
 	enum fay_outcome outcome;
-	const char *function;      /* symbol or "probe N", may be NULL for a malformed image */
-	uint64_t function_offset;  /* bytes from that function's start */
-	uint64_t text_offset;      /* bytes from the start of .text */
-	const char *what;          /* one line: what is wrong here, concretely */
-	const char *missing;       /* UNPROVED: the fact that is missing and what is known instead; else NULL */
-	const char *disassembly;   /* lines around the place, the culprit marked with "=>"; may be NULL */
-	const char *counterexample;/* one `name = value` a line: inputs that break the rule; NULL if none */
-	bool replayed;             /* the counterexample was executed and did break the rule */
-	const char *source_file;   /* from .fay.lines; NULL if none */
+	const char *function;     /* symbol or "probe N", may be NULL for a malformed image */
+	uint64_t function_offset; /* bytes from that function's start */
+	uint64_t text_offset;     /* bytes from the start of .text */
+	const char *what;         /* one line: what is wrong here, concretely */
+	/* UNPROVED: the fact that is missing and what is known instead; else NULL */
+	const char *missing;
+	/* lines around the place, the culprit marked with "=>"; may be NULL */
+	const char *disassembly;
+	/* one `name = value` a line: inputs that break the rule; NULL if none */
+	const char *counterexample;
+	bool replayed;           /* the counterexample was executed and did break the rule */
+	const char *source_file; /* from .fay.lines; NULL if none */
 	uint32_t source_line, source_column; /* from 1; 0 not known */
-	const char *source_text;   /* that line of the source, if fay_verdict_source() found it; or NULL */
-	const char *hint;          /* what to change, from docs/rules.md; NULL if the rule has none */
-	const char *advice;        /* what to change here, beyond the hint; or NULL */
-	size_t fact_count;         /* what is known of the registers and stack bytes that matter at this place */
+	/* that line of the source, if fay_verdict_source() found it; or NULL */
+	const char *source_text;
+	/* what to change, from docs/rules.md; NULL if the rule has none */
+	const char *hint;
+	const char *advice; /* what to change here, beyond the hint; or NULL */
+	/* what is known of the registers and stack bytes that matter at this place */
+	size_t fact_count;
 	struct fay_fact {
 		const char *where, *value; /* "rax", "number in [0, 56], multiple of 8" */
 	} facts[FAY_MAX_FACTS];
-	const char *steps;         /* the path in words, a line a block, repetitions together; or NULL */
+	/* the path in words, a line a block, repetitions together; or NULL */
+	const char *steps;
 	enum fay_native {
-		FAY_NATIVE_NOT_RUN, FAY_NATIVE_CONFIRMED, FAY_NATIVE_NOT_CONFIRMED
-	} native;                  /* what fay_verdict_replay() saw */
-	const char *native_detail; /* how, or why not; or NULL */
+		FAY_NATIVE_NOT_RUN,
+		FAY_NATIVE_CONFIRMED,
+		FAY_NATIVE_NOT_CONFIRMED
+	} native;                            /* what fay_verdict_replay() saw */
+	const char *native_detail;           /* how, or why not; or NULL */
 	struct fay_native_case *native_case; /* private */
-	size_t path_length;        /* text offsets of the basic blocks that lead there */
+	size_t path_length;                  /* text offsets of the basic blocks that lead there */
 	uint64_t path[FAY_MAX_PATH_STEPS];
 };
 
 struct fay_verdict {
 	enum fay_outcome outcome;
 	uint8_t image_sha256[32];
-	struct fay_rejection rejection;   /* if not accepted */
-	struct fay_layout layout;         /* only if accepted */
-	/* The manifest: of a refused image what its tables say, and of probes what was proved before the refusal. */
+	struct fay_rejection rejection; /* if not accepted */
+	struct fay_layout layout;       /* only if accepted */
+	/* The manifest: of a refused image what its tables say, and of probes what was proved
+	 * before the refusal. */
 	struct fay_schema schema;
 	uint32_t probe_count;
 	struct fay_probe_facts *probes;
-	/* Only if accepted: every place that an indirect jump may go to, both as offsets in the layout; in order. */
+	/* Only if accepted: every place that an indirect jump may go to, both as offsets in the
+	 * layout; in order. */
 	uint32_t jump_count;
 	struct fay_verdict_jump {
 		uint32_t from, to;
 	} *jumps;
 	/* Statistics, also for refused images as far as it went. */
-	uint64_t instructions;            /* decoded and reachable */
+	uint64_t instructions; /* decoded and reachable */
 	uint64_t blocks;
 	uint64_t loops;
-	uint64_t obligations;             /* proof obligations raised */
-	uint64_t obligations_by_solver;   /* of these, proved by Z3 */
-	uint64_t solver_queries;          /* questions that Z3 worked on; one asked again is not counted again */
-	uint64_t nanoseconds;             /* of monotonic time */
-	void *arena;                      /* private: owns all of the above */
+	uint64_t obligations;           /* proof obligations raised */
+	uint64_t obligations_by_solver; /* of these, proved by Z3 */
+	/* questions that Z3 worked on; one asked again is not counted again */
+	uint64_t solver_queries;
+	uint64_t nanoseconds; /* of monotonic time */
+	void *arena;          /* private: owns all of the above */
 };
 
 /*
- * Verifies `size` bytes at `bytes`. policy may be NULL (default). Never fails: the outcome says all, out of memory included (EXHAUSTED).
- * The verdict is the caller's, to be released with fay_verdict_deinit().
+ * Verifies `size` bytes at `bytes`. policy may be NULL (default). Never fails: the outcome says
+ * all, out of memory included (EXHAUSTED). The verdict is the caller's, to be released with
+ * fay_verdict_deinit().
  */
-void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy, struct fay_verdict *verdict);
+void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
+		struct fay_verdict *verdict);
 /*
- * As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created; docs/smt2.md). Returns 0, or -1 with errno if it cannot
- * write, EFBIG if there is more than may be written; the verdict is there in any case.
+ * As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created;
+ * docs/smt2.md). Returns 0, or -1 with errno if it cannot write, EFBIG if there is more than may be
+ * written; the verdict is there in any case.
  */
-int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict);
+int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy,
+		    const char *smt2_dir, struct fay_verdict *verdict);
 void fay_verdict_deinit(struct fay_verdict *verdict);
 /*
- * Runs a counterexample that the interpreter replayed by the CPU, single-stepped in a child process without system calls (verifier/native.c). This runs
- * hostile code: it is for commands, not for those who only want a verdict, which it does not change.
+ * Runs a counterexample that the interpreter replayed by the CPU, single-stepped in a child process
+ * without system calls (verifier/native.c). This runs hostile code: it is for commands, not for
+ * those who only want a verdict, which it does not change.
  */
 void fay_verdict_replay(struct fay_verdict *verdict);
 /*
- * Looks in directory `source` for the source line that a rejection names, so that it is shown. The name is the image's, so nothing outside `source` is opened,
- * and nothing without this call.
+ * Looks in directory `source` for the source line that a rejection names, so that it is shown. The
+ * name is the image's, so nothing outside `source` is opened, and nothing without this call.
  */
 void fay_verdict_source(struct fay_verdict *verdict, const char *source);
 
@@ -236,11 +301,13 @@ const char *fay_rule_id(enum fay_rule rule);
 const char *fay_rule_title(enum fay_rule rule);
 const char *fay_outcome_name(enum fay_outcome outcome);
 
-/* Report as people read it, or one JSON object on one line (docs/verify-json.md). `name` is the image's name for messages. */
+/* Report as people read it, or one JSON object on one line (docs/verify-json.md). `name` is the
+ * image's name for messages. */
 void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict);
 void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict);
 
-/* The `fay verify` command and the fay-verify program. argv[0] is the command's name for messages. Returns the exit code. */
+/* The `fay verify` command and the fay-verify program. argv[0] is the command's name for messages.
+ * Returns the exit code. */
 int fay_verify_main(int argc, char **argv);
 
 #endif

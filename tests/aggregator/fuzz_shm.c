@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: the input is laid over the control page, then over the slots; polls and snapshots must stay inside the memory. */
+/* libFuzzer: the input is laid over the control page, then over the slots; polls and snapshots must
+ * stay inside the memory. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,9 +35,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			for (int round = 0; round < 2; round++) {
 				fay_aggregator_poll(aggregator, &error);
 				for (uint32_t state = 0; state < STATE_COUNT; state++)
-					if (!fay_aggregator_snapshot(aggregator, state, &result, &error))
+					if (!fay_aggregator_snapshot(aggregator, state, &result,
+								     &error))
 						fay_result_deinit(&result);
-				memcpy((uint8_t *)shm.control + 2 * FAY_SHM_PAGE, data + control, rest < room ? rest : room);
+				memcpy((uint8_t *)shm.control + 2 * FAY_SHM_PAGE, data + control,
+				       rest < room ? rest : room);
 			}
 		}
 		fay_aggregator_destroy(aggregator);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See producer.h. The order of stores here is the producer's half of the argument in aggregator/snapshot.c. */
+/* See producer.h. The order of stores here is the producer's half of the argument in
+ * aggregator/snapshot.c. */
 #include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -21,7 +22,12 @@ static struct fay_schema_column columns[] = {
 	{ "sum", FAY_TYPE_I64, FAY_MERGE_SUM, AT(table_row, sum), { 0 } },
 	{ "min", FAY_TYPE_I64, FAY_MERGE_MIN, AT(table_row, min), { 0 } },
 	{ "max", FAY_TYPE_I64, FAY_MERGE_MAX, AT(table_row, max), { 0 } },
-	{ "average", FAY_TYPE_I64, FAY_MERGE_AVERAGE, offsetof(struct table_row, average_sum), 16, { 0 } },
+	{ "average",
+	  FAY_TYPE_I64,
+	  FAY_MERGE_AVERAGE,
+	  offsetof(struct table_row, average_sum),
+	  16,
+	  { 0 } },
 	{ "count", FAY_TYPE_U64, FAY_MERGE_COUNT, AT(cell_row, count), { 0 } },
 	{ "histogram", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, AT(cell_row, histogram), { 0 } },
 	{ "thread", FAY_TYPE_U64, FAY_MERGE_KEY, AT(stream_row, thread), { 0 } },
@@ -29,13 +35,20 @@ static struct fay_schema_column columns[] = {
 	{ "count", FAY_TYPE_U64, FAY_MERGE_COUNT, 0, 8, { 0 } },
 };
 static struct fay_schema_state states[STATE_COUNT] = {
-	{ "table", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, OFFSET_TABLE, TABLE_SIZE, TABLE_ROWS, sizeof(struct table_row), 0, 2, 5 },
-	{ "cell", FAY_STATE_CELL, FAY_SCOPE_LOCAL, OFFSET_CELL, sizeof(struct cell_row), 1, sizeof(struct cell_row), 7, 0, 2 },
-	{ "stream", FAY_STATE_STREAM, FAY_SCOPE_LOCAL, 0, 0, 1, sizeof(struct stream_row), 9, 2, 0 },
+	{ "table", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, OFFSET_TABLE, TABLE_SIZE, TABLE_ROWS,
+	  sizeof(struct table_row), 0, 2, 5 },
+	{ "cell", FAY_STATE_CELL, FAY_SCOPE_LOCAL, OFFSET_CELL, sizeof(struct cell_row), 1,
+	  sizeof(struct cell_row), 7, 0, 2 },
+	{ "stream", FAY_STATE_STREAM, FAY_SCOPE_LOCAL, 0, 0, 1, sizeof(struct stream_row), 9, 2,
+	  0 },
 	{ "global", FAY_STATE_CELL, FAY_SCOPE_GLOBAL, 8, 8, 1, 8, 11, 0, 1 },
 };
-const struct fay_schema test_schema = { .local_size = LOCAL_SIZE, .global_size = 16, .state_count = STATE_COUNT, .column_count = 12,
-					.states = states, .columns = columns };
+const struct fay_schema test_schema = { .local_size = LOCAL_SIZE,
+					.global_size = 16,
+					.state_count = STATE_COUNT,
+					.column_count = 12,
+					.states = states,
+					.columns = columns };
 
 uint64_t test_random(uint64_t *state)
 {
@@ -48,9 +61,11 @@ uint64_t test_random(uint64_t *state)
 void test_shm_init(struct test_shm *shm, uint32_t slots, uint64_t spill_size)
 {
 	uint64_t spill_offset = (FAY_SLOT_HEADER + LOCAL_SIZE + 63) & ~63ull;
-	uint64_t stride = (spill_offset + spill_size + FAY_SHM_PAGE - 1) & ~(uint64_t)(FAY_SHM_PAGE - 1);
+	uint64_t stride =
+		(spill_offset + spill_size + FAY_SHM_PAGE - 1) & ~(uint64_t)(FAY_SHM_PAGE - 1);
 	shm->size = 2 * FAY_SHM_PAGE + slots * stride;
-	shm->control = mmap(NULL, shm->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shm->control =
+		mmap(NULL, shm->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert(shm->control != MAP_FAILED);
 	shm->control->magic = FAY_SHM_MAGIC;
 	shm->control->version = 1;
@@ -71,7 +86,8 @@ void test_shm_deinit(struct test_shm *shm)
 
 struct fay_slot_header *test_slot(struct test_shm *shm, uint32_t slot)
 {
-	return (struct fay_slot_header *)((uint8_t *)shm->control + shm->control->slots_offset + slot * shm->control->slot_stride);
+	return (struct fay_slot_header *)((uint8_t *)shm->control + shm->control->slots_offset +
+					  slot * shm->control->slot_stride);
 }
 
 bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid)
@@ -89,7 +105,9 @@ bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid
 	return true;
 }
 
-/* --- shared words -------------------------------------------------------------------------------------------------- */
+/* --- shared words
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void put(void *word, uint64_t value)
 {
@@ -107,11 +125,14 @@ static void maximum(void *word, uint64_t value)
 		put(word, value);
 }
 
-/* --- the ring ------------------------------------------------------------------------------------------------------ */
+/* --- the ring
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static uint64_t used(const struct producer *producer)
 {
-	return producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
+	return producer->slot->spill_head -
+	       __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
 }
 
 /* More than it can hold: the consumer refuses it. */
@@ -134,9 +155,13 @@ static void give_up(struct producer *producer, uint64_t bytes)
 		struct fay_spill_record record;
 		if (producer->control->spill_size - (producer->slot->spill_head - tail) >= bytes)
 			return; /* by the consumer, meanwhile */
-		memcpy(&record, ring + (tail & (producer->control->spill_size - 1)), sizeof(record));
-		if (__atomic_compare_exchange_n(&producer->slot->spill_tail, &tail, tail + record.size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);
+		memcpy(&record, ring + (tail & (producer->control->spill_size - 1)),
+		       sizeof(record));
+		if (__atomic_compare_exchange_n(&producer->slot->spill_tail, &tail,
+						tail + record.size, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1,
+					 __ATOMIC_RELAXED);
 	}
 }
 
@@ -145,8 +170,10 @@ static bool reserve(struct producer *producer, uint64_t bytes)
 	if (producer->control->when_full == FAY_FULL_OVERWRITE)
 		give_up(producer, bytes);
 	while (room(producer) < bytes) {
-		if (is_refused(producer) || !__atomic_load_n(&producer->control->consumer_alive, __ATOMIC_ACQUIRE)) {
-			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);
+		if (is_refused(producer) ||
+		    !__atomic_load_n(&producer->control->consumer_alive, __ATOMIC_ACQUIRE)) {
+			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1,
+					 __ATOMIC_RELAXED);
 			return false;
 		}
 		__atomic_fetch_add(&producer->control->wake, 1, __ATOMIC_RELEASE);
@@ -161,7 +188,9 @@ static uint64_t ring_put(struct producer *producer, uint64_t at, const void *fro
 	for (size_t i = 0; i < size; i += 8) {
 		uint64_t word;
 		memcpy(&word, (const uint8_t *)from + i, sizeof(word));
-		__atomic_store_n((uint64_t *)(ring + ((at + i) & (producer->control->spill_size - 1))), word, __ATOMIC_RELAXED);
+		__atomic_store_n(
+			(uint64_t *)(ring + ((at + i) & (producer->control->spill_size - 1))), word,
+			__ATOMIC_RELAXED);
 	}
 	return at + size;
 }
@@ -178,7 +207,9 @@ bool producer_emit(struct producer *producer, uint64_t thread, uint64_t number)
 	return true;
 }
 
-/* --- cells --------------------------------------------------------------------------------------------------------- */
+/* --- cells
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 void producer_cell(struct producer *producer, int64_t value)
 {
@@ -193,7 +224,9 @@ void producer_global(struct producer *producer)
 	__atomic_fetch_add((uint64_t *)(global + 8), 1, __ATOMIC_RELAXED);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------------- */
+/* --- the table
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct fay_table_header *table_of(const struct producer *producer)
 {
@@ -218,8 +251,9 @@ void producer_flush_publish(struct producer *producer)
 	uint64_t parts[2] = { used / 2, used - used / 2 };
 	unsigned row = 0;
 	for (unsigned part = 0; part < 2; part++) {
-		struct fay_spill_record record = { (uint32_t)(sizeof(record) + parts[part] * sizeof(*rows)), STATE_TABLE,
-						   (uint16_t)parts[part] };
+		struct fay_spill_record record = { (uint32_t)(sizeof(record) +
+							      parts[part] * sizeof(*rows)),
+						   STATE_TABLE, (uint16_t)parts[part] };
 		head = ring_put(producer, head, &record, sizeof(record));
 		for (uint64_t i = 0; i < parts[part]; row++)
 			if (rows[row].tag) {
@@ -246,7 +280,8 @@ void producer_flush_end(struct producer *producer)
 
 bool producer_flush(struct producer *producer)
 {
-	if (!reserve(producer, 2 * sizeof(struct fay_spill_record) + table_of(producer)->used * sizeof(struct table_row)))
+	if (!reserve(producer, 2 * sizeof(struct fay_spill_record) +
+				       table_of(producer)->used * sizeof(struct table_row)))
 		return false;
 	producer_flush_begin(producer);
 	producer_flush_publish(producer);
@@ -255,7 +290,8 @@ bool producer_flush(struct producer *producer)
 	return true;
 }
 
-static struct table_row *find_row(struct producer *producer, int64_t key, const char name[NAME_SIZE], bool *fresh)
+static struct table_row *find_row(struct producer *producer, int64_t key,
+				  const char name[NAME_SIZE], bool *fresh)
 {
 	struct table_row *rows = rows_of(producer);
 	*fresh = false;
@@ -271,7 +307,8 @@ static struct table_row *find_row(struct producer *producer, int64_t key, const 
 	return NULL;
 }
 
-bool producer_record(struct producer *producer, int64_t key, const char name[NAME_SIZE], int64_t value)
+bool producer_record(struct producer *producer, int64_t key, const char name[NAME_SIZE],
+		     int64_t value)
 {
 	bool fresh;
 	uint64_t bias = 1ull << 63, words[NAME_SIZE / 8];

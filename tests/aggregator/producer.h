@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stand-in for the runtime in the target: fills shared memory as fay/shm.h says, with threads of this process. Every shared word is
- * written atomically, so that ThreadSanitizer checks the aggregator's side of the protocol.
+ * A stand-in for the runtime in the target: fills shared memory as fay/shm.h says, with threads of
+ * this process. Every shared word is written atomically, so that ThreadSanitizer checks the
+ * aggregator's side of the protocol.
  */
 #ifndef FAY_TEST_PRODUCER_H
 #define FAY_TEST_PRODUCER_H
@@ -51,7 +52,8 @@ bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid
 struct fay_slot_header *test_slot(struct test_shm *shm, uint32_t slot);
 
 /* Each returns false if the event was lost (and counted so). */
-bool producer_record(struct producer *producer, int64_t key, const char name[NAME_SIZE], int64_t value);
+bool producer_record(struct producer *producer, int64_t key, const char name[NAME_SIZE],
+		     int64_t value);
 bool producer_flush(struct producer *producer);
 bool producer_emit(struct producer *producer, uint64_t thread, uint64_t number);
 void producer_cell(struct producer *producer, int64_t value);
@@ -60,7 +62,8 @@ void producer_global(struct producer *producer);
 /* producer_flush() in pieces, to stop in the middle. */
 void producer_flush_begin(struct producer *producer);   /* the sequence becomes odd */
 void producer_flush_publish(struct producer *producer); /* records go out */
-void producer_flush_clear(struct producer *producer, uint32_t rows); /* the first `rows` rows are cleared */
+/* the first `rows` rows are cleared */
+void producer_flush_clear(struct producer *producer, uint32_t rows);
 void producer_flush_end(struct producer *producer);
 
 uint64_t test_random(uint64_t *state); /* xorshift; *state not 0 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The aggregator against an exact oracle, with real producer threads: every event is counted once, at the end and (within the events in
- * flight) in every live snapshot; tables overflow constantly; producers die inside a flush; filters, limits and losses.
+ * The aggregator against an exact oracle, with real producer threads: every event is counted once,
+ * at the end and (within the events in flight) in every live snapshot; tables overflow constantly;
+ * producers die inside a flush; filters, limits and losses.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,7 +28,9 @@ enum { EVENTS = 150000 };
 
 static struct fay_error failure;
 
-/* --- the oracle ---------------------------------------------------------------------------------------------------- */
+/* --- the oracle
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct expected {
 	uint64_t count, sum; /* modulo 2^64 */
@@ -65,7 +68,9 @@ static void make_key(unsigned key, int64_t *number, char name[NAME_SIZE])
 	name[NAME_SIZE - 1] = (char)('a' + key % 2);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------- */
+/* --- threads
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct worker {
 	struct producer producer;
@@ -114,7 +119,8 @@ static unsigned disorder;
 static void on_row(void *context, uint32_t state, const uint8_t *bytes)
 {
 	const struct stream_row *row = (const struct stream_row *)bytes;
-	if (state != STATE_STREAM || row->thread >= THREADS || row->number != next_number[row->thread]++)
+	if (state != STATE_STREAM || row->thread >= THREADS ||
+	    row->number != next_number[row->thread]++)
 		disorder++;
 }
 
@@ -180,7 +186,8 @@ static void check_end(struct fay_aggregator *aggregator, struct worker *workers)
 	assert_true(fay_aggregator_poll(aggregator, &failure) >= 0);
 	assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &failure), 0);
 	check_table(&result, workers);
-	assert_int_equal(table_total(&result) + result.events_lost_full, (uint64_t)THREADS * EVENTS);
+	assert_int_equal(table_total(&result) + result.events_lost_full,
+			 (uint64_t)THREADS * EVENTS);
 	assert_int_equal(result.threads, THREADS);
 	fay_result_deinit(&result);
 	check_cell(aggregator, workers);
@@ -208,7 +215,8 @@ static void test_threads(void **state)
 	struct test_shm shm;
 	unsigned snapshots = 0, torn = 0;
 	memset(next_number, 0, sizeof(next_number));
-	/* The smallest ring that holds a table: it is full all the time, and every record wraps some time. */
+	/* The smallest ring that holds a table: it is full all the time, and every record wraps
+	 * some time. */
 	test_shm_init(&shm, THREADS + 2, 2048);
 	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
 	assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure), 0);
@@ -224,11 +232,12 @@ static void test_threads(void **state)
 	while (recorded(workers) < (uint64_t)THREADS * EVENTS) {
 		struct fay_result result;
 		uint64_t before = recorded(workers);
-		assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &failure), 0);
+		assert_int_equal(
+			fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &failure), 0);
 		uint64_t after = recorded(workers), total = table_total(&result);
 		if ((total < before && !result.torn) || total > after + THREADS)
-			fail_msg("snapshot %u: %lu events, but between %lu and %lu were recorded", snapshots, total, before,
-				 after);
+			fail_msg("snapshot %u: %lu events, but between %lu and %lu were recorded",
+				 snapshots, total, before, after);
 		torn += result.torn;
 		fay_result_deinit(&result);
 		for (int i = 0; i < 5; i++) {
@@ -242,7 +251,8 @@ static void test_threads(void **state)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 	check_end(aggregator, workers);
-	print_message("%u events, %u live snapshots, %u of them torn, in %.2f s\n", THREADS * EVENTS, snapshots, torn, seconds() - start);
+	print_message("%u events, %u live snapshots, %u of them torn, in %.2f s\n",
+		      THREADS * EVENTS, snapshots, torn, seconds() - start);
 	assert_true(snapshots > 3);
 	fay_aggregator_destroy(aggregator);
 	assert_int_equal(shm.control->consumer_alive, 0);
@@ -250,7 +260,8 @@ static void test_threads(void **state)
 	free(workers);
 }
 
-/* --- one producer at a time ---------------------------------------------------------------------------------------- */
+/* --- one producer at a time
+ * ---------------------------------------------------------------------------------------- */
 
 struct fixture {
 	struct test_shm shm;
@@ -266,7 +277,9 @@ static void set_up(struct fixture *fixture, uint32_t only_pid)
 	memset(fixture, 0, sizeof(*fixture));
 	test_shm_init(&fixture->shm, 4, 4096);
 	assert_int_equal(fay_aggregator_create(&test_schema, &fixture->aggregator, &failure), 0);
-	assert_int_equal(fay_aggregator_add(fixture->aggregator, fixture->shm.control, fixture->shm.size, only_pid, &failure), 0);
+	assert_int_equal(fay_aggregator_add(fixture->aggregator, fixture->shm.control,
+					    fixture->shm.size, only_pid, &failure),
+			 0);
 	assert_true(producer_init(&fixture->producer, &fixture->shm, 7));
 }
 
@@ -280,7 +293,9 @@ static void tear_down(struct fixture *fixture)
 static uint64_t total_of(struct fixture *fixture)
 {
 	fay_result_deinit(&fixture->result);
-	assert_int_equal(fay_aggregator_snapshot(fixture->aggregator, STATE_TABLE, &fixture->result, &failure), 0);
+	assert_int_equal(fay_aggregator_snapshot(fixture->aggregator, STATE_TABLE, &fixture->result,
+						 &failure),
+			 0);
 	return table_total(&fixture->result);
 }
 
@@ -289,14 +304,16 @@ static void test_killed_in_flush(void **state)
 {
 	for (unsigned polled = 0; polled < 2; polled++)
 		for (unsigned step = 0; step < 4; step++)
-			for (unsigned snapshot_between = 0; snapshot_between < 2; snapshot_between++) {
+			for (unsigned snapshot_between = 0; snapshot_between < 2;
+			     snapshot_between++) {
 				struct fixture fixture;
 				set_up(&fixture, 0);
 				for (int i = 0; i < 10; i++)
 					producer_record(&fixture.producer, i, some_name, i);
 				producer_flush(&fixture.producer);
 				if (polled)
-					assert_true(fay_aggregator_poll(fixture.aggregator, &failure) > 0);
+					assert_true(fay_aggregator_poll(fixture.aggregator,
+									&failure) > 0);
 				for (int i = 0; i < 9; i++)
 					producer_record(&fixture.producer, i, some_name, 2 * i);
 				producer_flush_begin(&fixture.producer);
@@ -305,7 +322,8 @@ static void test_killed_in_flush(void **state)
 				if (step > 0)
 					producer_flush_publish(&fixture.producer);
 				if (step > 1)
-					producer_flush_clear(&fixture.producer, step == 2 ? 3 : TABLE_ROWS);
+					producer_flush_clear(&fixture.producer,
+							     step == 2 ? 3 : TABLE_ROWS);
 				/* Dead. Neither lost nor doubled, however often one looks. */
 				assert_int_equal(total_of(&fixture), 19);
 				assert_true(fay_aggregator_poll(fixture.aggregator, &failure) >= 0);
@@ -315,11 +333,13 @@ static void test_killed_in_flush(void **state)
 			}
 }
 
-/* --- flushes that take long ---------------------------------------------------------------------------------------- */
+/* --- flushes that take long
+ * ---------------------------------------------------------------------------------------- */
 
 /*
- * A table of which the second half lies in a page that cannot be read: what reads it meets a flush at that place, after which the same rows hold other groups, each
- * with values of its own. With every wait the page is locked again. So no copy of the table is whole, however often one looks.
+ * A table of which the second half lies in a page that cannot be read: what reads it meets a flush
+ * at that place, after which the same rows hold other groups, each with values of its own. With
+ * every wait the page is locked again. So no copy of the table is whole, however often one looks.
  */
 #define TORN_PAGE 4096u
 static struct {
@@ -349,7 +369,8 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 	return __real_nanosleep(nap_ns ? &longer : time, left);
 }
 
-/* A thread loses its processor in a flush, on a machine where a nap of 100 us takes 5 ms: another one, whose ring is full, is not kept waiting for long. */
+/* A thread loses its processor in a flush, on a machine where a nap of 100 us takes 5 ms: another
+ * one, whose ring is full, is not kept waiting for long. */
 static void test_slow_flush(void **state)
 {
 	for (int asked = 0; asked < 2; asked++) {
@@ -414,28 +435,36 @@ static void check_whole(const struct table_row *row)
 	assert_int_equal(row->average_sum, 1000 + row->key);
 }
 
-/* Shared memory at such an address that the page begins in the middle of a row of the first slot's table. */
+/* Shared memory at such an address that the page begins in the middle of a row of the first slot's
+ * table. */
 static void move_shm(struct test_shm *shm)
 {
-	size_t table = 2 * TORN_PAGE + FAY_SLOT_HEADER + sizeof(struct fay_table_header), middle = 6 * sizeof(struct table_row) + sizeof(struct table_row) / 2;
+	size_t table = 2 * TORN_PAGE + FAY_SLOT_HEADER + sizeof(struct fay_table_header),
+	       middle = 6 * sizeof(struct table_row) + sizeof(struct table_row) / 2;
 	size_t shift = TORN_PAGE - ((table + middle) % TORN_PAGE & ~63ul);
-	uint8_t *room = mmap(NULL, shm->size + 2 * TORN_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *room = mmap(NULL, shm->size + 2 * TORN_PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(room != MAP_FAILED);
 	memcpy(room + shift, shm->control, shm->size);
 	munmap(shm->control, shm->size);
 	shm->control = (struct fay_shm_control *)(room + shift);
-	tearing.page = (uint8_t *)(((uintptr_t)room + shift + table + middle) & ~(uintptr_t)(TORN_PAGE - 1));
+	tearing.page = (uint8_t *)(((uintptr_t)room + shift + table + middle) &
+				   ~(uintptr_t)(TORN_PAGE - 1));
 }
 
-/* A table that is flushed whenever it is read: rows may be missing from the picture, but none is made of two. */
+/* A table that is flushed whenever it is read: rows may be missing from the picture, but none is
+ * made of two. */
 static void test_torn(void **state)
 {
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER }, before;
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER },
+			 before;
 	struct fixture fixture = { .producer = { .recorded = 0 } };
 	test_shm_init(&fixture.shm, 1, 4096);
 	move_shm(&fixture.shm);
 	assert_int_equal(fay_aggregator_create(&test_schema, &fixture.aggregator, &failure), 0);
-	assert_int_equal(fay_aggregator_add(fixture.aggregator, fixture.shm.control, fixture.shm.size, 0, &failure), 0);
+	assert_int_equal(fay_aggregator_add(fixture.aggregator, fixture.shm.control,
+					    fixture.shm.size, 0, &failure),
+			 0);
 	assert_true(producer_init(&fixture.producer, &fixture.shm, 7));
 	tearing.producer = &fixture.producer;
 	fill_again();
@@ -455,7 +484,8 @@ static void test_torn(void **state)
 	assert_false(fixture.result.torn);
 	fay_result_deinit(&fixture.result);
 	fay_aggregator_destroy(fixture.aggregator);
-	munmap((void *)((uintptr_t)fixture.shm.control & ~(uintptr_t)(TORN_PAGE - 1)), fixture.shm.size + TORN_PAGE);
+	munmap((void *)((uintptr_t)fixture.shm.control & ~(uintptr_t)(TORN_PAGE - 1)),
+	       fixture.shm.size + TORN_PAGE);
 }
 
 static void test_pid_filter(void **state)
@@ -472,7 +502,8 @@ static void test_pid_filter(void **state)
 	producer_flush(&child);
 	producer_flush(&fixture.producer);
 	assert_true(fay_aggregator_poll(fixture.aggregator, &failure) > 0);
-	assert_int_equal(test_slot(&fixture.shm, 1)->spill_head, test_slot(&fixture.shm, 1)->spill_tail);
+	assert_int_equal(test_slot(&fixture.shm, 1)->spill_head,
+			 test_slot(&fixture.shm, 1)->spill_tail);
 	assert_int_equal(total_of(&fixture), 1);
 	assert_int_equal(fixture.result.threads, 1);
 	/* In a PID namespace of its own another child has the program's number. */
@@ -519,7 +550,8 @@ static void test_memory_limit(void **state)
 	assert_int_equal(failure.code, FAY_E_LIMIT);
 	assert_non_null(strstr(failure.message, "limit"));
 	assert_true(keys > 200);
-	/* Told once; producers do not wait any more, and count what they lose; what was gathered can still be had. */
+	/* Told once; producers do not wait any more, and count what they lose; what was gathered
+	 * can still be had. */
 	assert_int_equal(fay_aggregator_poll(fixture.aggregator, &failure), 0);
 	assert_int_equal(fixture.shm.control->consumer_alive, 0);
 	for (int64_t i = 0; i < 1000; i++)
@@ -539,7 +571,8 @@ static void test_many_keys(void **state)
 	enum { MANY = 100000 };
 	set_up(&fixture, 0);
 	test_shm_init(&other, 1, 4096);
-	assert_int_equal(fay_aggregator_add(fixture.aggregator, other.control, other.size, 0, &failure), 0);
+	assert_int_equal(
+		fay_aggregator_add(fixture.aggregator, other.control, other.size, 0, &failure), 0);
 	assert_true(producer_init(&second, &other, 9));
 	for (int64_t i = 0; i < MANY; i++) {
 		int64_t key = i * 7919 % MANY - MANY / 2;
@@ -593,7 +626,7 @@ static void test_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),	     cmocka_unit_test(test_killed_in_flush),
+		cmocka_unit_test(test_threads),      cmocka_unit_test(test_killed_in_flush),
 		cmocka_unit_test(test_slow_flush),   cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_pid_filter),   cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_many_keys),

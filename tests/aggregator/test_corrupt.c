@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target that scribbles over its shared memory spoils its own result only: random and chosen damage to the control page, the slots and
- * the rings. The memory ends at a page that cannot be touched, so that reading past it is a crash also without ASan.
+ * A target that scribbles over its shared memory spoils its own result only: random and chosen
+ * damage to the control page, the slots and the rings. The memory ends at a page that cannot be
+ * touched, so that reading past it is a crash also without ASan.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +24,11 @@ static struct fay_error failure;
 static void make(struct test_shm *shm, struct producer producers[SLOTS])
 {
 	test_shm_init(shm, SLOTS, SPILL);
-	uint8_t *guarded = mmap(NULL, shm->size + FAY_SHM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *guarded =
+		mmap(NULL, shm->size + FAY_SHM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(guarded != MAP_FAILED);
-	void *moved = mremap(shm->control, shm->size, shm->size, MREMAP_MAYMOVE | MREMAP_FIXED, guarded);
+	void *moved =
+		mremap(shm->control, shm->size, shm->size, MREMAP_MAYMOVE | MREMAP_FIXED, guarded);
 	assert_ptr_equal(moved, guarded);
 	shm->control = moved;
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -45,7 +48,8 @@ static void look_at_everything(struct fay_aggregator *aggregator)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		int64_t drained = fay_aggregator_poll(aggregator, &failure);
-		assert_true(drained >= 0 || failure.code == FAY_E_REFUSED || failure.code == FAY_E_LIMIT);
+		assert_true(drained >= 0 || failure.code == FAY_E_REFUSED ||
+			    failure.code == FAY_E_LIMIT);
 		for (uint32_t state = 0; state < STATE_COUNT; state++) {
 			struct fay_result result;
 			if (!fay_aggregator_snapshot(aggregator, state, &result, &failure))
@@ -56,10 +60,12 @@ static void look_at_everything(struct fay_aggregator *aggregator)
 
 static void scribble(uint64_t *seed, uint8_t *bytes, size_t size, unsigned words)
 {
-	static const uint64_t interesting[] = { 0, 1, 7, 8, 2047, 2048, 4096, UINT32_MAX, 1ull << 63, UINT64_MAX };
+	static const uint64_t interesting[] = { 0,    1,    7,          8,          2047,
+						2048, 4096, UINT32_MAX, 1ull << 63, UINT64_MAX };
 	for (unsigned i = 0; i < words; i++) {
 		uint64_t random = test_random(seed), at = test_random(seed) % (size / 4) * 4;
-		uint64_t value = random % 3 ? interesting[random % 10] : test_random(seed) >> (random % 64);
+		uint64_t value =
+			random % 3 ? interesting[random % 10] : test_random(seed) >> (random % 64);
 		memcpy(bytes + at, &value, at + 8 <= size && random % 2 ? 8 : 4);
 	}
 }
@@ -73,7 +79,8 @@ static void test_random_control(void **state)
 		struct producer producers[SLOTS];
 		struct fay_aggregator *aggregator;
 		make(&shm, producers);
-		scribble(&seed, (uint8_t *)shm.control, sizeof(struct fay_shm_control), 1 + round % 3);
+		scribble(&seed, (uint8_t *)shm.control, sizeof(struct fay_shm_control),
+			 1 + round % 3);
 		assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
 		if (fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure))
 			refused++;
@@ -98,18 +105,15 @@ static void test_random_slots(void **state)
 		struct fay_aggregator *aggregator;
 		make(&shm, producers);
 		assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
-		assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure), 0);
+		assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure),
+				 0);
 		uint8_t *slot = (uint8_t *)test_slot(&shm, round % SLOTS);
 		switch (round % 4) {
-		case 0: /* the header */
-			scribble(&seed, slot, FAY_SLOT_HEADER, 3);
-			break;
+		case 0: /* the header */ scribble(&seed, slot, FAY_SLOT_HEADER, 3); break;
 		case 1: /* the ring */
 			scribble(&seed, slot + shm.control->spill_offset, 512, 4);
 			break;
-		case 2: /* anything */
-			scribble(&seed, slot, shm.control->slot_stride, 40);
-			break;
+		case 2: /* anything */ scribble(&seed, slot, shm.control->slot_stride, 40); break;
 		default: /* all of it */
 			for (size_t i = 0; i < shm.control->slot_stride; i += 8) {
 				uint64_t value = test_random(&seed);
@@ -125,7 +129,9 @@ static void test_random_slots(void **state)
 }
 
 /* Each kind of damage is told once, by name, and the other slots' counts stand. */
-static void check_damage(void (*damage)(struct test_shm *shm, struct fay_slot_header *slot, uint8_t *ring), const char *message)
+static void check_damage(void (*damage)(struct test_shm *shm, struct fay_slot_header *slot,
+					uint8_t *ring),
+			 const char *message)
 {
 	struct test_shm shm;
 	struct producer producers[SLOTS];
@@ -152,7 +158,8 @@ static void check_damage(void (*damage)(struct test_shm *shm, struct fay_slot_he
 	destroy(&shm);
 }
 
-/* The consumer lives and polls: of a slot that it ignores every event is lost, at once and counted; the others' are not. */
+/* The consumer lives and polls: of a slot that it ignores every event is lost, at once and counted;
+ * the others' are not. */
 static void test_nobody_waits(void **state)
 {
 	struct test_shm shm;
@@ -247,7 +254,8 @@ static void test_geometry(void **state)
 		{ offsetof(struct fay_shm_control, slot_stride), 8, 0, "slots" },
 		{ offsetof(struct fay_shm_control, slot_stride), 8, 1ull << 63, "slots" },
 		{ offsetof(struct fay_shm_control, slots_offset), 8, UINT64_MAX & ~63ull, "slots" },
-		{ offsetof(struct fay_shm_control, global_offset), 8, UINT64_MAX & ~7ull, "GLOBAL" },
+		{ offsetof(struct fay_shm_control, global_offset), 8, UINT64_MAX & ~7ull,
+		  "GLOBAL" },
 		{ offsetof(struct fay_shm_control, global_size), 8, UINT64_MAX, "GLOBAL" },
 		{ offsetof(struct fay_shm_control, local_size), 8, 8, "smaller" },
 		{ offsetof(struct fay_shm_control, local_size), 8, 1 << 20, "LOCAL" },
@@ -262,7 +270,8 @@ static void test_geometry(void **state)
 		make(&shm, producers);
 		memcpy((uint8_t *)shm.control + cases[i].offset, &cases[i].value, cases[i].size);
 		assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
-		assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure), FAY_E_REFUSED);
+		assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure),
+				 FAY_E_REFUSED);
 		if (!strstr(failure.message, cases[i].message))
 			fail_msg("case %zu: %s", i, failure.message);
 		fay_aggregator_destroy(aggregator);
@@ -290,8 +299,9 @@ static void test_schema_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_control), cmocka_unit_test(test_random_slots), cmocka_unit_test(test_named_damage),
-		cmocka_unit_test(test_nobody_waits),   cmocka_unit_test(test_geometry),       cmocka_unit_test(test_schema_refused),
+		cmocka_unit_test(test_random_control), cmocka_unit_test(test_random_slots),
+		cmocka_unit_test(test_named_damage),   cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_geometry),       cmocka_unit_test(test_schema_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

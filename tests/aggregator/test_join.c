@@ -12,7 +12,8 @@
 
 #include "fay/join.h"
 
-/* Left: time, key, number. Right: number, key of two words (the second is zero on the left, too), time. */
+/* Left: time, key, number. Right: number, key of two words (the second is zero on the left, too),
+ * time. */
 struct left {
 	uint64_t time, key[2], number;
 };
@@ -37,8 +38,12 @@ static uint64_t random_below(uint64_t n)
 static struct fay_join_options options_of(uint64_t within, uint64_t bytes)
 {
 	return (struct fay_join_options){
-		.sides = {{sizeof(struct left), offsetof(struct left, time), {{offsetof(struct left, key), 16}}},
-			  {sizeof(struct right), offsetof(struct right, time), {{offsetof(struct right, key), 16}}}},
+		.sides = { { sizeof(struct left),
+			     offsetof(struct left, time),
+			     { { offsetof(struct left, key), 16 } } },
+			   { sizeof(struct right),
+			     offsetof(struct right, time),
+			     { { offsetof(struct right, key), 16 } } } },
 		.key_count = 1,
 		.within = within,
 		.bytes = bytes,
@@ -50,7 +55,7 @@ static void take_pair(void *context, uint64_t number, const uint8_t *left, const
 	const struct left *l = (const void *)left;
 	const struct right *r = (const void *)right;
 	assert_ptr_equal(context, found);
-	assert_int_equal(number, l->number); /* they come in this order */
+	assert_int_equal(number, l->number);              /* they come in this order */
 	assert_int_equal(found[l->number][r->number], 0); /* each pair once */
 	found[l->number][r->number] = 1;
 }
@@ -60,8 +65,12 @@ static void make_rows(uint64_t step, uint64_t disorder, uint64_t keys)
 {
 	memset(found, 0, sizeof(found));
 	for (unsigned i = 0; i < ROWS; i++) {
-		lefts[i] = (struct left){1000 + i * step + random_below(disorder + 1), {random_below(keys), 0}, i};
-		rights[i] = (struct right){i, {random_below(keys), 0}, 1000 + i * step + random_below(disorder + 1)};
+		lefts[i] = (struct left){ 1000 + i * step + random_below(disorder + 1),
+					  { random_below(keys), 0 },
+					  i };
+		rights[i] = (struct right){ i,
+					    { random_below(keys), 0 },
+					    1000 + i * step + random_below(disorder + 1) };
 	}
 }
 
@@ -78,13 +87,18 @@ static bool only_later;
 static unsigned came[2][ROWS];
 
 /* In any interleaving; if `disorder` bounds it, what is too old is dropped as it may be. */
-static void add_all(struct fay_join *join, uint64_t step, uint64_t disorder, struct fay_join_counts *counts)
+static void add_all(struct fay_join *join, uint64_t step, uint64_t disorder,
+		    struct fay_join_counts *counts)
 {
 	for (unsigned l = 0, r = 0; l < ROWS || r < ROWS;) {
 		if (r == ROWS || (l < ROWS && random_below(2)))
-			came[0][l] = l + r, fay_join_add(join, 0, (const uint8_t *)&lefts[l], 0), l++;
+			came[0][l] = l + r, fay_join_add(join, 0, (const uint8_t *)&lefts[l], 0),
+			l++;
 		else
-			came[1][r] = l + r, fay_join_add(join, 1, (const uint8_t *)&rights[r], only_later ? rights[r].time : 0), r++;
+			came[1][r] = l + r,
+			fay_join_add(join, 1, (const uint8_t *)&rights[r],
+				     only_later ? rights[r].time : 0),
+			r++;
 		unsigned least = l < r ? l : r;
 		if (disorder != UINT64_MAX && least < ROWS)
 			fay_join_advance(join, 1000 + least * step);
@@ -119,14 +133,16 @@ static void all_pairs(void **unused)
 	(void)unused;
 	for (unsigned round = 0; round < 40; round++) {
 		struct fay_join_counts counts;
-		uint64_t within = random_below(300), step = random_below(40), disorder = random_below(500);
+		uint64_t within = random_below(300), step = random_below(40),
+			 disorder = random_below(500);
 		only_later = round % 4 > 1;
 		struct fay_join_options options = options_of(within, 0);
 		struct fay_join *join = start(&options);
 		make_rows(step, disorder, 1 + random_below(20));
 		add_all(join, step, round % 2 ? disorder : UINT64_MAX, &counts);
 		assert_int_equal(counts.pairs, expected(within));
-		assert_int_equal(counts.evicted[0] + counts.evicted[1] + counts.late[0] + counts.late[1], 0);
+		assert_int_equal(
+			counts.evicted[0] + counts.evicted[1] + counts.late[0] + counts.late[1], 0);
 		fay_join_destroy(join);
 	}
 	only_later = false;
@@ -206,8 +222,10 @@ static void refuses_bad_options(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs), cmocka_unit_test(forgets), cmocka_unit_test(counts_what_it_drops),
-					   cmocka_unit_test(extremes), cmocka_unit_test(refuses_bad_options)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(all_pairs), cmocka_unit_test(forgets),
+					    cmocka_unit_test(counts_what_it_drops),
+					    cmocka_unit_test(extremes),
+					    cmocka_unit_test(refuses_bad_options) };
 	state = 0x5eed;
 	return cmocka_run_group_tests_name("joins", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The merge operators' laws (identity, commutative, associative, equal to feeding everything into one) and the decoding of partials. */
+/* The merge operators' laws (identity, commutative, associative, equal to feeding everything into
+ * one) and the decoding of partials. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,12 @@ static const struct fay_schema_column operators[] = {
 	{ "average", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 8, 16, { 0 } },
 	{ "linear", FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR, 8, WORDS * 8, { 0, 10 } },
 	{ "log2", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, 8, FAY_HIST_LOG2_BUCKETS * 8, { 0 } },
-	{ "loglinear", FAY_TYPE_I64, FAY_MERGE_HIST_LOGLINEAR, 8, FAY_HIST_LOGLINEAR_BUCKETS * 8, { 0 } },
+	{ "loglinear",
+	  FAY_TYPE_I64,
+	  FAY_MERGE_HIST_LOGLINEAR,
+	  8,
+	  FAY_HIST_LOGLINEAR_BUCKETS * 8,
+	  { 0 } },
 	{ "quantiles", FAY_TYPE_I64, FAY_MERGE_QUANTILE, 8, FAY_QUANTILE_BUCKETS * 4, { 0 } },
 	{ "distinct", FAY_TYPE_U64, FAY_MERGE_DISTINCT, 8, 256, { 0 } },
 	{ "first", FAY_TYPE_I64, FAY_MERGE_FIRST, 8, 16, { 0 } },
@@ -60,14 +66,16 @@ static void test_laws(void **state)
 			assert_memory_equal(left, a, sizeof(row));
 			memcpy(left, zero, sizeof(row));
 			merge(&operators[o], left, a);
-			assert_memory_equal((uint8_t *)left + 8, (uint8_t *)a + 8, operators[o].size);
+			assert_memory_equal((uint8_t *)left + 8, (uint8_t *)a + 8,
+					    operators[o].size);
 			assert_int_equal(left[0], 0);
 			/* Commutative. */
 			memcpy(left, a, sizeof(row));
 			memcpy(right, b, sizeof(row));
 			merge(&operators[o], left, b);
 			merge(&operators[o], right, a);
-			assert_memory_equal((uint8_t *)left + 8, (uint8_t *)right + 8, operators[o].size);
+			assert_memory_equal((uint8_t *)left + 8, (uint8_t *)right + 8,
+					    operators[o].size);
 			/* Associative: (a+b)+c = a+(b+c). */
 			row bc;
 			memcpy(bc, b, sizeof(row));
@@ -78,7 +86,8 @@ static void test_laws(void **state)
 			assert_memory_equal(left, right, 8 + operators[o].size);
 			/* The word after the column is not touched. */
 			if (operators[o].size < sizeof(row) - 8)
-				assert_int_equal(left[1 + operators[o].size / 8], a[1 + operators[o].size / 8]);
+				assert_int_equal(left[1 + operators[o].size / 8],
+						 a[1 + operators[o].size / 8]);
 		}
 }
 
@@ -96,16 +105,19 @@ static void test_extrema(void **state)
 		struct fay_value value;
 		/* Nothing fed in: no value, but for the unsigned maximum. */
 		assert_int_equal(fay_value_decode(&operators[o], (uint8_t *)all, &value),
-				 operators[o].merge == FAY_MERGE_MAX && operators[o].type == FAY_TYPE_U64);
+				 operators[o].merge == FAY_MERGE_MAX &&
+					 operators[o].type == FAY_TYPE_U64);
 		for (size_t i = 0; i < 5; i++) {
 			row one = { 0, encode(&operators[o], values[i]) };
 			merge(&operators[o], all, one);
 		}
 		assert_true(fay_value_decode(&operators[o], (uint8_t *)all, &value));
 		if (operators[o].type == FAY_TYPE_I64)
-			assert_int_equal(value.i64, operators[o].merge == FAY_MERGE_MIN ? -5 : 1000);
+			assert_int_equal(value.i64,
+					 operators[o].merge == FAY_MERGE_MIN ? -5 : 1000);
 		else
-			assert_int_equal(value.u64, operators[o].merge == FAY_MERGE_MIN ? 3 : UINT64_MAX);
+			assert_int_equal(value.u64,
+					 operators[o].merge == FAY_MERGE_MIN ? 3 : UINT64_MAX);
 	}
 }
 
@@ -133,7 +145,8 @@ static void test_decode(void **state)
 	assert_int_equal(value.string.size, 8);
 }
 
-/* Registers that no stream of values fills: the estimate is infinite, the number that is shown is the largest. */
+/* Registers that no stream of values fills: the estimate is infinite, the number that is shown is
+ * the largest. */
 static void test_full_sketch(void **state)
 {
 	const struct fay_schema_column *distinct = &operators[12];
@@ -148,12 +161,16 @@ static void test_full_sketch(void **state)
 	assert_true(value.u64 == 0);
 }
 
-/* Pairs: summaries of the most frequent keep their bound in any grouping, samples are one set whatever the order; any bytes are harmless. */
+/* Pairs: summaries of the most frequent keep their bound in any grouping, samples are one set
+ * whatever the order; any bytes are harmless. */
 static void test_pairs(void **state)
 {
-	static const struct fay_schema_column top = { "top", FAY_TYPE_U64, FAY_MERGE_TOP, 8, 16 + 4 * 16, { 0 } };
-	static const struct fay_schema_column sample = { "sample", FAY_TYPE_U64, FAY_MERGE_SAMPLE, 8, 4 * 16, { 0 } };
-	row a = { 0, 100, 2, 7, 50, 8, 30, 9, 10, 10, 2 }, b = { 0, 60, 0, 8, 25, 11, 20, 12, 15 }, zero = { 0 }, left, right;
+	static const struct fay_schema_column top = { "top", FAY_TYPE_U64, FAY_MERGE_TOP,
+						      8,     16 + 4 * 16,  { 0 } };
+	static const struct fay_schema_column sample = { "sample", FAY_TYPE_U64, FAY_MERGE_SAMPLE,
+							 8,        4 * 16,       { 0 } };
+	row a = { 0, 100, 2, 7, 50, 8, 30, 9, 10, 10, 2 }, b = { 0, 60, 0, 8, 25, 11, 20, 12, 15 },
+	    zero = { 0 }, left, right;
 	row even = { 0, 5, 1 }; /* five values, one each: all counts are down to 0 */
 	struct fay_item item;
 	struct fay_value value;
@@ -200,10 +217,8 @@ static void test_pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_laws),
-		cmocka_unit_test(test_extrema),
-		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_pairs),       cmocka_unit_test(test_laws),
+		cmocka_unit_test(test_extrema),     cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_full_sketch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static int by_time(const void *left, const void *right)
 static void make_rows(uint64_t disorder)
 {
 	for (uint64_t i = 0; i < ROWS; i++)
-		rows[i] = (struct row){i, 1000 + 5 * i + random_below(disorder) / 3 * 3, ~i};
+		rows[i] = (struct row){ i, 1000 + 5 * i + random_below(disorder) / 3 * 3, ~i };
 }
 
 static void run(uint64_t bytes, uint64_t lateness, struct fay_order_counts *counts)
@@ -58,11 +58,14 @@ static void run(uint64_t bytes, uint64_t lateness, struct fay_order_counts *coun
 	struct fay_order *order;
 	struct fay_error error;
 	got_count = 0;
-	assert_int_equal(fay_order_create(sizeof(struct row), offsetof(struct row, time), bytes, take_row, got, &order, &error), 0);
+	assert_int_equal(fay_order_create(sizeof(struct row), offsetof(struct row, time), bytes,
+					  take_row, got, &order, &error),
+			 0);
 	for (uint64_t i = 0; i < ROWS; i++) {
 		fay_order_add(order, (const uint8_t *)&rows[i]);
 		if (random_below(20) == 0)
-			fay_order_advance(order, 1000 + 5 * i > lateness ? 1000 + 5 * i - lateness : 0);
+			fay_order_advance(order,
+					  1000 + 5 * i > lateness ? 1000 + 5 * i - lateness : 0);
 	}
 	fay_order_advance(order, UINT64_MAX);
 	fay_order_counts(order, counts);
@@ -109,7 +112,7 @@ static void too_late(void **unused)
 	(void)unused;
 	state = 5;
 	for (uint64_t i = 0; i < ROWS; i++)
-		rows[i] = (struct row){i, 1000 + 5 * i - random_below(900), ~i};
+		rows[i] = (struct row){ i, 1000 + 5 * i - random_below(900), ~i };
 	run(0, 0, &counts);
 	check_rest(&counts);
 	assert_true(counts.late > 0);
@@ -135,6 +138,7 @@ static void short_of_memory(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(in_order), cmocka_unit_test(too_late), cmocka_unit_test(short_of_memory)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_order), cmocka_unit_test(too_late),
+					    cmocka_unit_test(short_of_memory) };
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

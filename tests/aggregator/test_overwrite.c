@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings whose oldest records are given up: each row is either counted by the consumer or lost, and those that remain are the newest, while both sides run. */
+/* Rings whose oldest records are given up: each row is either counted by the consumer or lost, and
+ * those that remain are the newest, while both sides run. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -54,7 +55,8 @@ static void begin(struct setting *s)
 	s->shm.control->when_full = FAY_FULL_OVERWRITE;
 	assert_int_equal(fay_aggregator_create(&test_schema, &s->aggregator, &error), 0);
 	fay_aggregator_on_row(s->aggregator, take_row, &s->seen);
-	assert_int_equal(fay_aggregator_add(s->aggregator, s->shm.control, s->shm.size, 0, &error), 0);
+	assert_int_equal(fay_aggregator_add(s->aggregator, s->shm.control, s->shm.size, 0, &error),
+			 0);
 	assert_true(producer_init(&s->producer, &s->shm, 77));
 }
 
@@ -117,13 +119,14 @@ static void both_run(void **unused)
 	assert_int_equal(s.seen.next, ROWS);
 	assert_int_equal(s.seen.count + s.producer.slot->lost_full, ROWS);
 	assert_true(s.seen.count > 0);
-	print_message("%llu rows seen, %llu given up\n", (unsigned long long)s.seen.count, (unsigned long long)s.producer.slot->lost_full);
+	print_message("%llu rows seen, %llu given up\n", (unsigned long long)s.seen.count,
+		      (unsigned long long)s.producer.slot->lost_full);
 	end(&s);
 }
 
 static void expect_corrupt(struct setting *s, const char *why)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	assert_int_equal(fay_aggregator_poll(s->aggregator, &error), -1);
 	if (!strstr(error.message, why))
 		fail_msg("%s", error.message);
@@ -161,6 +164,8 @@ static void overwritten_by_others(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(the_newest_remain), cmocka_unit_test(both_run), cmocka_unit_test(overwritten_by_others)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_newest_remain),
+					    cmocka_unit_test(both_run),
+					    cmocka_unit_test(overwritten_by_others) };
 	return cmocka_run_group_tests_name("overwritten rings", tests, NULL, NULL);
 }

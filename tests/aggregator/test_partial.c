@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changes between snapshots: a producer records at random, snapshots are taken now and then, and their changes are merged elsewhere in another order. The other aggregator
- * must then hold what the last snapshot shows, byte for byte.
+ * Changes between snapshots: a producer records at random, snapshots are taken now and then, and
+ * their changes are merged elsewhere in another order. The other aggregator must then hold what the
+ * last snapshot shows, byte for byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,8 @@ static void record_some(struct producer *producer, uint64_t *random)
 	for (uint64_t n = test_random(random) % 30; n; n--) {
 		int64_t value = (int64_t)(test_random(random) % 2000) - 1000;
 		name[0] = (char)('a' + test_random(random) % 3);
-		assert_true(producer_record(producer, (int64_t)(test_random(random) % 40), name, value));
+		assert_true(producer_record(producer, (int64_t)(test_random(random) % 40), name,
+					    value));
 		producer_cell(producer, value);
 		if (test_random(random) % 50 == 0)
 			assert_true(producer_flush(producer));
@@ -31,7 +33,8 @@ static void record_some(struct producer *producer, uint64_t *random)
 }
 
 /* below: rows whose first key is below are forgotten once they were told; 0: none. */
-static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes, uint64_t below, struct fay_result *out)
+static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes,
+			 uint64_t below, struct fay_result *out)
 {
 	struct fay_error error;
 	struct fay_result now, final;
@@ -81,7 +84,9 @@ static void one_run(uint64_t seed)
 	/* Backwards: order does not matter. */
 	for (unsigned i = SNAPSHOTS; i-- > 0;)
 		for (uint32_t state = 0; state < STATE_COUNT; state++) {
-			assert_int_equal(fay_aggregator_merge(there, state, all[i][state].rows, all[i][state].row_count, &error), FAY_OK);
+			assert_int_equal(fay_aggregator_merge(there, state, all[i][state].rows,
+							      all[i][state].row_count, &error),
+					 FAY_OK);
 			fay_result_deinit(&all[i][state]);
 		}
 	assert_same(here, there);
@@ -103,16 +108,19 @@ static void test_changes(void **state)
 		one_run(seed);
 }
 
-static void add_producer(struct test_shm *shm, struct producer *producer, struct fay_aggregator **aggregator)
+static void add_producer(struct test_shm *shm, struct producer *producer,
+			 struct fay_aggregator **aggregator)
 {
 	struct fay_error error;
 	test_shm_init(shm, 4, 1 << 16);
 	assert_true(producer_init(producer, shm, 1));
 	assert_int_equal(fay_aggregator_create(&test_schema, aggregator, &error), FAY_OK);
-	assert_int_equal(fay_aggregator_add(*aggregator, shm->control, shm->size, 0, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_add(*aggregator, shm->control, shm->size, 0, &error),
+			 FAY_OK);
 }
 
-/* The same events twice. Where some groups are forgotten again and again, even as they are still counted in, the changes add up to what is there where none are. */
+/* The same events twice. Where some groups are forgotten again and again, even as they are still
+ * counted in, the changes add up to what is there where none are. */
 static void test_forget(void **state)
 {
 	struct test_shm shm[2];
@@ -133,7 +141,9 @@ static void test_forget(void **state)
 		assert_true(fay_aggregator_poll(keeps, &error) >= 0); /* its ring is small */
 		take_changes(forgets, changes, test_random(&random) % 60, out);
 		for (uint32_t s = 0; s < STATE_COUNT; s++) {
-			assert_int_equal(fay_aggregator_merge(there, s, out[s].rows, out[s].row_count, &error), FAY_OK);
+			assert_int_equal(fay_aggregator_merge(there, s, out[s].rows,
+							      out[s].row_count, &error),
+					 FAY_OK);
 			fay_result_deinit(&out[s]);
 		}
 	}
@@ -157,12 +167,16 @@ static void test_forget_limit(void **state)
 	assert_int_equal(fay_changes_create(&test_schema, 64 << 10, &changes, &error), FAY_OK);
 	for (int64_t key = 0; key < 10000; key++) {
 		struct table_row row = { .key = key, .name = "a", .count = 1 };
-		assert_int_equal(fay_aggregator_merge(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
-		assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &now, &error), FAY_OK);
+		assert_int_equal(fay_aggregator_merge(aggregator, STATE_TABLE,
+						      (const uint8_t *)&row, 1, &error),
+				 FAY_OK);
+		assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &now, &error),
+				 FAY_OK);
 		assert_true(now.row_count < 50);
 		assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_OK);
 		assert_int_equal(out.row_count, 1);
-		fay_changes_forget(changes, aggregator, STATE_TABLE, key > 10 ? (uint64_t)key - 10 : 0, &final);
+		fay_changes_forget(changes, aggregator, STATE_TABLE,
+				   key > 10 ? (uint64_t)key - 10 : 0, &final);
 		fay_result_deinit(&now);
 		fay_result_deinit(&out);
 	}
@@ -170,27 +184,42 @@ static void test_forget_limit(void **state)
 	fay_aggregator_destroy(aggregator);
 }
 
-/* Pictures of one group whose counts are `counts`, and of another one that some do not have; each is told what it changes, and all told is merged. */
-static struct fay_schema_column quantile_columns[] = { { "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } }, { "p", FAY_TYPE_I64, FAY_MERGE_QUANTILE, 16, 8, { 0 } },
-						       { "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 24, 8, { 0 } } };
-static struct fay_schema_state quantile_state = { "q", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 32, 4, 32, 0, 1, 2 };
-static const struct fay_schema quantile_schema = { .local_size = 256, .state_count = 1, .column_count = 3, .states = &quantile_state, .columns = quantile_columns };
+/* Pictures of one group whose counts are `counts`, and of another one that some do not have; each
+ * is told what it changes, and all told is merged. */
+static struct fay_schema_column quantile_columns[] = {
+	{ "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } },
+	{ "p", FAY_TYPE_I64, FAY_MERGE_QUANTILE, 16, 8, { 0 } },
+	{ "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 24, 8, { 0 } }
+};
+static struct fay_schema_state quantile_state = {
+	"q", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 32, 4, 32, 0, 1, 2
+};
+static const struct fay_schema quantile_schema = { .local_size = 256,
+						   .state_count = 1,
+						   .column_count = 3,
+						   .states = &quantile_state,
+						   .columns = quantile_columns };
 struct quantile_row {
 	uint64_t tag, key;
 	uint32_t counts[2];
 	uint64_t n;
 };
 
-static void tell(struct fay_changes *changes, struct fay_aggregator *there, const struct quantile_row *rows, size_t count, bool torn)
+static void tell(struct fay_changes *changes, struct fay_aggregator *there,
+		 const struct quantile_row *rows, size_t count, bool torn)
 {
 	struct fay_error error;
-	struct fay_result out, now = { .row_size = sizeof(*rows), .row_count = count, .rows = (uint8_t *)(uintptr_t)rows, .torn = torn };
+	struct fay_result out, now = { .row_size = sizeof(*rows),
+				       .row_count = count,
+				       .rows = (uint8_t *)(uintptr_t)rows,
+				       .torn = torn };
 	assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_merge(there, 0, out.rows, out.row_count, &error), FAY_OK);
 	fay_result_deinit(&out);
 }
 
-/* A torn picture has less than the one before, or not all groups, also where some were forgotten: in the end each event is told once. */
+/* A torn picture has less than the one before, or not all groups, also where some were forgotten:
+ * in the end each event is told once. */
 static void test_torn(void **state)
 {
 	struct quantile_row rows[] = { { 0, 1, { 5, 9 }, 14 }, { 0, 2, { 3, 0 }, 3 } };
@@ -223,8 +252,9 @@ static void test_torn(void **state)
 }
 
 /*
- * Every picture is torn, always without the same group, and old groups are forgotten all the while: what is remembered stays as much as is counted. The group that was missing comes back,
- * and what it had before is not told again.
+ * Every picture is torn, always without the same group, and old groups are forgotten all the while:
+ * what is remembered stays as much as is counted. The group that was missing comes back, and what
+ * it had before is not told again.
  */
 static void test_torn_always(void **state)
 {
@@ -235,11 +265,13 @@ static void test_torn_always(void **state)
 	struct quantile_row live = { 0, UINT64_MAX, { 1, 0 }, 1 };
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &here, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &there, &error), FAY_OK);
-	assert_int_equal(fay_changes_create(&quantile_schema, 16 << 10, &changes, &error), FAY_OK); /* some 100 rows */
+	/* some 100 rows */
+	assert_int_equal(fay_changes_create(&quantile_schema, 16 << 10, &changes, &error), FAY_OK);
 	tell(changes, there, &live, 1, false);
 	for (uint64_t key = 1; key <= 10000; key++) {
 		struct quantile_row row = { 0, key, { 1, 1 }, 2 };
-		assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&row, 1, &error), FAY_OK);
+		assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&row, 1, &error),
+				 FAY_OK);
 		tell(changes, there, &row, 1, true);
 		fay_changes_forget(changes, here, 0, key + 1, &final);
 	}
@@ -257,10 +289,19 @@ static void test_torn_always(void **state)
 }
 
 /* A state whose rows replace: a key, a summary of the most frequent two, a count. */
-static struct fay_schema_column top_columns[] = { { "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } }, { "t", FAY_TYPE_I64, FAY_MERGE_TOP, 16, 48, { 0 } },
-						  { "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 64, 8, { 0 } } };
-static struct fay_schema_state top_state = { "t", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 72, 4, 72, 0, 1, 2 };
-static const struct fay_schema top_schema = { .local_size = 512, .state_count = 1, .column_count = 3, .states = &top_state, .columns = top_columns };
+static struct fay_schema_column top_columns[] = {
+	{ "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } },
+	{ "t", FAY_TYPE_I64, FAY_MERGE_TOP, 16, 48, { 0 } },
+	{ "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 64, 8, { 0 } }
+};
+static struct fay_schema_state top_state = {
+	"t", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 72, 4, 72, 0, 1, 2
+};
+static const struct fay_schema top_schema = { .local_size = 512,
+					      .state_count = 1,
+					      .column_count = 3,
+					      .states = &top_state,
+					      .columns = top_columns };
 struct top_row {
 	uint64_t tag, key;
 	struct {
@@ -273,7 +314,8 @@ struct top_row {
 };
 
 struct replacing {
-	struct fay_aggregator *here, *live, *own, *settled; /* what was drained and what is live on a machine; what the other side has of it */
+	/* what was drained and what is live on a machine; what the other side has of it */
+	struct fay_aggregator *here, *live, *own, *settled;
 	struct fay_changes *changes;
 	uint64_t final; /* rows */
 };
@@ -282,7 +324,9 @@ struct replacing {
 static void record_top(struct fay_aggregator *where, uint64_t key, uint64_t count)
 {
 	struct fay_error error;
-	struct top_row row = { .key = key, .top = { .total = count, .pairs = { { 7, count } } }, .n = count };
+	struct top_row row = { .key = key,
+			       .top = { .total = count, .pairs = { { 7, count } } },
+			       .n = count };
 	assert_int_equal(fay_aggregator_merge(where, 0, (const uint8_t *)&row, 1, &error), FAY_OK);
 }
 
@@ -299,11 +343,14 @@ static void tell_top(struct replacing *r, uint64_t below, bool torn)
 	assert_int_equal(fay_aggregator_snapshot(all, 0, &now, &error), FAY_OK);
 	now.torn = torn;
 	assert_int_equal(fay_changes_take(r->changes, &now, &out, &error), FAY_OK);
-	assert_int_equal(fay_aggregator_replace(r->own, 0, out.rows, out.row_count, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_replace(r->own, 0, out.rows, out.row_count, &error),
+			 FAY_OK);
 	fay_result_deinit(&out);
 	fay_changes_forget(r->changes, r->here, 0, below, &out);
 	r->final += out.row_count;
-	assert_int_equal(fay_aggregator_settle(r->settled, r->own, 0, out.rows, out.row_count, &error), FAY_OK);
+	assert_int_equal(
+		fay_aggregator_settle(r->settled, r->own, 0, out.rows, out.row_count, &error),
+		FAY_OK);
 	fay_result_deinit(&out);
 	fay_result_deinit(&now);
 	fay_aggregator_destroy(all);
@@ -329,7 +376,8 @@ static void assert_tops(struct replacing *r, const uint64_t want[2])
 	fay_aggregator_destroy(all);
 }
 
-/* Rows that replace are forgotten once nothing of them is live; what comes for them later, even just as much as before, or was not seen by a torn picture, is added. */
+/* Rows that replace are forgotten once nothing of them is live; what comes for them later, even
+ * just as much as before, or was not seen by a torn picture, is added. */
 static void test_forget_replaced(void **state)
 {
 	struct replacing r = { 0 };
@@ -367,14 +415,20 @@ static void test_replace(void **state)
 	struct fay_result result;
 	struct table_row row = { .key = 1, .name = "a", .count = 5, .sum = 9 };
 	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &error), FAY_OK);
-	assert_int_equal(fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
+	assert_int_equal(
+		fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error),
+		FAY_OK);
 	row.count = 7;
-	assert_int_equal(fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
+	assert_int_equal(
+		fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error),
+		FAY_OK);
 	assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &error), FAY_OK);
 	assert_int_equal(result.row_count, 1);
 	assert_int_equal(((const struct table_row *)result.rows)->count, 7);
 	fay_result_deinit(&result);
-	assert_int_equal(fay_aggregator_merge(aggregator, STATE_COUNT, (const uint8_t *)&row, 1, &error), FAY_E_REFUSED);
+	assert_int_equal(
+		fay_aggregator_merge(aggregator, STATE_COUNT, (const uint8_t *)&row, 1, &error),
+		FAY_E_REFUSED);
 	fay_aggregator_destroy(aggregator);
 }
 
@@ -382,7 +436,10 @@ static void test_limit(void **state)
 {
 	struct fay_changes *changes;
 	struct fay_error error;
-	struct fay_result now = { .state = STATE_TABLE, .row_size = sizeof(struct table_row), .row_count = 1000 }, out;
+	struct fay_result now = { .state = STATE_TABLE,
+				  .row_size = sizeof(struct table_row),
+				  .row_count = 1000 },
+			  out;
 	struct table_row *rows = calloc(now.row_count, sizeof(*rows));
 	assert_non_null(rows);
 	for (size_t i = 0; i < now.row_count; i++)
@@ -396,7 +453,11 @@ static void test_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn), cmocka_unit_test(test_torn_always), cmocka_unit_test(test_forget_replaced),
-					    cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_changes),      cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_torn_always),  cmocka_unit_test(test_forget_replaced),
+		cmocka_unit_test(test_replace),      cmocka_unit_test(test_limit)
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

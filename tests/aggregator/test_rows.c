@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows by key: the keyed hash of their index is the published one, it does not collide where weaker ones do, and nothing that is seen depends on it. */
+/* Rows by key: the keyed hash of their index is the published one, it does not collide where weaker
+ * ones do, and nothing that is seen depends on it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +18,20 @@ static struct fay_schema_column columns[] = {
 	{ "name", FAY_TYPE_STRING, FAY_MERGE_KEY, 8, KEY_BYTES, { 0 } },
 	{ "count", FAY_TYPE_U64, FAY_MERGE_COUNT, 8 + KEY_BYTES, 8, { 0 } },
 };
-static struct fay_schema_state table = { .name = "t", .row_size = ROW_BYTES, .first_column = 0, .keys = 1, .values = 1 };
-static const struct fay_schema schema = { .states = &table, .state_count = 1, .columns = columns, .column_count = 2 };
+static struct fay_schema_state table = {
+	.name = "t", .row_size = ROW_BYTES, .first_column = 0, .keys = 1, .values = 1
+};
+static const struct fay_schema schema = {
+	.states = &table, .state_count = 1, .columns = columns, .column_count = 2
+};
 
-/* SipHash-1-3 of the bytes 0, 1, 2 ... with the key 0 to 15, as its authors' reference implementation gives them. */
+/* SipHash-1-3 of the bytes 0, 1, 2 ... with the key 0 to 15, as its authors' reference
+ * implementation gives them. */
 static void test_published_values(void **state)
 {
 	static const struct fay_hash_key key = { { 0x0706050403020100u, 0x0f0e0d0c0b0a0908u } };
-	static const uint64_t published[] = { 0xabac0158050fc4dcu, 0x369095118d299a8eu, 0xcc4fdd1a7d908b66u, 0xf464aeb267349c8cu };
+	static const uint64_t published[] = { 0xabac0158050fc4dcu, 0x369095118d299a8eu,
+					      0xcc4fdd1a7d908b66u, 0xf464aeb267349c8cu };
 	uint8_t bytes[24];
 
 	for (uint8_t i = 0; i < sizeof(bytes); i++)
@@ -37,7 +44,8 @@ static void test_published_values(void **state)
 	}
 }
 
-/* By a difference in the first word that one in the next takes back: with a hash that multiplies and folds, such keys collide whatever it begins with. */
+/* By a difference in the first word that one in the next takes back: with a hash that multiplies
+ * and folds, such keys collide whatever it begins with. */
 static void test_differences(void **state)
 {
 	struct fay_hash_key key = { { 1, 2 } };

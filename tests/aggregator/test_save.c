@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Saved traces of programs that choose what is in their rows: which values get names, and that it is a bounded number. */
+/* Saved traces of programs that choose what is in their rows: which values get names, and that it
+ * is a bounded number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ static struct fay_save_layout layout = {
 	.stream_count = 1,
 	.streams = { { .column_count = 2, .row_size = sizeof(struct row) } },
 	.columns = { { { "function", FAY_TYPE_FUNCTION, offsetof(struct row, function), 8, 0 },
-		       { "caller", FAY_TYPE_U64, offsetof(struct row, caller), 8, FAY_SAVED_CALLER } } },
+		       { "caller", FAY_TYPE_U64, offsetof(struct row, caller), 8,
+			 FAY_SAVED_CALLER } } },
 };
 static struct fay_error failure;
 
@@ -37,7 +39,8 @@ static void address_name(void *context, uint64_t address, bool exact, char *text
 	snprintf(text, size, "a");
 }
 
-/* A row of each pair (first, first + step, ...) for functions and callers. How many names there are in the file then, and whether the last row's are. */
+/* A row of each pair (first, first + step, ...) for functions and callers. How many names there are
+ * in the file then, and whether the last row's are. */
 static uint64_t names_of(struct row first, struct row step, unsigned count, struct row *named)
 {
 	const struct fay_save_names names = { function_name, address_name, NULL };
@@ -48,7 +51,8 @@ static uint64_t names_of(struct row first, struct row step, unsigned count, stru
 	int fd = memfd_create("saved", MFD_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(fay_save_create(path, &layout, &save, &failure), 0);
-	for (unsigned i = 0; i < count; i++, row.function += step.function, row.caller += step.caller)
+	for (unsigned i = 0; i < count;
+	     i++, row.function += step.function, row.caller += step.caller)
 		fay_save_row(save, 0, (const uint8_t *)&row);
 	assert_int_equal(fay_save_finish(save, 0, &names, &failure), 0);
 	assert_int_equal(fay_saved_open(path, &saved, &failure), 0);
@@ -65,11 +69,14 @@ static void test_all_named(void **state)
 {
 	struct row named;
 	(void)state;
-	assert_int_equal(names_of((struct row){ 1000, 0x400000 }, (struct row){ 1, 16 }, 50000, &named), 2 * 50000);
+	assert_int_equal(
+		names_of((struct row){ 1000, 0x400000 }, (struct row){ 1, 16 }, 50000, &named),
+		2 * 50000);
 	assert_true(named.function && named.caller);
 }
 
-/* Functions that all belong to one place of the table: multiples of the inverse of what they are multiplied by. */
+/* Functions that all belong to one place of the table: multiples of the inverse of what they are
+ * multiplied by. */
 static void test_chosen_functions(void **state)
 {
 	const uint64_t factor = 0x9e3779b97f4a7c15u;
@@ -79,21 +86,26 @@ static void test_chosen_functions(void **state)
 	for (int i = 0; i < 6; i++)
 		inverse *= 2 - factor * inverse;
 	assert_int_equal(inverse * factor, 1);
-	uint64_t count = names_of((struct row){ inverse, 0 }, (struct row){ inverse, 0 }, 100000, &named);
+	uint64_t count =
+		names_of((struct row){ inverse, 0 }, (struct row){ inverse, 0 }, 100000, &named);
 	assert_in_range(count, 500, 1100);
 	assert_false(named.function);
-	assert_int_equal(names_of((struct row){ inverse, 0 }, (struct row){ inverse, 0 }, 100000, &named), count);
+	assert_int_equal(
+		names_of((struct row){ inverse, 0 }, (struct row){ inverse, 0 }, 100000, &named),
+		count);
 }
 
 static void test_many_addresses(void **state)
 {
 	struct row named;
 	(void)state;
-	assert_int_equal(names_of((struct row){ 0, 0x400000 }, (struct row){ 0, 16 }, 70000, &named), 65536);
+	assert_int_equal(
+		names_of((struct row){ 0, 0x400000 }, (struct row){ 0, 16 }, 70000, &named), 65536);
 	assert_false(named.caller);
 }
 
-/* An empty trace whose first column has that name, of a source with that pattern, as somebody else may write it. What opening it says; *saved is to be closed. */
+/* An empty trace whose first column has that name, of a source with that pattern, as somebody else
+ * may write it. What opening it says; *saved is to be closed. */
 static int open_named(const char *column, const char *pattern, struct fay_saved **saved)
 {
 	const struct fay_save_names names = { function_name, address_name, NULL };
@@ -114,8 +126,10 @@ static int open_named(const char *column, const char *pattern, struct fay_saved 
 /* Names of columns are shown as they are, on terminals and in JSON. */
 static void test_names_of_columns(void **state)
 {
-	static const char *const good[] = { "function", "Arg(0)", "key.part", "l\303\244nge", "in[1]" };
-	static const char *const bad[] = { "a\033[2J", "a\nb", "a\177", "a\"b", "a\\b", "\302\233m", "a\342\200\256b", "\303", "\377" };
+	static const char *const good[] = { "function", "Arg(0)", "key.part", "l\303\244nge",
+					    "in[1]" };
+	static const char *const bad[] = { "a\033[2J",  "a\nb",           "a\177", "a\"b", "a\\b",
+					   "\302\233m", "a\342\200\256b", "\303",  "\377" };
 	struct fay_saved *saved;
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -139,7 +153,10 @@ static void test_patterns(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_named), cmocka_unit_test(test_chosen_functions), cmocka_unit_test(test_many_addresses),
-					    cmocka_unit_test(test_names_of_columns), cmocka_unit_test(test_patterns) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_named),
+					    cmocka_unit_test(test_chosen_functions),
+					    cmocka_unit_test(test_many_addresses),
+					    cmocka_unit_test(test_names_of_columns),
+					    cmocka_unit_test(test_patterns) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

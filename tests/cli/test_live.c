@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Live pictures on a terminal of a known size: what it shows then, what has scrolled away, and that nothing is cleared and drawn again. */
+/* Live pictures on a terminal of a known size: what it shows then, what has scrolled away, and that
+ * nothing is cleared and drawn again. */
 #include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>
@@ -25,12 +26,14 @@ static struct {
 	FILE *out;
 	int lines, columns, y, x;
 	char cells[LINES_MAX][COLUMNS_MAX][5];
-	unsigned scrolled, emptied; /* lines that are gone; whole pictures that were cleared before they were drawn over */
+	/* lines that are gone; whole pictures that were cleared before they were drawn over */
+	unsigned scrolled, emptied;
 } terminal;
 
 static void resize(int lines, int columns)
 {
-	struct winsize size = { .ws_row = (unsigned short)lines, .ws_col = (unsigned short)columns };
+	struct winsize size = { .ws_row = (unsigned short)lines,
+				.ws_col = (unsigned short)columns };
 	terminal.lines = lines;
 	terminal.columns = columns;
 	assert_int_equal(ioctl(terminal.master, TIOCSWINSZ, &size), 0);
@@ -61,7 +64,8 @@ static void new_line(void)
 	terminal.x = 0;
 	if (++terminal.y < terminal.lines)
 		return;
-	memmove(terminal.cells[0], terminal.cells[1], sizeof(terminal.cells[0]) * (size_t)(terminal.lines - 1));
+	memmove(terminal.cells[0], terminal.cells[1],
+		sizeof(terminal.cells[0]) * (size_t)(terminal.lines - 1));
 	memset(terminal.cells[terminal.lines - 1], 0, sizeof(terminal.cells[0]));
 	terminal.y = terminal.lines - 1;
 	terminal.scrolled++;
@@ -79,11 +83,13 @@ static const char *command(const char *s)
 	if (*s == 'A')
 		terminal.y = terminal.y < number ? 0 : terminal.y - number;
 	else if (*s == 'K')
-		clear_from(terminal.y, terminal.x < terminal.columns ? terminal.x : terminal.columns - 1);
+		clear_from(terminal.y,
+			   terminal.x < terminal.columns ? terminal.x : terminal.columns - 1);
 	else if (*s == 'J') {
 		terminal.emptied += terminal.cells[terminal.y][0][0] != 0;
 		if (!terminal.y && !terminal.x && terminal.cells[0][0][0])
-			terminal.scrolled += (unsigned)terminal.lines; /* as tmux does: into its history */
+			/* as tmux does: into its history */
+			terminal.scrolled += (unsigned)terminal.lines;
 		for (int y = terminal.y; y < terminal.lines; y++)
 			clear_from(y, 0);
 	} else
@@ -95,7 +101,8 @@ static const char *character(const char *s)
 {
 	int length = (*s & 0x80) == 0 ? 1 : (*s & 0xe0) == 0xc0 ? 2 : (*s & 0xf0) == 0xe0 ? 3 : 4;
 	int width = length < 3 ? 1 : 2;
-	if (length == 2 && (unsigned char)s[0] == 0xcc) { /* a combining accent: on the letter before */
+	/* a combining accent: on the letter before */
+	if (length == 2 && (unsigned char)s[0] == 0xcc) {
 		assert_true(terminal.x > 0);
 		return s + 2;
 	}
@@ -150,13 +157,18 @@ static struct fay_schema_column columns[] = {
 	{ "name", FAY_TYPE_STRING, FAY_MERGE_KEY, 8, NAME, { 0, 0 } },
 	{ "calls", FAY_TYPE_U64, FAY_MERGE_COUNT, 8 + NAME, 8, { 0, 0 } },
 };
-static struct fay_view_column view_columns[] = { { .name = "name", .column = &columns[0] }, { .name = "calls", .column = &columns[1] } };
+static struct fay_view_column view_columns[] = { { .name = "name", .column = &columns[0] },
+						 { .name = "calls", .column = &columns[1] } };
 
-/* A picture of `count` groups; the first one is called `name`, or as the others: "group 7", which has 7 calls. */
-static void picture(struct fay_writer *writer, size_t count, size_t views, const char *name, bool final)
+/* A picture of `count` groups; the first one is called `name`, or as the others: "group 7", which
+ * has 7 calls. */
+static void picture(struct fay_writer *writer, size_t count, size_t views, const char *name,
+		    bool final)
 {
 	static uint8_t rows[200][ROW_SIZE];
-	struct fay_view view = { .columns = view_columns, .column_count = 2, .title = views > 1 ? "title" : NULL };
+	struct fay_view view = { .columns = view_columns,
+				 .column_count = 2,
+				 .title = views > 1 ? "title" : NULL };
 	struct fay_result result = { .row_size = ROW_SIZE, .row_count = count, .rows = rows[0] };
 	memset(rows, 0, sizeof(rows));
 	for (uint64_t i = 0; i < count; i++) {
@@ -177,7 +189,8 @@ static struct fay_writer live(void)
 	return (struct fay_writer){ .out = terminal.out, .format = FAY_FORMAT_TABLE, .live = true };
 }
 
-/* More rows than lines: those of the largest counts, nothing scrolls away, nothing is cleared before it is drawn over; at the end all of it. */
+/* More rows than lines: those of the largest counts, nothing scrolls away, nothing is cleared
+ * before it is drawn over; at the end all of it. */
 static void many_rows(void **state)
 {
 	(void)state;
@@ -247,11 +260,13 @@ static void wide_columns(void **state)
 	assert_string_equal(line(3), "");
 	resize(10, 80);
 	picture(&writer, 2, 1, "std::very_long_namespace::and_a_function_in_it()", true);
-	assert_true(!strncmp(line(1), "std::very_long_namespace::and_a_function_in_it()      0  |", 58));
+	assert_true(!strncmp(line(1), "std::very_long_namespace::and_a_function_in_it()      0  |",
+			     58));
 	stop();
 }
 
-/* A terminal that becomes narrower wraps what it shows; the next picture begins where the wrapped one does. */
+/* A terminal that becomes narrower wraps what it shows; the next picture begins where the wrapped
+ * one does. */
 static void narrower(void **state)
 {
 	(void)state;
@@ -324,8 +339,9 @@ static void messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_rows), cmocka_unit_test(several_views),	cmocka_unit_test(wide_columns),
-		cmocka_unit_test(narrower),  cmocka_unit_test(wide_characters), cmocka_unit_test(messages),
+		cmocka_unit_test(many_rows),       cmocka_unit_test(several_views),
+		cmocka_unit_test(wide_columns),    cmocka_unit_test(narrower),
+		cmocka_unit_test(wide_characters), cmocka_unit_test(messages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `fay trace` prints for known results, against golden files. Regenerate them with `FAY_REGENERATE=1 ctest -R cli_output`, then
- * review the diff.
+ * What `fay trace` prints for known results, against golden files. Regenerate them with
+ * `FAY_REGENERATE=1 ctest -R cli_output`, then review the diff.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void make_row(uint8_t *row, const char *comm, uint64_t calls, int64_t lea
 	put(row, 32, ~((uint64_t)least ^ (uint64_t)1 << 63));
 	put(row, 40, (uint64_t)sum);
 	put(row, 48, calls);
-	put(row, 56, 1);	  /* one value <= 0 */
+	put(row, 56, 1);              /* one value <= 0 */
 	put(row, 56 + 8 * 11, calls); /* 1024..2047 */
 }
 
@@ -49,7 +49,8 @@ static void print_all(FILE *out, enum fay_format format)
 	make_row(rows, "redis-server", 120, -5, 360);
 	make_row(rows + ROW_SIZE, "a \"quoted\", one", 7, 3, 22);
 	for (size_t i = 0; i < 5; i++)
-		view_columns[i] = (struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
+		view_columns[i] =
+			(struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
 	struct fay_view view = { .title = "reads", .columns = view_columns, .column_count = 5 };
 	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 2, .rows = rows };
 	struct fay_writer writer = { .out = out, .format = format };
@@ -68,7 +69,8 @@ static void print_heat(FILE *out, enum fay_format format)
 		{ "sizes", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, 8, 65 * 8, { 0, 0 } },
 	};
 	static uint8_t rows[5][8 + 65 * 8];
-	struct fay_view_column shown[2] = { { .name = "window", .column = &heat[0] }, { .name = "sizes", .column = &heat[1] } };
+	struct fay_view_column shown[2] = { { .name = "window", .column = &heat[0] },
+					    { .name = "sizes", .column = &heat[1] } };
 	struct fay_view view = { .columns = shown, .column_count = 2, .row_size = sizeof(rows[0]) };
 	struct fay_result result = { .row_size = sizeof(rows[0]), .row_count = 5, .rows = rows[0] };
 	struct fay_writer writer = { .out = out, .format = format };
@@ -80,7 +82,7 @@ static void print_heat(FILE *out, enum fay_format format)
 	}
 	for (size_t r = 0; r < 5; r++)
 		fay_write_row(&writer, &view, rows[r]);
-	put(rows[4], 8, 1);	     /* nothing or less */
+	put(rows[4], 8, 1);          /* nothing or less */
 	put(rows[4], 8 + 8 * 64, 1); /* the largest: the map has no room for all buckets */
 	writer.revised = true;
 	fay_write_row(&writer, &view, rows[4]);
@@ -90,7 +92,8 @@ static void print_heat(FILE *out, enum fay_format format)
 
 static void print_linear_heat(FILE *out, enum fay_format format)
 {
-	static struct fay_schema_column heat = { "size", FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR, 0, 6 * 8, { 0, 100 } };
+	static struct fay_schema_column heat = { "size", FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR,
+						 0,      6 * 8,        { 0, 100 } };
 	static const uint64_t row[6] = { 1, 0, 50, 20, 0, 29 };
 	struct fay_view_column shown = { .name = "size", .column = &heat };
 	struct fay_view view = { .columns = &shown, .column_count = 1, .row_size = sizeof(row) };
@@ -131,7 +134,8 @@ static void compare(const char *name, enum fay_format format)
 	compare_printed(name, format, print_all);
 }
 
-/* Text is UTF-8 as it is; what is not, or would command a terminal, is escaped byte by byte; a string ends at its NUL or its size. */
+/* Text is UTF-8 as it is; what is not, or would command a terminal, is escaped byte by byte; a
+ * string ends at its NUL or its size. */
 static void json_has_text(void **state)
 {
 	static const struct {
@@ -139,7 +143,11 @@ static void json_has_text(void **state)
 		size_t size;
 		const char *want;
 	} cases[] = {
-		{ "gr\xc3\xb6\xc3\x9f" "e \xe6\x96\x87 \xf0\x9f\x90\x9f", 32, "\"gr\xc3\xb6\xc3\x9f" "e \xe6\x96\x87 \xf0\x9f\x90\x9f\"" },
+		{ "gr\xc3\xb6\xc3\x9f"
+		  "e \xe6\x96\x87 \xf0\x9f\x90\x9f",
+		  32,
+		  "\"gr\xc3\xb6\xc3\x9f"
+		  "e \xe6\x96\x87 \xf0\x9f\x90\x9f\"" },
 		{ "a\\\"\t\x7f", 16, "\"a\\\\\\\"\\u0009\\u007f\"" },
 		{ "cut \xe6\x96", 16, "\"cut \\u00e6\\u0096\"" },
 		{ "\xff\xc0\x80\xe2\x80\xae", 6, "\"\\u00ff\\u00c0\\u0080\\u00e2\\u0080\\u00ae\"" },
@@ -192,7 +200,8 @@ static void csv_of(const char *comm, const char *want)
 	memset(row, 0, sizeof(row));
 	make_row(row, comm, 1, -5, 0);
 	for (size_t i = 0; i < 3; i++)
-		view_columns[i] = (struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
+		view_columns[i] =
+			(struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
 	writer.out = open_memstream(&text, &size);
 	assert_non_null(writer.out);
 	fay_write_result(&writer, &view, &result, true);
@@ -215,7 +224,9 @@ static void csv_has_no_formulas(void **state)
 	csv_of("\x1b[2J\xc3\xa4\xc3", "\\x1b[2J\xc3\xa4\\xc3,1,-5\n");
 }
 
-/* --- whole values ---------------------------------------------------------------------------------------------------- */
+/* --- whole values
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 #define LONG_NAME 700
 
@@ -232,21 +243,32 @@ static void long_address(void *context, uint64_t address, unsigned form, char *t
 	snprintf(text, size, "m!%s\033", long_name(context, address));
 }
 
-/* A function, the two most frequent functions, a place in code, a stack of two, an average, what has no value. */
+/* A function, the two most frequent functions, a place in code, a stack of two, an average, what
+ * has no value. */
 static char *print_long(enum fay_format format)
 {
 	static struct fay_schema_column wide[] = {
-		{ "function", FAY_TYPE_FUNCTION, FAY_MERGE_KEY, 0, 8, { 0, 0 } }, { "top", FAY_TYPE_FUNCTION, FAY_MERGE_TOP, 8, 16 + 2 * 16, { 0, 0 } },
-		{ "place", FAY_TYPE_U64, FAY_MERGE_KEY, 56, 8, { 0, 0 } },	  { "stack", FAY_TYPE_STRING, FAY_MERGE_KEY, 64, 16, { 0, 0 } },
-		{ "mean", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 80, 16, { 0, 0 } },	  { "least", FAY_TYPE_I64, FAY_MERGE_MIN, 96, 8, { 0, 0 } },
+		{ "function", FAY_TYPE_FUNCTION, FAY_MERGE_KEY, 0, 8, { 0, 0 } },
+		{ "top", FAY_TYPE_FUNCTION, FAY_MERGE_TOP, 8, 16 + 2 * 16, { 0, 0 } },
+		{ "place", FAY_TYPE_U64, FAY_MERGE_KEY, 56, 8, { 0, 0 } },
+		{ "stack", FAY_TYPE_STRING, FAY_MERGE_KEY, 64, 16, { 0, 0 } },
+		{ "mean", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 80, 16, { 0, 0 } },
+		{ "least", FAY_TYPE_I64, FAY_MERGE_MIN, 96, 8, { 0, 0 } },
 	};
 	static const uint64_t row[] = { 1, 12, 0, 2, 7, 3, 5, 4, 5, 6, 1234567890123, 2, 0 };
 	struct fay_view_column shown[6];
 	for (size_t i = 0; i < 6; i++)
-		shown[i] = (struct fay_view_column){ .name = wide[i].name, .column = &wide[i], .address = i == 2, .stack_frames = i == 3 ? 2 : 0 };
+		shown[i] = (struct fay_view_column){ .name = wide[i].name,
+						     .column = &wide[i],
+						     .address = i == 2,
+						     .stack_frames = i == 3 ? 2 : 0 };
 	struct fay_view view = { .columns = shown, .column_count = 6, .row_size = sizeof(row) };
-	struct fay_result result = { .row_size = sizeof(row), .row_count = 1, .rows = (uint8_t *)row };
-	struct fay_writer writer = { .format = format, .function_name = long_name, .address_name = long_address };
+	struct fay_result result = { .row_size = sizeof(row),
+				     .row_count = 1,
+				     .rows = (uint8_t *)row };
+	struct fay_writer writer = { .format = format,
+				     .function_name = long_name,
+				     .address_name = long_address };
 	char *text = NULL;
 	size_t size = 0;
 	writer.out = open_memstream(&text, &size);
@@ -267,7 +289,8 @@ static void expect_in(const char *text, const char *format, unsigned a, unsigned
 
 static void programs_get_values_whole(void **state)
 {
-	char *csv = print_long(FAY_FORMAT_CSV), *json = print_long(FAY_FORMAT_JSON), *table = print_long(FAY_FORMAT_TABLE);
+	char *csv = print_long(FAY_FORMAT_CSV), *json = print_long(FAY_FORMAT_JSON),
+	     *table = print_long(FAY_FORMAT_TABLE);
 	expect_in(csv, "%s,%s:7 ", 1, 2);
 	expect_in(csv, "%s:5,", 3, 3);
 	expect_in(csv, ",m!%s\\x1b,", 4, 4);
@@ -275,7 +298,8 @@ static void programs_get_values_whole(void **state)
 	expect_in(json, "\"function\":\"%s\",\"top\":[{\"key\":\"%s\",\"count\":7}", 1, 2);
 	expect_in(json, "\"place\":\"m!%s\\u001b\"", 4, 4);
 	expect_in(json, "[\"m!%s\\u001b\",\"m!%s\\u001b\"]", 5, 6);
-	assert_non_null(strstr(table, "fff...")); /* of a table the names are cut, and that is to be seen */
+	/* of a table the names are cut, and that is to be seen */
+	assert_non_null(strstr(table, "fff..."));
 	assert_non_null(strstr(table, "6.17284e+11"));
 	free(csv);
 	free(json);
@@ -308,18 +332,22 @@ static void readable_names(void **state)
 		{ "_ZL5tallylll", "tally" },
 		{ "_ZNKSt8functionIFivEEclEv", "std::function<int ()>::operator()" },
 		{ "_ZN1a12_GLOBAL__N_13fooEi", "a::(anonymous namespace)::foo" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
 		{ "_ZN5outer5inner8functionIiEEvv", "void outer::inner::function<int>" },
 		{ "_ZN5outer5inner8functionIidEEvv", "void outer::inner::function<in..." },
 		{ "_Z", "_Z" },
 		{ "_ZN3", "_ZN3" },
-		/* Each pair of references can double what is printed: 24 of them are looked into, 25 are not. */
+		/* Each pair of references can double what is printed: 24 of them are looked into,
+		 * 25 are not. */
 		{ "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_", "f" },
-		{ "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_", "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_" },
+		{ "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_",
+		  "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_" },
 	};
 	char buffer[34], *nested = malloc(200001);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_string_equal(fay_cli_readable(cases[i].name, buffer, sizeof(buffer)), cases[i].want);
+		assert_string_equal(fay_cli_readable(cases[i].name, buffer, sizeof(buffer)),
+				    cases[i].want);
 	/* A name made to exhaust the demangler's stack. */
 	assert_non_null(nested);
 	memset(nested, 'P', 200000);
@@ -329,14 +357,16 @@ static void readable_names(void **state)
 	free(nested);
 }
 
-/* Commands to a terminal, a line of its own, C1 controls, an override of the writing direction, a cut character; and text that stays. */
+/* Commands to a terminal, a line of its own, C1 controls, an override of the writing direction, a
+ * cut character; and text that stays. */
 #define HOSTILE "\033[2J\na\302\233b\342\200\256c\303"
 static const char tamed[] = "?[2J?a??b???c? \303\244";
 
 static void no_row_commands_the_terminal(void **state)
 {
 	static uint8_t row[ROW_SIZE];
-	static struct fay_schema_column wide = { "comm", FAY_TYPE_STRING, FAY_MERGE_KEY, 8, 24, { 0, 0 } };
+	static struct fay_schema_column wide = { "comm", FAY_TYPE_STRING, FAY_MERGE_KEY, 8,
+						 24,     { 0, 0 } };
 	struct fay_view_column one = { .name = "comm", .column = &wide };
 	struct fay_view view = { .columns = &one, .column_count = 1 };
 	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 1, .rows = row };
@@ -353,7 +383,8 @@ static void no_row_commands_the_terminal(void **state)
 		if (format == FAY_FORMAT_JSON)
 			assert_null(strchr(text, '\302'));
 		else if (format == FAY_FORMAT_CSV)
-			assert_non_null(strstr(text, "\"\\x1b[2J\na\\xc2\\x9bb\\xe2\\x80\\xaec\\xc3 \303\244\""));
+			assert_non_null(strstr(
+				text, "\"\\x1b[2J\na\\xc2\\x9bb\\xe2\\x80\\xaec\\xc3 \303\244\""));
 		else
 			assert_non_null(strstr(text, tamed));
 		free(text);
@@ -383,8 +414,10 @@ static void no_message_commands_the_terminal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_row_commands_the_terminal), cmocka_unit_test(no_message_commands_the_terminal),
-		cmocka_unit_test(readable_names), cmocka_unit_test(table_is_as_recorded),
+		cmocka_unit_test(no_row_commands_the_terminal),
+		cmocka_unit_test(no_message_commands_the_terminal),
+		cmocka_unit_test(readable_names),
+		cmocka_unit_test(table_is_as_recorded),
 		cmocka_unit_test(heat_maps_are_as_recorded),
 		cmocka_unit_test(json_has_text),
 		cmocka_unit_test(json_is_as_recorded),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of this very process: the walk that probes do (query/stacks.c), over tables that are made of its own modules' unwind information, against glibc's backtrace(),
- * in random chains of functions with all kinds of frames; and the rows of unwind tables of real libraries against libdw's reading of them.
+ * Stacks of this very process: the walk that probes do (query/stacks.c), over tables that are made
+ * of its own modules' unwind information, against glibc's backtrace(), in random chains of
+ * functions with all kinds of frames; and the rows of unwind tables of real libraries against
+ * libdw's reading of them.
  */
 #include <alloca.h>
 #include <dwarf.h>
@@ -25,8 +27,8 @@
 #define DEPTH_MAX 60
 #define ALTERNATE (4u << 20)
 
-void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
-		     uint64_t called);
+void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables,
+		     uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count, uint64_t called);
 
 static struct fay_stack_tables *tables;
 static uint64_t chain; /* decides what the next function is */
@@ -36,7 +38,7 @@ static bool may_leave_stack; /* for the alternate one, which the main thread has
 int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
 {
-	struct iovec here = {to, size}, there = {(void *)address, size};
+	struct iovec here = { to, size }, there = { (void *)address, size };
 	if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size)
 		return 0;
 	memset(to, 0, size);
@@ -44,7 +46,9 @@ int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
 	return -1;
 }
 
-/* --- the chain ------------------------------------------------------------------------------------------------------- */
+/* --- the chain
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 #define KEPT __attribute__((noinline, noclone))
 #define AFTER() __asm__ volatile("" ::: "memory") /* no tail call */
@@ -53,7 +57,9 @@ static void go_on(unsigned depth);
 
 /* Stands for a traced function: its first instruction has the caller's rsp and rbp. */
 void mark(void);
+/* clang-format off */
 __asm__(".text\n.globl mark\nmark:\n\t.cfi_startproc\n\tmov %rsp, %rdi\n\tmov %rbp, %rsi\n\tjmp mark_at\n\t.cfi_endproc\n");
+/* clang-format on */
 
 void mark_at(uint64_t rsp, uint64_t rbp);
 void mark_at(uint64_t rsp, uint64_t rbp)
@@ -61,21 +67,25 @@ void mark_at(uint64_t rsp, uint64_t rbp)
 	static _Thread_local struct fay_stack_scratch scratch;
 	void *expected[FAY_STACK_FRAMES_MAX + 4];
 	int depth = backtrace(expected, FAY_STACK_FRAMES_MAX + 4), first = 0;
-	while (first < depth && expected[first] != *(void **)rsp) /* behind the frames of backtrace() and of this function */
+	/* behind the frames of backtrace() and of this function */
+	while (first < depth && expected[first] != *(void **)rsp)
 		first++;
-	fay_query_stack(&scratch, tables, (uint64_t)(uintptr_t)mark, rsp, rbp, FAY_STACK_FRAMES_MAX, 1);
+	fay_query_stack(&scratch, tables, (uint64_t)(uintptr_t)mark, rsp, rbp, FAY_STACK_FRAMES_MAX,
+			1);
 	assert_int_equal(scratch.frames[0], (uint64_t)(uintptr_t)mark);
 	for (int i = 1; i < (int)FAY_STACK_FRAMES_MAX; i++) {
-		uint64_t wanted = first + i - 1 < depth ? (uint64_t)(uintptr_t)expected[first + i - 1] : 0;
+		uint64_t wanted =
+			first + i - 1 < depth ? (uint64_t)(uintptr_t)expected[first + i - 1] : 0;
 		if (scratch.frames[i] != wanted)
-			fail_msg("frame %d of %d: %lx, not %lx", i, depth, scratch.frames[i], wanted);
+			fail_msg("frame %d of %d: %lx, not %lx", i, depth, scratch.frames[i],
+				 wanted);
 	}
 	compared++;
 }
 
 KEPT static void plain(unsigned depth)
 {
-	volatile int some[5] = {0};
+	volatile int some[5] = { 0 };
 	go_on(depth);
 	some[0] = some[1];
 	AFTER();
@@ -89,7 +99,8 @@ KEPT static void large(unsigned depth)
 	AFTER();
 }
 
-__attribute__((optimize("no-omit-frame-pointer"))) KEPT static void with_frame_pointer(unsigned depth)
+__attribute__((optimize("no-omit-frame-pointer"))) KEPT static void
+with_frame_pointer(unsigned depth)
 {
 	go_on(depth);
 	AFTER();
@@ -127,7 +138,7 @@ static int compare(const void *a, const void *b)
 
 KEPT static void through_library(unsigned depth)
 {
-	int numbers[] = {3, 1, 2};
+	int numbers[] = { 3, 1, 2 };
 	depth_of_callback = depth;
 	qsort(numbers, 3, sizeof(numbers[0]), compare);
 	AFTER();
@@ -159,7 +170,9 @@ KEPT static void through_other_stack(unsigned depth)
 
 static void go_on(unsigned depth)
 {
-	static void (*const kinds[])(unsigned) = {plain, large, with_frame_pointer, of_any_size, aligned, through_library, through_signal, plain};
+	static void (*const kinds[])(unsigned) = { plain,          large,   with_frame_pointer,
+						   of_any_size,    aligned, through_library,
+						   through_signal, plain };
 	chain = chain * 6364136223846793005u + 1442695040888963407u;
 	if (depth <= 1)
 		mark();
@@ -203,10 +216,10 @@ static void make_tables(struct fay_cli_stacks *stacks)
 static void test_chains(void **state)
 {
 	(void)state;
-	struct fay_cli_stacks stacks = {0};
+	struct fay_cli_stacks stacks = { 0 };
 	static char alternate[ALTERNATE];
-	stack_t other = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
-	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_NODEFER};
+	stack_t other = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_NODEFER };
 	void *first[1];
 	backtrace(first, 1); /* loads libgcc_s */
 	make_tables(&stacks);
@@ -234,9 +247,12 @@ static void test_broken(void **state)
 	for (unsigned i = 0; i < 5000; i++) {
 		for (unsigned k = 0; k < 64; k++) {
 			chain = chain * 6364136223846793005u + 1442695040888963407u;
-			words[k] = chain >> 62 ? (uint64_t)(uintptr_t)&words[chain >> 40 & 63] : tables->lists[tables->current].items[0].start + (chain >> 44);
+			words[k] = chain >> 62 ? (uint64_t)(uintptr_t)&words[chain >> 40 & 63]
+					       : tables->lists[tables->current].items[0].start +
+							 (chain >> 44);
 		}
-		fay_query_stack(&scratch, tables, (uint64_t)(uintptr_t)mark, (uint64_t)(uintptr_t)&words[i % 8], chain, FAY_STACK_FRAMES_MAX, 1);
+		fay_query_stack(&scratch, tables, (uint64_t)(uintptr_t)mark,
+				(uint64_t)(uintptr_t)&words[i % 8], chain, FAY_STACK_FRAMES_MAX, 1);
 		assert_int_equal(scratch.frames[0], (uint64_t)(uintptr_t)mark);
 	}
 	unreadable = 0;
@@ -246,7 +262,8 @@ static void test_broken(void **state)
 	free(tables);
 }
 
-/* --- rows against libdw ---------------------------------------------------------------------------------------------- */
+/* --- rows against libdw
+ * ---------------------------------------------------------------------------------------------- */
 
 /* What a frame's address is, as libdw says it. */
 static bool base_of(Dwarf_Frame *frame, uint32_t *base, int64_t *offset)
@@ -258,12 +275,15 @@ static bool base_of(Dwarf_Frame *frame, uint32_t *base, int64_t *offset)
 	bool bregx = ops[0].atom == DW_OP_bregx;
 	uint64_t number = bregx ? ops[0].number : (uint64_t)ops[0].atom - DW_OP_breg0;
 	*offset = (int64_t)(bregx ? ops[0].number2 : ops[0].number);
-	*base = number == 7 && count == 1 ? FAY_STACK_RSP : number == 6 && count == 1 ? FAY_STACK_RBP : FAY_STACK_END;
+	*base = number == 7 && count == 1   ? FAY_STACK_RSP
+		: number == 6 && count == 1 ? FAY_STACK_RBP
+					    : FAY_STACK_END;
 	if (number == 6 && count == 2 && ops[1].atom == DW_OP_deref) {
 		*base = FAY_STACK_INDIRECT;
 		*offset = -*offset;
 	}
-	return *base != FAY_STACK_END && *offset >= 0 && *offset % 8 == 0 && *offset / 8 <= (int64_t)FAY_STACK_OFFSET_MAX;
+	return *base != FAY_STACK_END && *offset >= 0 && *offset % 8 == 0 &&
+	       *offset / 8 <= (int64_t)FAY_STACK_OFFSET_MAX;
 }
 
 /* In a function that aligns its stack: the caller's rbp lies where rbp points to. */
@@ -271,7 +291,8 @@ static bool saved_at_rbp(Dwarf_Frame *frame)
 {
 	Dwarf_Op memory[3], *ops;
 	size_t count;
-	return !dwarf_frame_register(frame, 6, memory, &ops, &count) && count && ops[count - 1].atom == DW_OP_breg6 && !ops[count - 1].number;
+	return !dwarf_frame_register(frame, 6, memory, &ops, &count) && count &&
+	       ops[count - 1].atom == DW_OP_breg6 && !ops[count - 1].number;
 }
 
 /* Bytes below the frame's address where a register was saved; 0: it is the caller's. */
@@ -284,7 +305,8 @@ static bool saved_of(Dwarf_Frame *frame, int number, int64_t *below)
 		return false;
 	if (!count)
 		return ops == NULL; /* else undefined */
-	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2 || (count == 2 && ops[1].atom != DW_OP_plus_uconst))
+	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2 ||
+	    (count == 2 && ops[1].atom != DW_OP_plus_uconst))
 		return false;
 	*below = count == 2 ? (int64_t)(0 - ops[1].number) : 0;
 	return *below > 0 && *below % 8 == 0 && *below / 8 <= (int64_t)FAY_STACK_SAVED_MAX;
@@ -304,7 +326,8 @@ static uint32_t expected_rule(Dwarf_CFI *cfi, uint64_t address)
 	else if (!base_of(frame, &base, &offset) || !saved_of(frame, 16, &back) || back != 8)
 		rule = FAY_STACK_END;
 	else if (base == FAY_STACK_INDIRECT)
-		rule = saved_at_rbp(frame) ? fay_stack_rule(base, (uint32_t)(offset / 8), 0) : FAY_STACK_END;
+		rule = saved_at_rbp(frame) ? fay_stack_rule(base, (uint32_t)(offset / 8), 0)
+					   : FAY_STACK_END;
 	else if (saved_of(frame, 6, &rbp))
 		rule = fay_stack_rule(base, (uint32_t)(offset / 8), (uint32_t)(rbp / 8));
 	free(frame);
@@ -323,14 +346,17 @@ static size_t compare_file(const char *path)
 	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
 	assert_non_null(cfi);
 	for (size_t i = 0; i < rows.count; i++) {
-		uint64_t last = i + 1 < rows.count ? rows.items[i + 1].address - 1 : rows.items[i].address;
+		uint64_t last =
+			i + 1 < rows.count ? rows.items[i + 1].address - 1 : rows.items[i].address;
 		assert_true(i == 0 || rows.items[i].address > rows.items[i - 1].address);
 		known += rows.items[i].rule != FAY_STACK_END;
 		/* Both ends of the row; a third of large tables is enough. */
 		if (rows.count > 30000 && i % 3)
 			continue;
-		if (expected_rule(cfi, rows.items[i].address) != rows.items[i].rule || expected_rule(cfi, last) != rows.items[i].rule)
-			fail_msg("%s at %lx: %x, not %x", path, rows.items[i].address, rows.items[i].rule, expected_rule(cfi, rows.items[i].address));
+		if (expected_rule(cfi, rows.items[i].address) != rows.items[i].rule ||
+		    expected_rule(cfi, last) != rows.items[i].rule)
+			fail_msg("%s at %lx: %x, not %x", path, rows.items[i].address,
+				 rows.items[i].rule, expected_rule(cfi, rows.items[i].address));
 	}
 	dwarf_cfi_end(cfi);
 	elf_end(elf);
@@ -354,8 +380,11 @@ static void test_malformed(void **state)
 {
 	(void)state;
 	static const uint8_t table[] = {
-		0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 0x10, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, /* the common part */
-		0x1c, 0, 0, 0, 0x1c, 0, 0, 0, 0, 0x10, 0, 0, 0x20, 0, 0, 0, 0, 0x41, 0x0e, 0x10, 0x86, 2, 0x43, 0x0d, 6, 0x5a, 0x0c, 7, 8, 0, 0, 0, 0, 0, 0, 0,
+		/* the common part */
+		0x14, 0,    0,    0,    0,    0,    0,    0, 1, 'z',  'R', 0,    1,    0x78, 0x10,
+		1,    0x1b, 0x0c, 7,    8,    0x90, 1,    0, 0, 0x1c, 0,   0,    0,    0x1c, 0,
+		0,    0,    0,    0x10, 0,    0,    0x20, 0, 0, 0,    0,   0x41, 0x0e, 0x10, 0x86,
+		2,    0x43, 0x0d, 6,    0x5a, 0x0c, 7,    8, 0, 0,    0,   0,    0,    0,    0,
 	};
 	struct fay_unwind_rows rows;
 	assert_true(fay_unwind_read(table, sizeof(table), 0x1000, &rows));

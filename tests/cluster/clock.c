@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded: the wall clock is off by as many seconds as the file $CLOCK_FILE says, from the moment it says so. Waiting until a moment of that clock (libnats does) takes
- * as long as it would by such a clock.
+ * Preloaded: the wall clock is off by as many seconds as the file $CLOCK_FILE says, from the moment
+ * it says so. Waiting until a moment of that clock (libnats does) takes as long as it would by such
+ * a clock.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,12 +33,15 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return (int)result;
 }
 
-int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+			   const struct timespec *until)
 {
 	static int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 	struct timespec real = *until;
 	if (!wait)
-		wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+		wait = (int (*)(pthread_cond_t *, pthread_mutex_t *,
+				const struct timespec *))dlvsym(RTLD_NEXT, "pthread_cond_timedwait",
+								"GLIBC_2.3.2");
 	real.tv_sec -= seconds_off();
 	return wait(condition, mutex, &real);
 }

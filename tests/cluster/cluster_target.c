@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads numbers, a line each: calls counted() as often in each of two threads together, and prints the sum of calls so far. Ends at the input's end. */
+/* Reads numbers, a line each: calls counted() as often in each of two threads together, and prints
+ * the sum of calls so far. Ends at the input's end. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -7,19 +7,41 @@
 
 static struct fay_schema_column columns[] = {
 	{ .name = "key", .type = FAY_TYPE_U64, .merge = FAY_MERGE_KEY, .offset = 8, .size = 8 },
-	{ .name = "count", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .offset = 16, .size = 8 },
+	{ .name = "count",
+	  .type = FAY_TYPE_U64,
+	  .merge = FAY_MERGE_COUNT,
+	  .offset = 16,
+	  .size = 8 },
 	{ .name = "sum", .type = FAY_TYPE_U64, .merge = FAY_MERGE_SUM, .offset = 24, .size = 8 },
 	{ .name = "least", .type = FAY_TYPE_U64, .merge = FAY_MERGE_MIN, .offset = 32, .size = 8 },
-	{ .name = "number", .type = FAY_TYPE_FUNCTION, .merge = FAY_MERGE_KEY, .offset = 0, .size = 8 },
+	{ .name = "number",
+	  .type = FAY_TYPE_FUNCTION,
+	  .merge = FAY_MERGE_KEY,
+	  .offset = 0,
+	  .size = 8 },
 };
 static struct fay_schema_state states[] = {
-	{ .name = "table", .kind = FAY_STATE_TABLE, .scope = FAY_SCOPE_LOCAL, .rows = 16, .row_size = sizeof(struct fixture_row),
-	  .size = 16 + 16 * sizeof(struct fixture_row), .keys = 1, .values = 3 },
-	{ .name = "stream", .kind = FAY_STATE_STREAM, .scope = FAY_SCOPE_LOCAL, .rows = 1, .row_size = sizeof(struct fixture_event),
-	  .first_column = 4, .keys = 1 },
+	{ .name = "table",
+	  .kind = FAY_STATE_TABLE,
+	  .scope = FAY_SCOPE_LOCAL,
+	  .rows = 16,
+	  .row_size = sizeof(struct fixture_row),
+	  .size = 16 + 16 * sizeof(struct fixture_row),
+	  .keys = 1,
+	  .values = 3 },
+	{ .name = "stream",
+	  .kind = FAY_STATE_STREAM,
+	  .scope = FAY_SCOPE_LOCAL,
+	  .rows = 1,
+	  .row_size = sizeof(struct fixture_event),
+	  .first_column = 4,
+	  .keys = 1 },
 };
-const struct fay_schema fixture_schema = { .local_size = 16 + 16 * sizeof(struct fixture_row), .state_count = 2, .column_count = 5,
-					   .states = states, .columns = columns };
+const struct fay_schema fixture_schema = { .local_size = 16 + 16 * sizeof(struct fixture_row),
+					   .state_count = 2,
+					   .column_count = 5,
+					   .states = states,
+					   .columns = columns };
 
 static void on_row(void *context, uint32_t state, const uint8_t *row)
 {
@@ -40,7 +62,8 @@ static void add_machine(struct fixture *fixture, uint64_t id)
 	memcpy(machine->key, fixture->key, FAY_KEY_BYTES);
 	root->machines[root->machine_count++] = machine;
 	fixture->inner.children[fixture->inner.child_count].agent = id;
-	memcpy(fixture->inner.children[fixture->inner.child_count++].key, fixture->key, FAY_KEY_BYTES);
+	memcpy(fixture->inner.children[fixture->inner.child_count++].key, fixture->key,
+	       FAY_KEY_BYTES);
 }
 
 void fixture_init(struct fixture *fixture, size_t machines)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A root and an inner agent without a network, for a schema with one table of each operator that is merged differently. */
+/* A root and an inner agent without a network, for a schema with one table of each operator that is
+ * merged differently. */
 #ifndef FAY_TEST_CLUSTER_FIXTURE_H
 #define FAY_TEST_CLUSTER_FIXTURE_H
 

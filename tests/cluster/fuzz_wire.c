@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other machines send, after the signature: bodies of all messages, then partials all the way into a root and an inner agent. Each input is
- * a sequence of messages: a byte of type, two of size, a body. A signature cannot be guessed, so bodies are given to the readers directly.
+ * What other machines send, after the signature: bodies of all messages, then partials all the way
+ * into a root and an inner agent. Each input is a sequence of messages: a byte of type, two of
+ * size, a body. A signature cannot be guessed, so bodies are given to the readers directly.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -40,9 +41,11 @@ static void read_all(struct fay_reader body, unsigned type)
 	if (type == FAY_WIRE_HELLO && fay_wire_read_hello(body, &message.hello))
 		fay_text_copy(text, sizeof(text), message.hello.name);
 	if (type == FAY_WIRE_START && fay_wire_read_start(body, &message.start)) {
-		struct fay_reader comms = { .at = message.start.comms.bytes, .end = message.start.comms_end };
+		struct fay_reader comms = { .at = message.start.comms.bytes,
+					    .end = message.start.comms_end };
 		for (uint16_t i = 0; i < message.start.comms.count; i++)
-			fay_text_copy(text, sizeof(text), fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
+			fay_text_copy(text, sizeof(text),
+				      fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
 		assert(!comms.bad && comms.at == comms.end);
 		fay_text_copy(text, sizeof(text), message.start.function);
 		uint8_t build_id[FAY_WIRE_BUILD_ID_MAX];
@@ -86,11 +89,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		bytes += 4;
 		size -= 4;
 		length = length < size ? length : size;
-		uint8_t *copy = malloc(length + 1); /* exactly as large, so that a byte too far is seen */
+		/* exactly as large, so that a byte too far is seen */
+		uint8_t *copy = malloc(length + 1);
 		assert(copy);
 		memcpy(copy, bytes, length);
 		struct fay_reader body = { .at = copy, .end = copy + length };
-		struct fay_wire_head head = { .type = type, .query = 1, .sender = from + 1u, .key = fixture.key, .body = body };
+		struct fay_wire_head head = { .type = type,
+					      .query = 1,
+					      .sender = from + 1u,
+					      .key = fixture.key,
+					      .body = body };
 		read_all(body, type);
 		fay_root_merge(&fixture.root, &head);
 		fay_job_collect(&fixture.inner, &head);

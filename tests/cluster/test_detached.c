@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a detached query's stream, without a server: libnats' own functions are replaced by a stream of a few messages. */
+/* Reading a detached query's stream, without a server: libnats' own functions are replaced by a
+ * stream of a few messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,15 +20,19 @@ static struct stored {
 	natsStatus fails; /* NATS_OK: it does not */
 } stored[STORED + 1];
 
-natsStatus __wrap_natsConnection_JetStream(jsCtx **context, natsConnection *connection, jsOptions *options);
-natsStatus __wrap_natsConnection_JetStream(jsCtx **context, natsConnection *connection, jsOptions *options)
+natsStatus __wrap_natsConnection_JetStream(jsCtx **context, natsConnection *connection,
+					   jsOptions *options);
+natsStatus __wrap_natsConnection_JetStream(jsCtx **context, natsConnection *connection,
+					   jsOptions *options)
 {
 	*context = NULL;
 	return NATS_OK;
 }
 
-natsStatus __wrap_js_GetStreamInfo(jsStreamInfo **info, jsCtx *context, const char *name, jsOptions *options, jsErrCode *code);
-natsStatus __wrap_js_GetStreamInfo(jsStreamInfo **info, jsCtx *context, const char *name, jsOptions *options, jsErrCode *code)
+natsStatus __wrap_js_GetStreamInfo(jsStreamInfo **info, jsCtx *context, const char *name,
+				   jsOptions *options, jsErrCode *code);
+natsStatus __wrap_js_GetStreamInfo(jsStreamInfo **info, jsCtx *context, const char *name,
+				   jsOptions *options, jsErrCode *code)
 {
 	*info = calloc(1, sizeof(**info));
 	(*info)->State.FirstSeq = 1;
@@ -42,8 +47,10 @@ void __wrap_jsStreamInfo_Destroy(jsStreamInfo *info)
 	free(info);
 }
 
-natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name, uint64_t sequence, jsOptions *options, jsErrCode *code);
-natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name, uint64_t sequence, jsOptions *options, jsErrCode *code)
+natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name, uint64_t sequence,
+			    jsOptions *options, jsErrCode *code);
+natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name, uint64_t sequence,
+			    jsOptions *options, jsErrCode *code)
 {
 	const struct stored *one = &stored[sequence];
 	if (one->fails != NATS_OK || !one->bytes)
@@ -52,8 +59,10 @@ natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name,
 }
 
 static struct stored published;
-natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes, int size, jsPubOptions *options, jsErrCode *code);
-natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes, int size, jsPubOptions *options, jsErrCode *code)
+natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes,
+			     int size, jsPubOptions *options, jsErrCode *code);
+natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes,
+			     int size, jsPubOptions *options, jsErrCode *code)
 {
 	published = (struct stored){ .bytes = malloc((size_t)size), .size = (size_t)size };
 	memcpy(published.bytes, bytes, (size_t)size);
@@ -61,12 +70,18 @@ natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject
 }
 
 /* Message `number` of the stream: a window of an agent's, which counted one. */
-static void store(const struct fixture *fixture, uint64_t number, uint64_t agent, uint64_t sequence, uint8_t flags)
+static void store(const struct fixture *fixture, uint64_t number, uint64_t agent, uint64_t sequence,
+		  uint8_t flags)
 {
 	static const uint64_t losses[FAY_WIRE_LOSSES];
 	struct fay_parts parts = { 0 };
 	struct fay_writer_buffer out = { 0 };
-	struct fay_wire_member member = { .agent = agent, .first = sequence, .last = sequence, .window = sequence, .flags = flags | FAY_MEMBER_LAST, .why = FAY_FINAL_STOPPED };
+	struct fay_wire_member member = { .agent = agent,
+					  .first = sequence,
+					  .last = sequence,
+					  .window = sequence,
+					  .flags = flags | FAY_MEMBER_LAST,
+					  .why = FAY_FINAL_STOPPED };
 	struct fixture_row row = { .key = 1, .count = 1, .least = 1 };
 	fay_parts_row(&parts, 0, (const uint8_t *)&row, sizeof(row));
 	fay_wire_begin(&out, FAY_WIRE_PARTIAL, 1, agent);
@@ -107,7 +122,8 @@ static void replay(void)
 	assert_int_equal(fay_root_replay(&fixture.root, &error), FAY_OK);
 }
 
-/* A server that stands still for a moment loses nothing: what it did not give is read at the next look. What is not there is passed over. */
+/* A server that stands still for a moment loses nothing: what it did not give is read at the next
+ * look. What is not there is passed over. */
 static void test_a_message_is_not_given(void **state)
 {
 	store(&fixture, 1, 1, 1, 0);
@@ -147,7 +163,8 @@ static void test_early_before_it(void **state)
 	assert_int_equal(fixture.root.coverage.merged, 4);
 }
 
-/* What is read again, since there is a gap in the stream, says nothing of whether its sender is still there. */
+/* What is read again, since there is a gap in the stream, says nothing of whether its sender is
+ * still there. */
 static void test_silence(void **state)
 {
 	const uint64_t second = 1000000000;
@@ -173,7 +190,8 @@ static void test_silence(void **state)
 	assert_true(machines[1]->lost);
 }
 
-/* Who attaches goes by the machines' clocks as they were when the query began, and by the lease that they have. */
+/* Who attaches goes by the machines' clocks as they were when the query began, and by the lease
+ * that they have. */
 static void test_what_is_told(void **state)
 {
 	const int64_t behind = -100000000000;
@@ -182,14 +200,18 @@ static void test_what_is_told(void **state)
 	struct fay_error error;
 	root->keys = &fixture.keys;
 	root->stream = detached.stream;
-	root->options = (struct fay_root_options){ .text = "q", .window = 1000, .life = 5, .lease = 7 };
+	root->options =
+		(struct fay_root_options){ .text = "q", .window = 1000, .life = 5, .lease = 7 };
 	root->machines[1]->clock_offset = behind;
 	assert_int_equal(fay_root_detach(root, &error), FAY_OK);
-	assert_true(fay_wire_open(published.bytes, published.size, &head) && head.type == FAY_WIRE_META);
+	assert_true(fay_wire_open(published.bytes, published.size, &head) &&
+		    head.type == FAY_WIRE_META);
 	assert_true(fay_wire_read_meta(head.body, &detached.meta));
 	assert_int_equal(detached.meta.life, 5);
 	assert_int_equal(detached.meta.lease, 7);
-	assert_int_equal(fay_root_attach(&root->options, &fixture.keys, &detached, &fixture.verdict, fixture.aggregator, &attached, &error), FAY_OK);
+	assert_int_equal(fay_root_attach(&root->options, &fixture.keys, &detached, &fixture.verdict,
+					 fixture.aggregator, &attached, &error),
+			 FAY_OK);
 	assert_int_equal(fay_root_machine_count(attached), 2);
 	assert_int_equal(fay_root_machine(attached, 0)->event_clock, 0);
 	assert_int_equal(fay_root_machine(attached, 1)->event_clock, behind);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exactly once, without a network: partials of eight agents, alone and combined by an inner agent, arrive in random order, some twice, some never, until all agents' own have
- * come again. Oracle: what a sequence of an agent adds is a function of the two, so the ledgers alone tell the sum that the root must have at every moment.
+ * Exactly once, without a network: partials of eight agents, alone and combined by an inner agent,
+ * arrive in random order, some twice, some never, until all agents' own have come again. Oracle:
+ * what a sequence of an agent adds is a function of the two, so the ledgers alone tell the sum that
+ * the root must have at every moment.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,12 +40,20 @@ static uint64_t count_of(uint64_t agent, uint64_t sequence)
 }
 
 /* `tree`: the version that the agent has. */
-static struct letter make_in_tree(struct fixture *fixture, uint64_t agent, uint64_t sequence, uint32_t tree)
+static struct letter make_in_tree(struct fixture *fixture, uint64_t agent, uint64_t sequence,
+				  uint32_t tree)
 {
 	struct fay_parts parts = { 0 };
 	struct fay_writer_buffer out = { 0 };
-	struct fay_wire_member member = { .agent = agent, .first = sequence, .last = sequence, .window = sequence, .tree = tree, .flags = FAY_MEMBER_LAST };
-	struct fixture_row row = { .key = sequence % 5, .count = count_of(agent, sequence), .sum = 3, .least = ~agent };
+	struct fay_wire_member member = { .agent = agent,
+					  .first = sequence,
+					  .last = sequence,
+					  .window = sequence,
+					  .tree = tree,
+					  .flags = FAY_MEMBER_LAST };
+	struct fixture_row row = {
+		.key = sequence % 5, .count = count_of(agent, sequence), .sum = 3, .least = ~agent
+	};
 	struct fixture_event event = { agent * 100 + sequence };
 	uint64_t losses[FAY_WIRE_LOSSES] = { 1 };
 	if (sequence == SEQUENCES)
@@ -95,8 +105,10 @@ int __wrap_fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error
 	return FAY_OK;
 }
 
-bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct fay_message *message);
-bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct fay_message *message)
+bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms,
+			 struct fay_message *message);
+bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms,
+			 struct fay_message *message)
 {
 	return false;
 }
@@ -115,7 +127,8 @@ static void check(struct fixture *fixture)
 	uint64_t want = 0, sequences = 0, got = 0, sum = 0, events = 0;
 	for (size_t i = 0; i < AGENTS; i++)
 		for (uint64_t s = 1; s <= SEQUENCES; s++) {
-			if (fay_ledger_look(&fixture->root.machines[i]->ledger, s, s) != FAY_LEDGER_OLD)
+			if (fay_ledger_look(&fixture->root.machines[i]->ledger, s, s) !=
+			    FAY_LEDGER_OLD)
 				continue;
 			want += count_of(i + 1, s);
 			events += (i + 1) * 100 + s;
@@ -123,7 +136,8 @@ static void check(struct fixture *fixture)
 		}
 	assert_int_equal(fay_aggregator_snapshot(fixture->aggregator, 0, &result, &error), FAY_OK);
 	for (size_t i = 0; i < result.row_count; i++) {
-		const struct fixture_row *row = (const struct fixture_row *)(result.rows + i * sizeof(*row));
+		const struct fixture_row *row =
+			(const struct fixture_row *)(result.rows + i * sizeof(*row));
 		got += row->count;
 		sum += row->sum;
 	}
@@ -135,7 +149,8 @@ static void check(struct fixture *fixture)
 	assert_int_equal(fixture->event_sum, events);
 }
 
-/* A few random sequences, some of several agents, go through the inner agent and come out as one message, or two if it is forgotten in between. */
+/* A few random sequences, some of several agents, go through the inner agent and come out as one
+ * message, or two if it is forgotten in between. */
 static struct letter combine(struct fixture *fixture, struct letter singles[AGENTS][SEQUENCES + 1])
 {
 	struct fay_wire_head head;
@@ -173,13 +188,15 @@ static void one_run(uint64_t seed)
 		for (uint64_t times = next_random(3); letter.bytes && times; times--)
 			deliver(&fixture, &letter);
 		if (next_random(3) == 0)
-			deliver(&fixture, &singles[next_random(AGENTS)][1 + next_random(SEQUENCES)]);
+			deliver(&fixture,
+				&singles[next_random(AGENTS)][1 + next_random(SEQUENCES)]);
 		if (i % 20 == 0)
 			check(&fixture);
 		free(sent.bytes);
 		sent.bytes = NULL;
 	}
-	assert_true(fixture.root.coverage.conflicts > 0 && fixture.root.coverage.duplicates > 0 && fixture.root.coverage.combined > 0);
+	assert_true(fixture.root.coverage.conflicts > 0 && fixture.root.coverage.duplicates > 0 &&
+		    fixture.root.coverage.combined > 0);
 	/* Everything comes again, alone. */
 	for (uint64_t a = 0; a < AGENTS; a++)
 		for (uint64_t s = SEQUENCES; s >= 1; s--)
@@ -202,7 +219,8 @@ static void test_random_orders(void **state)
 		one_run(seed);
 }
 
-/* Who may not send: a stranger, somebody with another key, one that is no inner agent, one that speaks for another. */
+/* Who may not send: a stranger, somebody with another key, one that is no inner agent, one that
+ * speaks for another. */
 static void test_senders(void **state)
 {
 	struct fixture fixture;
@@ -240,7 +258,9 @@ static void test_lengths(void **state)
 	assert_true(fay_wire_open(letter.bytes, letter.size, &head));
 	assert_true(fay_wire_read_partial(head.body, &fixture_schema, &partial));
 	for (const uint8_t *end = head.body.at; end < head.body.end; end++)
-		assert_false(fay_wire_read_partial((struct fay_reader){ .at = head.body.at, .end = end }, &fixture_schema, &partial));
+		assert_false(
+			fay_wire_read_partial((struct fay_reader){ .at = head.body.at, .end = end },
+					      &fixture_schema, &partial));
 	head.body.end++; /* into the key */
 	assert_false(fay_wire_read_partial(head.body, &fixture_schema, &partial));
 	free(letter.bytes);
@@ -251,8 +271,10 @@ static void test_ledger(void **state)
 {
 	struct fay_ledger ledger = { 0 };
 	assert_int_equal(fay_ledger_look(&ledger, 1, 1), FAY_LEDGER_NEW);
-	assert_int_equal(fay_ledger_look(&ledger, FAY_LEDGER_AHEAD, FAY_LEDGER_AHEAD), FAY_LEDGER_NEW);
-	assert_int_equal(fay_ledger_look(&ledger, FAY_LEDGER_AHEAD + 1, FAY_LEDGER_AHEAD + 1), FAY_LEDGER_FAR);
+	assert_int_equal(fay_ledger_look(&ledger, FAY_LEDGER_AHEAD, FAY_LEDGER_AHEAD),
+			 FAY_LEDGER_NEW);
+	assert_int_equal(fay_ledger_look(&ledger, FAY_LEDGER_AHEAD + 1, FAY_LEDGER_AHEAD + 1),
+			 FAY_LEDGER_FAR);
 	fay_ledger_enter(&ledger, 2, 3);
 	assert_int_equal(ledger.upto, 0);
 	assert_int_equal(fay_ledger_look(&ledger, 1, 2), FAY_LEDGER_MIXED);
@@ -269,14 +291,18 @@ static void test_ledger(void **state)
 }
 
 /* The inner agent hears of a tree in which these are its children. */
-static void hear_of_tree(struct fixture *fixture, uint32_t version, const uint64_t *agents, uint16_t count)
+static void hear_of_tree(struct fixture *fixture, uint32_t version, const uint64_t *agents,
+			 uint16_t count)
 {
 	uint8_t children[4 * FAY_ASSIGN_CHILD];
 	for (uint16_t i = 0; i < count; i++) {
 		memcpy(children + i * FAY_ASSIGN_CHILD, &agents[i], sizeof(agents[i]));
-		memcpy(children + i * FAY_ASSIGN_CHILD + sizeof(agents[i]), fixture->key, FAY_KEY_BYTES);
+		memcpy(children + i * FAY_ASSIGN_CHILD + sizeof(agents[i]), fixture->key,
+		       FAY_KEY_BYTES);
 	}
-	fay_job_assign(&fixture->inner, &(struct fay_wire_assign){ .version = version, .children = { children, count } });
+	fay_job_assign(
+		&fixture->inner,
+		&(struct fay_wire_assign){ .version = version, .children = { children, count } });
 }
 
 static void to_inner(struct fixture *fixture, uint64_t agent, uint64_t sequence, uint32_t tree)
@@ -293,7 +319,8 @@ static size_t pending(const struct fixture *fixture)
 	return fixture->inner.pending ? fixture->inner.pending->count : 0;
 }
 
-/* Parents and children hear of a new tree at different times: what is sent meanwhile is merged all the same. */
+/* Parents and children hear of a new tree at different times: what is sent meanwhile is merged all
+ * the same. */
 static void test_trees(void **state)
 {
 	struct fixture fixture;
@@ -324,9 +351,11 @@ static void test_trees(void **state)
 	fixture_deinit(&fixture);
 }
 
-static int no_rows(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int no_rows(void *context, uint32_t state, struct fay_result *result,
+		   struct fay_error *error)
 {
-	*result = (struct fay_result){ .state = state, .row_size = fixture_schema.states[state].row_size };
+	*result = (struct fay_result){ .state = state,
+				       .row_size = fixture_schema.states[state].row_size };
 	return FAY_OK;
 }
 
@@ -334,7 +363,8 @@ static void do_nothing(void *context)
 {
 }
 
-/* A child's partial, and one of the inner agent itself, for which there is no room beside it: the child's goes up alone, then its own. */
+/* A child's partial, and one of the inner agent itself, for which there is no room beside it: the
+ * child's goes up alone, then its own. */
 static void test_own_is_large(void **state)
 {
 	struct fixture fixture;
@@ -352,17 +382,20 @@ static void test_own_is_large(void **state)
 		fay_parts_row(&inner->pending->parts, 1, (const uint8_t *)&event, sizeof(event));
 	inner->feed = (struct fay_feed){ .stop = do_nothing, .snapshot = no_rows };
 	inner->stream.limit = FAY_JOB_STREAM_MAX;
-	assert_int_equal(fay_changes_create(&fixture.verdict.schema, 0, &inner->changes, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&fixture.verdict.schema, 0, &inner->changes, &error),
+			 FAY_OK);
 	for (unsigned i = 0; i < rows; i++)
 		fay_job_row(inner, 1, (const uint8_t *)&event);
 	fay_job_end(inner, FAY_FINAL_ENDED);
 	assert_int_equal(inner->inner_duplicates, 0);
 	assert_int_equal(pending(&fixture), 1);
 	assert_int_equal(inner->pending->members[0].agent, inner->agent);
-	assert_true(fay_wire_open(sent.bytes, sent.size, &head) && fay_wire_read_partial(head.body, &fixture_schema, &partial));
+	assert_true(fay_wire_open(sent.bytes, sent.size, &head) &&
+		    fay_wire_read_partial(head.body, &fixture_schema, &partial));
 	assert_int_equal(partial.members.count, 1);
 	fay_job_forward(inner, true);
-	assert_true(fay_wire_open(sent.bytes, sent.size, &head) && fay_wire_read_partial(head.body, &fixture_schema, &partial));
+	assert_true(fay_wire_open(sent.bytes, sent.size, &head) &&
+		    fay_wire_read_partial(head.body, &fixture_schema, &partial));
 	assert_true(partial.combined && partial.members.count == 1);
 	free(child.bytes);
 	free(sent.bytes);
@@ -375,7 +408,8 @@ static void test_own_is_large(void **state)
 	fixture_deinit(&fixture);
 }
 
-/* A machine whose inner agent has died is not lost before it sends to the root, however long windows are; and a query that has ended does not wait for long ones. */
+/* A machine whose inner agent has died is not lost before it sends to the root, however long
+ * windows are; and a query that has ended does not wait for long ones. */
 static void test_long_windows(void **state)
 {
 	const uint64_t second = 1000000000, now = fay_monotonic();
@@ -386,14 +420,16 @@ static void test_long_windows(void **state)
 	root->options.window = 5 * second;
 	root->options.lost_after = 10 * second;
 	root->pinged = now;
-	root->machines[0]->heard = now - 26 * second; /* one window, and the patience of a second and four windows */
+	/* one window, and the patience of a second and four windows */
+	root->machines[0]->heard = now - 26 * second;
 	root->machines[1]->heard = now - 28 * second;
 	assert_int_equal(fay_root_tick(root, 0, &error), FAY_OK);
 	assert_false(root->machines[0]->lost);
 	assert_true(root->machines[1]->lost);
 
 	struct fay_job *job = &fixture.inner;
-	struct fay_kept kept[2] = { { .sequence = 1, .sent = now - 6 * second }, { .sequence = 2, .sent = now - 4 * second } };
+	struct fay_kept kept[2] = { { .sequence = 1, .sent = now - 6 * second },
+				    { .sequence = 2, .sent = now - 4 * second } };
 	job->window = 60 * second;
 	job->lease = 60 * second;
 	job->heard = job->ended = now;
@@ -408,7 +444,8 @@ static void test_long_windows(void **state)
 	fixture_deinit(&fixture);
 }
 
-/* Windows wait for a machine whose clock is behind, but not for one whose clock is hours behind, or years. */
+/* Windows wait for a machine whose clock is behind, but not for one whose clock is hours behind, or
+ * years. */
 static void test_clocks(void **state)
 {
 	const int64_t second = 1000000000;
@@ -468,14 +505,10 @@ static void test_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_orders),
-		cmocka_unit_test(test_senders),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_ledger),
-		cmocka_unit_test(test_trees),
-		cmocka_unit_test(test_own_is_large),
-		cmocka_unit_test(test_long_windows),
-		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_random_orders), cmocka_unit_test(test_senders),
+		cmocka_unit_test(test_lengths),       cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_trees),         cmocka_unit_test(test_own_is_large),
+		cmocka_unit_test(test_long_windows),  cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BPF objects from elsewhere: what was written is read; whatever refers to more than a query needs is refused; damage is refused or harmless. */
+/* BPF objects from elsewhere: what was written is read; whatever refers to more than a query needs
+ * is refused; damage is refused or harmless. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,33 +18,61 @@ static struct fay_schema_column columns[] = {
 	{ .name = "key", .type = FAY_TYPE_U64, .merge = FAY_MERGE_KEY, .offset = 8, .size = 8 },
 	{ .name = "n", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .offset = 16, .size = 8 },
 };
-static struct fay_schema_state state = { .name = "t", .kind = FAY_STATE_TABLE, .scope = FAY_SCOPE_LOCAL, .rows = 2, .row_size = 24, .size = 64,
-					 .keys = 1, .values = 1 };
-static const struct fay_schema schema = { .local_size = 64, .state_count = 1, .column_count = 2, .states = &state, .columns = columns };
+static struct fay_schema_state state = { .name = "t",
+					 .kind = FAY_STATE_TABLE,
+					 .scope = FAY_SCOPE_LOCAL,
+					 .rows = 2,
+					 .row_size = 24,
+					 .size = 64,
+					 .keys = 1,
+					 .values = 1 };
+static const struct fay_schema schema = {
+	.local_size = 64, .state_count = 1, .column_count = 2, .states = &state, .columns = columns
+};
 
 /* A program of all that is allowed, and then `last`. */
-static int read_with(const struct bpf_insn last[2], struct fay_writer_buffer *out, struct fay_object **object, struct fay_error *error)
+static int read_with(const struct bpf_insn last[2], struct fay_writer_buffer *out,
+		     struct fay_object **object, struct fay_error *error)
 {
 	struct bpf_insn code[] = {
-		{ .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = FAY_BPF_SLOTS }, { 0 },
-		{ .code = LOAD_WIDE, .src_reg = FAY_BPF_PSEUDO_MACHINE, .imm = FAY_BPF_VALUE_SELF }, { 0 },
-		{ .code = LOAD_WIDE, .imm = 7 }, { .imm = 9 },
+		{ .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = FAY_BPF_SLOTS },
+		{ 0 },
+		{ .code = LOAD_WIDE, .src_reg = FAY_BPF_PSEUDO_MACHINE, .imm = FAY_BPF_VALUE_SELF },
+		{ 0 },
+		{ .code = LOAD_WIDE, .imm = 7 },
+		{ .imm = 9 },
 		{ .code = CALL, .imm = BPF_FUNC_ktime_get_ns },
-		last[0], last[1],
+		last[0],
+		last[1],
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	struct fay_bpf_program programs[] = {
-		{ .name = "tracepoint sys_exit", .type = BPF_PROG_TYPE_TRACING, .attach = BPF_TRACE_RAW_TP, .btf_id = 77, .code = code, .count = 10 },
-		{ .name = "timer", .type = BPF_PROG_TYPE_PERF_EVENT, .period = 1000000, .code = code + 9, .count = 1 },
+		{ .name = "tracepoint sys_exit",
+		  .type = BPF_PROG_TYPE_TRACING,
+		  .attach = BPF_TRACE_RAW_TP,
+		  .btf_id = 77,
+		  .code = code,
+		  .count = 10 },
+		{ .name = "timer",
+		  .type = BPF_PROG_TYPE_PERF_EVENT,
+		  .period = 1000000,
+		  .code = code + 9,
+		  .count = 1 },
 	};
-	struct fay_bpf_object bpf = { .programs = programs, .program_count = 2, .maps = 1u << FAY_BPF_SLOTS, .place_count = 1,
-				      .places = { { .structure = "task_struct", .member = "comm", .offset = 40 } } };
+	struct fay_bpf_object bpf = {
+		.programs = programs,
+		.program_count = 2,
+		.maps = 1u << FAY_BPF_SLOTS,
+		.place_count = 1,
+		.places = { { .structure = "task_struct", .member = "comm", .offset = 40 } }
+	};
 	out->size = 0;
 	assert_int_equal(fay_object_write(&bpf, &schema, out, error), FAY_OK);
 	return fay_object_read(out->bytes, out->size, object, error);
 }
 
-static const struct bpf_insn nothing[2] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_ALU64 | BPF_MOV | BPF_K } };
+static const struct bpf_insn nothing[2] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					    { .code = BPF_ALU64 | BPF_MOV | BPF_K } };
 
 static void what_was_written(void **context)
 {
@@ -69,18 +98,23 @@ static void what_is_refused(void **context)
 		{ { .code = CALL, .imm = BPF_FUNC_probe_write_user } },
 		{ { .code = CALL, .imm = BPF_FUNC_send_signal } },
 		{ { .code = CALL, .imm = BPF_FUNC_override_return } },
-		{ { .code = CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = BPF_FUNC_ktime_get_ns } },
+		{ { .code = CALL,
+		    .src_reg = BPF_PSEUDO_KFUNC_CALL,
+		    .imm = BPF_FUNC_ktime_get_ns } },
 		{ { .code = CALL, .src_reg = BPF_PSEUDO_CALL, .imm = BPF_FUNC_ktime_get_ns } },
 		{ { .code = BPF_JMP | BPF_CALL | BPF_X, .imm = BPF_FUNC_ktime_get_ns } },
 		{ { .code = BPF_JMP32 | BPF_CALL, .imm = BPF_FUNC_ktime_get_ns } },
 		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_BTF_ID, .imm = 1 } },
 		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_FUNC, .imm = 1 } },
-		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_FD, .imm = FAY_BPF_RING } }, /* not among its maps */
+		/* not among its maps */
+		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_FD, .imm = FAY_BPF_RING } },
 		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_FD, .imm = 1000 } },
 		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_IDX, .imm = 0 } },
-		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = FAY_BPF_SLOTS }, { .imm = 8 } },
+		{ { .code = LOAD_WIDE, .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = FAY_BPF_SLOTS },
+		  { .imm = 8 } },
 		{ { .code = LOAD_WIDE, .src_reg = FAY_BPF_PSEUDO_MACHINE, .imm = FAY_BPF_VALUES } },
-		{ { .code = LOAD_WIDE }, { .code = CALL, .imm = BPF_FUNC_probe_write_user } }, /* hidden in the second half */
+		/* hidden in the second half */
+		{ { .code = LOAD_WIDE }, { .code = CALL, .imm = BPF_FUNC_probe_write_user } },
 		{ { .code = BPF_LD | BPF_ABS | BPF_W } },
 	};
 	struct fay_writer_buffer out = { 0 };
@@ -101,7 +135,8 @@ static void damage(void **context)
 	assert_int_equal(read_with(nothing, &out, &object, &error), FAY_OK);
 	free(object);
 	for (size_t size = 0; size < out.size; size++) {
-		uint8_t *copy = malloc(size + 1); /* exactly as large, so that a byte too far is seen */
+		/* exactly as large, so that a byte too far is seen */
+		uint8_t *copy = malloc(size + 1);
 		assert_non_null(copy);
 		memcpy(copy, out.bytes, size);
 		assert_int_equal(fay_object_read(copy, size, &object, &error), FAY_E_REFUSED);
@@ -151,7 +186,8 @@ static void policies(void **context)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_was_written), cmocka_unit_test(what_is_refused), cmocka_unit_test(damage),
-					    cmocka_unit_test(policies) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_was_written),
+					    cmocka_unit_test(what_is_refused),
+					    cmocka_unit_test(damage), cmocka_unit_test(policies) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,11 @@ static const struct fay_role *role_of(const char *text, struct fay_key_file *fil
 static void test_values(void **state)
 {
 	struct fay_key_file file;
-	const struct fay_role *role = role_of("role other\n"
-					      "role web policy=/p users=root programs=nginx,redis* queries=2 memory=64 bytes-per-second=1000 # comment\n" SIGNER " role=web\n", &file);
+	const struct fay_role *role =
+		role_of("role other\n"
+			"role web policy=/p users=root programs=nginx,redis* queries=2 memory=64 "
+			"bytes-per-second=1000 # comment\n" SIGNER " role=web\n",
+			&file);
 	assert_non_null(role);
 	assert_string_equal(role->name, "web");
 	assert_string_equal(role->policy, "/p");
@@ -64,8 +67,12 @@ static void test_kernel(void **state)
 		const char *line;
 		bool kernel;
 	} cases[] = {
-		{ "role r\n", true }, { "role r kernel=no\n", false }, { "role r users=root\n", false }, { "role r programs=nginx\n", false },
-		{ "role r users=root kernel=yes\n", true }, { "role r kernel=yes programs=nginx\n", true },
+		{ "role r\n", true },
+		{ "role r kernel=no\n", false },
+		{ "role r users=root\n", false },
+		{ "role r programs=nginx\n", false },
+		{ "role r users=root kernel=yes\n", true },
+		{ "role r kernel=yes programs=nginx\n", true },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char text[256];
@@ -79,12 +86,34 @@ static void test_kernel(void **state)
 static void test_refusals(void **state)
 {
 	static const char *const texts[] = {
-		"role\n", "role a b\n", "role users=root\n", "role a users=\n", "role a users=,root\n", "role a users=no-such-user-here\n", "role a programs=\n",
-		"role a kernel=maybe\n", "role a kernel\n", "role a queries=0\n", "role a queries=-1\n", "role a queries=4294967296\n", "role a memory=lots\n",
-		"role a memory=17592186044416\n", "role a bytes-per-second=1k\n", "role a colour=blue\n", "role a policy=\n", "role a\nrole a\n",
-		SIGNER " role=none\n", SIGNER " role=a\nrole a\n", "role a\n" SIGNER " role=a more\n", SIGNER " role=\n", "signer s 0011\n", "machine m " KEY "\n",
+		"role\n",
+		"role a b\n",
+		"role users=root\n",
+		"role a users=\n",
+		"role a users=,root\n",
+		"role a users=no-such-user-here\n",
+		"role a programs=\n",
+		"role a kernel=maybe\n",
+		"role a kernel\n",
+		"role a queries=0\n",
+		"role a queries=-1\n",
+		"role a queries=4294967296\n",
+		"role a memory=lots\n",
+		"role a memory=17592186044416\n",
+		"role a bytes-per-second=1k\n",
+		"role a colour=blue\n",
+		"role a policy=\n",
+		"role a\nrole a\n",
+		SIGNER " role=none\n",
+		SIGNER " role=a\nrole a\n",
+		"role a\n" SIGNER " role=a more\n",
+		SIGNER " role=\n",
+		"signer s 0011\n",
+		"machine m " KEY "\n",
 	};
-	const char *many = "role a queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 kernel=no\n"; /* nothing of it is passed over */
+	/* nothing of it is passed over */
+	const char *many = "role a queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 "
+			   "queries=1 queries=1 kernel=no\n";
 	char line[2000];
 	struct fay_key_file file;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

@@ -63,7 +63,8 @@ int64_t harness_try_read(void *to, uint64_t size, uint64_t address)
 	bool can = address >= PAGE;
 
 	if (log->readable)
-		can = address >= start && size <= log->readable_size && address - start <= log->readable_size - size;
+		can = address >= start && size <= log->readable_size &&
+		      address - start <= log->readable_size - size;
 	assert_true(size <= FAY_TRY_READ_MAX);
 	helper_log.reads++;
 	if (!can) {
@@ -91,7 +92,8 @@ void harness_guarded_free(void *p, size_t size)
 	munmap((uint8_t *)p + size - room - PAGE, room + 2 * PAGE);
 }
 
-static void fill_slot(struct loaded *l, const Elf64_Rela *r, const Elf64_Sym *symbols, const char *names)
+static void fill_slot(struct loaded *l, const Elf64_Rela *r, const Elf64_Sym *symbols,
+		      const char *names)
 {
 	const char *name = names + symbols[ELF64_R_SYM(r->r_info)].st_name;
 	void *helper = NULL;
@@ -190,7 +192,9 @@ void image_load(const struct fay_buffer *image, struct loaded *l)
 	}
 	for (unsigned i = 0; i < e->e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X))
-			assert_int_equal(mprotect(l->base + p[i].p_vaddr, p[i].p_memsz, PROT_READ | PROT_EXEC), 0);
+			assert_int_equal(mprotect(l->base + p[i].p_vaddr, p[i].p_memsz,
+						  PROT_READ | PROT_EXEC),
+					 0);
 	assert_non_null(l->header);
 	assert_memory_equal(l->header->magic, FAY_IMAGE_MAGIC, 8);
 	l->event = harness_guarded(sizeof(*l->event));
@@ -212,7 +216,8 @@ void image_call(struct loaded *l, unsigned probe)
 	void (*code)(const void *, void *, void *);
 
 	assert_true(probe < l->header->probe_count);
-	code = (void (*)(const void *, void *, void *))((uintptr_t)&p->code + (uintptr_t)(intptr_t)p->code);
+	code = (void (*)(const void *, void *, void *))((uintptr_t)&p->code +
+							(uintptr_t)(intptr_t)p->code);
 	code(l->event, l->local, l->global);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs an image in this process: the segments mapped as the file says, the helper slots filled with helpers of the test, and the probes called
- * with an event, a LOCAL and a GLOBAL that each end at a page that faults, so that one byte too far ends the test.
+ * Runs an image in this process: the segments mapped as the file says, the helper slots filled with
+ * helpers of the test, and the probes called with an event, a LOCAL and a GLOBAL that each end at a
+ * page that faults, so that one byte too far ends the test.
  */
 #ifndef FAY_TEST_HARNESS_H
 #define FAY_TEST_HARNESS_H
@@ -36,12 +37,14 @@ struct helper_log {
 	struct {
 		uint64_t key, value;
 	} rows[HARNESS_ROWS]; /* first key and first value word of the rows flushed */
-	const uint8_t *readable; /* what fay_try_read can read; NULL: everything from the second page on */
+	/* what fay_try_read can read; NULL: everything from the second page on */
+	const uint8_t *readable;
 	size_t readable_size;
 };
 extern struct helper_log helper_log;
 
-/* Checks the ELF on the way: only GLOB_DAT relocations, sections inside segments. Fails the test if anything is off. */
+/* Checks the ELF on the way: only GLOB_DAT relocations, sections inside segments. Fails the test if
+ * anything is off. */
 void image_load(const struct fay_buffer *image, struct loaded *loaded);
 void image_unload(struct loaded *loaded);
 void image_call(struct loaded *loaded, unsigned probe);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every example probe: compiled twice (the bytes must be the same), verified, mapped and run, and its state compared with
- * what the source says. The inputs include those that the guards are there for.
+ * Every example probe: compiled twice (the bytes must be the same), verified, mapped and run, and
+ * its state compared with what the source says. The inputs include those that the guards are there
+ * for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,9 +22,9 @@ static struct fay_buffer image;
 
 static void open_example(const char *name, struct loaded *l)
 {
-	struct fay_compile_options options = {.size = sizeof(options)};
+	struct fay_compile_options options = { .size = sizeof(options) };
 	struct fay_buffer again;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s.c", FAY_EXAMPLES, name);
@@ -69,7 +70,8 @@ static void test_histogram(void **unused)
 	static const struct {
 		int64_t value;
 		unsigned bucket;
-	} cases[] = {{0, 0}, {-1, 0}, {INT64_MIN, 0}, {1, 1}, {2, 2}, {3, 2}, {4, 3}, {1024, 11}, {INT64_MAX, 63}};
+	} cases[] = { { 0, 0 }, { -1, 0 }, { INT64_MIN, 0 }, { 1, 1 },         { 2, 2 },
+		      { 3, 2 }, { 4, 3 },  { 1024, 11 },     { INT64_MAX, 63 } };
 	struct loaded l;
 
 	open_example("histogram", &l);
@@ -88,7 +90,14 @@ static void test_linear(void **unused)
 	static const struct {
 		int64_t value;
 		unsigned bucket;
-	} cases[] = {{-5, 0}, {0, 1}, {511, 1}, {512, 2}, {512 * 32 - 1, 32}, {512 * 32, 33}, {INT64_MAX, 33}, {INT64_MIN, 0}};
+	} cases[] = { { -5, 0 },
+		      { 0, 1 },
+		      { 511, 1 },
+		      { 512, 2 },
+		      { 512 * 32 - 1, 32 },
+		      { 512 * 32, 33 },
+		      { INT64_MAX, 33 },
+		      { INT64_MIN, 0 } };
 	struct loaded l;
 
 	open_example("linear", &l);
@@ -105,7 +114,7 @@ static void test_linear(void **unused)
 
 static void test_extremes(void **unused)
 {
-	static const int64_t values[] = {7, -3, 1000, 12, INT64_MAX, INT64_MIN};
+	static const int64_t values[] = { 7, -3, 1000, 12, INT64_MAX, INT64_MIN };
 	struct loaded l;
 	uint64_t sum = 0;
 
@@ -207,7 +216,8 @@ static void test_by_name(void **unused)
 	}
 	s = image_state_info(&l, "by_name");
 	for (uint32_t r = 0; r < s->rows; r++) {
-		const uint64_t *row = (const void *)(l.local + s->offset + 16 + (size_t)r * s->row_size);
+		const uint64_t *row =
+			(const void *)(l.local + s->offset + 16 + (size_t)r * s->row_size);
 
 		if (!row[0])
 			continue;
@@ -322,8 +332,10 @@ static void test_handlers(void **unused)
 
 static void test_index_guard(void **unused)
 {
-	static const uint64_t weight[10] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89};
-	static const uint64_t hostile[] = {10, 11, 1u << 20, UINT64_MAX, UINT64_C(1) << 62, UINT64_C(1) << 63};
+	static const uint64_t weight[10] = { 1, 2, 3, 5, 8, 13, 21, 34, 55, 89 };
+	static const uint64_t hostile[] = {
+		10, 11, 1u << 20, UINT64_MAX, UINT64_C(1) << 62, UINT64_C(1) << 63
+	};
 	uint64_t sum = 0;
 	struct loaded l;
 
@@ -353,7 +365,7 @@ static int compare(const void *a, const void *b)
 static void test_sorting(void **unused)
 {
 	struct loaded l;
-	uint64_t v[6], expected[65] = {0}, x = 88172645463325252u;
+	uint64_t v[6], expected[65] = { 0 }, x = 88172645463325252u;
 
 	open_example("sorting", &l);
 	for (int round = 0; round < 500; round++) {
@@ -485,12 +497,13 @@ static void test_recent(void **unused)
 
 static void test_lines(void **unused)
 {
-	struct fay_compile_options options = {.size = sizeof(options), .debug_lines = 1};
-	struct fay_error error = {0};
+	struct fay_compile_options options = { .size = sizeof(options), .debug_lines = 1 };
+	struct fay_error error = { 0 };
 	struct loaded l;
 
 	fay_buffer_init(&image);
-	assert_int_equal(fay_compile_source(FAY_EXAMPLES "/open_path.c", &options, &image, &error), 0);
+	assert_int_equal(fay_compile_source(FAY_EXAMPLES "/open_path.c", &options, &image, &error),
+			 0);
 	image_verify("open_path -g", &image);
 	image_load(&image, &l);
 	assert_true(l.line_count > 5);
@@ -510,8 +523,9 @@ static void test_words(void **unused)
 		char text[64];
 		unsigned get, set, user, repeated;
 	} steps[] = {
-		{"GET user:1", 1, 0, 1, 0}, {"SET user:1 x", 1, 1, 2, 0}, {"GET user:1", 2, 1, 2 + 1, 1}, {"set a", 2, 1, 3, 1},
-		{"GETuser", 2, 1, 3, 1},    {"", 2, 1, 3, 1},
+		{ "GET user:1", 1, 0, 1, 0 },     { "SET user:1 x", 1, 1, 2, 0 },
+		{ "GET user:1", 2, 1, 2 + 1, 1 }, { "set a", 2, 1, 3, 1 },
+		{ "GETuser", 2, 1, 3, 1 },        { "", 2, 1, 3, 1 },
 	};
 	struct loaded l;
 	uint64_t lengths = 0;
@@ -547,8 +561,8 @@ static void test_assembly(void **unused)
 {
 	char path[] = "/tmp/fay-assembly-XXXXXX";
 	int fd = mkstemp(path);
-	char *sorting[] = {"fay cc", FAY_EXAMPLES "/index_guard.c", "-S", "-o", path, NULL};
-	char *collatz[] = {"fay cc", FAY_EXAMPLES "/collatz.c", "-S", "-o", path, NULL};
+	char *sorting[] = { "fay cc", FAY_EXAMPLES "/index_guard.c", "-S", "-o", path, NULL };
+	char *collatz[] = { "fay cc", FAY_EXAMPLES "/collatz.c", "-S", "-o", path, NULL };
 	char *text;
 
 	close(fd);
@@ -569,16 +583,19 @@ static void test_assembly(void **unused)
 /* The bytes depend on the source alone: not on the folder, the time, the process. */
 static void test_reproducible(void **unused)
 {
-	static const char *const names[] = {"latency", "by_thread", "sketches", "sorting"};
+	static const char *const names[] = { "latency", "by_thread", "sketches", "sorting" };
 	char folder[] = "/tmp/fay-reproducible-XXXXXX", command[2048];
 
 	assert_non_null(mkdtemp(folder));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		for (int lines = 0; lines < 2; lines++) {
 			snprintf(command, sizeof(command),
-				 "cd %s && mkdir -p one two/deeper && cp " FAY_EXAMPLES "/%s.c one/p.c && sleep 0.01 && cp one/p.c two/deeper/p.c && "
-				 "(cd one && " FAY_CC " p.c %s -o a.fay) && (cd two/deeper && TZ=Asia/Tokyo LANG=C " FAY_CC " p.c %s -o b.fay) && "
-				 "cmp one/a.fay two/deeper/b.fay", folder, names[i], lines ? "-g" : "", lines ? "-g" : "");
+				 "cd %s && mkdir -p one two/deeper && cp " FAY_EXAMPLES
+				 "/%s.c one/p.c && sleep 0.01 && cp one/p.c two/deeper/p.c && "
+				 "(cd one && " FAY_CC " p.c %s -o a.fay) && (cd two/deeper && "
+				 "TZ=Asia/Tokyo LANG=C " FAY_CC " p.c %s -o b.fay) && "
+				 "cmp one/a.fay two/deeper/b.fay",
+				 folder, names[i], lines ? "-g" : "", lines ? "-g" : "");
 			assert_int_equal(system(command), 0);
 		}
 	}
@@ -589,14 +606,18 @@ static void test_reproducible(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_count),	      cmocka_unit_test(test_histogram),	   cmocka_unit_test(test_linear),
-		cmocka_unit_test(test_extremes),      cmocka_unit_test(test_by_size),	   cmocka_unit_test(test_table_overflow),
-		cmocka_unit_test(test_by_name),	      cmocka_unit_test(test_comm_filter),  cmocka_unit_test(test_open_path),
-		cmocka_unit_test(test_checksum),      cmocka_unit_test(test_lookup_table), cmocka_unit_test(test_handlers), cmocka_unit_test(test_index_guard),
-		cmocka_unit_test(test_sorting),	      cmocka_unit_test(test_hash_sample),  cmocka_unit_test(test_latency),
-		cmocka_unit_test(test_opens),	      cmocka_unit_test(test_shared),	   cmocka_unit_test(test_collatz),
-		cmocka_unit_test(test_recent),	      cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_assembly),      cmocka_unit_test(test_reproducible), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_count),        cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_linear),       cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_by_size),      cmocka_unit_test(test_table_overflow),
+		cmocka_unit_test(test_by_name),      cmocka_unit_test(test_comm_filter),
+		cmocka_unit_test(test_open_path),    cmocka_unit_test(test_checksum),
+		cmocka_unit_test(test_lookup_table), cmocka_unit_test(test_handlers),
+		cmocka_unit_test(test_index_guard),  cmocka_unit_test(test_sorting),
+		cmocka_unit_test(test_hash_sample),  cmocka_unit_test(test_latency),
+		cmocka_unit_test(test_opens),        cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_collatz),      cmocka_unit_test(test_recent),
+		cmocka_unit_test(test_lines),        cmocka_unit_test(test_assembly),
+		cmocka_unit_test(test_reproducible), cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("compiler examples", tests, NULL, NULL);

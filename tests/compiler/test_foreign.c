@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images that other toolchains make, by the commands that their sources state: each is built, verified and run. The argument says which: gcc (with a
- * linker script), assembly, fortran. 77 if the machine has no such compiler.
+ * Images that other toolchains make, by the commands that their sources state: each is built,
+ * verified and run. The argument says which: gcc (with a linker script), assembly, fortran. 77 if
+ * the machine has no such compiler.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,9 @@
 
 #include "harness.h"
 
-#define FLAGS "-O2 -fPIC -fno-plt -mgeneral-regs-only -mno-red-zone -fcf-protection=none -fno-asynchronous-unwind-tables -fomit-frame-pointer "
+#define FLAGS                                                                                      \
+	"-O2 -fPIC -fno-plt -mgeneral-regs-only -mno-red-zone -fcf-protection=none "               \
+	"-fno-asynchronous-unwind-tables -fomit-frame-pointer "
 #define LINK "ld -shared -nostdlib -z now -z noexecstack --build-id=none "
 
 static char folder[] = "/tmp/fay-foreign-XXXXXX";
@@ -59,10 +62,11 @@ static void call_with(uint64_t size)
 
 static void test_gcc(void **unused)
 {
-	static const uint64_t sizes[] = {100, 100, 7, 0, 100, (uint64_t)-1, 4096, 7};
+	static const uint64_t sizes[] = { 100, 100, 7, 0, 100, (uint64_t)-1, 4096, 7 };
 	uint64_t *state;
 
-	build("gcc " FLAGS "-fvisibility=hidden -fno-stack-protector -ffreestanding -I$S/include -c -o r.o $S/examples/images/requests.c && " LINK
+	build("gcc " FLAGS "-fvisibility=hidden -fno-stack-protector -ffreestanding -I$S/include "
+	      "-c -o r.o $S/examples/images/requests.c && " LINK
 	      "-T $S/examples/images/requests.lds -o image.fay r.o");
 	state = image_state(&l, "requests");
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -102,7 +106,8 @@ static void test_fortran(void **unused)
 {
 	uint64_t *state;
 
-	build("gfortran " FLAGS "-c -o s.o $S/examples/images/sizes.f90 && as -o t.o $S/examples/images/sizes_tables.S && " LINK "-o image.fay s.o t.o");
+	build("gfortran " FLAGS "-c -o s.o $S/examples/images/sizes.f90 && as -o t.o "
+	      "$S/examples/images/sizes_tables.S && " LINK "-o image.fay s.o t.o");
 	state = image_state(&l, "sizes");
 	for (uint64_t i = 0; i < 40; i++)
 		call_with(i % 3 ? i : 100000 + i);
@@ -125,9 +130,9 @@ int main(int argc, char **argv)
 		const char *name, *program;
 		struct CMUnitTest test;
 	} kinds[] = {
-		{"gcc", "gcc", cmocka_unit_test(test_gcc)},
-		{"assembly", "as", cmocka_unit_test(test_assembly)},
-		{"fortran", "gfortran", cmocka_unit_test(test_fortran)},
+		{ "gcc", "gcc", cmocka_unit_test(test_gcc) },
+		{ "assembly", "as", cmocka_unit_test(test_assembly) },
+		{ "fortran", "gfortran", cmocka_unit_test(test_fortran) },
 	};
 	char command[64];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Large functions are called, not copied: the image has one body each and calls of it, is verified, and does what the same source does natively. */
+/* Large functions are called, not copied: the image has one body each and calls of it, is verified,
+ * and does what the same source does natively. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +17,9 @@
 
 static void test_kept(void **unused)
 {
-	struct fay_compile_options options = {.size = sizeof(options)};
+	struct fay_compile_options options = { .size = sizeof(options) };
 	struct fay_buffer image;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct loaded l;
 
 	fay_buffer_init(&image);
@@ -43,7 +44,7 @@ static void test_kept(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_kept)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_kept) };
 
 	return cmocka_run_group_tests_name("compiler functions", tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What C cannot have in a probe: each file of refusals/ is refused, and what is said is in the file beside it, word for word, line for line, with the
- * place, the source line and a caret. FAY_REGENERATE=1 writes them anew, for review in the diff.
+ * What C cannot have in a probe: each file of refusals/ is refused, and what is said is in the file
+ * beside it, word for word, line for line, with the place, the source line and a caret.
+ * FAY_REGENERATE=1 writes them anew, for review in the diff.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@
 static void message_of(const char *name, char *text)
 {
 	struct fay_buffer image;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	FILE *captured = tmpfile();
 	int saved = dup(STDERR_FILENO), result;
 	size_t length;
@@ -89,7 +90,7 @@ static void test_messages(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_messages)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_messages) };
 
 	return cmocka_run_group_tests_name("compiler messages", tests, NULL, NULL);
 }

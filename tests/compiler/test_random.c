@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random probes with hostile indices, shifts, divisions and loops, from fixed seeds: each must compile, be accepted by the verifier, and
- * when run with random and extreme events neither fault (regions end at pages that cannot be touched) nor change the state objects that lie
- * before and after the one it writes. FAY_RANDOM_SEED and FAY_RANDOM_COUNT choose others.
+ * Random probes with hostile indices, shifts, divisions and loops, from fixed seeds: each must
+ * compile, be accepted by the verifier, and when run with random and extreme events neither fault
+ * (regions end at pages that cannot be touched) nor change the state objects that lie before and
+ * after the one it writes. FAY_RANDOM_SEED and FAY_RANDOM_COUNT choose others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,9 +41,12 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 
 static void expression(unsigned depth)
 {
-	static const char *const operators[] = {"+", "-", "*", "&", "|", "^", "<", "==", ">"};
-	static const char *const arrays[] = {"buf", "table", "mid.bucket"};
-	static const char *const constants[] = {"0", "1", "7", "16", "64", "255", "4096", "0xffffffffu", "0x8000000000000000u", "~0ul"};
+	static const char *const operators[] = { "+", "-", "*", "&", "|", "^", "<", "==", ">" };
+	static const char *const arrays[] = { "buf", "table", "mid.bucket" };
+	static const char *const constants[] = { "0",    "1",           "7",
+						 "16",   "64",          "255",
+						 "4096", "0xffffffffu", "0x8000000000000000u",
+						 "~0ul" };
 
 	if (!depth) {
 		if (pick(3))
@@ -125,7 +129,8 @@ static void statement(unsigned depth)
 		return;
 	case 4:
 		loop++;
-		say("for (unsigned i%u = 0; i%u < %u; i%u++) {\nu%u += i%u;\n", loop, loop, 1 + pick(40), loop, pick(4), loop);
+		say("for (unsigned i%u = 0; i%u < %u; i%u++) {\nu%u += i%u;\n", loop, loop,
+		    1 + pick(40), loop, pick(4), loop);
 		statements(depth - 1, 2);
 		say("}\n");
 		return;
@@ -160,21 +165,25 @@ static void make_source(void)
 	    "FAY_HISTOGRAM(before);\nFAY_HISTOGRAM(mid);\nFAY_HISTOGRAM(after);\n"
 	    "static const uint32_t table[11] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};\n"
 	    "FAY_ENTRY(\"a!b\")\n{\n"
-	    "uint64_t u0 = event->arg[0], u1 = event->arg[1], u2 = event->arg[2], u3 = event->tid, buf[16] = {0};\n");
+	    "uint64_t u0 = event->arg[0], u1 = event->arg[1], u2 = event->arg[2], u3 = event->tid, "
+	    "buf[16] = {0};\n");
 	statements(2, 5);
 	say("mid.bucket[0] += u0 ^ u1 ^ u2 ^ u3 ^ buf[u0 %% 16];\n}\n");
 }
 
 static void run(struct loaded *l)
 {
-	static const uint64_t extremes[] = {0, 1, 15, 16, 63, 64, UINT32_MAX, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
+	static const uint64_t extremes[] = {
+		0, 1, 15, 16, 63, 64, UINT32_MAX, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX
+	};
 	uint8_t *before = image_state(l, "before"), *after = image_state(l, "after");
 
 	memset(before, 0x5a, 65 * 8);
 	memset(after, 0xa5, 65 * 8);
 	for (int round = 0; round < 60; round++) {
 		for (unsigned i = 0; i < 3; i++)
-			l->event->arg[i] = pick(2) ? extremes[pick(10)] : (uint64_t)pick(1u << 31) << pick(33);
+			l->event->arg[i] =
+				pick(2) ? extremes[pick(10)] : (uint64_t)pick(1u << 31) << pick(33);
 		l->event->tid = pick(1u << 31);
 		image_call(l, 0);
 	}
@@ -186,15 +195,17 @@ static void run(struct loaded *l)
 
 static void test_random(void **unused)
 {
-	unsigned count = getenv("FAY_RANDOM_COUNT") ? (unsigned)atoi(getenv("FAY_RANDOM_COUNT")) : 40;
-	uint64_t first = getenv("FAY_RANDOM_SEED") ? strtoull(getenv("FAY_RANDOM_SEED"), NULL, 0) : 1;
+	unsigned count =
+		getenv("FAY_RANDOM_COUNT") ? (unsigned)atoi(getenv("FAY_RANDOM_COUNT")) : 40;
+	uint64_t first =
+		getenv("FAY_RANDOM_SEED") ? strtoull(getenv("FAY_RANDOM_SEED"), NULL, 0) : 1;
 
 	unsigned refused = 0;
 
 	for (unsigned n = 0; n < count; n++) {
 		char path[] = "/tmp/fay-random-XXXXXX.c", name[64];
 		struct fay_buffer image;
-		struct fay_error error = {0};
+		struct fay_error error = { 0 };
 		struct loaded l;
 		int fd, result;
 
@@ -218,7 +229,8 @@ static void test_random(void **unused)
 			fclose(out);
 		}
 		if (result == FAY_E_REFUSED && strstr(error.message, "access of")) {
-			refused++; /* an index that is a constant beyond the end: the generator made one */
+			/* an index that is a constant beyond the end: the generator made one */
+			refused++;
 			continue;
 		}
 		if (result)
@@ -234,7 +246,7 @@ static void test_random(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_random) };
 
 	return cmocka_run_group_tests_name("compiler random probes", tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The summaries of fay/sketch.h as a probe feeds them and as the aggregator merges them: examples/probes/sketches.c, compiled, guarded and verified, runs
- * in four threads' worth of state; the partials are merged in several groupings, and the result is held against exact answers with the bounds
- * that fay/sketch.h states.
+ * The summaries of fay/sketch.h as a probe feeds them and as the aggregator merges them:
+ * examples/probes/sketches.c, compiled, guarded and verified, runs in four threads' worth of state;
+ * the partials are merged in several groupings, and the result is held against exact answers with
+ * the bounds that fay/sketch.h states.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,12 +31,27 @@ static uint64_t random_word(void)
 	return fay_mix(seed += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static int64_t uniform(void) { return (int64_t)(random_word() % 100000); }
-static int64_t powers(void) { return (int64_t)(random_word() >> (1 + random_word() % 63)); }
-static int64_t few(void) { return (int64_t)(random_word() % (1 + random_word() % 60)); }
-static int64_t constant(void) { return 4096; }
-static int64_t with_negative(void) { return (int64_t)(random_word() % 2000) - 200; }
-static int64_t (*const distributions[])(void) = {uniform, powers, few, constant, with_negative};
+static int64_t uniform(void)
+{
+	return (int64_t)(random_word() % 100000);
+}
+static int64_t powers(void)
+{
+	return (int64_t)(random_word() >> (1 + random_word() % 63));
+}
+static int64_t few(void)
+{
+	return (int64_t)(random_word() % (1 + random_word() % 60));
+}
+static int64_t constant(void)
+{
+	return 4096;
+}
+static int64_t with_negative(void)
+{
+	return (int64_t)(random_word() % 2000) - 200;
+}
+static int64_t (*const distributions[])(void) = { uniform, powers, few, constant, with_negative };
 
 static int by_value(const void *a, const void *b)
 {
@@ -49,12 +65,14 @@ static struct fay_schema_column column_of(const char *name)
 	const struct fay_image_state *s = image_state_info(&l, name);
 	const struct fay_image_column *c = &l.columns[s->first_column];
 
-	return (struct fay_schema_column){name, c->type, c->merge, s->offset, c->size, {c->param[0], c->param[1]}};
+	return (struct fay_schema_column){ name,      c->type, c->merge,
+					   s->offset, c->size, { c->param[0], c->param[1] } };
 }
 
 static void merge_all(uint8_t *to, const uint8_t *from)
 {
-	static const char *const names[] = {"shape", "sizes", "buffers", "frequent", "sample", "first", "last"};
+	static const char *const names[] = { "shape",  "sizes", "buffers", "frequent",
+					     "sample", "first", "last" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		struct fay_schema_column c = column_of(names[i]);
@@ -91,7 +109,7 @@ static void check_shape(const uint8_t *state, const int64_t *sorted)
 {
 	struct fay_schema_column c = column_of("shape");
 	struct fay_value value;
-	uint64_t want[FAY_HIST_LOGLINEAR_BUCKETS] = {0};
+	uint64_t want[FAY_HIST_LOGLINEAR_BUCKETS] = { 0 };
 
 	for (size_t i = 0; i < EVENTS; i++)
 		want[fay_loglinear_bucket(sorted[i], FAY_HIST_LOGLINEAR_BITS)]++;
@@ -114,18 +132,21 @@ static void check_top(const uint8_t *state, const int64_t *sorted)
 		uint64_t exact = count_of(sorted, item.key);
 
 		if (item.count > exact || exact - item.count > error)
-			fail_msg("key %llu: %llu, exactly %llu, error %llu", (unsigned long long)item.key, (unsigned long long)item.count,
+			fail_msg("key %llu: %llu, exactly %llu, error %llu",
+				 (unsigned long long)item.key, (unsigned long long)item.count,
 				 (unsigned long long)exact, (unsigned long long)error);
 		found += exact > EVENTS / (k + 1);
 	}
-	for (size_t i = 0, run = 0; i < EVENTS; i++) { /* every value that is frequent enough is there */
+	/* every value that is frequent enough is there */
+	for (size_t i = 0, run = 0; i < EVENTS; i++) {
 		run = i && sorted[i] == sorted[i - 1] ? run + 1 : 1;
 		heavy += run == EVENTS / (k + 1) + 1;
 	}
 	assert_int_equal(found, heavy);
 }
 
-static void check_rest(const uint8_t *state, const int64_t *sorted, uint64_t distinct, int64_t first, int64_t last)
+static void check_rest(const uint8_t *state, const int64_t *sorted, uint64_t distinct,
+		       int64_t first, int64_t last)
 {
 	struct fay_schema_column c = column_of("buffers");
 	struct fay_value value;
@@ -133,7 +154,8 @@ static void check_rest(const uint8_t *state, const int64_t *sorted, uint64_t dis
 
 	assert_true(fay_value_decode(&c, state, &value));
 	if (fabs((double)value.u64 - (double)distinct) > 4 * 0.023 * (double)distinct)
-		fail_msg("distinct: %llu, exactly %llu", (unsigned long long)value.u64, (unsigned long long)distinct);
+		fail_msg("distinct: %llu, exactly %llu", (unsigned long long)value.u64,
+			 (unsigned long long)distinct);
 	c = column_of("first");
 	assert_true(fay_value_decode(&c, state, &value));
 	assert_int_equal(value.i64, first);
@@ -200,7 +222,7 @@ static void test_bounds(void **unused)
 static void test_sample_is_uniform(void **unused)
 {
 	struct fay_schema_column c = column_of("sample");
-	unsigned chosen[64] = {0}, runs = 3000;
+	unsigned chosen[64] = { 0 }, runs = 3000;
 
 	seed = 7;
 	for (unsigned r = 0; r < runs; r++) {
@@ -220,37 +242,42 @@ static void test_sample_is_uniform(void **unused)
 		double expected = runs * 8 / 64.0, deviation = sqrt(expected * (1 - 8 / 64.0));
 
 		if (fabs(chosen[i] - expected) > 5 * deviation)
-			fail_msg("value %u was chosen %u times of %u, %.0f expected", i, chosen[i], runs, expected);
+			fail_msg("value %u was chosen %u times of %u, %.0f expected", i, chosen[i],
+				 runs, expected);
 	}
 }
 
 /* From a handful to more than there are registers. */
 static void test_distinct_over_range(void **unused)
 {
-	static const uint64_t counts[] = {0, 1, 2, 10, 100, 1000, 5000, 10000, 100000, 1000000};
-	struct fay_schema_column c = {"d", FAY_TYPE_U64, FAY_MERGE_DISTINCT, 0, 2048, {0}};
+	static const uint64_t counts[] = { 0, 1, 2, 10, 100, 1000, 5000, 10000, 100000, 1000000 };
+	struct fay_schema_column c = { "d", FAY_TYPE_U64, FAY_MERGE_DISTINCT, 0, 2048, { 0 } };
 	double worst = 0;
 
 	for (size_t n = 0; n < sizeof(counts) / sizeof(*counts); n++)
 		for (uint64_t round = 0; round < (counts[n] > 10000 ? 4 : 40); round++) {
-			struct fay_distinct d = {{0}};
+			struct fay_distinct d = { { 0 } };
 			struct fay_value value;
 			double error;
 
 			for (uint64_t i = 0; i < counts[n]; i++)
 				fay_distinct(&d, (round << 40) + i * (round + 1));
 			assert_true(fay_value_decode(&c, (uint8_t *)&d, &value));
-			error = counts[n] ? fabs((double)value.u64 - (double)counts[n]) / (double)counts[n] : (double)value.u64;
+			error = counts[n] ? fabs((double)value.u64 - (double)counts[n]) /
+						    (double)counts[n]
+					  : (double)value.u64;
 			worst = error > worst ? error : worst;
 			if (error > 4.5 * 0.023)
-				fail_msg("%llu different values: %llu", (unsigned long long)counts[n], (unsigned long long)value.u64);
+				fail_msg("%llu different values: %llu",
+					 (unsigned long long)counts[n],
+					 (unsigned long long)value.u64);
 		}
 	printf("distinct: worst of all %.1f %%\n", 100 * worst);
 }
 
 static int setup(void **unused)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 
 	fay_buffer_init(&image);
 	if (fay_compile_source(FAY_EXAMPLES "/sketches.c", NULL, &image, &error))
@@ -270,7 +297,9 @@ static int teardown(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_sample_is_uniform), cmocka_unit_test(test_distinct_over_range),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_sample_is_uniform),
+		cmocka_unit_test(test_distinct_over_range),
 	};
 
 	return cmocka_run_group_tests_name("compiler sketches", tests, setup, teardown);

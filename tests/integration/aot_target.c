@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A module with the names that Mono's compiler gives to what it makes ahead of time. Runs until its input ends. */
+/* A module with the names that Mono's compiler gives to what it makes ahead of time. Runs until its
+ * input ends. */
 #include <stdio.h>
 
 __attribute__((visibility("default"))) int mono_aot_file_info = 1;

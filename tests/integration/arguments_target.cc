@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments of C++ functions: `this`, references, base classes, classes that are handed over by address, templates. What they are is in arguments.sh. */
+/* Arguments of C++ functions: `this`, references, base classes, classes that are handed over by
+ * address, templates. What they are is in arguments.sh. */
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -7,7 +8,8 @@
 #define USED(x) __asm__ volatile("" : : "r"(x) : "memory")
 #define TRACED __attribute__((noinline))
 
-namespace bank {
+namespace bank
+{
 enum class Currency : uint8_t { euro = 1, yen = 200 };
 
 struct Named {
@@ -19,19 +21,22 @@ struct Audited {
 	int id; /* of the base class: the one of Account hides it */
 };
 
-class Account : public Named, public Audited {
+class Account : public Named, public Audited
+{
 	int64_t balance;
 	Currency currency;
 
-    public:
+      public:
 	int id;
 	static int count;
-	Account(const char *name, int id, Currency currency) : Named{name, id}, Audited{0, -id}, balance(0), currency(currency), id(id + 1000)
+	Account(const char *name, int id, Currency currency)
+	    : Named{ name, id }, Audited{ 0, -id }, balance(0), currency(currency), id(id + 1000)
 	{
 	}
 	TRACED int64_t deposit(int64_t amount, const std::string &reason, Currency in)
 	{
-		USED(&reason); USED(in);
+		USED(&reason);
+		USED(in);
 		changes++;
 		return balance += amount;
 	}
@@ -49,28 +54,32 @@ template <typename T> TRACED T sum(Pair<T> &pair)
 }
 TRACED void give(Named named, int behind)
 {
-	USED(&named); USED(behind);
+	USED(&named);
+	USED(behind);
 }
 TRACED long take(std::unique_ptr<Account> owned, int behind)
 {
-	USED(&owned); USED(behind);
+	USED(&owned);
+	USED(behind);
 	return behind;
 }
-}
+} // namespace bank
 
 int main()
 {
 	bank::Account a("ada", 1, bank::Currency::euro), b("grace", 2, bank::Currency::yen);
-	bank::Pair<short> pair = {-3, 1000};
+	bank::Pair<short> pair = { -3, 1000 };
 	std::string reason = "wages";
 	int64_t total = 0;
 	for (int i = 0; i < 500; i++) {
-		USED(&a); USED(&b); USED(&pair);
+		USED(&a);
+		USED(&b);
+		USED(&pair);
 		total += a.deposit(i, reason, bank::Currency::euro);
 		total += b.deposit(-i, reason, bank::Currency::yen);
 		bank::sum(pair);
 		bank::take(nullptr, i);
-		bank::give({"x", 2 * i}, i);
+		bank::give({ "x", 2 * i }, i);
 	}
 	return total != 0;
 }

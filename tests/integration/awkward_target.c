@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each of the awkward functions as often as each line on standard input says, says "ok" if all results were right; "ready" first and "done" at the end.
- * In one source for all compilers: gcc and clang, dynamic, static and static-pie.
+ * Calls each of the awkward functions as often as each line on standard input says, says "ok" if
+ * all results were right; "ready" first and "done" at the end. In one source for all compilers: gcc
+ * and clang, dynamic, static and static-pie.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,8 +11,9 @@
 #include <unistd.h>
 
 typedef uint64_t function(uint64_t value, uint64_t rounds);
-function short_padded, short_crowded, crowding, with_endbr, tail_call, leaf, red_zone, loop_back_far, loop_back_end, loop_inside, loop_behind, indirect,
-	by_retpoline, plt_entry, entered_inside, enters, moving;
+function short_padded, short_crowded, crowding, with_endbr, tail_call, leaf, red_zone,
+	loop_back_far, loop_back_end, loop_inside, loop_behind, indirect, by_retpoline, plt_entry,
+	entered_inside, enters, moving;
 
 #ifdef __clang__
 #define WHOLE __attribute__((noinline))
@@ -62,8 +64,10 @@ uint64_t chosen(uint64_t value) __attribute__((ifunc("choose")));
 
 static int all_right(unsigned i)
 {
-	static function *const list[] = { short_padded, short_crowded, crowding, with_endbr, tail_call, leaf,	  red_zone,
-					  loop_inside,	loop_behind,   indirect, by_retpoline, plt_entry, entered_inside, enters,	moving };
+	static function *const list[] = { short_padded,   short_crowded, crowding,     with_endbr,
+					  tail_call,      leaf,          red_zone,     loop_inside,
+					  loop_behind,    indirect,      by_retpoline, plt_entry,
+					  entered_inside, enters,        moving };
 	struct big big = { { i } };
 	int right = 1;
 

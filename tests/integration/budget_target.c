@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `budget_target`: calls hot() all the time and rare() once for each 20 million of those, until a line comes on standard input. Then prints how often it called
- * each, and waits for another line.
+ * `budget_target`: calls hot() all the time and rare() once for each 20 million of those, until a
+ * line comes on standard input. Then prints how often it called each, and waits for another line.
  */
 #include <inttypes.h>
 #include <poll.h>

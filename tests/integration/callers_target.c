@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that is called from known places: twice in this program, by the C library, and by a library that is loaded while it runs. */
+/* A function that is called from known places: twice in this program, by the C library, and by a
+ * library that is loaded while it runs. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ CALLED int compared(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static int numbers[] = {4, 3, 2, 1};
+static int numbers[] = { 4, 3, 2, 1 };
 
 CALLED static int once(void)
 {
@@ -36,7 +37,10 @@ int main(int argc, char **argv)
 		sum += once() + (i % 3 ? 0 : twice());
 	if (argc > 1) {
 		void *library = dlopen(argv[1], RTLD_NOW);
-		int (*call)(int (*)(const void *, const void *), int) = library ? (int (*)(int (*)(const void *, const void *), int))dlsym(library, "call_back") : NULL;
+		int (*call)(int (*)(const void *, const void *), int) =
+			library ? (int (*)(int (*)(const void *, const void *), int))dlsym(
+					  library, "call_back")
+				: NULL;
 		if (!call)
 			return 1;
 		usleep(600000); /* Fay looks for new modules every 250 ms */

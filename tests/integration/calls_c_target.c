@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A C program, which has no unwinder of its own: libgcc_s is loaded by the C library when a thread is cancelled or exits, or backtrace() is first
- * called. Prints "ENTRIES RETURNS EXCEPTIONS" of its traced_* functions.
+ * A C program, which has no unwinder of its own: libgcc_s is loaded by the C library when a thread
+ * is cancelled or exits, or backtrace() is first called. Prints "ENTRIES RETURNS EXCEPTIONS" of its
+ * traced_* functions.
  *
- * With "bottom": stacks made by hand, whose first function has the return address 0: one that is switched to often, and many that are unmapped. With "waiting" it waits for a line before
- * and after it has switched to one, and checks that the 0 is there. With "crowd" many are switched to in turn: the test would take minutes if all calls that are under way were looked at
- * whenever one returns. With "again" calls are left by jumps that are not hooked, and with their stacks, which are used again.
+ * With "bottom": stacks made by hand, whose first function has the return address 0: one that is
+ * switched to often, and many that are unmapped. With "waiting" it waits for a line before and
+ * after it has switched to one, and checks that the 0 is there. With "crowd" many are switched to
+ * in turn: the test would take minutes if all calls that are under way were looked at whenever one
+ * returns. With "again" calls are left by jumps that are not hooked, and with their stacks, which
+ * are used again.
  */
 #include <execinfo.h>
 #include <pthread.h>
@@ -17,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TRACED __attribute__((noinline, noclone)) 
+#define TRACED __attribute__((noinline, noclone))
 #define CLOBBER __asm__ volatile("" ::: "memory")
 
 static long entries, returns, exceptions;
@@ -77,8 +81,10 @@ TRACED int traced_backtrace_outer(void **frames)
 #define STACK 16384
 static void *main_stack, *other_stack;
 
-/* void traced_switch(void **here, void *there): saves what a call keeps, and returns on the other stack. */
+/* void traced_switch(void **here, void *there): saves what a call keeps, and returns on the other
+ * stack. */
 void traced_switch(void **here, void *there);
+/* clang-format off */
 __asm__(".text\n"
 	".globl traced_switch\n"
 	".type traced_switch, @function\n"
@@ -89,6 +95,7 @@ __asm__(".text\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp\n"
 	"	ret\n"
 	".size traced_switch, . - traced_switch\n");
+/* clang-format on */
 TRACED void traced_step(void);
 TRACED void traced_step(void)
 {
@@ -102,7 +109,8 @@ TRACED void traced_body(void)
 		traced_switch(&other_stack, main_stack);
 	}
 }
-/* Makes the memory a stack for traced_switch(); returns where traced_body() has its return address. */
+/* Makes the memory a stack for traced_switch(); returns where traced_body() has its return address.
+ * */
 static void **begin_stack(char *memory, void (*end)(void))
 {
 	void **bottom = (void **)(memory + STACK - 64) - 1;
@@ -115,7 +123,8 @@ static void **begin_stack(char *memory, void (*end)(void))
 }
 static void **make_stack(void)
 {
-	char *memory = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		exit(73);
@@ -220,14 +229,10 @@ int main(int count, char **arguments)
 
 	if (count > 1)
 		switch (arguments[1][0]) {
-		case 'w':
-			return wait_at_bottom();
-		case 'c':
-			return crowd_of_stacks();
-		case 'a':
-			return stacks_again();
-		default:
-			return bottom_of_stack();
+		case 'w': return wait_at_bottom();
+		case 'c': return crowd_of_stacks();
+		case 'a': return stacks_again();
+		default: return bottom_of_stack();
 		}
 	for (volatile int i = 0; i < 50; i++) {
 		pthread_t thread;

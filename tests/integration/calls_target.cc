@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What calls can do other than return, one scenario a run. All functions named traced_* are traced by the test (calls.sh). Each scenario checks for itself
-// that the program works as it would untraced, and ends by printing how many of these calls began, returned, and were left by unwinding:
+// What calls can do other than return, one scenario a run. All functions named traced_* are traced
+// by the test (calls.sh). Each scenario checks for itself
+// that the program works as it would untraced, and ends by printing how many of these calls began,
+// returned, and were left by unwinding:
 //
 //     calls_target SCENARIO [ROUNDS [wait]]  ->  "ENTRIES RETURNS EXCEPTIONS"
 #include <alloca.h>
@@ -53,10 +55,12 @@ struct large {
 struct pair {
 	long a, b;
 };
-TRACED long traced_many(long a, long b, long c, long d, long e, long f, long g, long h, struct large l, long i)
+TRACED long traced_many(long a, long b, long c, long d, long e, long f, long g, long h,
+			struct large l, long i)
 {
 	CLOBBER;
-	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + l.word[0] + l.word[39] + i;
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + l.word[0] + l.word[39] +
+	       i;
 }
 TRACED long traced_variadic(int count, ...)
 {
@@ -79,7 +83,7 @@ TRACED struct large traced_large(long x)
 TRACED struct pair traced_pair(long x)
 {
 	CLOBBER;
-	return {x, x + 1};
+	return { x, x + 1 };
 }
 TRACED double traced_double(double x)
 {
@@ -106,8 +110,10 @@ static void values()
 		struct pair p = traced_pair(i);
 		expect(l.word[0] == i && l.word[39] == 2 * i, "a structure in memory");
 		expect(p.a == i && p.b == i + 1, "a structure in two registers");
-		expect(traced_many(1, 2, 3, 4, 5, 6, 7, 8, l, i) == 204 + 4 * i, "arguments on the stack");
-		expect(traced_variadic(9, 1L, 2L, 3.0, 4L, 5L, 6.0, 7L, 8L, i * 1.0) == 36 + i, "variable arguments");
+		expect(traced_many(1, 2, 3, 4, 5, 6, 7, 8, l, i) == 204 + 4 * i,
+		       "arguments on the stack");
+		expect(traced_variadic(9, 1L, 2L, 3.0, 4L, 5L, 6.0, 7L, 8L, i * 1.0) == 36 + i,
+		       "variable arguments");
 		expect(traced_double(2.0 * i) == 3.0 * i, "a double");
 		expect(traced_long_double(i) == 2.0L * i, "a long double");
 		expect(traced_alloca(i + 100) == i + 101, "alloca");
@@ -128,7 +134,7 @@ TRACED long traced_depth(long n)
 }
 static void recursion()
 {
-	for (long depth : {0L, 1L, 20L, 21L, 100L, 3000L}) {
+	for (long depth : { 0L, 1L, 20L, 21L, 100L, 3000L }) {
 		expect(traced_depth(depth) == depth, "recursion");
 		tally(depth + 1, depth + 1, 0);
 	}
@@ -149,10 +155,12 @@ TRACED long traced_tail_end(long x)
 }
 TRACED long traced_tail_middle(long x);
 TRACED long traced_tail(long x);
+/* clang-format off */
 asm(".text\n.globl traced_tail\n.type traced_tail,@function\ntraced_tail:\n.cfi_startproc\n\tadd $1,%rdi\n\tlea (%rdi),%rdi\n\tjmp traced_tail_middle\n"
     ".cfi_endproc\n.size traced_tail,.-traced_tail\n"
     ".globl traced_tail_middle\n.type traced_tail_middle,@function\ntraced_tail_middle:\n.cfi_startproc\n\tadd $1,%rdi\n\tlea (%rdi),%rdi\n\tjmp traced_tail_end\n"
     ".cfi_endproc\n.size traced_tail_middle,.-traced_tail_middle\n");
+/* clang-format on */
 static void tail()
 {
 	for (long i = 0; i < rounds; i++) {
@@ -223,7 +231,8 @@ static void exceptions_()
 	destroyed = 0;
 	for (long i = 0; i < rounds; i++) {
 		expect(traced_outer(i) == (i % 2 ? 0 : i + 2), "the value after an exception");
-		tally(10, 0, 0); // outer, catch, pass, throw, rethrow, pass, throw, catch, pass, throw
+		tally(10, 0,
+		      0); // outer, catch, pass, throw, rethrow, pass, throw, catch, pass, throw
 		if (i % 2)
 			tally(0, 5, 5); // outer, three catches, pass and throw of the last
 		else
@@ -286,7 +295,8 @@ static void mirror()
 		void *with[64], *without[64];
 		int n = traced_backtrace_outer(with, 64), m = untraced_backtrace(without, 64);
 		expect(n > 0, "backtrace() and _Unwind_Backtrace() disagree");
-		// Watched calls show one frame more each, an address outside all modules; all others are as untraced.
+		// Watched calls show one frame more each, an address outside all modules; all
+		// others are as untraced.
 		int named = 0;
 		Dl_info info;
 		for (int k = 0; k < n; k++)
@@ -381,11 +391,12 @@ static void signals()
 	}
 	expect(handled == 3 * rounds, "a signal was lost");
 }
-// A timer interrupts everywhere, trampolines included; what is counted is said by the program, what is lost by the dispatcher.
+// A timer interrupts everywhere, trampolines included; what is counted is said by the program, what
+// is lost by the dispatcher.
 static void timer()
 {
 	struct sigaction action = {};
-	struct itimerval often = {{0, 200}, {0, 200}}, never = {};
+	struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = {};
 	action.sa_handler = traced_handler;
 	sigaction(SIGALRM, &action, nullptr);
 	handled = 0;
@@ -439,7 +450,8 @@ static void coroutine_main(int which)
 static void make_coroutines()
 {
 	for (int i = 0; i < 8; i++) {
-		context_stack[i] = (char *)mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		context_stack[i] = (char *)mmap(nullptr, 65536, PROT_READ | PROT_WRITE,
+						MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		getcontext(&context[i]);
 		context[i].uc_stack.ss_sp = context_stack[i];
 		context[i].uc_stack.ss_size = 65536;
@@ -459,7 +471,8 @@ static void coroutines()
 		for (int k = 0; k <= SWITCHES; k++)
 			for (int i = 0; i < 8; i++)
 				traced_resume((int)(i * 3 + round) % 8);
-		tally(8 * (SWITCHES + 1) + 8 + 8 * SWITCHES, 8 * (SWITCHES + 1) + 8 + 8 * SWITCHES, 0);
+		tally(8 * (SWITCHES + 1) + 8 + 8 * SWITCHES, 8 * (SWITCHES + 1) + 8 + 8 * SWITCHES,
+		      0);
 		for (int i = 0; i < 8; i++)
 			munmap(context_stack[i], 65536);
 	}
@@ -658,10 +671,23 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)();
 	} scenarios[] = {
-		{"values", values}, {"recursion", recursion}, {"deep", deep}, {"tail", tail}, {"exceptions", exceptions_},
-		{"uncaught", uncaught}, {"mirror", mirror}, {"jumps", jumps}, {"signals", signals}, {"timer", timer},
-		{"coroutines", coroutines}, {"migration", migration}, {"thread_exit", thread_exit}, {"forks", forks},
-		{"processes", processes}, {"threads", threads}, {"waiting", waiting},
+		{ "values", values },
+		{ "recursion", recursion },
+		{ "deep", deep },
+		{ "tail", tail },
+		{ "exceptions", exceptions_ },
+		{ "uncaught", uncaught },
+		{ "mirror", mirror },
+		{ "jumps", jumps },
+		{ "signals", signals },
+		{ "timer", timer },
+		{ "coroutines", coroutines },
+		{ "migration", migration },
+		{ "thread_exit", thread_exit },
+		{ "forks", forks },
+		{ "processes", processes },
+		{ "threads", threads },
+		{ "waiting", waiting },
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 	if (argc > 2)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Ends of calls that two traces watch (ends.sh). Says "ready" and waits for a line; then the scenario, which checks for itself that the program works as it would untraced; its last line is
-// how many calls of functions named traced_* began, returned, and were left by unwinding or longjmp:
+// Ends of calls that two traces watch (ends.sh). Says "ready" and waits for a line; then the
+// scenario, which checks for itself that the program works as it would untraced; its last line is
+// how many calls of functions named traced_* began, returned, and were left by unwinding or
+// longjmp:
 //
 //     ends_target SCENARIO  ->  "ENTRIES RETURNS EXCEPTIONS"
 #include <atomic>
@@ -16,9 +18,11 @@
 #define TRACED extern "C" __attribute__((noinline, noclone, used))
 #define CLOBBER asm volatile("" ::: "memory")
 // A function that ends in a jump to another: a tail call, whatever the compiler thinks of it.
+/* clang-format off */
 #define TAIL_CALL(name, to)                                                                                                                                        \
 	TRACED long name(long x);                                                                                                                                  \
 	asm(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n\tlea 1(%rdi),%rdi\n\tlea (%rdi),%rdi\n\tlea (%rdi),%rdi\n\tjmp " #to "\n.cfi_endproc\n.size " #name ",.-" #name "\n")
+/* clang-format on */
 
 enum { TIMES = 6000, STEPS = 40 };
 static long entries, returns, exceptions;
@@ -169,10 +173,12 @@ TRACED long traced_step(long x)
 	expect(frames < 100, "a walk over the stack has no end");
 	throw x;
 }
+/* clang-format off */
 asm(".text\n.globl traced_even\n.type traced_even,@function\ntraced_even:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\t{disp32} jg traced_odd\n\t{disp32} jmp traced_step\n"
     ".cfi_endproc\n.size traced_even,.-traced_even\n"
     ".globl traced_odd\n.type traced_odd,@function\ntraced_odd:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\t{disp32} jg traced_even\n\t{disp32} jmp traced_step\n"
     ".cfi_endproc\n.size traced_odd,.-traced_odd\n");
+/* clang-format on */
 TRACED long traced_even(long x);
 static void chain()
 {
@@ -204,7 +210,8 @@ static void leaps()
 	}
 }
 
-// ---- calls of several threads without a pause, until there is a line: traces come and go meanwhile ----
+// ---- calls of several threads without a pause, until there is a line: traces come and go
+// meanwhile ----
 
 static std::atomic<bool> enough;
 TRACED long traced_leaf(long x)
@@ -222,7 +229,8 @@ TRACED long traced_pair(long x)
 static void call_on(long *calls)
 {
 	for (; !enough; ++*calls)
-		expect(traced_pair(*calls) == 2 * *calls + 3, "the value of a call while traces come and go");
+		expect(traced_pair(*calls) == 2 * *calls + 3,
+		       "the value of a call while traces come and go");
 }
 static void throw_on(long *calls)
 {
@@ -274,7 +282,8 @@ TRACED long traced_fork(long x)
 		expect(traced_pair(x) == 2 * x + 3, "calls of a child");
 		wait_for_line("inside");
 	} else
-		expect(child > 0 && waitpid(child, &status, 0) == child && status == 0, "how the child ended");
+		expect(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+		       "how the child ended");
 	return x + 1;
 }
 TAIL_CALL(traced_to_fork, traced_fork);
@@ -291,7 +300,12 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)();
-	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw }, { "deep", deep }, { "thrown", thrown }, { "jumped", jumped }, { "tails", tails }, { "chain", chain }, { "leaps", leaps }, { "calling", calling }, { "throwing", throwing }, { "forked", forked } };
+	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw },
+			  { "deep", deep },       { "thrown", thrown },
+			  { "jumped", jumped },   { "tails", tails },
+			  { "chain", chain },     { "leaps", leaps },
+			  { "calling", calling }, { "throwing", throwing },
+			  { "forked", forked } };
 
 	for (auto &scenario : scenarios) {
 		if (argc != 2 || strcmp(scenario.name, argv[1]))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each line of input is a number of rounds of exits.S's functions. Says which of them gave a wrong answer or crashed, then "done". */
+/* Each line of input is a number of rounds of exits.S's functions. Says which of them gave a wrong
+ * answer or crashed, then "done". */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -7,38 +8,38 @@
 
 typedef uint64_t function(uint64_t value, uint64_t addend);
 
-#define FUNCTIONS(F) \
-	F(cf_user, 0) \
-	F(stc_user, 0) \
-	F(with_carry, 0) \
-	F(fall_carry, 0) \
-	F(fall_zone, 0) \
-	F(calls_alt, 0) \
-	F(outer, 0) \
-	F(calls_alt2, 0) \
-	F(outer_local, 0) \
-	F(subroutine, 0) \
-	F(subroutine_flags, 0) \
-	F(rep_ret, 0) \
-	F(bnd_ret, 0) \
-	F(call_imm, 0) \
-	F(carry_user, 0) \
-	F(dec_user, 0) \
-	F(base_table, 3) \
-	F(base_table16, 3) \
-	F(multiplied, 3) \
-	F(multiplied2, 3) \
-	F(text_table, 3) \
-	F(own16, 3) \
-	F(other32, 3) \
-	F(times3, 3) \
-	F(before4, 3) \
-	F(rdisp, 3) \
-	F(bypointer, 3) \
-	F(xlat, 3) \
-	F(pushed, 3) \
-	F(joined, 3) \
-	F(dispatcher, 1) \
+#define FUNCTIONS(F)                                                                               \
+	F(cf_user, 0)                                                                              \
+	F(stc_user, 0)                                                                             \
+	F(with_carry, 0)                                                                           \
+	F(fall_carry, 0)                                                                           \
+	F(fall_zone, 0)                                                                            \
+	F(calls_alt, 0)                                                                            \
+	F(outer, 0)                                                                                \
+	F(calls_alt2, 0)                                                                           \
+	F(outer_local, 0)                                                                          \
+	F(subroutine, 0)                                                                           \
+	F(subroutine_flags, 0)                                                                     \
+	F(rep_ret, 0)                                                                              \
+	F(bnd_ret, 0)                                                                              \
+	F(call_imm, 0)                                                                             \
+	F(carry_user, 0)                                                                           \
+	F(dec_user, 0)                                                                             \
+	F(base_table, 3)                                                                           \
+	F(base_table16, 3)                                                                         \
+	F(multiplied, 3)                                                                           \
+	F(multiplied2, 3)                                                                          \
+	F(text_table, 3)                                                                           \
+	F(own16, 3)                                                                                \
+	F(other32, 3)                                                                              \
+	F(times3, 3)                                                                               \
+	F(before4, 3)                                                                              \
+	F(rdisp, 3)                                                                                \
+	F(bypointer, 3)                                                                            \
+	F(xlat, 3)                                                                                 \
+	F(pushed, 3)                                                                               \
+	F(joined, 3)                                                                               \
+	F(dispatcher, 1)                                                                           \
 	F(dispatcher16, 1)
 
 #define DECLARE(name, most) function name;
@@ -60,7 +61,8 @@ static void crashed(int signal)
 /* dispatcher() and dispatcher16() add one in any case. */
 static uint64_t result_of(size_t i, uint64_t round)
 {
-	uint64_t addend = all[i].most ? round % (all[i].most + 1) : 0, rest = all[i].most == 3 ? addend : 1 + addend;
+	uint64_t addend = all[i].most ? round % (all[i].most + 1) : 0,
+		 rest = all[i].most == 3 ? addend : 1 + addend;
 
 	return all[i].call(round - (all[i].most ? rest : 0), addend);
 }

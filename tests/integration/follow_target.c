@@ -4,11 +4,13 @@
  *
  *	calls N       calls work() N times
  *	fork K N      forks K children, one after the other, each of which calls work() N times
- *	sandbox N     forks a child that may do nothing but write and exit before it calls work() N times
+ *	sandbox N     forks a child that may do nothing but write and exit before it calls work() N
+ *		      times
  *	sandbox-thread N  likewise a thread
  *	vfork N       starts itself by vfork and exec: `calls N`
  *	spawn N       starts itself by posix_spawn: `calls N`
- *	thread-exec N a thread that is not the first executes `calls N`, in the place of the whole program; nothing after it is done
+ *	thread-exec N a thread that is not the first executes `calls N`, in the place of the whole
+ *	  program; nothing after it is done
  *	load FILE     dlopen; then waits for a line on standard input
  *	plugin N      calls the module's function N times
  *	unload        dlclose; then waits for a line
@@ -18,15 +20,15 @@
  *	surround      maps, without access, all free memory that a jump could reach from its text
  */
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -126,7 +128,8 @@ static void *call_sandboxed(void *count)
 	return NULL;
 }
 
-/* At most 32 at a time, with stacks of many sizes, so that their control blocks lie at ever new addresses. */
+/* At most 32 at a time, with stacks of many sizes, so that their control blocks lie at ever new
+ * addresses. */
 static void threads(long count)
 {
 	pthread_t running[32];
@@ -153,7 +156,8 @@ static void confine(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		abort();
 }
 
@@ -163,7 +167,9 @@ static void surround(void)
 	uintptr_t text = (uintptr_t)&work & ~(uintptr_t)0xfff, far = (uintptr_t)2 << 30;
 	for (uintptr_t size = (uintptr_t)1 << 28; size >= 4096; size >>= 2)
 		for (uintptr_t at = (text - far) & -size; at < text + far; at += size)
-			if (mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+			if (mmap((void *)at, size, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				 -1, 0) == MAP_FAILED)
 				continue;
 }
 
@@ -191,7 +197,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(what, "sandbox")) {
 			fork_sandboxed(atol(argv[++i]));
 		} else if (!strcmp(what, "sandbox-thread")) {
-			if (pthread_create(&thread, NULL, call_sandboxed, argv[++i]) || pthread_join(thread, NULL) || !survived)
+			if (pthread_create(&thread, NULL, call_sandboxed, argv[++i]) ||
+			    pthread_join(thread, NULL) || !survived)
 				return 5;
 		} else if (!strcmp(what, "vfork") || !strcmp(what, "spawn")) {
 			start(argv[++i], what[0] == 'v');

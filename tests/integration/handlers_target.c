@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `handlers_target MODE`: signals that come while traced functions run. Waits for a line on standard input; calls work(1) all the time while a timer interrupts it ROUNDS times, at
- * whatever place; then calls work(2) CALLS times, undisturbed. The handler
+ * `handlers_target MODE`: signals that come while traced functions run. Waits for a line on
+ * standard input; calls work(1) all the time while a timer interrupts it ROUNDS times, at whatever
+ * place; then calls work(2) CALLS times, undisturbed. The handler
  *
  *	jump  leaves by siglongjmp
  *	nest  calls work(3) and returns
  *	exit  ends the thread on the spot; work(2) is called by another thread on the same stack
  *
- * With "-alternate" behind it the handler runs on a stack of its own; with "-sandbox" the disturbed thread is one that may not read memory by system calls. Prints "done", how often work was called with each number, how often the handler ran, and waits for another line.
+ * With "-alternate" behind it the handler runs on a stack of its own; with "-sandbox" the disturbed
+ * thread is one that may not read memory by system calls. Prints "done", how often work was called
+ * with each number, how often the handler ran, and waits for another line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +69,8 @@ static void handler(int signal)
 /* The timer's signals go to the thread that makes it. */
 static timer_t start_timer(void)
 {
-	const struct itimerspec times = { .it_interval = { .tv_nsec = 700000 }, .it_value = { .tv_nsec = 700000 } };
+	const struct itimerspec times = { .it_interval = { .tv_nsec = 700000 },
+					  .it_value = { .tv_nsec = 700000 } };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN };
 	timer_t timer;
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
@@ -132,7 +136,8 @@ int main(int argc, char **argv)
 		disturbed(NULL);
 		undisturbed(NULL);
 	}
-	printf("done %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", calls[1], calls[2], calls[3], handled);
+	printf("done %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", calls[1], calls[2], calls[3],
+	       handled);
 	fflush(stdout);
 	getchar();
 	return 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A traced program that attacks its tracer: `hostile_target HOW [FILE]`. It says "ready", reads a line, and calls work() until it is killed. A second process, or
- * thread, meanwhile
+ * A traced program that attacks its tracer: `hostile_target HOW [FILE]`. It says "ready", reads a
+ * line, and calls work() until it is killed. A second process, or thread, meanwhile
  *
  *	truncate  shares the descriptors and cuts off each file that appears among them
- *	replace   shares the descriptors and puts FILE, opened for reading, in the place of each file that appears among them, and back
+ *	replace   shares the descriptors and puts FILE, opened for reading, in the place of each
+ *		  file that appears among them, and back
  *	scribble  overwrites the session's shared state
  */
 #include <fcntl.h>
@@ -69,7 +70,8 @@ static bool find_state(uint64_t *start, uint64_t *end)
 	FILE *maps = fopen("/proc/self/maps", "re");
 
 	while (maps && !found && fgets(line, sizeof(line), maps))
-		found = strstr(line, "/memfd:fay-state") && sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
+		found = strstr(line, "/memfd:fay-state") &&
+			sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
 	if (maps)
 		fclose(maps);
 	return found;
@@ -89,18 +91,24 @@ static void *scribble(void *unused)
 
 	for (;;) {
 		/* Before the aggregator has it a wrong control page is merely refused. */
-		if (!find_state(&start, &end) || !((volatile struct fay_shm_control *)start)->consumer_alive) {
+		if (!find_state(&start, &end) ||
+		    !((volatile struct fay_shm_control *)start)->consumer_alive) {
 			usleep(1000);
 			continue;
 		}
-		/* The control page, GLOBAL and the first slots; far behind are pages that nobody has touched. */
+		/* The control page, GLOBAL and the first slots; far behind are pages that nobody
+		 * has touched. */
 		const uint64_t words = (end - start < 1u << 20 ? end - start : 1u << 20) / 8;
 		for (unsigned i = 0; i < 2000; i++) {
-			uint64_t random = next_random(&seed), at = random % 3 ? random % 640 : random % words;
+			uint64_t random = next_random(&seed),
+				 at = random % 3 ? random % 640 : random % words;
 
-			if (at * 8 >= offsetof(struct fay_shm_control, wake) && at * 8 < offsetof(struct fay_shm_control, wake) + 8)
+			if (at * 8 >= offsetof(struct fay_shm_control, wake) &&
+			    at * 8 < offsetof(struct fay_shm_control, wake) + 8)
 				continue; /* as long as it is 1 we go on */
-			((volatile uint64_t *)start)[at] = random & 1u << 20 ? values[random >> 32 & 7] : next_random(&seed) >> (random >> 32 & 63);
+			((volatile uint64_t *)start)[at] =
+				random & 1u << 20 ? values[random >> 32 & 7]
+						  : next_random(&seed) >> (random >> 32 & 63);
 		}
 		usleep(500);
 	}
@@ -110,7 +118,9 @@ static void *scribble(void *unused)
 static bool begin(const char *how, const char *file)
 {
 	static char stack[65536] __attribute__((aligned(16)));
-	int (*other)(void *) = !strcmp(how, "truncate") ? cut_off : !strcmp(how, "replace") ? replace : NULL;
+	int (*other)(void *) = !strcmp(how, "truncate")  ? cut_off
+			       : !strcmp(how, "replace") ? replace
+							 : NULL;
 	pthread_t thread;
 
 	if (!strcmp(how, "scribble"))

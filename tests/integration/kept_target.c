@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls whose arguments and results are known: recursion, calls that are left by longjmp, a tail call, many threads. Prints nothing. */
+/* Calls whose arguments and results are known: recursion, calls that are left by longjmp, a tail
+ * call, many threads. Prints nothing. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stddef.h>

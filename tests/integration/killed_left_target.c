@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Says what it does and waits for a line, three times: before and after its stack has what a thread's has that a signal interrupted in a trace's code, and when
- * that is gone.
+ * Says what it does and waits for a line, three times: before and after its stack has what a
+ * thread's has that a signal interrupted in a trace's code, and when that is gone.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -40,7 +40,8 @@ static int say_and_wait(const char *what)
 
 int main(void)
 {
-	volatile uint64_t frame[3] = { 0 }; /* rip, flags, segment selectors (Linux, struct sigcontext) */
+	/* rip, flags, segment selectors (Linux, struct sigcontext) */
+	volatile uint64_t frame[3] = { 0 };
 
 	if (say_and_wait("ready"))
 		return 1;

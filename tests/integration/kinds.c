@@ -10,7 +10,7 @@ FAY_STREAM(says, FAY_COLUMNS(FAY_KEY_TIME(when), FAY_KEY_U64(pid), FAY_KEY_STRIN
 
 FAY_BEGIN()
 {
-	struct says_row row = {.when = event->time, .pid = event->pid};
+	struct says_row row = { .when = event->time, .pid = event->pid };
 
 	fay_count(&begins);
 	__builtin_memcpy(row.comm, event->comm, 16);

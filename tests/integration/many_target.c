@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls the functions of many.S. Says "ready"; then for each line on standard input, a number of rounds: in each, function i is called 1 + i % 3 times.
- * Says "sum S" for what was returned, "done" at the end. With an argument it calls them all the time, and says each second how many rounds it made and
- * the longest time, in nanoseconds, that one took.
+ * Calls the functions of many.S. Says "ready"; then for each line on standard input, a number of
+ * rounds: in each, function i is called 1 + i % 3 times. Says "sum S" for what was returned, "done"
+ * at the end. With an argument it calls them all the time, and says each second how many rounds it
+ * made and the longest time, in nanoseconds, that one took.
  */
 #include <inttypes.h>
 #include <stdint.h>

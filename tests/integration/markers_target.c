@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with USDT markers as sys/sdt.h makes them. Reads commands, a line each, and answers each with a line:
+ * A program with USDT markers as sys/sdt.h makes them. Reads commands, a line each, and answers
+ * each with a line:
  *
- *	step T N	T threads go through the marker faytest:step N times each, and as often through faylib:step
+ *	step T N	T threads go through the marker faytest:step N times each, and as often
+ *			through faylib:step
  *	forms N		the functions of markers_forms.S, N times
  *	semaphore	its value
  */
@@ -68,7 +70,8 @@ static void run_forms(long count)
 	for (long i = 0; i < count; i++) {
 		sum += forms_registers(0x1122334455f6a7c8, 0x8381);
 		sum += forms_memory(array, 2);
-		sum += forms_constants(i & 1 ? array : NULL, i) + forms_joined() + forms_jumper() + forms_short(i);
+		sum += forms_constants(i & 1 ? array : NULL, i) + forms_joined() + forms_jumper() +
+		       forms_short(i);
 	}
 	printf("forms %ld\n", sum);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A module whose function is called when it is loaded, three times, and when it is unloaded, twice. */
+/* A module whose function is called when it is loaded, three times, and when it is unloaded, twice.
+ * */
 long plugin_work(long number);
 long plugin_other(long number);
 

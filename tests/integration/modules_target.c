@@ -4,11 +4,14 @@
  *
  *	cycle FILE N COUNT   N times: dlopen, COUNT calls of the module's work, dlclose
  *	spaces FILE N COUNT  the same with dlmopen, each time into a namespace of its own
- *	threads FILE N COUNT the same as cycle, by four threads at once, each with a file of its own: FILE.0 to FILE.3
+ *	threads FILE N COUNT the same as cycle, by four threads at once, each with a file of its
+ *	  own: FILE.0 to FILE.3
  *	fork FILE N COUNT    the same in a child
- *	signals              from now on SIGALRM comes a thousand times a second, and its handler calls main_work
+ *	signals              from now on SIGALRM comes a thousand times a second, and its handler
+ *			     calls main_work
  *	quiet                no more
- *	births               from now on threads are begun just before each dlopen, which they outlive
+ *	births               from now on threads are begun just before each dlopen, which they
+ *			     outlive
  *	missing FILE         dlopen, which must fail
 	keep FILE            dlopen
  *	calls N              N calls of main_work
@@ -61,7 +64,8 @@ static void *open_module(const struct job *job)
 	for (int i = 0; i < births; i++)
 		if (pthread_create(&threads[i], NULL, outlive, NULL))
 			abort();
-	void *module = job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW) : dlopen(job->file, RTLD_NOW);
+	void *module = job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW)
+				   : dlopen(job->file, RTLD_NOW);
 	pthread_mutex_unlock(&outlived);
 	for (int i = 0; i < births; i++)
 		pthread_join(threads[i], NULL);
@@ -73,7 +77,9 @@ static void *run(void *argument)
 	struct job *job = argument;
 	void *before = NULL;
 	for (long i = 0; i < job->rounds; i++) {
-		void *module = births ? open_module(job) : job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW) : dlopen(job->file, RTLD_NOW);
+		void *module = births        ? open_module(job)
+			       : job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW)
+					     : dlopen(job->file, RTLD_NOW);
 		long (*work)(long) = module ? (long (*)(long))dlsym(module, "plugin_work") : NULL;
 		if (!work) {
 			fprintf(stderr, "%s\n", dlerror());
@@ -155,7 +161,10 @@ int main(int argc, char **argv)
 			if (!dlopen(argv[++i], RTLD_NOW) == (what[0] == 'k'))
 				return 3;
 		} else if (i + 3 < argc) {
-			struct job job = { .file = argv[i + 1], .rounds = atol(argv[i + 2]), .calls = atol(argv[i + 3]), .spaces = !strcmp(what, "spaces") };
+			struct job job = { .file = argv[i + 1],
+					   .rounds = atol(argv[i + 2]),
+					   .calls = atol(argv[i + 3]),
+					   .spaces = !strcmp(what, "spaces") };
 			if (!strcmp(what, "threads"))
 				run_threads(&job);
 			else if (!strcmp(what, "fork"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* own_unwinder_target LIBRARY [later]: loads it, if later at the first line of its input, and says at each further one what two calls come to that end by exceptions. */
+/* own_unwinder_target LIBRARY [later]: loads it, if later at the first line of its input, and says
+ * at each further one what two calls come to that end by exceptions. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// replayed_target THREADS TURNS [DEPTH]: says "ready" and waits for a line; then its threads take turns, in each of which the same calls are made at each run: of work_one() and work_two(), which
-// return or throw, and of lseek and read, which succeed or fail. Turns lie in the middle of tenths of a second, apart from each other, so that the calls' order and the windows
-// that they lie in do not hang on how long a call takes. Then the first thread calls deeper() so many times inside itself.
+// replayed_target THREADS TURNS [DEPTH]: says "ready" and waits for a line; then its threads take
+// turns, in each of which the same calls are made at each run: of work_one() and work_two(), which
+// return or throw, and of lseek and read, which succeed or fail. Turns lie in the middle of tenths
+// of a second, apart from each other, so that the calls' order and the windows
+// that they lie in do not hang on how long a call takes. Then the first thread calls deeper() so
+// many times inside itself.
 // Says "done" and waits for another line.
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rotate_target CALLS PAUSE: calls step(stdout, k, 0) for k from 0 on, with so many microseconds between them. */
+/* rotate_target CALLS PAUSE: calls step(stdout, k, 0) for k from 0 on, with so many microseconds
+ * between them. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -19,13 +19,16 @@ void fail(int code, const char *what, const char *which)
 	exit(code);
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------------- */
+/* --- values
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct column find_column(const char *name)
 {
-	struct column c = {.side = paired && name[0] == 'r'};
+	struct column c = { .side = paired && name[0] == 'r' };
 	for (unsigned f = 0; f < 2; f++)
-		if (!(c.is[f] = saved_reader_column(&readers[f], streams[c.side], paired ? name + 2 : name)))
+		if (!(c.is[f] = saved_reader_column(&readers[f], streams[c.side],
+						    paired ? name + 2 : name)))
 			fail(1, "no column ", name);
 	return c;
 }
@@ -43,18 +46,22 @@ bool is_duration(const struct column *c)
 }
 
 /*
- * Of two sessions one sees a call both begin and end before the other does: in a program the one that came last, in the kernel the one that came first.
+ * Of two sessions one sees a call both begin and end before the other does: in a program the one
+ * that came last, in the kernel the one that came first.
  */
 struct range range_of(const struct column *c, const struct event *e)
 {
 	int64_t a = number(c, e, 0), b = number(c, e, 1);
 	if (is_duration(c)) {
 		struct column time = find_column(!paired ? "time" : c->side ? "r.time" : "l.time");
-		int64_t ends[2] = {number(&time, e, 0), number(&time, e, 1)}, begins[2] = {ends[0] - a, ends[1] - b};
-		a = (ends[0] < ends[1] ? ends[0] : ends[1]) - (begins[0] < begins[1] ? begins[1] : begins[0]);
-		b = (ends[0] < ends[1] ? ends[1] : ends[0]) - (begins[0] < begins[1] ? begins[0] : begins[1]);
+		int64_t ends[2] = { number(&time, e, 0), number(&time, e, 1) },
+			begins[2] = { ends[0] - a, ends[1] - b };
+		a = (ends[0] < ends[1] ? ends[0] : ends[1]) -
+		    (begins[0] < begins[1] ? begins[1] : begins[0]);
+		b = (ends[0] < ends[1] ? ends[1] : ends[0]) -
+		    (begins[0] < begins[1] ? begins[0] : begins[1]);
 	}
-	return (struct range){(double)(a < b ? a : b), (double)(a < b ? b : a)};
+	return (struct range){ (double)(a < b ? a : b), (double)(a < b ? b : a) };
 }
 
 /* Names of functions and of addresses, as the file has them. */
@@ -90,7 +97,8 @@ void print_value(FILE *out, const struct column *column, const struct event *e, 
 	if (c->flags)
 		print_frames(out, c, e->row[column->side][0] + c->offset);
 	else if (c->type == FAY_TYPE_STRING)
-		fprintf(out, quoted ? "\"%.16s\"" : "%.16s", (const char *)e->row[column->side][0] + c->offset);
+		fprintf(out, quoted ? "\"%.16s\"" : "%.16s",
+			(const char *)e->row[column->side][0] + c->offset);
 	else if (c->type == FAY_TYPE_FUNCTION)
 		print_named(out, (uint64_t)value, quoted);
 	else if (c->type == FAY_TYPE_BOOL)
@@ -99,12 +107,14 @@ void print_value(FILE *out, const struct column *column, const struct event *e, 
 		fprintf(out, "%" PRId64, value);
 }
 
-/* --- conditions ------------------------------------------------------------------------------------------------------------- */
+/* --- conditions
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct condition make_condition(char *text)
 {
 	struct condition c;
-	char *name = strsep(&text, ":"), *operator = strsep(&text, ":");
+	char *name = strsep(&text, ":"), *operator= strsep(&text, ":");
 	if (!text || strlen(operator) != 2)
 		fail(1, "no condition: ", name);
 	c.column = find_column(name);
@@ -122,10 +132,12 @@ bool holds(const struct condition *c, const struct event *e)
 	if (!strcmp(c->operator, "eq") || !strcmp(c->operator, "ne"))
 		return !strcmp(text, c->operand) == (c->operator[0] == 'e');
 	long long value = atoll(text), operand = atoll(c->operand);
-	return c->operator[0] == 'l' ? value < operand : value > operand;
+	return c->operator[0] == 'l' ? value < operand : value> operand;
 }
 
-/* --- events ----------------------------------------------------------------------------------------------------------------- */
+/* --- events
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static int by_thread(const void *left, const void *right)
 {
@@ -170,7 +182,9 @@ static size_t read_rows(unsigned file, uint32_t stream, struct event *to)
 			continue;
 		if (count == EVENTS_MAX)
 			fail(1, "too many events", "");
-		to[count] = (struct event){.row = {{row, row}}, .thread = (int64_t)word_at(row, thread), .number = count};
+		to[count] = (struct event){ .row = { { row, row } },
+					    .thread = (int64_t)word_at(row, thread),
+					    .number = count };
 		count++;
 	}
 	qsort(to, count, sizeof(*to), by_thread);
@@ -180,13 +194,15 @@ static size_t read_rows(unsigned file, uint32_t stream, struct event *to)
 /* Both sessions saw the same call. */
 static void check_equal(const struct event *e, uint32_t stream)
 {
-	static const char *const own[] = {"time", "cycles", "cpu", "Duration"};
+	static const char *const own[] = { "time", "cycles", "cpu", "Duration" };
 	for (uint32_t i = 0; i < readers[0].streams[stream].is.column_count; i++) {
 		const struct fay_saved_column *c = &readers[0].streams[stream].columns[i];
 		bool differs = false;
 		for (size_t o = 0; o < sizeof(own) / sizeof(*own); o++)
 			differs |= !strcmp(c->name, own[o]);
-		if (!differs && memcmp(e->row[0][0] + c->offset, e->row[0][1] + own_column(1, stream, c->name)->offset, c->size))
+		if (!differs &&
+		    memcmp(e->row[0][0] + c->offset,
+			   e->row[0][1] + own_column(1, stream, c->name)->offset, c->size))
 			fail(1, "the sessions saved different events: ", c->name);
 	}
 }
@@ -202,7 +218,8 @@ static size_t read_events(uint32_t stream, struct event *to)
 		struct event *e = &to[i];
 		e->row[0][1] = other[i].row[0][1];
 		check_equal(e, stream);
-		uint64_t a = word_at(e->row[0][0], own_column(0, stream, "time")), b = word_at(e->row[0][1], own_column(1, stream, "time"));
+		uint64_t a = word_at(e->row[0][0], own_column(0, stream, "time")),
+			 b = word_at(e->row[0][1], own_column(1, stream, "time"));
 		e->time[0] = a < b ? a : b;
 		e->time[1] = a < b ? b : a;
 	}
@@ -227,7 +244,9 @@ void require_order(const struct event *a, const struct event *b)
 		fail(UNSURE, "calls of two threads came too close to each other", "");
 }
 
-/* --- pairs ------------------------------------------------------------------------------------------------------------------ */
+/* --- pairs
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct column joined[4][2];
 static size_t joined_count;
@@ -257,8 +276,12 @@ static bool is_pair(const struct event *left, const struct event *right, const s
 	for (size_t i = 0; i < joined_count; i++)
 		if (number(&joined[i][0], both, 0) != number(&joined[i][1], both, 0))
 			return false;
-	const struct event *first = left->time[0] < right->time[0] ? left : right, *last = first == left ? right : left;
-	uint64_t most = last->time[1] + APART - first->time[0], least = last->time[0] > first->time[1] + APART ? last->time[0] - first->time[1] - APART : 0;
+	const struct event *first = left->time[0] < right->time[0] ? left : right,
+			   *last = first == left ? right : left;
+	uint64_t most = last->time[1] + APART - first->time[0],
+		 least = last->time[0] > first->time[1] + APART
+				 ? last->time[0] - first->time[1] - APART
+				 : 0;
 	if (least <= within && most > within)
 		fail(UNSURE, "two events are just as far apart as they may be", "");
 	if (ordered)
@@ -269,7 +292,7 @@ static bool is_pair(const struct event *left, const struct event *right, const s
 static void make_pairs(void)
 {
 	static struct event sides[2][EVENTS_MAX];
-	size_t counts[2] = {read_events(streams[0], sides[0]), read_events(streams[1], sides[1])};
+	size_t counts[2] = { read_events(streams[0], sides[0]), read_events(streams[1], sides[1]) };
 	for (size_t l = 0; l < counts[0]; l++)
 		for (size_t r = 0; r < counts[1]; r++) {
 			const struct event *left = &sides[0][l], *right = &sides[1][r];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events, or pairs of events, of saved traces that two sessions made of the same calls: what saved_reference.c computes with. A mistake ends the process. */
+/* Events, or pairs of events, of saved traces that two sessions made of the same calls: what
+ * saved_reference.c computes with. A mistake ends the process. */
 #ifndef FAY_TESTS_INTEGRATION_SAVED_EVENTS_H
 #define FAY_TESTS_INTEGRATION_SAVED_EVENTS_H
 
@@ -12,7 +13,7 @@
 #define UNSURE 3
 
 struct column {
-	unsigned side;			      /* of a pair: 0 left, 1 right */
+	unsigned side;                        /* of a pair: 0 left, 1 right */
 	const struct fay_saved_column *is[2]; /* in both files */
 };
 /* Or a pair of them, with the later one's time. */
@@ -20,7 +21,7 @@ struct event {
 	const uint8_t *row[2][2]; /* by side and file */
 	int64_t thread;
 	uint64_t time[2]; /* least and most */
-	size_t number;	  /* in the order of time */
+	size_t number;    /* in the order of time */
 };
 struct range {
 	double least, most;
@@ -35,7 +36,8 @@ struct condition {
 extern struct event events[EVENTS_MAX]; /* in the order of time */
 extern size_t event_count;
 
-/* FIRST LAST STREAM and, of pairs, the words that say which; returns how many of the words, up to NULL, these are. */
+/* FIRST LAST STREAM and, of pairs, the words that say which; returns how many of the words, up to
+ * NULL, these are. */
 int read_saved(const char *first, const char *last, const char *which, char **words);
 void fail(int code, const char *what, const char *which);
 struct column find_column(const char *name);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- aggregates ------------------------------------------------------------------------------------------------------------- */
+/* --- aggregates
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct group {
 	char *key; /* as JSON: the window and the keys */
@@ -16,20 +18,22 @@ struct group {
 
 static void print_range(struct range r, double slack)
 {
-	printf("{\"least\":%.17g,\"most\":%.17g}", r.least - fabs(r.least) * slack, r.most + fabs(r.most) * slack);
+	printf("{\"least\":%.17g,\"most\":%.17g}", r.least - fabs(r.least) * slack,
+	       r.most + fabs(r.most) * slack);
 }
 
 static void print_integer(const struct column *c, struct range r)
 {
 	if (is_duration(c))
-		print_range((struct range){r.least - 1000, r.most + 1000}, 0.001); /* two clocks */
+		print_range((struct range){ r.least - 1000, r.most + 1000 },
+			    0.001); /* two clocks */
 	else
 		printf("%.0f", r.least);
 }
 
 static struct range sum_of(const struct column *c, const struct group *g)
 {
-	struct range sum = {0, 0};
+	struct range sum = { 0, 0 };
 	for (size_t i = 0; i < g->count; i++) {
 		struct range one = range_of(c, g->events[i]);
 		sum.least += one.least;
@@ -95,7 +99,7 @@ static void print_histogram(const struct column *c, const struct group *g)
 	printf("{\"at_least\":[");
 	for (int bucket = 0; bucket < 63; bucket++) {
 		double from = ldexp(1, bucket);
-		size_t counts[2] = {0, 0};
+		size_t counts[2] = { 0, 0 };
 		for (size_t i = 0; i < g->count; i++) {
 			counts[0] += least[i] >= from;
 			counts[1] += most[i] >= from;
@@ -110,10 +114,12 @@ static void print_histogram(const struct column *c, const struct group *g)
 /* Nearest rank, below and above: what lies between two values is for the product to choose. */
 static void print_quantile(const struct column *c, const struct group *g, double q)
 {
-	double *least = sorted_values(c, g, false), *most = sorted_values(c, g, true), rank = q * (double)(g->count - 1);
+	double *least = sorted_values(c, g, false), *most = sorted_values(c, g, true),
+	       rank = q * (double)(g->count - 1);
 	size_t below = (size_t)floor(rank), above = (size_t)ceil(rank);
-	struct range r = {least[below ? below - 1 : 0], most[above + 1 < g->count ? above + 1 : above]};
-	print_range((struct range){r.least < 0 ? 0 : r.least, r.most < 0 ? 0 : r.most}, 1.0 / 32);
+	struct range r = { least[below ? below - 1 : 0],
+			   most[above + 1 < g->count ? above + 1 : above] };
+	print_range((struct range){ r.least < 0 ? 0 : r.least, r.most < 0 ? 0 : r.most }, 1.0 / 32);
 	free(least);
 	free(most);
 }
@@ -124,14 +130,18 @@ static void print_top(const struct column *c, const struct group *g, bool only_c
 	size_t different = 0;
 	printf(only_count ? "" : "{\"top\":[");
 	for (size_t i = 0, next; i < g->count; i = next) {
-		for (next = i; next < g->count && !compare_numbers(&values[next], &values[i]); next++)
+		for (next = i; next < g->count && !compare_numbers(&values[next], &values[i]);
+		     next++)
 			;
 		if (!only_count)
 			printf("%s{\"key\":%.0f,\"count\":%zu}", i ? "," : "", values[i], next - i);
 		different++;
 	}
 	if (only_count)
-		print_range((struct range){(double)(different > 1 ? different - 1 : different), (double)different}, 0.1); /* four standard errors; of few, two may share a register */
+		/* four standard errors; of few, two may share a register */
+		print_range((struct range){ (double)(different > 1 ? different - 1 : different),
+					    (double)different },
+			    0.1);
 	else
 		printf("],\"count\":%zu}", g->count);
 	free(values);
@@ -146,7 +156,8 @@ static void print_condition(const char *kind, char *text, const struct group *g)
 	if (!strcmp(kind, "countif"))
 		printf("%zu", count);
 	else
-		fputs((!strcmp(kind, "any") ? count > 0 : count == g->count) ? "true" : "false", stdout);
+		fputs((!strcmp(kind, "any") ? count > 0 : count == g->count) ? "true" : "false",
+		      stdout);
 }
 
 static void print_of_column(const char *kind, const char *name, double q, const struct group *g)
@@ -158,9 +169,11 @@ static void print_of_column(const char *kind, const char *name, double q, const 
 	else if (max || !strcmp(kind, "min"))
 		print_integer(&c, extreme_of(&c, g, max));
 	else if (!strcmp(kind, "average"))
-		print_range((struct range){sum_of(&c, g).least / (double)g->count, sum_of(&c, g).most / (double)g->count}, is_duration(&c) ? 0.001 : 1e-9);
+		print_range((struct range){ sum_of(&c, g).least / (double)g->count,
+					    sum_of(&c, g).most / (double)g->count },
+			    is_duration(&c) ? 0.001 : 1e-9);
 	else if (!strcmp(kind, "stddev"))
-		print_range((struct range){deviation_of(&c, g), deviation_of(&c, g)}, 1e-9);
+		print_range((struct range){ deviation_of(&c, g), deviation_of(&c, g) }, 1e-9);
 	else if (last || !strcmp(kind, "first"))
 		print_value(stdout, &c, end_of(g, last), true);
 	else if (!strcmp(kind, "histogram"))
@@ -188,7 +201,9 @@ static void print_aggregate(const char *word, const struct group *g)
 	free(copy);
 }
 
-/* --- groups ----------------------------------------------------------------------------------------------------------------- */
+/* --- groups
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static struct column keys[8];
 static size_t key_count;
@@ -234,7 +249,8 @@ static void add_event(const struct event *e)
 		return;
 	}
 	uint64_t pane = e->time[0] / step * step;
-	if ((e->time[0] - APART) / step * step != pane || (e->time[1] + APART) / step * step != pane)
+	if ((e->time[0] - APART) / step * step != pane ||
+	    (e->time[1] + APART) / step * step != pane)
 		fail(UNSURE, "a call lies on the edge of a window", "");
 	for (uint64_t start = pane; start + width > pane; start -= step)
 		add_to_group(e, true, start);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into a real program: its read() notes, with glibc's own unwinder, from where it was called: "FILE ADDRESS;FILE ADDRESS;..." a line, addresses as in the file. */
+/* Preloaded into a real program: its read() notes, with glibc's own unwinder, from where it was
+ * called: "FILE ADDRESS;FILE ADDRESS;..." a line, addresses as in the file. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -33,7 +34,9 @@ static void note(void *const *frames, int count)
 		Dl_info info;
 		struct link_map *map;
 		if (dladdr1((char *)frames[i] - 1, &info, (void **)&map, RTLD_DL_LINKMAP))
-			fprintf(notes, "%s%s %lx", i ? ";" : "", *map->l_name ? map->l_name : program, (unsigned long)frames[i] - map->l_addr);
+			fprintf(notes, "%s%s %lx", i ? ";" : "",
+				*map->l_name ? map->l_name : program,
+				(unsigned long)frames[i] - map->l_addr);
 		else
 			fprintf(notes, "%s? %lx", i ? ";" : "", (unsigned long)frames[i]);
 	}

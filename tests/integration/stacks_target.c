@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that is reached by known chains of calls: a leaf, deep recursion, a handler of a signal, another thread, a library that is loaded while it runs. */
+/* A function that is reached by known chains of calls: a leaf, deep recursion, a handler of a
+ * signal, another thread, a library that is loaded while it runs. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
 			pthread_join(id, NULL);
 	if (argc > 1) {
 		void *library = dlopen(argv[1], RTLD_NOW);
-		int (*call)(int (*)(int)) = library ? (int (*)(int (*)(int)))dlsym(library, "call_it") : NULL;
+		int (*call)(int (*)(int)) =
+			library ? (int (*)(int (*)(int)))dlsym(library, "call_it") : NULL;
 		if (!call)
 			return 1;
 		usleep(900000); /* Fay looks for new modules every 250 ms */

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT
-// `stepped_target MODE`: a signal at each instruction of a watched call in turn. traced_outer() calls traced_inner() with the CPU's trap flag set, so a SIGTRAP comes before each
-// of its instructions, those of the trampolines and of the runtime included; the handler counts them. At the first one in the first run, the second in the second, and so on until a
+// `stepped_target MODE`: a signal at each instruction of a watched call in turn. traced_outer()
+// calls traced_inner() with the CPU's trap flag set, so a SIGTRAP comes before each
+// of its instructions, those of the trampolines and of the runtime included; the handler counts
+// them. At the first one in the first run, the second in the second, and so on until a
 // run has no more, it calls traced_catcher(), which calls traced_leaver(), and that one
 //
 //     throw         throws to the handler
-//     throw-again   the same, within traced_around(); afterwards an exception passes a call whose return address lies where that of traced_leaver() was
+// throw-again the same, within traced_around(); afterwards an exception passes a call whose return
+// address lies where that of traced_leaver() was
 //     throw-caught  throws to traced_catcher(), which returns
 //     jump          jumps to the handler
 //     jump-caught   jumps into traced_catcher(), which returns
 //     return        returns, as traced_catcher() does
 //     switch        goes on, on a stack of its own, when traced_outer() has returned
 //
-// Modes full-return and full-unwind: before each run nearly all the room for watched calls is taken by calls that a longjmp left. The handler's calls, some deep, take the rest and ask for more,
-// at every seventh instruction while traced_outer() is called and returns, or at every 97th while both are unwound.
+// Modes full-return and full-unwind: before each run nearly all the room for watched calls is taken
+// by calls that a longjmp left. The handler's calls, some deep, take the rest and ask for more,
+// at every seventh instruction while traced_outer() is called and returns, or at every 97th while
+// both are unwound.
 //
-// Ends by printing how many traced calls began, returned, and were left by unwinding: "ENTRIES RETURNS EXCEPTIONS".
+// Ends by printing how many traced calls began, returned, and were left by unwinding: "ENTRIES
+// RETURNS EXCEPTIONS".
 #include <alloca.h>
 #include <csetjmp>
 #include <csignal>
@@ -39,7 +45,8 @@ static void expect(bool condition, const char *what)
 {
 	if (condition)
 		return;
-	fprintf(stderr, "stepped_target %s: %s, interrupted at instruction %ld\n", mode, what, interrupted_at);
+	fprintf(stderr, "stepped_target %s: %s, interrupted at instruction %ld\n", mode, what,
+		interrupted_at);
 	_exit(70);
 }
 
@@ -58,15 +65,21 @@ static inline __attribute__((always_inline)) void single_step(bool on)
 {
 	const unsigned long trap_flag = 0x100;
 	if (on)
-		asm volatile("lea -128(%%rsp), %%rsp; pushf; or %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(trap_flag) : "memory", "cc");
+		asm volatile("lea -128(%%rsp), %%rsp; pushf; or %0, (%%rsp); popf; lea 128(%%rsp), "
+			     "%%rsp" ::"r"(trap_flag)
+			     : "memory", "cc");
 	else
-		asm volatile("lea -128(%%rsp), %%rsp; pushf; and %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(~trap_flag) : "memory", "cc");
+		asm volatile("lea -128(%%rsp), %%rsp; pushf; and %0, (%%rsp); popf; lea "
+			     "128(%%rsp), %%rsp" ::"r"(~trap_flag)
+			     : "memory", "cc");
 }
 
-// Called before each frame is left: what the unwinder does from the first frame to the one with the setjmp is stepped through.
+// Called before each frame is left: what the unwinder does from the first frame to the one with the
+// setjmp is stepped through.
 static jmp_buf bottom;
 static uintptr_t bottom_frame;
-static _Unwind_Reason_Code stop(int, _Unwind_Action, _Unwind_Exception_Class, struct _Unwind_Exception *, struct _Unwind_Context *context, void *)
+static _Unwind_Reason_Code stop(int, _Unwind_Action, _Unwind_Exception_Class,
+				struct _Unwind_Exception *, struct _Unwind_Context *context, void *)
 {
 	single_step(false);
 	if (_Unwind_GetCFA(context) >= bottom_frame)
@@ -140,7 +153,8 @@ TRACED long traced_climb(long height)
 	return y + 1;
 }
 
-// Of the room for 4,096 (docs/dispatcher.md) all but what traced_outer(), its callee and traced_climb() take together.
+// Of the room for 4,096 (docs/dispatcher.md) all but what traced_outer(), its callee and
+// traced_climb() take together.
 static const long FILLING = 4084, HEIGHT = 16;
 static jmp_buf surface;
 #pragma GCC diagnostic push
@@ -223,10 +237,12 @@ TRACED long traced_below(long x)
 	return y + 1;
 }
 
-// Calls traced_below() with its return address at `slot`, once it has learnt, with 0, how far below the room that it takes that comes to lie.
+// Calls traced_below() with its return address at `slot`, once it has learnt, with 0, how far below
+// the room that it takes that comes to lie.
 TRACED long traced_reach(uintptr_t slot)
 {
-	const uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa(), room = slot ? frame - gap - slot : 16;
+	const uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa(),
+			room = slot ? frame - gap - slot : 16;
 	reach_end = frame - room;
 	((volatile char *)alloca(room))[0] = 0;
 	const long y = traced_below(7);
@@ -278,8 +294,12 @@ static void step_all()
 		step_through(interrupted_at);
 	} while (steps >= interrupted_at);
 	const long interrupts = interrupted_at - 1, again = is("throw-again");
-	const long left = strstr(mode, "-caught") ? 1 : is("throw") || is("jump") ? 2 : again ? 5 : 0;
-	const long entries = (2 + again) * interrupted_at + (2 + 4 * again) * interrupts + 3 * again;
+	const long left = strstr(mode, "-caught")     ? 1
+			  : is("throw") || is("jump") ? 2
+			  : again                     ? 5
+						      : 0;
+	const long entries =
+		(2 + again) * interrupted_at + (2 + 4 * again) * interrupts + 3 * again;
 	const long exceptions = left * interrupts + 3 * again;
 	printf("%ld %ld %ld\n", entries, entries - exceptions, exceptions);
 }
@@ -289,17 +309,20 @@ static void step_full()
 	const long stride = is("full-unwind") ? 97 : 7;
 	long runs = 1, interrupts = 0;
 	step_through(0); // what is done once only, such as finding unwind information
-	for (interrupted_at = 1; interrupted_at == 1 || steps >= interrupted_at; interrupted_at += stride) {
+	for (interrupted_at = 1; interrupted_at == 1 || steps >= interrupted_at;
+	     interrupted_at += stride) {
 		step_through(interrupted_at);
 		runs++;
 		interrupts += steps >= interrupted_at;
 	}
-	const long climbs = interrupts * (HEIGHT + 1), thrown = is("full-unwind") ? 2 * runs : 0, left = runs * FILLING + thrown;
+	const long climbs = interrupts * (HEIGHT + 1), thrown = is("full-unwind") ? 2 * runs : 0,
+		   left = runs * FILLING + thrown;
 	const long entries = runs * (FILLING + 2) + climbs;
 	printf("%ld %ld %ld\n", entries, entries - left, left);
 }
 
-// Signal frames are put at multiples of 64: at how many places on the stack the calls in handlers are
+// Signal frames are put at multiples of 64: at how many places on the stack the calls in handlers
+// are
 // depends on where it begins, which differs from run to run.
 static void __attribute__((noinline)) on_aligned_stack(void (*step)())
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storm PID CYCLES IMAGE...: attaches the images' probes to a busy process and detaches them, in turn, CYCLES times. Afterwards the text of all its
- * modules must be byte for byte what it was, and nothing of fay's be mapped. SIGINT ends it early. Prints what was counted; exits with 1 if anything is not as it was.
- * storm -e PID ...: the process may end; each cycle's text is compared, and the cycles until the end count.
+ * storm PID CYCLES IMAGE...: attaches the images' probes to a busy process and detaches them, in
+ * turn, CYCLES times. Afterwards the text of all its modules must be byte for byte what it was, and
+ * nothing of fay's be mapped. SIGINT ends it early. Prints what was counted; exits with 1 if
+ * anything is not as it was. storm -e PID ...: the process may end; each cycle's text is compared,
+ * and the cycles until the end count.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -36,10 +38,13 @@ static int read_image(const char *path, struct fay_verdict *verdict)
 	return verdict->outcome == FAY_ACCEPTED ? 0 : fail("the image was refused", NULL);
 }
 
-/* Whether a mapping was there when the text was first looked at: what a program loads later is its own affair. */
+/* Whether a mapping was there when the text was first looked at: what a program loads later is its
+ * own affair. */
 static int is_known(unsigned long start, unsigned long end, int first)
 {
-	static struct { unsigned long start, end; } known[KNOWN_MAX];
+	static struct {
+		unsigned long start, end;
+	} known[KNOWN_MAX];
 	static size_t count;
 	if (first && count < KNOWN_MAX) {
 		known[count].start = start;
@@ -63,7 +68,8 @@ static int is_elf(const char *path)
 	return got == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
 }
 
-/* FNV-1a of everything executable that comes from an object file; 0: cannot be read. `ours`: mappings of fay's. */
+/* FNV-1a of everything executable that comes from an object file; 0: cannot be read. `ours`:
+ * mappings of fay's. */
 static uint64_t text_hash(pid_t pid, unsigned *ours)
 {
 	char path[64], line[1024], permissions[8], name[800];
@@ -79,13 +85,17 @@ static uint64_t text_hash(pid_t pid, unsigned *ours)
 	*ours = 0;
 	while (maps && memory >= 0 && fgets(line, sizeof(line), maps)) {
 		name[0] = 0;
-		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %799s", &start, &end, permissions, name) < 3)
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %799s", &start, &end, permissions, name) <
+		    3)
 			continue;
 		*ours += strstr(name, "memfd:fay-") != NULL;
-		if (permissions[2] != 'x' || name[0] != '/' || strstr(name, "memfd:") || !is_elf(name) || !is_known(start, end, first))
+		if (permissions[2] != 'x' || name[0] != '/' || strstr(name, "memfd:") ||
+		    !is_elf(name) || !is_known(start, end, first))
 			continue;
 		for (unsigned long at = start; at < end;) {
-			ssize_t got = pread(memory, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes), (off_t)at);
+			ssize_t got = pread(memory, bytes,
+					    end - at < sizeof(bytes) ? end - at : sizeof(bytes),
+					    (off_t)at);
 			if (got <= 0)
 				break;
 			for (ssize_t i = 0; i < got; i++)
@@ -148,7 +158,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int one_cycle(struct fay_target *target, const struct fay_verdict *verdict, unsigned long cycle, struct figures *figures)
+static int one_cycle(struct fay_target *target, const struct fay_verdict *verdict,
+		     unsigned long cycle, struct figures *figures)
 {
 	struct fay_attach_options options = { .size = sizeof(options), .stop_timeout_ms = 20000 };
 	struct fay_session *session;
@@ -156,7 +167,8 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	size_t size;
 	uint64_t began = now_ns();
 	int code = fay_session_attach(target, verdict, &options, &session, &error);
-	if (code == FAY_E_LIMIT) { /* threads that stay where they are in the way: allowed, and said */
+	/* threads that stay where they are in the way: allowed, and said */
+	if (code == FAY_E_LIMIT) {
 		figures->refused++;
 		snprintf(figures->reason, sizeof(figures->reason), "%.200s", error.message);
 		return 0;
@@ -171,7 +183,8 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	if (fay_session_detach(session, &error))
 		return fail("detach", &error);
 	figures->detaching += now_ns() - began;
-	figures->used += __atomic_load_n(&fay_session_shm(session, &size)->slot_next, __ATOMIC_RELAXED) != 0;
+	figures->used +=
+		__atomic_load_n(&fay_session_shm(session, &size)->slot_next, __ATOMIC_RELAXED) != 0;
 	uint64_t pause = fay_session_longest_pause(session);
 	figures->pause = pause > figures->pause ? pause : figures->pause;
 	fay_session_destroy(session);
@@ -206,7 +219,8 @@ int main(int argc, char **argv)
 			return 1;
 	uint64_t before = text_hash(pid, &ours_before);
 	if (!before || fay_target_open_pid(pid, &target, &error))
-		return may_end && is_ending(pid) ? ended_after(0) : fail("the process cannot be read", NULL);
+		return may_end && is_ending(pid) ? ended_after(0)
+						 : fail("the process cannot be read", NULL);
 	signal(SIGINT, on_signal);
 	for (unsigned long i = 0; i < cycles; i++) {
 		if (enough)
@@ -218,10 +232,15 @@ int main(int argc, char **argv)
 	}
 	uint64_t after = text_hash(pid, &ours);
 	fay_target_close(target);
-	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, events in %lu of them, longest pause %.3f ms, "
+	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, "
+	       "events in %lu of them, longest pause %.3f ms, "
 	       "attaching %.1f ms, detaching %.1f ms on average, text %s, %u mappings left\n",
-	       cycles, figures.attached, figures.points, figures.refused, figures.reason[0] ? ", the last since " : "", figures.reason,
-	       figures.used, (double)figures.pause / 1e6, (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
-	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached), after == before ? "as it was" : "CHANGED", ours - ours_before);
-	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 || (!figures.used && !may_end);
+	       cycles, figures.attached, figures.points, figures.refused,
+	       figures.reason[0] ? ", the last since " : "", figures.reason, figures.used,
+	       (double)figures.pause / 1e6,
+	       (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
+	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached),
+	       after == before ? "as it was" : "CHANGED", ours - ours_before);
+	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 ||
+	       (!figures.used && !may_end);
 }

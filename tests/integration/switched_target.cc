@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// `switched_target MODE`: traced calls that go on elsewhere than where they began, ROUNDS times. A coroutine has a stack of its own.
+// `switched_target MODE`: traced calls that go on elsewhere than where they began, ROUNDS times. A
+// coroutine has a stack of its own.
 //
-//     stolen    a coroutine that two threads resume in turn: each of its calls begins in one thread and returns in the other, and later calls have their return addresses at
+// stolen a coroutine that two threads resume in turn: each of its calls begins in one thread and
+// returns in the other, and later calls have their return addresses at
 //               the same place of its stack
 //     thrown    the same, where the calls are left by exceptions
 //     jumped    coroutines that switch by longjmp, to and fro over one whose stack is gone
 //     waiting   the same; says "ready" and "half", and goes on after a line of input each
 //
-// Checks that the program works as it would untraced, and ends by printing how many traced calls began, returned, and were left by unwinding or longjmp: "ENTRIES RETURNS EXCEPTIONS".
+// Checks that the program works as it would untraced, and ends by printing how many traced calls
+// began, returned, and were left by unwinding or longjmp: "ENTRIES RETURNS EXCEPTIONS".
 #undef _FORTIFY_SOURCE // its longjmp refuses to switch stacks
 #include <csetjmp>
 #include <cstdio>
@@ -120,7 +123,8 @@ static void *resume_all(void *argument)
 
 static void in_turn(void (*body)(), long times)
 {
-	static struct thread threads[3]; // never joined; three and two calls a round: each call meets each pair
+	static struct thread
+		threads[3]; // never joined; three and two calls a round: each call meets each pair
 	getcontext(&coroutine);
 	coroutine.uc_stack.ss_sp = coroutine_stack;
 	coroutine.uc_stack.ss_size = sizeof(coroutine_stack);
@@ -224,7 +228,8 @@ static void first_lower()
 static void jumped()
 {
 	wait_for_line("ready");
-	char *stacks = (char *)mmap(nullptr, 3 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stacks = (char *)mmap(nullptr, 3 * STACK, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	expect(stacks != MAP_FAILED, "mmap");
 	begin(stacks, first_lower);
 	begin(stacks + STACK, abandoned);
@@ -246,7 +251,8 @@ int main(int argc, char **argv)
 	} else {
 		waits = !strcmp(mode, "waiting");
 		jumped();
-		// Each round has a call on either stack; the lower one's seems to be left, and returns, but for the last.
+		// Each round has a call on either stack; the lower one's seems to be left, and
+		// returns, but for the last.
 		printf("%ld %ld 2\n", 2 * ROUNDS + 1, 2 * ROUNDS - 1);
 	}
 	fflush(stdout);

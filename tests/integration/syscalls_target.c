@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls whose numbers and sizes are known: for i from 1 to N, reads i bytes of /dev/zero and writes them to /dev/null, fails to open a file that is not
- * there, and fails to read from a file that is not open. With a second argument so many threads do it at once. Prints nothing.
+ * System calls whose numbers and sizes are known: for i from 1 to N, reads i bytes of /dev/zero and
+ * writes them to /dev/null, fails to open a file that is not there, and fails to read from a file
+ * that is not open. With a second argument so many threads do it at once. Prints nothing.
  */
 #include <fcntl.h>
 #include <pthread.h>

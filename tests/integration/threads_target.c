@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target with many threads: `threads_target THREADS CALLS` waits for a line on standard input, then each thread calls
- * work(thread, i) CALLS times; prints what each did and waits for another line before it exits. With a third argument the threads are there before
- * that line, and when they have ended as many others do the same, on the same stacks.
+ * A target with many threads: `threads_target THREADS CALLS` waits for a line on standard input,
+ * then each thread calls work(thread, i) CALLS times; prints what each did and waits for another
+ * line before it exits. With a third argument the threads are there before that line, and when they
+ * have ended as many others do the same, on the same stacks.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,9 +31,11 @@ __attribute__((noinline, noclone)) uint64_t unused_function(uint64_t x)
 }
 
 /* One byte, and the next function follows at once: no room for a jump. */
+/* clang-format off */
 __asm__(".text\n.globl tiny\n.type tiny, @function\ntiny:\n\tret\n.size tiny, 1\n"
 	".globl after_tiny\n.type after_tiny, @function\nafter_tiny:\n\txor %eax, %eax\n\tret\n"
 	".size after_tiny, 3\n");
+/* clang-format on */
 
 static uint64_t calls;
 

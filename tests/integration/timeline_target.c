@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline_target CALLS: the k-th call of work() makes k reads, less the hundreds, and returns k; each is followed by a read outside. Around all of them a millisecond passes. */
+/* timeline_target CALLS: the k-th call of work() makes k reads, less the hundreds, and returns k;
+ * each is followed by a read outside. Around all of them a millisecond passes. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Executes itself again and again, from its first thread or, more often, from another one, while further threads run and sleep; until its standard input ends. It counts on in its argument. */
+/* Executes itself again and again, from its first thread or, more often, from another one, while
+ * further threads run and sleep; until its standard input ends. It counts on in its argument. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +47,8 @@ int main(int argc, char **argv)
 	arguments = argv;
 	turn = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	for (int i = 0; i < THREADS; i++) /* a busy system may have no room for one at the moment */
-		while (pthread_create(&thread, NULL, i == THREADS / 2 && turn % 4 ? execute : idle, i % 8 ? NULL : argv))
+		while (pthread_create(&thread, NULL, i == THREADS / 2 && turn % 4 ? execute : idle,
+				      i % 8 ? NULL : argv))
 			usleep(1000);
 	if (turn % 4 == 0)
 		again();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the entry with them (-e), and why not of the others. -v names these. The analysis is the
- * loader's, on the file as it would be mapped. What has no symbol, whose start nothing calls
- * and no data names, and that is jumped to from elsewhere behind its start is a part of a function.
+ * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the
+ * entry with them (-e), and why not of the others. -v names these. The analysis is the loader's, on
+ * the file as it would be mapped. What has no symbol, whose start nothing calls and no data names,
+ * and that is jumped to from elsewhere behind its start is a part of a function.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ static enum fay_flow_place place(void *context, uint64_t address, uint64_t *star
 	return fay_target_place(((struct survey *)context)->target, address, start, end);
 }
 
-static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
+static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end,
+			     size_t *count)
 {
 	struct survey *survey = context;
 
@@ -181,7 +183,8 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	struct branches branches = { 0 };
 	size_t parts = 0, whole = 0, exits = 0, windows = 0, blocks = 0;
 
-	if (fay_target_open_file(path, &survey.target, &error) || fay_target_find(survey.target, "*!*", &list, &error)) {
+	if (fay_target_open_file(path, &survey.target, &error) ||
+	    fay_target_find(survey.target, "*!*", &list, &error)) {
 		printf("%s: %s\n", path, error.message);
 		return;
 	}
@@ -190,11 +193,15 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	find_branches(&survey, &branches);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (size_t i = 0; i < list.count; i++) {
-		const struct fay_flow_program program = { &survey, false, survey.taken && fay_taken_faults(survey.taken), read_bytes, place, taken };
+		const struct fay_flow_program program = {
+			&survey,    false, survey.taken && fay_taken_faults(survey.taken),
+			read_bytes, place, taken
+		};
 		const struct fay_function *function = &list.items[i];
 		struct fay_flow flow;
 
-		if (!fay_flow_read(&program, function->address, function->address + function->size, entry, &flow))
+		if (!fay_flow_read(&program, function->address, function->address + function->size,
+				   entry, &flow))
 			exit(1);
 		if (is_part(&survey, &branches, function))
 			parts++;

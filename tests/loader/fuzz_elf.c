@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: the input is an ELF file; its functions and USDT markers are listed, and one that is not there is asked for. */
+/* libFuzzer: the input is an ELF file; its functions and USDT markers are listed, and one that is
+ * not there is asked for. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

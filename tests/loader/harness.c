@@ -82,10 +82,13 @@ uint64_t victim_ask(struct victim *victim, const char *format, ...)
 
 #define CODE_AT 64u
 #define REG(name) (1u << FAY_##name)
-#define CALLER_SAVED (REG(RAX) | REG(RCX) | REG(RDX) | REG(RSI) | REG(RDI) | REG(R8) | REG(R9) | REG(R10) | REG(R11))
+#define CALLER_SAVED                                                                               \
+	(REG(RAX) | REG(RCX) | REG(RDX) | REG(RSI) | REG(RDI) | REG(R8) | REG(R9) | REG(R10) |     \
+	 REG(R11))
 
-extern const uint8_t probe_count[], probe_count_end[], probe_slow[], probe_slow_end[], probe_greedy[], probe_greedy_end[],
-	probe_event[], probe_event_end[], probe_emit[], probe_emit_end[];
+extern const uint8_t probe_count[], probe_count_end[], probe_slow[], probe_slow_end[],
+	probe_greedy[], probe_greedy_end[], probe_event[], probe_event_end[], probe_emit[],
+	probe_emit_end[];
 
 static const struct {
 	const uint8_t *code, *end;
@@ -93,9 +96,12 @@ static const struct {
 } hand_probes[] = {
 	[PROBE_COUNT] = { probe_count, probe_count_end, 0, REG(RSI), 0, 0 },
 	[PROBE_SLOW] = { probe_slow, probe_slow_end, CALLER_SAVED & ~REG(RSI), REG(RSI), 0, 0 },
-	[PROBE_GREEDY] = { probe_greedy, probe_greedy_end, REG(RSI) | REG(RDI) | REG(RDX), REG(RSI) | REG(RDX), 0, 0 },
-	[PROBE_EVENT] = { probe_event, probe_event_end, REG(RAX) | REG(RCX), REG(RSI) | REG(RDI), 0x1ffff & ~FAY_FIELD_RETVAL, 0 },
-	[PROBE_EMIT] = { probe_emit, probe_emit_end, CALLER_SAVED & ~REG(RSI), REG(RSI) | REG(RDI), FAY_FIELD_ARG0 | FAY_FIELD_TID, 1 },
+	[PROBE_GREEDY] = { probe_greedy, probe_greedy_end, REG(RSI) | REG(RDI) | REG(RDX),
+			   REG(RSI) | REG(RDX), 0, 0 },
+	[PROBE_EVENT] = { probe_event, probe_event_end, REG(RAX) | REG(RCX), REG(RSI) | REG(RDI),
+			  0x1ffff & ~FAY_FIELD_RETVAL, 0 },
+	[PROBE_EMIT] = { probe_emit, probe_emit_end, CALLER_SAVED & ~REG(RSI), REG(RSI) | REG(RDI),
+			 FAY_FIELD_ARG0 | FAY_FIELD_TID, 1 },
 };
 
 void hand_verdict(struct hand_verdict *hand, enum hand_probe which, const char *pattern)
@@ -113,8 +119,11 @@ void hand_verdict(struct hand_verdict *hand, enum hand_probe which, const char *
 		layout->slot_count = 1;
 		layout->slots[0].offset = 0;
 		layout->slots[0].helper = FAY_HELPER_EMIT;
-		hand->states[0] = (struct fay_schema_state){ .name = "rows", .kind = FAY_STATE_STREAM, .scope = FAY_SCOPE_LOCAL,
-							     .rows = 1, .row_size = 96 };
+		hand->states[0] = (struct fay_schema_state){ .name = "rows",
+							     .kind = FAY_STATE_STREAM,
+							     .scope = FAY_SCOPE_LOCAL,
+							     .rows = 1,
+							     .row_size = 96 };
 		hand->verdict.schema.states = hand->states;
 		hand->verdict.schema.state_count = 1;
 	}
@@ -180,7 +189,8 @@ uint64_t lost_reentrant(struct fay_session *session)
 	return sum;
 }
 
-struct fay_session *attach(struct victim *victim, struct fay_target **target, const struct hand_verdict *hand)
+struct fay_session *attach(struct victim *victim, struct fay_target **target,
+			   const struct hand_verdict *hand)
 {
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A target process under command, and verdicts made by hand: what the verifier would say of the probes in probes.S. */
+/* A target process under command, and verdicts made by hand: what the verifier would say of the
+ * probes in probes.S. */
 #ifndef FAY_TESTS_LOADER_HARNESS_H
 #define FAY_TESTS_LOADER_HARNESS_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,11 @@ void victim_start(struct victim *victim);
 void victim_start_program(struct victim *victim, const char *program);
 void victim_end(struct victim *victim);
 /* Sends a command; ask() also waits for the answer and returns its first number. */
-void victim_tell(struct victim *victim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void victim_tell(struct victim *victim, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 uint64_t victim_answer(struct victim *victim);
-uint64_t victim_ask(struct victim *victim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+uint64_t victim_ask(struct victim *victim, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* One probe of probes.S with its facts, on `pattern`. */
 struct hand_verdict {
@@ -50,7 +53,8 @@ uint32_t slots_used(struct fay_session *session);
 uint64_t *local_of(struct fay_session *session, uint32_t slot);
 
 /* Attaches and asserts success. */
-struct fay_session *attach(struct victim *victim, struct fay_target **target, const struct hand_verdict *hand);
+struct fay_session *attach(struct victim *victim, struct fay_target **target,
+			   const struct hand_verdict *hand);
 void detach(struct fay_session *session, struct fay_target *target);
 /* Mappings in the process whose line contains `text`. */
 unsigned mappings(pid_t pid, const char *text);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads, the first among them, that count up per-CPU counters by a restartable sequence (rseq(2)), which is most of what they do. One more does as told on standard input, and answers each line:
+ * Threads, the first among them, that count up per-CPU counters by a restartable sequence
+ * (rseq(2)), which is most of what they do. One more does as told on standard input, and answers
+ * each line:
  *
  *	checksum    1: restartable sequences work here; 0: they do not
- *	stop        how many increments are missing, of how many: two numbers. The program ends with its input.
+ *	stop        how many increments are missing, of how many: two numbers. The program ends with
+ *		    its input.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -22,21 +25,28 @@ increment rseq_add, rseq_early, rseq_behind;
 extern const char rseq_early_section[], rseq_behind_section[];
 
 /*
- * rseq_add names its section itself, well behind its first five bytes; rseq_early's section begins within them; rseq_behind's right behind the instructions that a jump of five bytes overwrites.
+ * rseq_add names its section itself, well behind its first five bytes; rseq_early's section begins
+ * within them; rseq_behind's right behind the instructions that a jump of five bytes overwrites.
  * SECTION: from its begin to its end.
  */
+/* clang-format off */
 #define SECTION(name)                                                                                                      \
 	"1:	mov 4(%rsi), %eax\n	shl $6, %rax\n	add %rdi, %rax\n	mov (%rax), %r8\n"                         \
 	"	mov $2000, %ecx\n3:	dec %ecx\n	jnz 3b\n"                                                          \
 	"	inc %r8\n	mov %r8, (%rax)\n2:	mov $1, %eax\n	ret\n"                                             \
 	"	.byte 0x0f, 0xb9, 0x3d\n	.long 0x53053053\n4:	xor %eax, %eax\n	ret\n	.size " #name ", . - " #name "\n" \
 	"	.pushsection __rseq_cs, \"aw\"\n	.balign 32\n" #name "_section:\n	.long 0, 0\n	.quad 1b, 2b - 1b, 4b\n	.popsection\n"
-#define FUNCTION(name) "	.balign 16\n	.globl " #name ", " #name "_section\n	.type " #name ", @function\n" #name ":\n"
+/* clang-format on */
+#define FUNCTION(name)                                                                             \
+	"	.balign 16\n	.globl " #name ", " #name "_section\n	.type " #name              \
+	", @function\n" #name ":\n"
 
+/* clang-format off */
 __asm__("	.text\n"
 	FUNCTION(rseq_add) "	lea rseq_add_section(%rip), %rax\n	mov %rax, 8(%rsi)\n" SECTION(rseq_add)
 	FUNCTION(rseq_early) "	mov %rdx, 8(%rsi)\n" SECTION(rseq_early)
 	FUNCTION(rseq_behind) "	xchg %ax, %ax\n	mov %rdx, 8(%rsi)\n" SECTION(rseq_behind));
+/* clang-format on */
 
 static uint64_t counters[WAYS][CPUS * 8];
 static volatile int stopping;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program that the loader's tests trace. It does as told on standard input, one command a line, and answers each with one line:
+ * The program that the loader's tests trace. It does as told on standard input, one command a line,
+ * and answers each with one line:
  *
  *	run FUNCTION THREADS CALLS   calls it in new threads; answers with the number of calls made
  *	start FUNCTION THREADS       calls it in background threads until
  *	stop                         answers with the number of calls made
- *	fork FUNCTION CALLS          a child calls it, waits for the parent's `reap`, calls it as often again
+ *	fork FUNCTION CALLS          a child calls it, waits for the parent's `reap`, calls it as
+ *				     often again
  *	reap                         lets the child go on; answers with its exit code
- *	signals FUNCTION CALLS       calls it while a timer's signal handler calls it too; answers with both numbers
+ *	signals FUNCTION CALLS       calls it while a timer's signal handler calls it too; answers
+ *				     with both numbers
  *	registers                    how many registers a call of fn_spare changed
  *	checksum                     of the executable's own text
- *	leave                        the first thread ends, another one takes commands; answers with its number
+ *	leave                        the first thread ends, another one takes commands; answers with
+ *				     its number
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -26,8 +30,9 @@
 #include <unistd.h>
 
 typedef uint64_t *function(uint64_t *counter);
-function fn_plain, fn_endbr, fn_riprel, fn_call, fn_callreg, fn_callearly, fn_jcc, fn_tail, fn_tiny, fn_short, fn_next, fn_behind, fn_behind_near, fn_beside, enters_near, enters_far, fn_loopback,
-	fn_loopentry;
+function fn_plain, fn_endbr, fn_riprel, fn_call, fn_callreg, fn_callearly, fn_jcc, fn_tail, fn_tiny,
+	fn_short, fn_next, fn_behind, fn_behind_near, fn_beside, enters_near, enters_far,
+	fn_loopback, fn_loopentry;
 uint64_t check_registers(void);
 __attribute__((noinline)) uint64_t *fn_c(uint64_t *counter);
 
@@ -43,9 +48,10 @@ static const struct {
 	function *call;
 } functions[] = {
 #define F(name) { #name, name }
-	F(fn_plain), F(fn_endbr), F(fn_riprel), F(fn_call), F(fn_callreg), F(fn_callearly), F(fn_jcc),
-	F(fn_tail), F(fn_tiny), F(fn_short), F(fn_next), F(fn_behind), F(fn_behind_near), F(fn_beside), F(enters_near),
-	F(enters_far), F(fn_loopback), F(fn_loopentry), F(fn_c),
+	F(fn_plain),     F(fn_endbr),    F(fn_riprel),      F(fn_call),   F(fn_callreg),
+	F(fn_callearly), F(fn_jcc),      F(fn_tail),        F(fn_tiny),   F(fn_short),
+	F(fn_next),      F(fn_behind),   F(fn_behind_near), F(fn_beside), F(enters_near),
+	F(enters_far),   F(fn_loopback), F(fn_loopentry),   F(fn_c),
 };
 
 static function *find(const char *name)

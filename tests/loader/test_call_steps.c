@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that watch the ends of calls come to a program and leave it while its threads stand at chosen instructions, in the sessions' own code above all: the program goes on, and
- * computes what it does untraced.
+ * Sessions that watch the ends of calls come to a program and leave it while its threads stand at
+ * chosen instructions, in the sessions' own code above all: the program goes on, and computes what
+ * it does untraced.
  *
- * Nothing here depends on time. The victim is held by this test throughout, and so what the loader does is run here, not in a keeper: where it lets the process go, the threads
- * take as many steps as the test says. The victim is a fork of the test.
+ * Nothing here depends on time. The victim is held by this test throughout, and so what the loader
+ * does is run here, not in a keeper: where it lets the process go, the threads take as many steps
+ * as the test says. The victim is a fork of the test.
  */
 #include "harness.h"
 
@@ -29,13 +31,20 @@
 
 static pid_t victim, threads[THREADS];
 static struct fay_target *target;
-static struct hand_verdict counts, copies; /* probes that are copied into the trampolines, and that are called, with the thread marked as busy */
-static volatile uint64_t *rounds;	   /* of each thread's work; shared with the victim, as are the following */
-static volatile uint64_t *held, *walks;	   /* whether the test holds the threads; whether they walk their stacks */
-static volatile uint64_t *walked;	   /* how many frames each thread came to */
-static unsigned steps_at_release[THREADS]; /* that the threads take when the loader lets them go: so many, or, if `random_steps`, at most so many */
+/* probes that are copied into the trampolines, and that are called, with the thread marked as busy
+ * */
+static struct hand_verdict counts, copies;
+/* of each thread's work; shared with the victim, as are the following */
+static volatile uint64_t *rounds;
+/* whether the test holds the threads; whether they walk their stacks */
+static volatile uint64_t *held, *walks;
+static volatile uint64_t *walked; /* how many frames each thread came to */
+/* that the threads take when the loader lets them go: so many, or, if `random_steps`, at most so
+ * many */
+static unsigned steps_at_release[THREADS];
 static unsigned random_steps;
-static bool go_on_at_release; /* from the second time on they go on to the end of their round, too */
+/* from the second time on they go on to the end of their round, too */
+static bool go_on_at_release;
 static unsigned releases;
 
 unsigned long steps_leaf(unsigned long x);
@@ -72,7 +81,8 @@ TRACED unsigned long steps_again(unsigned long n)
 TRACED unsigned long steps_all(unsigned long x)
 {
 	__asm__ volatile("" : "+r"(x));
-	unsigned long sum = steps_ends_in_call(x); /* first: threads are led to it by single steps */
+	/* first: threads are led to it by single steps */
+	unsigned long sum = steps_ends_in_call(x);
 
 	return sum + steps_leaf(x) + steps_again(2) + steps_leaf(x + 1);
 }
@@ -145,7 +155,8 @@ static unsigned random_below(unsigned limit)
 	return (unsigned)((state >> 33) % limit);
 }
 
-/* Both threads go through all their calls, to the end and once more, and stop between two rounds. */
+/* Both threads go through all their calls, to the end and once more, and stop between two rounds.
+ * */
 static void go_on(void)
 {
 	for (unsigned i = 0; i < THREADS; i++)
@@ -158,8 +169,10 @@ static void go_on(void)
 		}
 }
 
-int __wrap_fay_keeper_run(int (*transaction)(void *context), void *context, struct fay_error *error);
-int __wrap_fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop, struct fay_error *error);
+int __wrap_fay_keeper_run(int (*transaction)(void *context), void *context,
+			  struct fay_error *error);
+int __wrap_fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
+			struct fay_stop *stop, struct fay_error *error);
 uint64_t __wrap_fay_stop_release(struct fay_stop *stop);
 int __wrap_usleep(useconds_t microseconds);
 
@@ -173,18 +186,24 @@ int __wrap_usleep(useconds_t microseconds)
 	return 0;
 }
 
-int __wrap_fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop, struct fay_error *error)
+int __wrap_fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
+			struct fay_stop *stop, struct fay_error *error)
 {
 	char path[64];
 
-	*stop = (struct fay_stop){ .pid = pid, .syscall_rounds = FAY_SYSCALL_ROUNDS, .count = THREADS, .capacity = THREADS };
+	*stop = (struct fay_stop){ .pid = pid,
+				   .syscall_rounds = FAY_SYSCALL_ROUNDS,
+				   .count = THREADS,
+				   .capacity = THREADS };
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	stop->memory = open(path, O_RDWR | O_CLOEXEC);
 	stop->threads = calloc(THREADS, sizeof(*stop->threads));
 	assert_int_equal(pid, victim);
 	assert_true(stop->memory >= 0 && stop->threads);
 	for (unsigned i = 0; i < THREADS; i++)
-		stop->threads[i] = (struct fay_stopped_thread){ .tid = threads[i], .stopped = true, .registers = registers_of(threads[i]) };
+		stop->threads[i] = (struct fay_stopped_thread){
+			.tid = threads[i], .stopped = true, .registers = registers_of(threads[i])
+		};
 	return 0;
 }
 
@@ -192,7 +211,9 @@ uint64_t __wrap_fay_stop_release(struct fay_stop *stop)
 {
 	for (unsigned i = 0; i < THREADS; i++)
 		if (stop->threads[i].dirty)
-			assert_int_equal(ptrace(PTRACE_SETREGS, threads[i], 0, &stop->threads[i].registers), 0);
+			assert_int_equal(
+				ptrace(PTRACE_SETREGS, threads[i], 0, &stop->threads[i].registers),
+				0);
 	close(stop->memory);
 	free(stop->threads);
 	for (unsigned i = 0; i < THREADS; i++)
@@ -245,7 +266,9 @@ static int hold_victim(void **state)
 
 		if (thread <= 0)
 			continue;
-		assert_int_equal(ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
+		assert_int_equal(
+			ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL),
+			0);
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, 0, 0), 0);
 		assert_int_equal(waitpid(thread, &status, __WALL), thread);
 		threads[count++] = thread;
@@ -351,8 +374,9 @@ static void stand_in(pid_t thread, const struct fay_session *session)
 }
 
 /*
- * A thread stands in what a session has left behind, which was over another session's jump, as the one that came after it is. When that goes which was there first, both have to go on
- * where it went on.
+ * A thread stands in what a session has left behind, which was over another session's jump, as the
+ * one that came after it is. When that goes which was there first, both have to go on where it went
+ * on.
  */
 static void test_left_behind(void **state)
 {
@@ -379,10 +403,12 @@ static void test_left_behind(void **state)
 
 struct places {
 	const void *call; /* the function that is called */
-	unsigned between; /* instructions that the thread goes on by until the session tries again */
+	/* instructions that the thread goes on by until the session tries again */
+	unsigned between;
 	bool in_handler;  /* a signal handler has interrupted the thread there */
 	bool then_behind; /* the third time, the thread is behind the call */
-	const struct hand_verdict *first, *second; /* of the session that was there first, and of the one that came after it */
+	/* of the session that was there first, and of the one that came after it */
+	const struct hand_verdict *first, *second;
 };
 
 static void interrupt(pid_t thread)
@@ -396,10 +422,12 @@ static void interrupt(pid_t thread)
 }
 
 /*
- * One of two sessions that watch the same calls goes when a thread stands at some instruction of their code, or in a handler of a signal that came there. It tries again when the thread has
- * gone on a little. Returns whether there was such an instruction, `at` of them into the call.
+ * One of two sessions that watch the same calls goes when a thread stands at some instruction of
+ * their code, or in a handler of a signal that came there. It tries again when the thread has gone
+ * on a little. Returns whether there was such an instruction, `at` of them into the call.
  */
-static bool goes_at(const struct fay_session *stays, struct fay_session *goes, unsigned at, struct places places)
+static bool goes_at(const struct fay_session *stays, struct fay_session *goes, unsigned at,
+		    struct places places)
 {
 	uint64_t stack;
 
@@ -408,9 +436,12 @@ static bool goes_at(const struct fay_session *stays, struct fay_session *goes, u
 	for (unsigned i = 0; i <= at; i++) {
 		do {
 			step(threads[0]);
-			if (registers_of(threads[0]).rsp > stack && !is_in(stays, registers_of(threads[0]).rip) && !is_in(goes, registers_of(threads[0]).rip))
+			if (registers_of(threads[0]).rsp > stack &&
+			    !is_in(stays, registers_of(threads[0]).rip) &&
+			    !is_in(goes, registers_of(threads[0]).rip))
 				return false;
-		} while (!is_in(stays, registers_of(threads[0]).rip) && !is_in(goes, registers_of(threads[0]).rip));
+		} while (!is_in(stays, registers_of(threads[0]).rip) &&
+			 !is_in(goes, registers_of(threads[0]).rip));
 	}
 	if (places.in_handler)
 		interrupt(threads[0]);
@@ -435,8 +466,10 @@ static void go_at_every_instruction(struct places places)
 		do {
 			two = come(order ? places.first : places.second);
 			go_on(); /* a thread's first event takes thousands of instructions */
-			more = order ? goes_at(two, one, at, places) : goes_at(one, two, at, places);
-			at += 1 + order + (getenv("FAY_LONG") ? 0 : at / 40); /* the runtime's C code has many */
+			more = order ? goes_at(two, one, at, places)
+				     : goes_at(one, two, at, places);
+			/* the runtime's C code has many */
+			at += 1 + order + (getenv("FAY_LONG") ? 0 : at / 40);
 			if (order && more)
 				one = two;
 		} while (more);
@@ -454,15 +487,18 @@ static void test_every_instruction(void **state)
 
 static void test_every_instruction_of_tail_calls(void **state)
 {
-	go_at_every_instruction((struct places){ steps_ends_in_call, 20, false, true, &copies, &counts });
+	go_at_every_instruction(
+		(struct places){ steps_ends_in_call, 20, false, true, &copies, &counts });
 }
 
 static void test_every_instruction_interrupted(void **state)
 {
-	go_at_every_instruction((struct places){ steps_ends_in_call, 20, true, true, &counts, &copies });
+	go_at_every_instruction(
+		(struct places){ steps_ends_in_call, 20, true, true, &counts, &copies });
 }
 
-/* Up to three sessions come and go in any order, threads stand anywhere, and go on by many or by few instructions between two stops. */
+/* Up to three sessions come and go in any order, threads stand anywhere, and go on by many or by
+ * few instructions between two stops. */
 static void test_at_random(void **state)
 {
 	static const unsigned most[] = { 0, 2, 10, 40, 200 };
@@ -508,8 +544,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_left_behind, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_every_instruction, hold_victim, end_victim),
-		cmocka_unit_test_setup_teardown(test_every_instruction_of_tail_calls, hold_victim, end_victim),
-		cmocka_unit_test_setup_teardown(test_every_instruction_interrupted, hold_victim, end_victim),
+		cmocka_unit_test_setup_teardown(test_every_instruction_of_tail_calls, hold_victim,
+						end_victim),
+		cmocka_unit_test_setup_teardown(test_every_instruction_interrupted, hold_victim,
+						end_victim),
 		cmocka_unit_test_setup_teardown(test_at_random, hold_victim, end_victim),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The keeper is not taken by the memory killer while it works, where it may say so; then all is as it was. */
+/* The keeper is not taken by the memory killer while it works, where it may say so; then all is as
+ * it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions of the kernel's are traced: symbols and types are the test's, and fay.ko, which is not there, says that ftrace has them all. */
+/* Which functions of the kernel's are traced: symbols and types are the test's, and fay.ko, which
+ * is not there, says that ftrace has them all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +22,10 @@ int __wrap_ioctl(int fd, unsigned long request, struct fay_kernel_check *check)
 }
 
 /* BTF has each name but those that begin with `__` or have a dot. */
-bool __wrap_fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype);
-bool __wrap_fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype)
+bool __wrap_fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name,
+				     struct fay_kernel_prototype *prototype);
+bool __wrap_fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name,
+				     struct fay_kernel_prototype *prototype)
 {
 	(void)btf;
 	*prototype = (struct fay_kernel_prototype){ .stack_words = 1 };
@@ -56,13 +59,18 @@ static const char *why_not(const struct fay_kernel_session *session, const char 
 	return "";
 }
 
-#define SYMBOLS(...) { (struct fay_kernel_symbol[]){ __VA_ARGS__ }, sizeof((struct fay_kernel_symbol[]){ __VA_ARGS__ }) / sizeof(struct fay_kernel_symbol) }
+#define SYMBOLS(...)                                                                               \
+	{ (struct fay_kernel_symbol[]){ __VA_ARGS__ },                                             \
+	  sizeof((struct fay_kernel_symbol[]){ __VA_ARGS__ }) / sizeof(struct fay_kernel_symbol) }
 
-/* Several functions have the names `same` and `copied`; a module's does not count, nor what was cut off a function, nor a name that is said twice of one. */
-static const struct fay_kernel_symbols named = SYMBOLS({ 0x1000, "alone", false }, { 0x2000, "same", false }, { 0x3000, "__x64_sys_one", false }, { 0x3000, "sys_one", false },
-						       { 0x4000, "same", false }, { 0x5000, "own", false }, { 0x6000, "same", false }, { 0x6000, "sixth", false },
-						       { 0x7000, "twice", false }, { 0x7000, "twice", false }, { 0x8000, "copied", false },
-						       { 0x9000, "copied.isra.0", false }, { 0xa000, "own.part.0", false }, { 0xb000, "own.cold", false }, { 0xc000, "own", true });
+/* Several functions have the names `same` and `copied`; a module's does not count, nor what was cut
+ * off a function, nor a name that is said twice of one. */
+static const struct fay_kernel_symbols named = SYMBOLS(
+	{ 0x1000, "alone", false }, { 0x2000, "same", false }, { 0x3000, "__x64_sys_one", false },
+	{ 0x3000, "sys_one", false }, { 0x4000, "same", false }, { 0x5000, "own", false },
+	{ 0x6000, "same", false }, { 0x6000, "sixth", false }, { 0x7000, "twice", false },
+	{ 0x7000, "twice", false }, { 0x8000, "copied", false }, { 0x9000, "copied.isra.0", false },
+	{ 0xa000, "own.part.0", false }, { 0xb000, "own.cold", false }, { 0xc000, "own", true });
 
 static void prototype_of_one_function(void **state)
 {
@@ -89,8 +97,10 @@ static void entries_need_none(void **state)
 	fay_kernel_session_destroy(session);
 }
 
-static const struct fay_kernel_symbols endless = SYMBOLS({ 0x1000, "do_exit", false }, { 0x2000, "get_signal", false }, { 0x3000, "do_idle.constprop.0", false },
-							 { 0x4000, "acpi_hw_write_port", false }, { 0x5000, "acpi_hw_write_ports", false });
+static const struct fay_kernel_symbols endless =
+	SYMBOLS({ 0x1000, "do_exit", false }, { 0x2000, "get_signal", false },
+		{ 0x3000, "do_idle.constprop.0", false }, { 0x4000, "acpi_hw_write_port", false },
+		{ 0x5000, "acpi_hw_write_ports", false });
 
 static void never_ending_calls(void **state)
 {
@@ -100,15 +110,20 @@ static void never_ending_calls(void **state)
 	assert_int_equal(session->point_count, 1);
 	assert_int_equal(session->points[0].place.address, 0x5000);
 	assert_string_equal(why_not(session, "kernel!do_exit"), "does not return");
-	assert_string_equal(why_not(session, "kernel!get_signal"), "does not return where its task ends or is killed in it");
-	assert_string_equal(why_not(session, "kernel!do_idle.constprop.0"), "does not return where its processor goes offline");
-	assert_string_equal(why_not(session, "kernel!acpi_hw_write_port"), "does not return where the machine sleeps in it");
+	assert_string_equal(why_not(session, "kernel!get_signal"),
+			    "does not return where its task ends or is killed in it");
+	assert_string_equal(why_not(session, "kernel!do_idle.constprop.0"),
+			    "does not return where its processor goes offline");
+	assert_string_equal(why_not(session, "kernel!acpi_hw_write_port"),
+			    "does not return where the machine sleeps in it");
 	fay_kernel_session_destroy(session);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(prototype_of_one_function), cmocka_unit_test(entries_need_none), cmocka_unit_test(never_ending_calls) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(prototype_of_one_function),
+					    cmocka_unit_test(entries_need_none),
+					    cmocka_unit_test(never_ending_calls) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay is killed with SIGKILL at its n-th system call, for every n from the first one that touches the target on: while its keeper stops the busy target's threads, runs
- * system calls in it, writes jumps, lets go, and the same in detaching. The target must go on, answer rightly, and be as it was once what was left is
- * removed. So it is while a function is taken out of a trace that goes on (--budget). Likewise the target is killed at each step, and fay must end by itself and say so.
+ * fay is killed with SIGKILL at its n-th system call, for every n from the first one that touches
+ * the target on: while its keeper stops the busy target's threads, runs system calls in it, writes
+ * jumps, lets go, and the same in detaching. The target must go on, answer rightly, and be as it
+ * was once what was left is removed. So it is while a function is taken out of a trace that goes on
+ * (--budget). Likewise the target is killed at each step, and fay must end by itself and say so.
  *
  *	test_kill_steps FAY PROBE.c [STEPS]     STEPS places spread evenly over all; 0: every one
  *
@@ -31,10 +33,12 @@ enum whom { NOBODY, FAY, TARGET };
 
 struct scenario {
 	const char *duration, *budget;
-	unsigned keeper; /* only steps while this one is at work count; 0: all from the start of the first one on */
+	/* only steps while this one is at work count; 0: all from the start of the first one on */
+	unsigned keeper;
 };
 static const struct scenario plain = { "10ms", NULL, 0 };
-static const struct scenario taking_out = { "600ms", "0.01%", 2 }; /* the budget is looked at every 250 ms */
+/* the budget is looked at every 250 ms */
+static const struct scenario taking_out = { "600ms", "0.01%", 2 };
 
 struct outcome {
 	unsigned long steps; /* system calls that count */
@@ -52,8 +56,8 @@ static void child_main(const struct scenario *scenario, pid_t target)
 	snprintf(pid, sizeof(pid), "%d", (int)target);
 	dup2(null, 0), dup2(null, 1), dup2(fay_errors, 2);
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
-	execl(fay_path, fay_path, "trace", "--for", scenario->duration, "-p", pid, "--probe", image_path, scenario->budget ? "--budget" : NULL, scenario->budget,
-	      NULL);
+	execl(fay_path, fay_path, "trace", "--for", scenario->duration, "-p", pid, "--probe",
+	      image_path, scenario->budget ? "--budget" : NULL, scenario->budget, NULL);
 	_exit(127);
 }
 
@@ -68,7 +72,8 @@ static const char *last_words(void)
 }
 
 /*
- * Whether we trace anything still. A fay that is killed in its clone() dies without the event that tells of the keeper, which is ours to let run all the same.
+ * Whether we trace anything still. A fay that is killed in its clone() dies without the event that
+ * tells of the keeper, which is ours to let run all the same.
  */
 static bool any_tracee(void)
 {
@@ -82,7 +87,8 @@ static bool any_tracee(void)
 		FILE *file;
 
 		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
-		file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+		file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "re")
+									  : NULL;
 		while (file && fgets(line, sizeof(line), file))
 			if (sscanf(line, "TracerPid: %d", &tracer) == 1)
 				break;
@@ -96,7 +102,8 @@ static bool any_tracee(void)
 }
 
 /* Runs fay on the target and kills whom at step `at`. Keepers are traced to their end. */
-static struct outcome run_fay(const struct scenario *scenario, pid_t target, enum whom whom, unsigned long at)
+static struct outcome run_fay(const struct scenario *scenario, pid_t target, enum whom whom,
+			      unsigned long at)
 {
 	struct outcome outcome = { 0 };
 	pid_t fay;
@@ -110,7 +117,10 @@ static struct outcome run_fay(const struct scenario *scenario, pid_t target, enu
 		child_main(scenario, target);
 	assert_int_equal(waitpid(fay, &status, 0), fay);
 	assert_true(WIFSTOPPED(status));
-	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK), 0);
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0,
+				PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE |
+					PTRACE_O_TRACEFORK),
+			 0);
 	assert_int_equal(ptrace(PTRACE_SYSCALL, fay, 0, 0), 0);
 	while (!fay_ended || keepers || any_tracee()) {
 		pid_t got = waitpid(-1, &status, __WALL | __WNOTHREAD);
@@ -133,7 +143,9 @@ static struct outcome run_fay(const struct scenario *scenario, pid_t target, enu
 			outcome.keepers++;
 			keepers++;
 		} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-			outcome.steps += scenario->keeper ? keepers && outcome.keepers == scenario->keeper : outcome.keepers > 0;
+			outcome.steps += scenario->keeper
+						 ? keepers && outcome.keepers == scenario->keeper
+						 : outcome.keepers > 0;
 			if (whom != NOBODY && !outcome.killed && outcome.steps == at) {
 				outcome.killed = true;
 				outcome.in_keeper = keepers > 0;
@@ -192,13 +204,18 @@ static void kill_at_steps(const struct scenario *scenario)
 	victim_start(&victim);
 	checksum = victim_ask(&victim, "checksum");
 	victim_ask(&victim, "start fn_c %d", WORKERS);
-	/* On a machine that stands still meanwhile the time can be up before the budget was looked at. */
-	for (unsigned tries = 0; tries == 0 || (scenario->budget && tries < 5 && whole.keepers < 3); tries++)
+	/* On a machine that stands still meanwhile the time can be up before the budget was looked
+	 * at. */
+	for (unsigned tries = 0; tries == 0 || (scenario->budget && tries < 5 && whole.keepers < 3);
+	     tries++)
 		whole = run_fay(scenario, victim.pid, NOBODY, 0);
 	steps = whole.steps;
 	assert_true(steps > 100); /* the transactions were seen */
-	if (scenario->budget && (whole.keepers < 3 || !strstr(last_words(), "left out from now on: fay-test-target!fn_c")))
-		fail_msg("%u keepers, not 3, for attaching, taking out and detaching: %s", whole.keepers, last_words());
+	if (scenario->budget &&
+	    (whole.keepers < 3 ||
+	     !strstr(last_words(), "left out from now on: fay-test-target!fn_c")))
+		fail_msg("%u keepers, not 3, for attaching, taking out and detaching: %s",
+			 whole.keepers, last_words());
 	assert_int_equal(installed(victim.pid), 0);
 	stride = stride_of(steps) * (scenario->budget ? 2 : 1);
 	for (unsigned long at = 1; at <= steps; at += stride, runs++) {
@@ -214,8 +231,9 @@ static void kill_at_steps(const struct scenario *scenario)
 	}
 	victim_ask(&victim, "stop");
 	victim_end(&victim);
-	printf("fay killed %lu times over %lu steps, %lu times under its keeper; %lu times something was left, and removed\n", runs,
-	       steps, in_keeper, left);
+	printf("fay killed %lu times over %lu steps, %lu times under its keeper; %lu times "
+	       "something was left, and removed\n",
+	       runs, steps, in_keeper, left);
 	assert_true(in_keeper > 0);
 }
 
@@ -252,14 +270,17 @@ static void test_target_killed(void **state)
 		fclose(victim.to);
 		fclose(victim.from);
 		if (!WIFEXITED(outcome.status) || WEXITSTATUS(outcome.status) > 1)
-			fail_msg("target killed at step %lu: fay ended with wait status %#x: %s", at, outcome.status, last_words());
+			fail_msg("target killed at step %lu: fay ended with wait status %#x: %s",
+				 at, outcome.status, last_words());
 	}
 	printf("target killed %lu times over %lu steps\n", runs, steps);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed), cmocka_unit_test(test_fay_killed_taking_out), cmocka_unit_test(test_target_killed) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed),
+					    cmocka_unit_test(test_fay_killed_taking_out),
+					    cmocka_unit_test(test_target_killed) };
 	char command[512];
 	int result;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* USDT notes without a process: operand strings, well-formed and hostile, and files whose notes lie. */
+/* USDT notes without a process: operand strings, well-formed and hostile, and files whose notes
+ * lie. */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,8 @@ static struct fay_parsed_operand one(const char *text)
 	return parsed[0];
 }
 
-static void expect(const char *text, unsigned form, unsigned size, bool is_signed, unsigned base, unsigned index, unsigned scale, int64_t value)
+static void expect(const char *text, unsigned form, unsigned size, bool is_signed, unsigned base,
+		   unsigned index, unsigned scale, int64_t value)
 {
 	struct fay_parsed_operand parsed = one(text);
 
@@ -44,7 +46,9 @@ static void expect(const char *text, unsigned form, unsigned size, bool is_signe
 
 static void test_registers(void **state)
 {
-	static const char *const whole[16] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
+	static const char *const whole[16] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+					       "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+					       "r12", "r13", "r14", "r15" };
 	char text[32];
 
 	for (unsigned i = 0; i < 16; i++) {
@@ -108,10 +112,47 @@ static void test_several(void **state)
 static void test_malformed(void **state)
 {
 	static const char *const texts[] = {
-		"8", "@%rax", "3@%rax", "16@%rax", "-@%rax", "8@", "8@%", "8@%rip", "8@%r16", "8@%r7", "8@%r08", "8@%xmm0", "8f@%xmm0", "8@%raxx", "8@%r8q",
-		"8@$", "8@$%rax", "8@$-", "8@$1+", "8@$a+b", "8@$1-a", "8@$0x", "8@$18446744073709551616", "8@$99999999999999999999999", "8@(", "8@()x", "8@(%rax",
-		"8@(%eax)", "8@8(%rip)", "8@(%rax,%rsp,1)", "8@(%rax,%rcx,3)", "8@(%rax,%rcx,)", "8@(%rax,,)", "8@%fs:8", "8@x@tpoff(%rax)", "8@a(%rip,%rax,1)",
-		"8@*%rax", "--8@%rax", "8@%rax,", "8@\xff\xfe", "99999999999999999999@%rax",
+		"8",
+		"@%rax",
+		"3@%rax",
+		"16@%rax",
+		"-@%rax",
+		"8@",
+		"8@%",
+		"8@%rip",
+		"8@%r16",
+		"8@%r7",
+		"8@%r08",
+		"8@%xmm0",
+		"8f@%xmm0",
+		"8@%raxx",
+		"8@%r8q",
+		"8@$",
+		"8@$%rax",
+		"8@$-",
+		"8@$1+",
+		"8@$a+b",
+		"8@$1-a",
+		"8@$0x",
+		"8@$18446744073709551616",
+		"8@$99999999999999999999999",
+		"8@(",
+		"8@()x",
+		"8@(%rax",
+		"8@(%eax)",
+		"8@8(%rip)",
+		"8@(%rax,%rsp,1)",
+		"8@(%rax,%rcx,3)",
+		"8@(%rax,%rcx,)",
+		"8@(%rax,,)",
+		"8@%fs:8",
+		"8@x@tpoff(%rax)",
+		"8@a(%rip,%rax,1)",
+		"8@*%rax",
+		"--8@%rax",
+		"8@%rax,",
+		"8@\xff\xfe",
+		"99999999999999999999@%rax",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -119,7 +160,8 @@ static void test_malformed(void **state)
 			fail_msg("`%s` was taken for an operand", texts[i]);
 }
 
-/* Every string of 4 characters out of those that mean something, and the first ones cut short: an answer, and nothing read behind the end. */
+/* Every string of 4 characters out of those that mean something, and the first ones cut short: an
+ * answer, and nothing read behind the end. */
 static void test_all_short_texts(void **state)
 {
 	static const char letters[] = "8-@%$(),+.r5 xa";
@@ -140,7 +182,9 @@ static void test_all_short_texts(void **state)
 	munmap(page, 8192);
 }
 
-/* --- files --------------------------------------------------------------------------------------------------------- */
+/* --- files
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static uint8_t file[65536];
 
@@ -162,18 +206,43 @@ static void make_file(size_t notes, size_t size)
 	Elf64_Phdr *segment = (void *)(file + 64);
 	Elf64_Shdr *sections = (void *)(file + 0x8000);
 
-	*header = (Elf64_Ehdr){ .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = 1, .e_phoff = 64, .e_shoff = 0x8000, .e_ehsize = 64,
-				.e_phentsize = 56, .e_phnum = 1, .e_shentsize = 64, .e_shnum = 4, .e_shstrndx = 1 };
+	*header = (Elf64_Ehdr){ .e_type = ET_EXEC,
+				.e_machine = EM_X86_64,
+				.e_version = 1,
+				.e_phoff = 64,
+				.e_shoff = 0x8000,
+				.e_ehsize = 64,
+				.e_phentsize = 56,
+				.e_phnum = 1,
+				.e_shentsize = 64,
+				.e_shnum = 4,
+				.e_shstrndx = 1 };
 	memcpy(header->e_ident, ELFMAG, 4);
 	header->e_ident[EI_CLASS] = ELFCLASS64;
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_ident[EI_VERSION] = 1;
-	*segment = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x400000, .p_filesz = sizeof(file), .p_memsz = sizeof(file), .p_align = 4096 };
+	*segment = (Elf64_Phdr){ .p_type = PT_LOAD,
+				 .p_flags = PF_R | PF_X,
+				 .p_vaddr = 0x400000,
+				 .p_filesz = sizeof(file),
+				 .p_memsz = sizeof(file),
+				 .p_align = 4096 };
 	memset(sections, 0, 4 * sizeof(*sections));
 	memcpy(file + 0x7000, names, sizeof(names));
-	sections[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = 0x7000, .sh_size = sizeof(names) };
-	sections[2] = (Elf64_Shdr){ .sh_name = 11, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = 0x401000, .sh_offset = 0x1000, .sh_size = 0x1000 };
-	sections[3] = (Elf64_Shdr){ .sh_name = 17, .sh_type = SHT_NOTE, .sh_offset = notes, .sh_size = size, .sh_addralign = 4 };
+	sections[1] = (Elf64_Shdr){
+		.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = 0x7000, .sh_size = sizeof(names)
+	};
+	sections[2] = (Elf64_Shdr){ .sh_name = 11,
+				    .sh_type = SHT_PROGBITS,
+				    .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				    .sh_addr = 0x401000,
+				    .sh_offset = 0x1000,
+				    .sh_size = 0x1000 };
+	sections[3] = (Elf64_Shdr){ .sh_name = 17,
+				    .sh_type = SHT_NOTE,
+				    .sh_offset = notes,
+				    .sh_size = size,
+				    .sh_addralign = 4 };
 }
 
 /* How many markers the file has. */
@@ -194,7 +263,8 @@ static size_t markers(struct fay_error *error)
 	count = list.count;
 	for (size_t i = 0; i < count; i++) {
 		assert_true(strchr(list.items[i].name, ':') != NULL);
-		assert_true(list.items[i].address >= 0x400000 && list.items[i].address < 0x400000 + sizeof(file));
+		assert_true(list.items[i].address >= 0x400000 &&
+			    list.items[i].address < 0x400000 + sizeof(file));
 	}
 	fay_function_list_deinit(&list);
 	fay_target_close(target);
@@ -202,8 +272,12 @@ static size_t markers(struct fay_error *error)
 	return count;
 }
 
-#define DESCRIPTION(address, strings) address "\0\0\0\0\0" "\0\0\0\0\0\0\0\0" "\0\0\0\0\0\0\0\0" strings
-static const char good[] = DESCRIPTION("\x04\x10\x40", "p\0n\0" "8@%rdi");
+#define DESCRIPTION(address, strings)                                                              \
+	address "\0\0\0\0\0"                                                                       \
+		"\0\0\0\0\0\0\0\0"                                                                 \
+		"\0\0\0\0\0\0\0\0" strings
+static const char good[] = DESCRIPTION("\x04\x10\x40", "p\0n\0"
+						       "8@%rdi");
 
 static void test_hostile_notes(void **state)
 {
@@ -258,7 +332,8 @@ static void test_notes_that_lie(void **state)
 	assert_int_equal(markers(&error), 1);
 }
 
-/* --- jumps before a short instruction ------------------------------------------------------------------------------ */
+/* --- jumps before a short instruction
+ * ------------------------------------------------------------------------------ */
 
 static bool before(const char *body, size_t size, size_t offset, size_t *site)
 {
@@ -270,9 +345,13 @@ static void test_before(void **state)
 	size_t site;
 	/* test %edi, %edi; je +6; mov %edi, %eax; nop; ret */
 	static const char joined[] = "\x85\xff\x74\x03\x89\xf8\x90\xc3";
-	/* The jump leads to the nop itself, or between: then what runs there would not be counted, or would run into the jump. */
-	static const char to_nop[] = "\x85\xff\x74\x02\x89\xf8\x90\xc3", between[] = "\x85\xff\x31\xc0\x89\xf8\x90\x74\xfb\xc3";
-	static const char call[] = "\xe8\x00\x00\x00\x00\x90\xc3", ended[] = "\x85\xff\x31\xc0\xc3\x90\xc3", jumps[] = "\x85\xff\x31\xc0\x31\xc9\x90\xff\xe0";
+	/* The jump leads to the nop itself, or between: then what runs there would not be counted,
+	 * or would run into the jump. */
+	static const char to_nop[] = "\x85\xff\x74\x02\x89\xf8\x90\xc3",
+			  between[] = "\x85\xff\x31\xc0\x89\xf8\x90\x74\xfb\xc3";
+	static const char call[] = "\xe8\x00\x00\x00\x00\x90\xc3",
+			  ended[] = "\x85\xff\x31\xc0\xc3\x90\xc3",
+			  jumps[] = "\x85\xff\x31\xc0\x31\xc9\x90\xff\xe0";
 
 	assert_true(before(joined, 8, 6, &site));
 	assert_int_equal(site, 2);
@@ -289,9 +368,11 @@ static void test_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_memory),	  cmocka_unit_test(test_constants),
-		cmocka_unit_test(test_several),	  cmocka_unit_test(test_malformed),	  cmocka_unit_test(test_all_short_texts),
-		cmocka_unit_test(test_before),	  cmocka_unit_test(test_hostile_notes), cmocka_unit_test(test_notes_that_lie),
+		cmocka_unit_test(test_registers),      cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_constants),      cmocka_unit_test(test_several),
+		cmocka_unit_test(test_malformed),      cmocka_unit_test(test_all_short_texts),
+		cmocka_unit_test(test_before),         cmocka_unit_test(test_hostile_notes),
+		cmocka_unit_test(test_notes_that_lie),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the owner of a session runs: by its number in its PID namespace, by its lock from others; what programs can pretend, and what cannot be told. */
+/* Whether the owner of a session runs: by its number in its PID namespace, by its lock from others;
+ * what programs can pretend, and what cannot be told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -24,7 +25,9 @@
 
 #define SIZE 8192u
 
-static const struct fay_owner far = { .pid_namespace = { 1, 1 }, .pid = 1, .start = 1, .locked = 1 };
+static const struct fay_owner far = {
+	.pid_namespace = { 1, 1 }, .pid = 1, .start = 1, .locked = 1
+};
 
 /* What is to be said of that owner, whose session's state is mapped at `state` in this process. */
 static enum fay_owner_state ask(const struct fay_owner *owner, const void *state, uint64_t size)
@@ -53,7 +56,8 @@ static void equal_if_seen(const void *state, enum fay_owner_state got, enum fay_
 {
 	char path[80];
 
-	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)state, (unsigned long)state + SIZE);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)state,
+		 (unsigned long)state + SIZE);
 	int fd = open(path, O_PATH | O_CLOEXEC);
 	assert_int_equal(got, fd >= 0 ? want : FAY_OWNER_UNKNOWN);
 	if (fd >= 0)
@@ -64,10 +68,12 @@ static void test_lock(void **unused)
 {
 	int fd, status;
 	bool locked;
-	void *state = program(FAY_STATE_MEMFD, &fd), *own = fay_owner_map(fd, SIZE, &locked), *second;
+	void *state = program(FAY_STATE_MEMFD, &fd), *own = fay_owner_map(fd, SIZE, &locked),
+	     *second;
 
 	assert_true(own != MAP_FAILED && locked);
-	assert_int_equal(ask(&far, state, SIZE), FAY_OWNER_LIVES); /* who may not look sees it in /proc/locks */
+	/* who may not look sees it in /proc/locks */
+	assert_int_equal(ask(&far, state, SIZE), FAY_OWNER_LIVES);
 	second = fay_owner_map(fd, SIZE, &locked);
 	assert_true(second == MAP_FAILED && errno == EBUSY);
 	/* A forked child has neither the mapping nor, by that, the lock. */
@@ -96,7 +102,8 @@ static void test_killed(void **unused)
 	if (owner == 0) {
 		bool locked;
 
-		if (fay_owner_map(fd, SIZE, &locked) == MAP_FAILED || !locked || write(ends[1], "r", 1) != 1)
+		if (fay_owner_map(fd, SIZE, &locked) == MAP_FAILED || !locked ||
+		    write(ends[1], "r", 1) != 1)
 			_exit(1);
 		pause();
 		_exit(0);
@@ -147,11 +154,14 @@ static void test_not_in_memory(void **unused)
 {
 	struct stat status;
 	const char *path = "/memfd:" FAY_STATE_MEMFD;
-	int fd = geteuid() == 0 && stat(path, &status) ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	int fd = geteuid() == 0 && stat(path, &status)
+			 ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+			 : -1;
 	struct statfs system;
 
 	if (fd < 0) {
-		print_message("skipped: no file can be made in the root directory: %s\n", geteuid() ? "needs root" : strerror(errno));
+		print_message("skipped: no file can be made in the root directory: %s\n",
+			      geteuid() ? "needs root" : strerror(errno));
 		skip();
 	}
 	unlink(path);
@@ -159,7 +169,8 @@ static void test_not_in_memory(void **unused)
 	assert_int_equal(fstatfs(fd, &system), 0);
 	void *state = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	assert_true(state != MAP_FAILED);
-	assert_int_equal(ask(&far, state, SIZE), system.f_type == TMPFS_MAGIC ? FAY_OWNER_DEAD : FAY_OWNER_UNKNOWN);
+	assert_int_equal(ask(&far, state, SIZE),
+			 system.f_type == TMPFS_MAGIC ? FAY_OWNER_DEAD : FAY_OWNER_UNKNOWN);
 	munmap(state, SIZE);
 	close(fd);
 }
@@ -172,7 +183,8 @@ static void test_number(void **unused)
 	assert_true(fay_owner_is_near(&self) && self.start);
 	assert_int_equal(ask(&self, NULL, SIZE), FAY_OWNER_LIVES);
 	other = self;
-	other.start += 2; /* of a time namespace whose offset is no whole ticks it may be one apart */
+	/* of a time namespace whose offset is no whole ticks it may be one apart */
+	other.start += 2;
 	assert_int_equal(ask(&other, NULL, SIZE), FAY_OWNER_DEAD);
 	other.start = self.start - 2;
 	assert_int_equal(ask(&other, NULL, SIZE), FAY_OWNER_DEAD);
@@ -204,9 +216,18 @@ static void test_version(void **unused)
 
 	assert_true(code >= 0 && ftruncate(code, 4096) == 0);
 	uint8_t *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(at != MAP_FAILED && mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, code, 0) == at);
-	struct fay_zone_header header = { .magic = FAY_ZONE_MAGIC, .version = FAY_ZONE_VERSION, .session = 7, .code = (uint64_t)at, .code_size = 4096, .data = (uint64_t)at + 4096, .data_size = 4096,
-					  .shm = 4096, .shm_size = SIZE, .owner = far };
+	assert_true(at != MAP_FAILED &&
+		    mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, code, 0) == at);
+	struct fay_zone_header header = { .magic = FAY_ZONE_MAGIC,
+					  .version = FAY_ZONE_VERSION,
+					  .session = 7,
+					  .code = (uint64_t)at,
+					  .code_size = 4096,
+					  .data = (uint64_t)at + 4096,
+					  .data_size = 4096,
+					  .shm = 4096,
+					  .shm_size = SIZE,
+					  .owner = far };
 	*(struct fay_zone_header *)(at + 4096) = header;
 	assert_int_equal(fay_installed_sessions(getpid(), &list, &error), 0);
 	assert_int_equal(list.count, 1);
@@ -225,8 +246,11 @@ static void test_version(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lock),   cmocka_unit_test(test_killed), cmocka_unit_test(test_pretended), cmocka_unit_test(test_not_in_memory),
-					    cmocka_unit_test(test_number), cmocka_unit_test(test_version) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lock),      cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_pretended), cmocka_unit_test(test_not_in_memory),
+		cmocka_unit_test(test_number),    cmocka_unit_test(test_version)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Places of a session: as many as it may have, and one more, which is refused, and those before it are still the session's; one that some stack holds is left out. */
+/* Places of a session: as many as it may have, and one more, which is refused, and those before it
+ * are still the session's; one that some stack holds is left out. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,10 @@ static void test_too_many(void **state)
 	(void)state;
 	assert_non_null(session);
 	for (size_t i = 0; i < FAY_POINTS_MAX; i++)
-		assert_int_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
-	assert_int_not_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
+		assert_int_equal(
+			fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
+	assert_int_not_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE),
+			     0);
 	assert_int_equal(session->point_count, FAY_POINTS_MAX);
 	assert_int_equal(fay_points_full(session, &error), FAY_E_LIMIT);
 	assert_non_null(strstr(error.message, "too many functions"));
@@ -33,15 +36,16 @@ static void test_too_many(void **state)
 	free(session);
 }
 
-/* A marker that something jumps behind: the jump is written before it, and there a stack may hold an address. */
+/* A marker that something jumps behind: the jump is written before it, and there a stack may hold
+ * an address. */
 static void test_held_before_marker(void **state)
 {
-	static const uint8_t code[64] = { 0x31, 0xc0,			/* xor %eax, %eax */
-					  0x85, 0xff,			/* test %edi, %edi */
-					  0x74, 0x06,			/* je 12 */
+	static const uint8_t code[64] = { 0x31, 0xc0,                   /* xor %eax, %eax */
+					  0x85, 0xff,                   /* test %edi, %edi */
+					  0x74, 0x06,                   /* je 12 */
 					  0xb8, 0x01, 0x00, 0x00, 0x00, /* mov $1, %eax */
-					  0x90,				/* the marker */
-					  0xc3 };			/* 12: ret */
+					  0x90,                         /* the marker */
+					  0xc3 };                       /* 12: ret */
 	const uint64_t start = (uint64_t)code;
 	struct fay_marker_place marker = { 0 };
 	struct fay_target target = { 0 };
@@ -49,8 +53,16 @@ static void test_held_before_marker(void **state)
 	struct fay_probe_facts facts = { .kind = FAY_PROBE_MARKER };
 	struct fay_verdict verdict = { .probes = &facts, .probe_count = 1 };
 	uint32_t probe = 0;
-	struct fay_point point = { .function = { .name = "f", .module = "m", .address = start + 11, .start = start, .size = 2 },
-				   .probes = &probe, .probe_count = 1, .inside = true, .offset = 11, .marker = &marker };
+	struct fay_point point = { .function = { .name = "f",
+						 .module = "m",
+						 .address = start + 11,
+						 .start = start,
+						 .size = 2 },
+				   .probes = &probe,
+				   .probe_count = 1,
+				   .inside = true,
+				   .offset = 11,
+				   .marker = &marker };
 	struct fay_session *session = calloc(1, sizeof(*session));
 	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 
@@ -77,7 +89,8 @@ static void test_held_before_marker(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many), cmocka_unit_test(test_held_before_marker) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many),
+					    cmocka_unit_test(test_held_before_marker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

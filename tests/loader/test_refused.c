@@ -22,20 +22,24 @@
 /* The target is a child, which no setting of Yama's keeps from being traced. */
 static int stop_from_sandbox(void)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_stop stop;
 	pid_t target = fork();
 	if (target == 0)
 		for (;;)
 			pause();
-	int code = target > 0 && !refuse_call(SYS_ptrace) ? fay_stop_all(target, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) : 77;
+	int code = target > 0 && !refuse_call(SYS_ptrace)
+			   ? fay_stop_all(target, FAY_STOP_TIMEOUT_MS, 100, &stop, &error)
+			   : 77;
 	if (target > 0) {
 		kill(target, SIGKILL);
 		waitpid(target, NULL, 0);
 	}
 	if (code == 77)
 		return 77;
-	if (code != FAY_E_REFUSED || !strstr(error.message, "ptrace is refused even for a child of fay's: Operation not permitted"))
+	if (code != FAY_E_REFUSED ||
+	    !strstr(error.message,
+		    "ptrace is refused even for a child of fay's: Operation not permitted"))
 		return fprintf(stderr, "from the sandbox: %d, %s\n", code, error.message), 1;
 	if (waitpid(-1, NULL, __WALL) != -1 || errno != ECHILD)
 		return fprintf(stderr, "the child that was tried is left\n"), 2;
@@ -65,6 +69,7 @@ static void test_not_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sandbox), cmocka_unit_test(test_not_refused)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sandbox),
+					    cmocka_unit_test(test_not_refused) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Displaced instructions, without a process: what is copied, corrected and refused. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,7 +13,8 @@
 #define FROM 0x555555554000u
 #define TO 0x555555000000u
 
-static bool displace(const char *bytes, size_t size, uint64_t to, struct fay_displaced *displaced, char *reason)
+static bool displace(const char *bytes, size_t size, uint64_t to, struct fay_displaced *displaced,
+		     char *reason)
 {
 	uint8_t padded[32];
 
@@ -122,17 +123,23 @@ static void test_patchable(void **state)
 	struct fay_backs backs;
 	size_t site;
 
-	assert_true(fay_patchable((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x5d\xc3", 10, 0, FROM, &site, &backs, reason));
+	assert_true(fay_patchable((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x5d\xc3", 10,
+				  0, FROM, &site, &backs, reason));
 	assert_int_equal(site, 4);
-	assert_true(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM, &site, &backs, reason));
+	assert_true(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM, &site,
+				  &backs, reason));
 	assert_int_equal(site, 0);
-	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\x55\x48\x89", 3, 3, FROM, &site, &backs, reason));
+	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\x55\x48\x89", 3, 3, FROM, &site,
+				   &backs, reason));
 	assert_non_null(strstr(reason, "is 3 bytes long"));
 	/* the same padding, but it would begin the next aligned function */
-	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM + 13, &site, &backs, reason));
-	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xfa", 7, 0, FROM, &site, &backs, reason));
+	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM + 13,
+				   &site, &backs, reason));
+	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xfa", 7, 0, FROM,
+				   &site, &backs, reason));
 	assert_non_null(strstr(reason, "jump into"));
-	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM, &site, &backs, reason));
+	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM,
+				   &site, &backs, reason));
 	assert_non_null(strstr(reason, "loop back"));
 }
 
@@ -144,13 +151,15 @@ static void test_jumps_back(void **state)
 		size_t size, tail;
 		int at; /* expected, from the end's start; -1: refused */
 	} cases[] = {
-		{ "\xe9\xdb\xff\xff\xff", 5, 0, 0 },			 /* jmp rel32 */
-		{ "\x0f\x84\xda\xff\xff\xff\xc3", 7, 0, 1 },	 /* je rel32; ret: its second byte stays */
-		{ "\xeb\xde\xcc\xcc\xcc", 2, 3, 0 },			 /* jmp rel8 with padding behind it */
-		{ "\xeb\xde\xcc\xcc\x55", 2, 3, -1 },			 /* two bytes of it */
-		{ "\xeb\xde\xc3\xcc\xcc", 3, 2, -1 },			 /* code behind it */
-		{ "\x74\xde\xc3", 3, 0, -1 },				 /* je rel8 */
-		{ "\xe2\xde\xc3", 3, 0, -1 },				 /* loop */
+		{ "\xe9\xdb\xff\xff\xff", 5, 0, 0 }, /* jmp rel32 */
+		/* je rel32; ret: its second byte stays */
+		{ "\x0f\x84\xda\xff\xff\xff\xc3", 7, 0, 1 },
+		/* jmp rel8 with padding behind it */
+		{ "\xeb\xde\xcc\xcc\xcc", 2, 3, 0 },
+		{ "\xeb\xde\xcc\xcc\x55", 2, 3, -1 }, /* two bytes of it */
+		{ "\xeb\xde\xc3\xcc\xcc", 3, 2, -1 }, /* code behind it */
+		{ "\x74\xde\xc3", 3, 0, -1 },         /* je rel8 */
+		{ "\xe2\xde\xc3", 3, 0, -1 },         /* loop */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -162,7 +171,8 @@ static void test_jumps_back(void **state)
 
 		memset(body, 0x90, sizeof(body));
 		memcpy(body + 32, cases[i].end, cases[i].size + cases[i].tail);
-		can = fay_patchable(body, 32 + cases[i].size, cases[i].tail, FROM, &site, &backs, reason);
+		can = fay_patchable(body, 32 + cases[i].size, cases[i].tail, FROM, &site, &backs,
+				    reason);
 		assert_int_equal(can, cases[i].at >= 0);
 		if (can) {
 			assert_int_equal(backs.count, 1);
@@ -176,8 +186,9 @@ static void test_jumps_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copied),	 cmocka_unit_test(test_rip_relative), cmocka_unit_test(test_branches),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_patchable), cmocka_unit_test(test_jumps_back),
+		cmocka_unit_test(test_copied),    cmocka_unit_test(test_rip_relative),
+		cmocka_unit_test(test_branches),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_patchable), cmocka_unit_test(test_jumps_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

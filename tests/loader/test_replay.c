@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes over saved events: only those that the verdict has run, whatever number an event asks for. */
+/* Probes over saved events: only those that the verdict has run, whatever number an event asks for.
+ * */
 #include "harness.h"
 
 #include "fay/event.h"
@@ -21,7 +22,11 @@ static void test_probe_numbers(void **state)
 	(void)state;
 	hand_verdict(&hand, PROBE_COUNT, "program!function");
 	hand_verdict_also(&hand, "program!function");
-	hand.states[0] = (struct fay_schema_state){ .name = "count", .kind = FAY_STATE_CELL, .scope = FAY_SCOPE_LOCAL, .rows = 1, .row_size = 8 };
+	hand.states[0] = (struct fay_schema_state){ .name = "count",
+						    .kind = FAY_STATE_CELL,
+						    .scope = FAY_SCOPE_LOCAL,
+						    .rows = 1,
+						    .row_size = 8 };
 	hand.verdict.schema.states = hand.states;
 	hand.verdict.schema.state_count = 1;
 	hand.verdict.probe_count = 1; /* behind it lies another that counts, too */
@@ -45,13 +50,15 @@ static void test_refused(void **state)
 	(void)state;
 	hand_verdict(&hand, PROBE_COUNT, "program!function");
 	hand.verdict.outcome = FAY_UNSAFE;
-	assert_int_equal(fay_replay_create(&hand.verdict, take_count, &count, &replay, &error), FAY_E_REFUSED);
+	assert_int_equal(fay_replay_create(&hand.verdict, take_count, &count, &replay, &error),
+			 FAY_E_REFUSED);
 	assert_null(replay);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_probe_numbers), cmocka_unit_test(test_refused) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_probe_numbers),
+					    cmocka_unit_test(test_refused) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

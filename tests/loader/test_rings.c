@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small rings that nobody empties, for each way to deal with a full one: what stays in the ring, and that the losses are exact. */
+/* Small rings that nobody empties, for each way to deal with a full one: what stays in the ring,
+ * and that the losses are exact. */
 #include "harness.h"
 
 #include <signal.h>
@@ -22,13 +23,16 @@ struct ring {
 
 static void begin(struct ring *r, enum fay_when_full when_full)
 {
-	struct fay_attach_options options = { .size = sizeof(options), .when_full = when_full, .ring_bytes = RING };
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .when_full = when_full,
+					      .ring_bytes = RING };
 	struct fay_error error = { 0 };
 	size_t size;
 
 	victim_start(&r->victim);
 	hand_verdict(&r->hand, PROBE_EMIT, PROGRAM "!fn_plain");
-	if (fay_target_open_pid(r->victim.pid, &r->target, &error) || fay_session_attach(r->target, &r->hand.verdict, &options, &r->session, &error))
+	if (fay_target_open_pid(r->victim.pid, &r->target, &error) ||
+	    fay_session_attach(r->target, &r->hand.verdict, &options, &r->session, &error))
 		fail_msg("attach: %s", error.message);
 	r->shm = fay_session_shm(r->session, &size);
 	assert_int_equal(r->shm->spill_size, RING);
@@ -53,7 +57,8 @@ static uint64_t count_records(const struct ring *r)
 	uint64_t count = 0;
 
 	for (uint64_t at = slot->spill_tail; at < slot->spill_head; count++) {
-		const struct fay_spill_record *record = (void *)((char *)slot + r->shm->spill_offset + at % RING);
+		const struct fay_spill_record *record =
+			(void *)((char *)slot + r->shm->spill_offset + at % RING);
 
 		assert_int_equal(record->size, RECORD);
 		assert_int_equal(record->rows, 1);
@@ -64,7 +69,8 @@ static uint64_t count_records(const struct ring *r)
 
 static void run(const struct ring *r, unsigned calls)
 {
-	assert_int_equal(victim_ask((struct victim *)&r->victim, "run fn_plain 1 %u", calls), calls);
+	assert_int_equal(victim_ask((struct victim *)&r->victim, "run fn_plain 1 %u", calls),
+			 calls);
 	assert_int_equal(total(r->session, 0) % calls, 0);
 }
 
@@ -75,7 +81,8 @@ static void test_newest_lost(void **state)
 		struct ring r;
 
 		begin(&r, block ? FAY_FULL_BLOCK : FAY_FULL_DROP);
-		r.shm->consumer_alive = !block; /* alive, but it does not come: nobody waits for it */
+		/* alive, but it does not come: nobody waits for it */
+		r.shm->consumer_alive = !block;
 		run(&r, CALLS);
 		assert_int_equal(count_records(&r), RING / RECORD);
 		assert_int_equal(slot_of(&r)->spill_tail, 0);
@@ -105,11 +112,13 @@ static void test_oldest_lost(void **state)
 /* Until the thread has looked at its full ring again, or given up. */
 static void await_look(const struct ring *r, uint32_t wake)
 {
-	while (__atomic_load_n(&r->shm->wake, __ATOMIC_ACQUIRE) == wake && __atomic_load_n(&r->shm->consumer_alive, __ATOMIC_ACQUIRE))
+	while (__atomic_load_n(&r->shm->wake, __ATOMIC_ACQUIRE) == wake &&
+	       __atomic_load_n(&r->shm->consumer_alive, __ATOMIC_ACQUIRE))
 		usleep(100);
 }
 
-/* A thread waits for room and stands still for longer than it would wait; then the consumer comes. Returns how many events were lost. */
+/* A thread waits for room and stands still for longer than it would wait; then the consumer comes.
+ * Returns how many events were lost. */
 static uint64_t stop_waiting_thread(void)
 {
 	const unsigned calls = RING / RECORD + 5;
@@ -137,7 +146,8 @@ static uint64_t stop_waiting_thread(void)
 	return lost;
 }
 
-/* A machine that stands still, or has no processor to give, is no sign that the consumer is gone. Here it could be slow before the thread is stopped, too: five tries. */
+/* A machine that stands still, or has no processor to give, is no sign that the consumer is gone.
+ * Here it could be slow before the thread is stopped, too: five tries. */
 static void test_stopped(void **state)
 {
 	unsigned tries = 1;
@@ -147,7 +157,8 @@ static void test_stopped(void **state)
 	assert_true(tries < 5);
 }
 
-/* A ring that its consumer refuses, by a tail that cannot be: nobody waits for it, though the consumer is alive. Who waits in vain says that it is not. */
+/* A ring that its consumer refuses, by a tail that cannot be: nobody waits for it, though the
+ * consumer is alive. Who waits in vain says that it is not. */
 static void test_refused_ring(void **state)
 {
 	struct ring r;
@@ -180,7 +191,8 @@ static void test_scribbled(void **state)
 		run(&r, 1000);
 		slot = slot_of(&r);
 		for (uint64_t at = 0; at < RING; at += 8)
-			memcpy((char *)slot + r.shm->spill_offset + at, &(struct fay_spill_record){ .size = sizes[i], .rows = 1 }, 8);
+			memcpy((char *)slot + r.shm->spill_offset + at,
+			       &(struct fay_spill_record){ .size = sizes[i], .rows = 1 }, 8);
 		run(&r, 1000);
 		assert_true(slot->spill_head - slot->spill_tail <= RING);
 		slot->spill_tail = slot->spill_head + 8 * i + i; /* ahead of the head */
@@ -194,8 +206,11 @@ static void test_refused(void **state)
 	static const struct {
 		uint64_t bytes;
 		int when_full, kind;
-	} cases[] = { { 100, FAY_FULL_DROP, FAY_STATE_STREAM }, { 12288, FAY_FULL_DROP, FAY_STATE_STREAM }, { FAY_RING_BYTES_MAX * 2, FAY_FULL_DROP, FAY_STATE_STREAM },
-		      { 0, 3, FAY_STATE_STREAM }, { 0, FAY_FULL_OVERWRITE, FAY_STATE_TABLE } };
+	} cases[] = { { 100, FAY_FULL_DROP, FAY_STATE_STREAM },
+		      { 12288, FAY_FULL_DROP, FAY_STATE_STREAM },
+		      { FAY_RING_BYTES_MAX * 2, FAY_FULL_DROP, FAY_STATE_STREAM },
+		      { 0, 3, FAY_STATE_STREAM },
+		      { 0, FAY_FULL_OVERWRITE, FAY_STATE_TABLE } };
 	struct victim victim;
 	struct hand_verdict hand;
 	struct fay_target *target;
@@ -204,12 +219,17 @@ static void test_refused(void **state)
 	victim_start(&victim);
 	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct fay_attach_options options = { .size = sizeof(options), .when_full = (enum fay_when_full)cases[i].when_full, .ring_bytes = cases[i].bytes };
+		struct fay_attach_options options = {
+			.size = sizeof(options),
+			.when_full = (enum fay_when_full)cases[i].when_full,
+			.ring_bytes = cases[i].bytes
+		};
 		struct fay_session *session = NULL;
 
 		hand_verdict(&hand, PROBE_EMIT, PROGRAM "!fn_plain");
 		hand.states[0].kind = (uint16_t)cases[i].kind;
-		assert_int_not_equal(fay_session_attach(target, &hand.verdict, &options, &session, &error), 0);
+		assert_int_not_equal(
+			fay_session_attach(target, &hand.verdict, &options, &session, &error), 0);
 		assert_int_equal(mappings(victim.pid, "fay-code"), 0);
 	}
 	fay_target_close(target);
@@ -218,8 +238,11 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_newest_lost), cmocka_unit_test(test_oldest_lost), cmocka_unit_test(test_scribbled), cmocka_unit_test(test_stopped),
-					    cmocka_unit_test(test_refused_ring), cmocka_unit_test(test_refused) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_newest_lost),  cmocka_unit_test(test_oldest_lost),
+		cmocka_unit_test(test_scribbled),    cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_refused_ring), cmocka_unit_test(test_refused)
+	};
 
 	return cmocka_run_group_tests_name("rings", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs whose address space or data is limited: less is reserved there, for fewer threads; where that is still too much it is said. */
+/* Programs whose address space or data is limited: less is reserved there, for fewer threads; where
+ * that is still too much it is said. */
 #include "harness.h"
 
 #include <sys/resource.h>
@@ -39,7 +40,8 @@ static void test_less_reserved(void **state)
 
 	(void)state;
 	victim_start(&victim);
-	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10); /* the C library keeps that thread's stack */
+	/* the C library keeps that thread's stack */
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10);
 	hand_verdict(&hand, PROBE_EMIT, "fay-test-target!fn_plain");
 	limit(&victim, 300 * MIB);
 	session = attach(&victim, &target, &hand);
@@ -68,7 +70,8 @@ static void refused_for(int which, const char *name)
 	else
 		assert_int_equal(prlimit(victim.pid, which, &no_data, NULL), 0);
 	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
-	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_REFUSED);
+	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error),
+			 FAY_E_REFUSED);
 	assert_non_null(strstr(error.message, name));
 	fay_target_close(target);
 	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
@@ -90,7 +93,9 @@ static void test_no_data(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_less_reserved), cmocka_unit_test(test_no_room), cmocka_unit_test(test_no_data) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_less_reserved),
+					    cmocka_unit_test(test_no_room),
+					    cmocka_unit_test(test_no_data) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

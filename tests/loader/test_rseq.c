@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose threads are nearly always in a restartable sequence (rseq(2)) is stopped, made to run system calls, attached to and detached from: no increment of its per-CPU counters is lost.
+ * A program whose threads are nearly always in a restartable sequence (rseq(2)) is stopped, made to
+ * run system calls, attached to and detached from: no increment of its per-CPU counters is lost.
  * Functions whose first instructions are within a sequence are not traced.
  */
 #include "harness.h"
@@ -45,7 +46,8 @@ static void test_stopped(void **state)
 		struct fay_stop stop;
 		int64_t result = 0;
 
-		if (fay_stop_all(victim.pid, 20000, 20000, &stop, &error) || fay_stop_syscall(&stop, SYS_getpid, none, &result, &error))
+		if (fay_stop_all(victim.pid, 20000, 20000, &stop, &error) ||
+		    fay_stop_syscall(&stop, SYS_getpid, none, &result, &error))
 			fail_msg("round %u: %s", i, error.message);
 		fay_stop_release(&stop);
 		assert_int_equal(result, victim.pid);
@@ -72,7 +74,8 @@ static void test_attached(void **state)
 		assert_string_equal(fay_session_point(session, 0)->name, "rseq_add");
 		assert_int_equal(fay_session_skipped_count(session), 2);
 		for (size_t k = 0; k < 2; k++)
-			assert_non_null(strstr(fay_session_skipped(session, k)->reason, "restartable sequence"));
+			assert_non_null(strstr(fay_session_skipped(session, k)->reason,
+					       "restartable sequence"));
 		detach(session, target);
 	}
 	right_total(&victim);
@@ -80,7 +83,8 @@ static void test_attached(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stopped), cmocka_unit_test(test_attached) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stopped),
+					    cmocka_unit_test(test_attached) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

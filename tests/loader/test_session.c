@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions on a live target: exact counts whatever the prologue, registers kept, threads, forks, signals, two sessions, storms of attaching under
- * load, death of the target. After each, the target's text is byte for byte what it was and nothing of ours is mapped.
+ * Sessions on a live target: exact counts whatever the prologue, registers kept, threads, forks,
+ * signals, two sessions, storms of attaching under load, death of the target. After each, the
+ * target's text is byte for byte what it was and nothing of ours is mapped.
  */
 #include "harness.h"
 
@@ -22,13 +23,16 @@
 static void assert_clean(struct victim *victim, uint64_t checksum)
 {
 	assert_true(victim_ask(victim, "checksum") == checksum);
-	assert_int_equal(mappings(victim->pid, "fay-"), 1 * mappings(victim->pid, "fay-test-target"));
+	assert_int_equal(mappings(victim->pid, "fay-"),
+			 1 * mappings(victim->pid, "fay-test-target"));
 }
 
 static void test_prologues(void **state)
 {
-	static const char *names[] = { "fn_plain", "fn_endbr", "fn_riprel", "fn_callreg", "fn_jcc", "fn_tail", "fn_tiny",
-				       "fn_next", "fn_c", "fn_call" };
+	static const char *names[] = {
+		"fn_plain", "fn_endbr", "fn_riprel", "fn_callreg", "fn_jcc",
+		"fn_tail",  "fn_tiny",  "fn_next",   "fn_c",       "fn_call"
+	};
 	struct victim victim;
 	uint64_t checksum;
 
@@ -79,8 +83,10 @@ static void test_refused_prologues(void **state)
 
 		snprintf(pattern, sizeof(pattern), PROGRAM "!%s", cases[i].name);
 		hand_verdict(&hand, PROBE_COUNT, pattern);
-		assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_REFUSED);
-		if (!strstr(error.message, cases[i].reason) || !strstr(error.message, cases[i].name))
+		assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error),
+				 FAY_E_REFUSED);
+		if (!strstr(error.message, cases[i].reason) ||
+		    !strstr(error.message, cases[i].name))
 			fail_msg("%s: %s", cases[i].name, error.message);
 	}
 	fay_target_close(target);
@@ -139,7 +145,9 @@ static void test_event(void **state)
 	assert_int_equal(event.arg[3], 0x2222);
 	assert_int_equal(event.arg[4], 0x4444);
 	assert_int_equal(event.arg[5], 0x5555);
-	off = 1000000 + (after - began) / 1000; /* its clock is the system's when the session begins, and drifts by some microseconds a second, or as the system's is corrected */
+	/* its clock is the system's when the session begins, and drifts by some microseconds a
+	 * second, or as the system's is corrected */
+	off = 1000000 + (after - began) / 1000;
 	assert_in_range(event.time, before - off, after + off);
 	assert_int_equal(event.function, fay_name_hash("fn_spare"));
 	assert_int_equal(event.module, fay_name_hash(PROGRAM));
@@ -165,7 +173,8 @@ static void test_threads_exact(void **state)
 	session = attach(&victim, &target, &hand);
 	assert_int_equal(victim_ask(&victim, "run fn_c 8 2000000"), 16000000);
 	assert_int_equal(total(session, 0), 16000000);
-	assert_int_equal(victim_ask(&victim, "run fn_c 8 1000"), 8000); /* new threads, old stacks */
+	/* new threads, old stacks */
+	assert_int_equal(victim_ask(&victim, "run fn_c 8 1000"), 8000);
 	assert_int_equal(total(session, 0), 16008000);
 	assert_true(slots_used(session) <= 16);
 	assert_int_equal(lost_reentrant(session), 0);
@@ -210,7 +219,8 @@ static void test_glob_skips(void **state)
 	assert_int_equal(total(session, 0), 400);
 	assert_int_equal(victim_ask(&victim, "run enters_near 1 100"), 100);
 	assert_int_equal(victim_ask(&victim, "run enters_far 1 100"), 100);
-	assert_int_equal(total(session, 0), 400); /* neither is traced, nor is what they jump into */
+	/* neither is traced, nor is what they jump into */
+	assert_int_equal(total(session, 0), 400);
 	detach(session, target);
 	victim_end(&victim);
 }
@@ -231,7 +241,8 @@ static void test_storm(void **state)
 
 			hand_verdict(&hand, i % 2 ? PROBE_SLOW : PROBE_COUNT, PROGRAM "!fn_*");
 			session = attach(&victim, &target, &hand);
-			for (int rounds = 0; i % 10 == 0 && total(session, 0) == 0 && rounds < 10000; rounds++)
+			for (int rounds = 0;
+			     i % 10 == 0 && total(session, 0) == 0 && rounds < 10000; rounds++)
 				usleep(2000);
 			seen += total(session, 0) > 0;
 			detach(session, target);
@@ -263,13 +274,15 @@ static void test_fork(void **state)
 	assert_int_equal(fay_session_detach(session, NULL), 0);
 	assert_int_equal(mappings((pid_t)child, "fay-code"), 0);
 	assert_int_equal(victim_ask(&victim, "reap"), 0);
-	assert_int_equal(total(session, FAY_PID_UNKNOWN), 1234); /* detached: the second half is not counted */
+	/* detached: the second half is not counted */
+	assert_int_equal(total(session, FAY_PID_UNKNOWN), 1234);
 	detach(session, target);
 	assert_clean(&victim, checksum);
 	victim_end(&victim);
 }
 
-/* /proc shows the memory of a process whose first thread has ended under its other threads' numbers only. */
+/* /proc shows the memory of a process whose first thread has ended under its other threads' numbers
+ * only. */
 static void test_first_thread_ends(void **state)
 {
 	struct victim victim;
@@ -436,7 +449,8 @@ static void test_target_killed(void **state)
 	assert_int_equal(total(session, 0), 4000);
 	fay_session_destroy(session);
 	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
-	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_USAGE);
+	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error),
+			 FAY_E_USAGE);
 	assert_non_null(strstr(error.message, "no such process"));
 	fay_target_close(target);
 	fclose(victim.to);
@@ -458,14 +472,16 @@ static void test_wrong_hash(void **state)
 	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
 	hand.verdict.layout.sha256[7] ^= 1;
 	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
-	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_REFUSED);
+	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error),
+			 FAY_E_REFUSED);
 	assert_non_null(strstr(error.message, "SHA-256"));
 	fay_target_close(target);
 	assert_clean(&victim, checksum);
 	victim_end(&victim);
 }
 
-/* No consumer: the ring fills, the rest is counted as lost, and the records in it are well formed. */
+/* No consumer: the ring fills, the rest is counted as lost, and the records in it are well formed.
+ * */
 static void test_emit(void **state)
 {
 	struct victim victim;
@@ -484,7 +500,8 @@ static void test_emit(void **state)
 	shm = fay_session_shm(session, &size);
 	slot = (void *)((char *)shm + shm->slots_offset);
 	for (uint64_t at = 0; at < slot->spill_head; records++) {
-		const struct fay_spill_record *record = (void *)((char *)slot + shm->spill_offset + at % shm->spill_size);
+		const struct fay_spill_record *record =
+			(void *)((char *)slot + shm->spill_offset + at % shm->spill_size);
 
 		assert_int_equal(record->size, 8 + 96);
 		assert_int_equal(record->rows, 1);
@@ -517,28 +534,34 @@ static void test_dead_consumer(void **state)
 	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10000"), 10000);
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	assert_int_equal(shm->consumer_alive, 0);
-	assert_true(after.tv_sec - before.tv_sec < 300); /* each event's would take a quarter of an hour */
+	/* each event's would take a quarter of an hour */
+	assert_true(after.tv_sec - before.tv_sec < 300);
 	detach(session, target);
 	victim_end(&victim);
 }
 
 /*
- * Before the n-th mapping of an attempt (table, state, zone's code, its data) the program maps memory of its own at the end of that place. The
- * attempt is made again elsewhere and the program's memory stays.
+ * Before the n-th mapping of an attempt (table, state, zone's code, its data) the program maps
+ * memory of its own at the end of that place. The attempt is made again elsewhere and the program's
+ * memory stays.
  */
 static unsigned steal_at, mappings_seen;
 static unsigned unmap_fails_at, unmaps_seen; /* that one does not end */
 static uint64_t stolen;
-int __real_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error);
-int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error);
-int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error)
+int __real_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6],
+			    int64_t *result, struct fay_error *error);
+int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6],
+			    int64_t *result, struct fay_error *error);
+int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6],
+			    int64_t *result, struct fay_error *error)
 {
 	if (number == SYS_mmap && ++mappings_seen == steal_at) {
-		uint64_t own[6] = { arguments[0] + arguments[1] - 4096, 4096, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0 };
+		uint64_t own[6] = { arguments[0] + arguments[1] - 4096,
+				    4096,
+				    PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+				    (uint64_t)-1,
+				    0 };
 		int64_t address;
 
 		assert_int_equal(__real_fay_stop_syscall(stop, number, own, &address, error), 0);
@@ -583,7 +606,12 @@ static void test_place_taken(void **state)
 /* The program maps a page of its own, if nothing is there. */
 static bool map_own(const struct victim *victim, uint64_t address)
 {
-	const uint64_t own[6] = { address, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0 };
+	const uint64_t own[6] = { address,
+				  4096,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+				  (uint64_t)-1,
+				  0 };
 	struct fay_stop stop;
 	struct fay_error error;
 	int64_t result = 0;
@@ -596,7 +624,8 @@ static bool map_own(const struct victim *victim, uint64_t address)
 	return result == (int64_t)address;
 }
 
-/* The n-th unmapping (table, state, zone) fails: another attempt removes the rest, and not what the program has mapped meanwhile where the table was. */
+/* The n-th unmapping (table, state, zone) fails: another attempt removes the rest, and not what the
+ * program has mapped meanwhile where the table was. */
 static void test_unmapping_fails(void **state)
 {
 	for (unsigned n = 1; n <= 3; n++) {
@@ -631,7 +660,8 @@ static void test_unmapping_fails(void **state)
 	}
 }
 
-/* A system call in the target that does not end is given up; the thread that was borrowed for it is as it was, and further calls run. */
+/* A system call in the target that does not end is given up; the thread that was borrowed for it is
+ * as it was, and further calls run. */
 static void test_system_call_without_end(void **state)
 {
 	static const uint64_t none[6];
@@ -644,7 +674,8 @@ static void test_system_call_without_end(void **state)
 	assert_int_equal(fay_stop_all(victim.pid, 20000, 20000, &stop, &error), 0);
 	stop.syscall_rounds = FAY_SYSCALL_ROUNDS_AGAIN + 1; /* is less from the first one on */
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(__real_fay_stop_syscall(&stop, SYS_pause, none, &result, &error), FAY_E_LIMIT);
+		assert_int_equal(__real_fay_stop_syscall(&stop, SYS_pause, none, &result, &error),
+				 FAY_E_LIMIT);
 		assert_non_null(strstr(error.message, "did not end"));
 		assert_int_equal(stop.syscall_rounds, FAY_SYSCALL_ROUNDS_AGAIN);
 	}
@@ -721,7 +752,8 @@ int main(void)
 		cmocka_unit_test(test_wrong_hash),
 		cmocka_unit_test(test_emit),
 		cmocka_unit_test(test_dead_consumer),
-		cmocka_unit_test(test_place_taken), cmocka_unit_test(test_unmapping_fails),
+		cmocka_unit_test(test_place_taken),
+		cmocka_unit_test(test_unmapping_fails),
 		cmocka_unit_test(test_system_call_without_end),
 		cmocka_unit_test(test_no_slot),
 		cmocka_unit_test(test_bare),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Signed modules: test_sign KEY CERTIFICATE OTHER_CERTIFICATE. What is appended is well formed, and is of these bytes and this certificate. */
+/* Signed modules: test_sign KEY CERTIFICATE OTHER_CERTIFICATE. What is appended is well formed, and
+ * is of these bytes and this certificate. */
 #include <arpa/inet.h>
 #include <openssl/cms.h>
 #include <openssl/pem.h>
-#include <stdarg.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static uint8_t *content(void)
 	return bytes;
 }
 
-/* As the kernel takes it apart, from behind (kernel/module/signing.c): the signature's place and size. */
+/* As the kernel takes it apart, from behind (kernel/module/signing.c): the signature's place and
+ * size. */
 static const uint8_t *signature_of(const uint8_t *bytes, size_t size, size_t *length)
 {
 	const size_t tail = 12 + strlen(MARKER);
@@ -57,7 +59,8 @@ static bool is_signed(const uint8_t *bytes, size_t size, const char *by)
 	assert_true(signer && cms && signers);
 	assert_null(CMS_get1_certs(cms)); /* the kernel has them */
 	sk_X509_push(signers, signer);
-	bool fine = CMS_verify(cms, signers, NULL, data, NULL, CMS_NO_SIGNER_CERT_VERIFY | CMS_BINARY | CMS_NOINTERN) == 1;
+	bool fine = CMS_verify(cms, signers, NULL, data, NULL,
+			       CMS_NO_SIGNER_CERT_VERIFY | CMS_BINARY | CMS_NOINTERN) == 1;
 	sk_X509_free(signers);
 	CMS_ContentInfo_free(cms);
 	X509_free(signer);
@@ -127,7 +130,9 @@ static void says_what_is_wrong(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(signs), cmocka_unit_test(without_a_key_nothing_changes), cmocka_unit_test(says_what_is_wrong) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(signs),
+					    cmocka_unit_test(without_a_key_nothing_changes),
+					    cmocka_unit_test(says_what_is_wrong) };
 
 	if (argc < 4)
 		return 2;

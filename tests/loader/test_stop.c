@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program may notice of being stopped, and of system calls run in it: nothing. A child waits in a system call that answers EINTR to every interruption (signal(7): a socket with a time
- * limit, epoll_wait, semop, ...), is stopped and let go several times, and must get the call's answer all the same.
+ * What a program may notice of being stopped, and of system calls run in it: nothing. A child waits
+ * in a system call that answers EINTR to every interruption (signal(7): a socket with a time limit,
+ * epoll_wait, semop, ...), is stopped and let go several times, and must get the call's answer all
+ * the same.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +35,6 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <fcntl.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -87,12 +89,15 @@ static void make_full(void)
 
 static void make_listener(int family)
 {
-	struct sockaddr_in internet = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in internet = { .sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sockaddr_un here = { .sun_family = AF_UNIX };
 	bool is_local = family == AF_UNIX;
 
 	others = socket(family, SOCK_STREAM, 0);
-	assert_int_equal(bind(others, is_local ? (void *)&here : (void *)&internet, is_local ? sizeof(here.sun_family) : sizeof(internet)), 0);
+	assert_int_equal(bind(others, is_local ? (void *)&here : (void *)&internet,
+			      is_local ? sizeof(here.sun_family) : sizeof(internet)),
+			 0);
 	assert_int_equal(listen(others, 0), 0);
 	address_size = sizeof(address);
 	assert_int_equal(getsockname(others, (void *)&address, &address_size), 0);
@@ -233,18 +238,27 @@ static long call(long number)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	switch (number) {
-	case SYS_read: case SYS_write: return syscall(number, mine, bytes, SIZE);
-	case SYS_readv: case SYS_writev: return syscall(number, mine, &vector, 1);
-	case SYS_preadv2: case SYS_pwritev2: return syscall(number, mine, &vector, 1, -1l, -1l, 0);
-	case SYS_recvfrom: case SYS_sendto: return syscall(number, mine, bytes, SIZE, 0, NULL, NULL);
-	case SYS_recvmsg: case SYS_sendmsg: return syscall(number, mine, &message.msg_hdr, 0);
-	case SYS_recvmmsg: case SYS_sendmmsg: return syscall(number, mine, &message, 1, 0, NULL);
+	case SYS_read:
+	case SYS_write: return syscall(number, mine, bytes, SIZE);
+	case SYS_readv:
+	case SYS_writev: return syscall(number, mine, &vector, 1);
+	case SYS_preadv2:
+	case SYS_pwritev2: return syscall(number, mine, &vector, 1, -1l, -1l, 0);
+	case SYS_recvfrom:
+	case SYS_sendto: return syscall(number, mine, bytes, SIZE, 0, NULL, NULL);
+	case SYS_recvmsg:
+	case SYS_sendmsg: return syscall(number, mine, &message.msg_hdr, 0);
+	case SYS_recvmmsg:
+	case SYS_sendmmsg: return syscall(number, mine, &message, 1, 0, NULL);
 	case SYS_sendfile: return syscall(number, mine, file, NULL, SIZE);
 	case SYS_splice: return syscall(number, queue[0], NULL, mine, NULL, SIZE, 0);
-	case SYS_accept: case SYS_accept4: return syscall(number, others, NULL, NULL, 0);
+	case SYS_accept:
+	case SYS_accept4: return syscall(number, others, NULL, NULL, 0);
 	case SYS_connect: return syscall(number, mine, &address, address_size);
-	case SYS_epoll_wait: case SYS_epoll_pwait: return syscall(number, file, &event, 1, -1, NULL, 8);
-	case SYS_semop: case SYS_semtimedop: return syscall(number, semaphores, &down, 1, &limit);
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait: return syscall(number, file, &event, 1, -1, NULL, 8);
+	case SYS_semop:
+	case SYS_semtimedop: return syscall(number, semaphores, &down, 1, &limit);
 	case SYS_rt_sigtimedwait: return syscall(number, &set, NULL, &limit, 8);
 	default: abort();
 	}
@@ -272,7 +286,8 @@ static void await_waiting(pid_t child, const struct waiting *waiting)
 
 	while (!is_waiting(child, waiting->number)) {
 		if (waitpid(child, &status, WNOHANG) == child)
-			fail_msg("%s: interrupted by the stop: %s", waiting->name, strerror(WEXITSTATUS(status)));
+			fail_msg("%s: interrupted by the stop: %s", waiting->name,
+				 strerror(WEXITSTATUS(status)));
 		usleep(1000);
 	}
 }
@@ -339,8 +354,9 @@ static void test_interrupted_calls(void **state)
 }
 
 /*
- * A program that is stopped while it executes itself: each attempt ends, with the program stopped and a system call run in it, or with the reason why not; and the program goes on. SEIZES
- * are those in which it was stopped.
+ * A program that is stopped while it executes itself: each attempt ends, with the program stopped
+ * and a system call run in it, or with the reason why not; and the program goes on. SEIZES are
+ * those in which it was stopped.
  */
 static void test_executing(void **state)
 {
@@ -376,7 +392,8 @@ static void test_executing(void **state)
 	assert_true(stopped == SEIZES);
 }
 
-/* In a PID namespace, as its first process, with a /proc of its own: a child is held by a tracer outside. First for too long, then it lets go. */
+/* In a PID namespace, as its first process, with a /proc of its own: a child is held by a tracer
+ * outside. First for too long, then it lets go. */
 static int stop_held(int ready, int go, int waits)
 {
 	struct fay_error error = { 0 };
@@ -384,7 +401,8 @@ static int stop_held(int ready, int go, int waits)
 	char byte = 0;
 	pid_t held;
 
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("proc", "/proc", "proc", 0, NULL))
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", 0, NULL))
 		return 77;
 	held = fork();
 	if (held == 0)
@@ -392,7 +410,8 @@ static int stop_held(int ready, int go, int waits)
 			pause();
 	if (write(ready, "r", 1) != 1 || read(go, &byte, 1) != 1)
 		return 1;
-	if (fay_stop_all(held, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) != FAY_E_REFUSED || !strstr(error.message, "from another PID namespace"))
+	if (fay_stop_all(held, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) != FAY_E_REFUSED ||
+	    !strstr(error.message, "from another PID namespace"))
 		return fprintf(stderr, "held: %s\n", error.message), 2;
 	if (write(waits, "w", 1) != 1)
 		return 3;
@@ -460,7 +479,8 @@ static void test_held_from_outside(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A program without the kernel's vdso, and with a terabyte of code before all other: some `syscall` instruction is found all the same, without reading all that while the program stands. */
+/* A program without the kernel's vdso, and with a terabyte of code before all other: some `syscall`
+ * instruction is found all the same, without reading all that while the program stands. */
 static void test_much_code(void **state)
 {
 	const size_t much = (size_t)1 << 40;
@@ -476,11 +496,14 @@ static void test_much_code(void **state)
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (child == 0) {
-		bool made = mmap((void *)0x10000000, much, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == (void *)0x10000000;
+		bool made = mmap((void *)0x10000000, much, PROT_READ | PROT_EXEC,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				 -1, 0) == (void *)0x10000000;
 
 		for (size_t i = 0; i < maps.count; i++)
 			if (!strcmp(maps.items[i].name, "[vdso]"))
-				munmap((void *)maps.items[i].start, maps.items[i].end - maps.items[i].start);
+				munmap((void *)maps.items[i].start,
+				       maps.items[i].end - maps.items[i].start);
 		if (write(ready[1], made ? "y" : "n", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -500,7 +523,8 @@ static void test_much_code(void **state)
 	fay_maps_deinit(&maps);
 }
 
-/* A signal that comes right before this system call is made. True: its handler has broken the call off. */
+/* A signal that comes right before this system call is made. True: its handler has broken the call
+ * off. */
 static bool is_broken_off(long request)
 {
 	static const uint8_t code[] = { 0x0f, 0x05 };
@@ -541,7 +565,8 @@ static void *wait_on(void *ready)
 	return NULL;
 }
 
-/* What breaks off seizing breaks off nothing else: a program's second thread, which is told to stop once only, is. */
+/* What breaks off seizing breaks off nothing else: a program's second thread, which is told to stop
+ * once only, is. */
 static void test_broken_off(void **state)
 {
 	struct fay_stop stopped;
@@ -571,7 +596,8 @@ static void test_broken_off(void **state)
 	close(ready[0]), close(ready[1]);
 }
 
-/* Opens a FIFO by a worker of io_uring, which waits until somebody else opens it. Exit status 0: it was opened; 77: no io_uring here. */
+/* Opens a FIFO by a worker of io_uring, which waits until somebody else opens it. Exit status 0: it
+ * was opened; 77: no io_uring here. */
 static int open_by_worker(const char *fifo)
 {
 	struct io_uring_params ring = { 0 };
@@ -581,12 +607,19 @@ static int open_by_worker(const char *fifo)
 
 	if (fd < 0)
 		return 77;
-	submit = mmap(NULL, ring.sq_off.array + 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	complete = mmap(NULL, ring.cq_off.cqes + sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
-	request = mmap(NULL, sizeof(*request), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	submit = mmap(NULL, ring.sq_off.array + 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		      IORING_OFF_SQ_RING);
+	complete = mmap(NULL, ring.cq_off.cqes + sizeof(struct io_uring_cqe),
+			PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	request = mmap(NULL, sizeof(*request), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		       IORING_OFF_SQES);
 	if (submit == MAP_FAILED || complete == MAP_FAILED || request == MAP_FAILED)
 		return 1;
-	*request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT, .flags = IOSQE_ASYNC, .fd = AT_FDCWD, .addr = (uint64_t)fifo, .open_flags = O_RDONLY };
+	*request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
+					  .flags = IOSQE_ASYNC,
+					  .fd = AT_FDCWD,
+					  .addr = (uint64_t)fifo,
+					  .open_flags = O_RDONLY };
 	*(uint32_t *)(submit + ring.sq_off.array) = 0;
 	__atomic_store_n((uint32_t *)(submit + ring.sq_off.tail), 1, __ATOMIC_RELEASE);
 	if (syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
@@ -609,7 +642,8 @@ static size_t thread_count(pid_t pid)
 	return count > 2 ? count - 2 : 0;
 }
 
-/* A worker of the kernel's among a program's threads is not stopped, and what it does does not fail. */
+/* A worker of the kernel's among a program's threads is not stopped, and what it does does not
+ * fail. */
 static void test_worker(void **state)
 {
 	char fifo[] = "/tmp/fay-worker-XXXXXX";
@@ -632,7 +666,8 @@ static void test_worker(void **state)
 		assert_int_equal(stopped.count, 1);
 		assert_int_equal(borrow(&stopped, NULL), 0);
 		fay_stop_release(&stopped);
-		while ((end = open(fifo, O_WRONLY | O_NONBLOCK)) < 0 && (ended = waitpid(child, &status, WNOHANG)) == 0)
+		while ((end = open(fifo, O_WRONLY | O_NONBLOCK)) < 0 &&
+		       (ended = waitpid(child, &status, WNOHANG)) == 0)
 			usleep(1000);
 		if (ended == 0)
 			assert_int_equal(waitpid(child, &status, 0), child);
@@ -654,7 +689,8 @@ static void test_dispatched(void **state)
 	struct fay_stop stop;
 	int64_t result;
 	int status;
-	volatile char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile char *shared =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 
 	(void)state;
@@ -674,7 +710,8 @@ static void test_dispatched(void **state)
 		print_message("skipped: no Syscall User Dispatch here\n");
 		skip();
 	}
-	assert_int_equal(fay_stop_all(child, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &stop, &error), 0);
+	assert_int_equal(
+		fay_stop_all(child, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &stop, &error), 0);
 	assert_true(fay_stop_confined(&stop));
 	assert_int_equal(fay_stop_syscall(&stop, SYS_getpid, none, &result, &error), FAY_E_REFUSED);
 	assert_non_null(strstr(error.message, "Syscall User Dispatch"));
@@ -688,8 +725,13 @@ static void test_dispatched(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside), cmocka_unit_test(test_dispatched),
-					    cmocka_unit_test(test_much_code), cmocka_unit_test(test_broken_off), cmocka_unit_test(test_worker) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls),
+					    cmocka_unit_test(test_executing),
+					    cmocka_unit_test(test_held_from_outside),
+					    cmocka_unit_test(test_dispatched),
+					    cmocka_unit_test(test_much_code),
+					    cmocka_unit_test(test_broken_off),
+					    cmocka_unit_test(test_worker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules and symbols of live programs and files: addresses are compared with what the program itself sees; names, aliases, sizes,
- * deleted files, other mount namespaces; every message of a wrong turn; damaged files never crash.
+ * Modules and symbols of live programs and files: addresses are compared with what the program
+ * itself sees; names, aliases, sizes, deleted files, other mount namespaces; every message of a
+ * wrong turn; damaged files never crash.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -50,7 +51,8 @@ static bool start(struct program *program, const char *path, bool (*before)(cons
 	close(out[1]);
 	ssize_t got = read(out[0], line, sizeof(line) - 1);
 	close(out[0]);
-	return got > 0 && sscanf(line, "%lu %lu %lu", &program->global, &program->fixed, &program->library) == 3;
+	return got > 0 && sscanf(line, "%lu %lu %lu", &program->global, &program->fixed,
+				 &program->library) == 3;
 }
 
 static void stop(struct program *program)
@@ -84,13 +86,15 @@ static void check_program(const struct program *program, const char *module)
 	assert_string_equal(function.name, "fay_sym_global");
 	assert_string_equal(function.module, module);
 	assert_in_range(function.size, 3, 64);
-	assert_string_equal(fay_target_function_name(target, fay_name_hash("fay_sym_global")), "fay_sym_global");
+	assert_string_equal(fay_target_function_name(target, fay_name_hash("fay_sym_global")),
+			    "fay_sym_global");
 	assert_null(fay_target_function_name(target, fay_name_hash("fay_sym_globa")));
 	assert_int_equal(find_one(target, "*!fay_sym_static").address, program->fixed);
 	function = find_one(target, "libfaysym!fay_sym_only_in_library");
 	assert_int_equal(function.address, program->library);
 	assert_string_equal(function.module, "libfaysym-1.2");
-	assert_int_equal(find_one(target, "libfaysym-1.2.so.3!fay_sym_only_*").address, program->library);
+	assert_int_equal(find_one(target, "libfaysym-1.2.so.3!fay_sym_only_*").address,
+			 program->library);
 	assert_string_equal(find_one(target, "libc!fopen").module, "libc");
 	assert_string_equal(find_one(target, "libc.so.6!fopen").module, "libc");
 	fay_target_close(target);
@@ -144,7 +148,8 @@ static bool enter_namespace(const char *path)
 	if (fd < 0 || library < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, NULL))
 		return false;
 	snprintf(command, sizeof(command),
-		 "cat /proc/%d/fd/%d >/tmp/inner-target && cat /proc/%d/fd/%d >/tmp/libfaysym-1.2.so.3 && chmod 755 /tmp/inner-target",
+		 "cat /proc/%d/fd/%d >/tmp/inner-target && cat /proc/%d/fd/%d "
+		 ">/tmp/libfaysym-1.2.so.3 && chmod 755 /tmp/inner-target",
 		 getpid(), fd, getpid(), library);
 	setenv("LD_LIBRARY_PATH", "/tmp", 1);
 	return !system(command);
@@ -167,7 +172,8 @@ static void test_mount_namespace(void **state)
 	stop(&program);
 }
 
-/* An executable answers to the name it was started by, as Debian's redis-server, which is a link to redis-check-rdb. */
+/* An executable answers to the name it was started by, as Debian's redis-server, which is a link to
+ * redis-check-rdb. */
 static void test_link_name(void **state)
 {
 	struct program program;
@@ -179,7 +185,8 @@ static void test_link_name(void **state)
 	assert_true(start(&program, link_path, NULL));
 	check_program(&program, "other-name");
 	assert_int_equal(fay_target_open_pid(program.pid, &target, &failure), 0);
-	assert_string_equal(find_one(target, "symbols_target_pie!fay_sym_global").module, "other-name");
+	assert_string_equal(find_one(target, "symbols_target_pie!fay_sym_global").module,
+			    "other-name");
 	fay_target_close(target);
 	assert_int_equal(fay_target_open_file(link_path, &target, &failure), 0);
 	find_one(target, "other-name!fay_sym_global");
@@ -235,7 +242,8 @@ static void test_messages(void **state)
 	check_message(pie_path, "symbols_targte_pie!main", "no module `symbols_targte_pie`");
 	check_message(pie_path, "symbols_targte_pie!main", "did you mean `symbols_target_pie`?");
 	check_message(pie_path, "iolib!Read", "modules: symbols_target_pie");
-	check_message(pie_path, "app::Cache<int, std::less<int> >::get(int) const", "try `_[ZR]*3app*5Cache*3get*`");
+	check_message(pie_path, "app::Cache<int, std::less<int> >::get(int) const",
+		      "try `_[ZR]*3app*5Cache*3get*`");
 	check_message(pie_path, "(anonymous namespace)::Job::~Job", "try `_[ZR]*3Job*`");
 	check_message(pie_path, "app::*::Job::Job", "try `_[ZR]*3app*3Job*`");
 	check_message(pie_path, "a:::::b<(", "try `_[ZR]*1a*1b*`");
@@ -243,7 +251,8 @@ static void test_messages(void **state)
 	check_message(pie_path, "!b", "before '!'");
 	check_message(pie_path, "b!", "after '!'");
 	check_message(pie_path, "", "empty");
-	/* memcpy's present version is indirect; the old one, kept for old programs, must not be traced in its stead. */
+	/* memcpy's present version is indirect; the old one, kept for old programs, must not be
+	 * traced in its stead. */
 	check_message("/lib/x86_64-linux-gnu/libc.so.6", "libc!memcpy", "IFUNC");
 }
 
@@ -254,7 +263,9 @@ static void test_same_name_elsewhere(void **state)
 	struct fay_function_list list;
 	assert_true(start(&program, pie_path, NULL));
 	assert_int_equal(fay_target_open_pid(program.pid, &target, &failure), 0);
-	assert_int_equal(fay_target_find(target, "symbols_target_pie!fay_sym_only_in_library", &list, &failure), FAY_E_USAGE);
+	assert_int_equal(fay_target_find(target, "symbols_target_pie!fay_sym_only_in_library",
+					 &list, &failure),
+			 FAY_E_USAGE);
 	assert_non_null(strstr(failure.message, "`libfaysym-1.2!fay_sym_only_in_library`"));
 	/* A glob over modules is one list. */
 	assert_int_equal(fay_target_find(target, "*sym*!fay_sym_*", &list, &failure), 0);
@@ -301,9 +312,9 @@ static void test_no_permission(void **state)
 		if (setgid(65534) || setuid(65534))
 			_exit(9);
 		_exit(fay_target_open_pid(program.pid, &target, &failure) == FAY_E_REFUSED &&
-				      strstr(failure.message, "CAP_SYS_PTRACE") ?
-			      0 :
-			      1);
+				      strstr(failure.message, "CAP_SYS_PTRACE")
+			      ? 0
+			      : 1);
 	}
 	waitpid(child, &status, 0);
 	assert_int_equal(status, 0);
@@ -335,10 +346,13 @@ static void test_module_names(void **state)
 	check_names("/l/plpgsql.so", "plpgsql plpgsql.so");
 	check_names("/l/.so", ".so");
 	check_names("/l/my.source", "my.source");
-	check_names("ld-linux-x86-64.so.2", "ld-linux-x86-64 ld-linux-x86-64.so ld-linux-x86-64.so.2");
+	check_names("ld-linux-x86-64.so.2",
+		    "ld-linux-x86-64 ld-linux-x86-64.so ld-linux-x86-64.so.2");
 }
 
-/* --- damaged files ------------------------------------------------------------------------------------------------- */
+/* --- damaged files
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static uint64_t random_next(uint64_t *seed)
 {
@@ -394,10 +408,13 @@ static void test_damaged(void **state)
 			/* The ELF header, the program headers, the section headers, anywhere. */
 			size_t start = round % 4 == 2 ? *section_offset : 0;
 			size_t span = round % 4 == 0 ? 64 : round % 4 == 1 ? 1024 : size - start;
-			static const uint64_t values[] = { 0, 1, UINT32_MAX, UINT64_MAX, 1ull << 63, 4096 };
-			uint64_t value = random_next(&seed) % 2 ? values[random_next(&seed) % 6] : random_next(&seed);
+			static const uint64_t values[] = { 0,          1,          UINT32_MAX,
+							   UINT64_MAX, 1ull << 63, 4096 };
+			uint64_t value = random_next(&seed) % 2 ? values[random_next(&seed) % 6]
+								: random_next(&seed);
 			size_t at = start + random_next(&seed) % span;
-			memcpy(damaged + at, &value, at + 8 <= size ? 1 + random_next(&seed) % 8 : 1);
+			memcpy(damaged + at, &value,
+			       at + 8 <= size ? 1 + random_next(&seed) % 8 : 1);
 		}
 		opened += try_bytes(damaged, size);
 		rounds++;
@@ -409,11 +426,16 @@ static void test_damaged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_live),	      cmocka_unit_test(test_deleted_and_replaced),
-		cmocka_unit_test(test_mount_namespace), cmocka_unit_test(test_link_name),
-		cmocka_unit_test(test_file),	      cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_same_name_elsewhere), cmocka_unit_test(test_no_process),
-		cmocka_unit_test(test_no_permission), cmocka_unit_test(test_module_names),
+		cmocka_unit_test(test_live),
+		cmocka_unit_test(test_deleted_and_replaced),
+		cmocka_unit_test(test_mount_namespace),
+		cmocka_unit_test(test_link_name),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_same_name_elsewhere),
+		cmocka_unit_test(test_no_process),
+		cmocka_unit_test(test_no_permission),
+		cmocka_unit_test(test_module_names),
 		cmocka_unit_test(test_damaged),
 	};
 	if (argc != 4) {

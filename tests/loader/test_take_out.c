@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places taken out of a session that goes on, alone and in a chain with another session, which leaves first or last: what is out is not counted any more,
- * the rest is, exactly, and in the end the text is what it was. What the account of costs says of events is exact, too.
+ * Places taken out of a session that goes on, alone and in a chain with another session, which
+ * leaves first or last: what is out is not counted any more, the rest is, exactly, and in the end
+ * the text is what it was. What the account of costs says of events is exact, too.
  */
 #include "harness.h"
 
 #define PROGRAM "fay-test-target"
 
-static struct fay_session *attach_with_costs(struct victim *victim, struct fay_target **target, const struct hand_verdict *hand)
+static struct fay_session *attach_with_costs(struct victim *victim, struct fay_target **target,
+					     const struct hand_verdict *hand)
 {
 	struct fay_attach_options options = { .size = sizeof(options), .costs = true };
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };
 
-	if (fay_target_open_pid(victim->pid, target, &error) || fay_session_attach(*target, &hand->verdict, &options, &session, &error))
+	if (fay_target_open_pid(victim->pid, target, &error) ||
+	    fay_session_attach(*target, &hand->verdict, &options, &session, &error))
 		fail_msg("attach: %s", error.message);
 	return session;
 }
@@ -29,7 +32,8 @@ static size_t point_named(const struct fay_session *session, const char *name)
 
 static struct fay_point_cost cost_of(struct fay_session *session, const char *name)
 {
-	struct fay_point_cost *costs = calloc(fay_session_point_count(session), sizeof(*costs)), cost;
+	struct fay_point_cost *costs = calloc(fay_session_point_count(session), sizeof(*costs)),
+			      cost;
 
 	assert_non_null(costs);
 	fay_session_costs(session, costs);
@@ -76,7 +80,8 @@ static void test_alone(void **state)
 	victim_end(&victim);
 }
 
-/* `above`: the session that loses a place came last, so its jump is the one that is in the program. */
+/* `above`: the session that loses a place came last, so its jump is the one that is in the program.
+ * */
 static void chain(struct victim *victim, bool above, bool leaves_first)
 {
 	struct fay_target *target, *other_target;
@@ -145,7 +150,9 @@ static void test_target_gone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone), cmocka_unit_test(test_chains), cmocka_unit_test(test_target_gone) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone),
+					    cmocka_unit_test(test_chains),
+					    cmocka_unit_test(test_target_gone) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

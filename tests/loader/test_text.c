@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of code that are changed here and written there: what somebody else has changed meanwhile stays. The test's own memory is the process's. */
+/* Pages of code that are changed here and written there: what somebody else has changed meanwhile
+ * stays. The test's own memory is the process's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,13 +71,17 @@ static void test_changed_meanwhile(void **state)
 	assert_int_equal(*fay_text_at(&text, (uint64_t)code + PAGE + 50, 1), 0xcc);
 	assert_true(fay_text_change(&text, (uint64_t)code + PAGE + 51, "bcde", 4));
 	assert_int_equal(fay_text_write(&text, memory), 0);
-	assert_memory_equal(code + PAGE + 50, "\xcc" "bcde", 5);
+	assert_memory_equal(code + PAGE + 50,
+			    "\xcc"
+			    "bcde",
+			    5);
 	fay_text_deinit(&text);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_written), cmocka_unit_test(test_changed_meanwhile) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_written),
+					    cmocka_unit_test(test_changed_meanwhile) };
 
 	memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	code = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

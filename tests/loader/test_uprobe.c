@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Others' uprobes (the kernel's, of perf and BPF) beside fay's patches: an int3 that is there already is not displaced, one that comes later is not lost when fay goes, nor one that comes while fay
- * attaches, and in the end the text is what it was.
+ * Others' uprobes (the kernel's, of perf and BPF) beside fay's patches: an int3 that is there
+ * already is not displaced, one that comes later is not lost when fay goes, nor one that comes
+ * while fay attaches, and in the end the text is what it was.
  */
 #include "harness.h"
 
@@ -33,7 +34,8 @@ static uint64_t offset_of(struct fay_target *target, const char *pattern)
 	return address;
 }
 
-/* The kernel sets uprobes in every process that has mapped the file: ours is a copy of the program that nobody else runs. */
+/* The kernel sets uprobes in every process that has mapped the file: ours is a copy of the program
+ * that nobody else runs. */
 static char directory[] = "/tmp/fay_uprobe_XXXXXX", program[64];
 
 struct uprobe {
@@ -47,10 +49,13 @@ static void uprobe_end(struct uprobe *uprobe)
 		close(uprobe->fds[--uprobe->count]);
 }
 
-/* Counts the calls at a place of the program's file; one counter for each processor. False: not possible here. */
+/* Counts the calls at a place of the program's file; one counter for each processor. False: not
+ * possible here. */
 static bool uprobe_begin(struct uprobe *uprobe)
 {
-	struct perf_event_attr attributes = { .size = sizeof(attributes), .config1 = (uint64_t)program, .config2 = place };
+	struct perf_event_attr attributes = { .size = sizeof(attributes),
+					      .config1 = (uint64_t)program,
+					      .config2 = place };
 	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
 
 	uprobe->count = 0;
@@ -60,7 +65,8 @@ static bool uprobe_begin(struct uprobe *uprobe)
 		attributes.type = 0;
 	fclose(file);
 	for (int cpu = 0; attributes.type && cpu < CPUS_MAX; cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1,
+				      PERF_FLAG_FD_CLOEXEC);
 
 		if (fd >= 0)
 			uprobe->fds[uprobe->count++] = fd;
@@ -205,7 +211,9 @@ static void test_comes_meanwhile(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_there_before), cmocka_unit_test(test_comes_later), cmocka_unit_test(test_comes_meanwhile) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_there_before),
+					    cmocka_unit_test(test_comes_later),
+					    cmocka_unit_test(test_comes_meanwhile) };
 	char command[512];
 	int result;
 

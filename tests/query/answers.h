@@ -5,7 +5,8 @@
 
 #include "reference.h"
 
-#define SPAN (20 * MS) /* from the first event of a stream to the last, if there are windows of time */
+/* from the first event of a stream to the last, if there are windows of time */
+#define SPAN (20 * MS)
 
 /* A query over a stream; all belong to the caller. */
 struct asked {
@@ -15,7 +16,8 @@ struct asked {
 	const struct stream *stream;
 };
 
-/* `merged`: the aggregator's rows, or where the plan streams, or counts events, the events' rows as they came. The test fails if they come to something else. */
+/* `merged`: the aggregator's rows, or where the plan streams, or counts events, the events' rows as
+ * they came. The test fails if they come to something else. */
 void check_answer(const struct asked *asked, struct fay_result *merged);
 
 #endif

@@ -11,7 +11,8 @@ struct tally {
 	int64_t value;
 	uint64_t count;
 };
-/* Of the reference: each value, and how often it came. Of a result: what TopK held, or a histogram's buckets that are not empty, in order. */
+/* Of the reference: each value, and how often it came. Of a result: what TopK held, or a
+ * histogram's buckets that are not empty, in order. */
 struct tallies {
 	uint64_t total, error, k; /* error, k: of a TopK's result */
 	size_t count;
@@ -37,11 +38,13 @@ struct cell string_cell(const void *bytes, size_t size);
 int compare_cells(const struct cell *x, const struct cell *y);
 /* Whether a result is what the reference says; of summaries: whether it is within its bounds. */
 bool equal_cells(const struct cell *want, const struct cell *got);
-/* Of all estimates of numbers of different values, 40 or more, that equal_cells() has seen: the root of the mean square of their relative errors, and how many there were. */
+/* Of all estimates of numbers of different values, 40 or more, that equal_cells() has seen: the
+ * root of the mean square of their relative errors, and how many there were. */
 double estimates_error(size_t *count);
 /* For people; in memory that is used again after four calls. */
 const char *describe_cell(const struct cell *cell);
 /* Column `index` of the plan's result in a row. */
-struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema, const uint8_t *row, uint32_t index);
+struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema,
+		    const uint8_t *row, uint32_t index);
 
 #endif

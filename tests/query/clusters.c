@@ -33,7 +33,7 @@ static size_t number_rows(const struct table *t, unsigned c, size_t *numbers)
 static bool make_vectors(const struct table *t, const uint64_t *clusters)
 {
 	size_t vectors[MAX_EVENTS], dimensions[MAX_EVENTS];
-	bool labelled[MAX_EVENTS] = {false};
+	bool labelled[MAX_EVENTS] = { false };
 	vector_count = number_rows(t, 0, vectors);
 	dimension_count = number_rows(t, 1, dimensions);
 	memset(values, 0, sizeof(values));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer on the whole front: any bytes give a plan that prints and generates well-formed IR, or an
- * error with a message. Build with FAY_FUZZ=ON, clang, FAY_SANITIZE=address,undefined.
+ * libFuzzer on the whole front: any bytes give a plan that prints and generates well-formed IR, or
+ * an error with a message. Build with FAY_FUZZ=ON, clang, FAY_SANITIZE=address,undefined.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -38,7 +38,9 @@ static void run_stages(const struct fay_plan *plan)
 	}
 	if (plan->window_events)
 		fay_plan_event(plan, 0, zeros, row);
-	struct fay_result merged = {.row_size = schema.states[0].row_size, .row_count = 1, .rows = row};
+	struct fay_result merged = { .row_size = schema.states[0].row_size,
+				     .row_count = 1,
+				     .rows = row };
 	assert(merged.row_size <= sizeof(row));
 	if (plan->finishes && !fay_plan_finish(plan, &merged, NULL, NULL, &finished, &error))
 		fay_result_deinit(&finished);
@@ -47,7 +49,7 @@ static void run_stages(const struct fay_plan *plan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *nowhere;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_plan *plan;
 	LLVMModuleRef module;
 	char *text = malloc(size + 1);
@@ -65,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fay_plan_print_json(nowhere, plan);
 		run_stages(plan);
 		if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
-			struct fay_bpf_options options = {0};
+			struct fay_bpf_options options = { 0 };
 			struct fay_bpf_object object;
 			if (!fay_plan_generate_bpf(plan, &options, &object, &error))
 				fay_bpf_object_deinit(&object);

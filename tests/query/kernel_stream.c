@@ -26,7 +26,7 @@ struct kernel_stream {
 	struct orders {
 		unsigned count;
 		struct fay_event calls[CALLS_MAX];
-	} *orders; /* shared with the child */
+	} *orders;     /* shared with the child */
 	uint8_t *rows; /* of events, as they came */
 	size_t row_count;
 };
@@ -45,13 +45,14 @@ const char *kernel_stream_refused(void)
 {
 	static struct fay_error error;
 	struct fay_plan *plan;
-	struct fay_bpf_object object = {0};
+	struct fay_bpf_object object = { 0 };
 	struct fay_bpf_session *session = NULL;
 	if (!fay_bpf_knows_processes())
 		return "in a PID namespace the kernel's events have other process numbers";
 	if (fay_query_plan("cluster.Syscall(\"read\").Count()", NOW, &plan, &error))
 		return error.message;
-	int result = fay_plan_generate_bpf(plan, &(struct fay_bpf_options){.not_self = true}, &object, &error);
+	int result = fay_plan_generate_bpf(plan, &(struct fay_bpf_options){ .not_self = true },
+					   &object, &error);
 	if (!result)
 		result = fay_bpf_session_create(&object, &session, &error);
 	if (!result)
@@ -79,7 +80,9 @@ static void obey(struct orders *orders)
 			if (!i || e[-1].cpu != e->cpu)
 				sched_setaffinity(0, sizeof(processors), &processors);
 			prctl(PR_SET_NAME, e->comm);
-			long result = syscall(e->function == fay_name_hash("read") ? SYS_read : SYS_write, e->arg[0], e->arg[1], e->arg[2], e->arg[3], e->arg[4], e->arg[5]);
+			long result = syscall(
+				e->function == fay_name_hash("read") ? SYS_read : SYS_write,
+				e->arg[0], e->arg[1], e->arg[2], e->arg[3], e->arg[4], e->arg[5]);
 			e->retval = (uint64_t)(result == -1 ? -errno : result);
 			e->flags = result == -1 ? EVENT_FAILED : 0;
 		}
@@ -95,7 +98,8 @@ static void wait_for_child(const struct kernel_stream *stream)
 
 static void start_child(struct kernel_stream *stream)
 {
-	stream->orders = mmap(NULL, sizeof(*stream->orders), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stream->orders = mmap(NULL, sizeof(*stream->orders), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(stream->orders != MAP_FAILED);
 	stream->child = fork();
 	assert_true(stream->child >= 0);
@@ -107,7 +111,7 @@ static void start_child(struct kernel_stream *stream)
 static bool take_event(void *context, const uint8_t *row)
 {
 	struct kernel_stream *stream = context;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	assert_int_equal(fay_aggregator_take_row(stream->aggregator, 0, row, &error), 0);
 	return true;
 }
@@ -123,10 +127,13 @@ static void keep_row(void *context, uint32_t state, const uint8_t *row)
 
 static void attach(struct kernel_stream *stream, const char *text)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	size_t size;
-	struct fay_bpf_options options = {.not_self = true, .pids = &stream->child, .pid_count = 1};
-	if (fay_plan_generate_bpf(stream->plan, &options, &stream->object, &error) || fay_bpf_session_create(&stream->object, &stream->session, &error))
+	struct fay_bpf_options options = { .not_self = true,
+					   .pids = &stream->child,
+					   .pid_count = 1 };
+	if (fay_plan_generate_bpf(stream->plan, &options, &stream->object, &error) ||
+	    fay_bpf_session_create(&stream->object, &stream->session, &error))
 		fail_msg("%s\n%s", text, error.message);
 	struct fay_shm_control *shm = fay_bpf_session_shm(stream->session, &size);
 	assert_int_equal(fay_aggregator_add(stream->aggregator, shm, size, 0, &error), 0);
@@ -137,7 +144,7 @@ static void attach(struct kernel_stream *stream, const char *text)
 struct kernel_stream *kernel_stream_start(const char *text)
 {
 	struct kernel_stream *stream = calloc(1, sizeof(*stream));
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	assert_non_null(stream);
 	if (fay_query_plan(text, NOW, &stream->plan, &error))
 		fail_msg("%s\n%s", text, error.message);
@@ -174,14 +181,17 @@ void kernel_stream_make(struct kernel_stream *stream, struct fay_event *events, 
 
 void kernel_stream_take(struct kernel_stream *stream, struct fay_result *merged)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	fay_bpf_session_drain(stream->session, take_event, stream);
 	assert_int_equal(fay_aggregator_snapshot(stream->aggregator, 0, merged, &error), 0);
-	assert_int_equal(merged->events_lost_reentrant + merged->events_lost_full + merged->events_lost_no_slot, 0);
+	assert_int_equal(merged->events_lost_reentrant + merged->events_lost_full +
+				 merged->events_lost_no_slot,
+			 0);
 	if (!stream->plan->streams && !stream->plan->window_events)
 		return;
 	fay_result_deinit(merged);
-	*merged = (struct fay_result){.row_size = stream->object.row_size, .row_count = stream->row_count};
+	*merged = (struct fay_result){ .row_size = stream->object.row_size,
+				       .row_count = stream->row_count };
 	merged->rows = malloc(stream->row_count * merged->row_size + 1);
 	assert_non_null(merged->rows);
 	if (stream->row_count)

@@ -20,8 +20,9 @@ struct kernel_stream *kernel_stream_start(const char *text);
 const struct fay_plan *kernel_stream_plan(const struct kernel_stream *stream);
 pid_t kernel_stream_child(const struct kernel_stream *stream);
 /*
- * The child makes these calls: `function`, read or write, with the arguments, under the name and on the processor that the event has. Of its files the first three are /dev/null, so
- * that some succeed; it says what each has returned: the event's `retval`, and EVENT_FAILED.
+ * The child makes these calls: `function`, read or write, with the arguments, under the name and on
+ * the processor that the event has. Of its files the first three are /dev/null, so that some
+ * succeed; it says what each has returned: the event's `retval`, and EVENT_FAILED.
  */
 void kernel_stream_make(struct kernel_stream *stream, struct fay_event *events, unsigned count);
 /* All merged rows so far, or rows of events. *merged is the caller's. */

@@ -5,7 +5,8 @@
 #include "kernel_stream.h"
 #include "shares.h"
 
-#define SOURCE "cluster.Syscall(\"[rw]*e*\")" /* of what the child calls these are `read` and `write` */
+/* of what the child calls these are `read` and `write` */
+#define SOURCE "cluster.Syscall(\"[rw]*e*\")"
 #define PREFIXES 25
 
 /* A query whose answer does not hang on when exactly something was called. */
@@ -42,7 +43,7 @@ static void check_prefixes(const struct shape *shape, const char *text)
 {
 	static struct stream stream;
 	struct kernel_stream *kernel = kernel_stream_start(text);
-	struct asked asked = {shape, text, kernel_stream_plan(kernel), &stream};
+	struct asked asked = { shape, text, kernel_stream_plan(kernel), &stream };
 	random_calls(stream.events, kernel_stream_child(kernel));
 	stream.count = 0;
 	for (unsigned i = 0; i < PREFIXES; i++) {

@@ -12,7 +12,8 @@ static char *random_question(const struct saved_trace *trace, struct shape *shap
 {
 	events_have = saved_trace_have(trace);
 	random_shape(shape);
-	char *text = text_of_shape(shape, saved_trace_source(trace)), *question = saved_trace_question(trace, text);
+	char *text = text_of_shape(shape, saved_trace_source(trace)),
+	     *question = saved_trace_question(trace, text);
 	free(text);
 	shape->without = saved_trace_without(trace, question);
 	return question;
@@ -31,7 +32,8 @@ static unsigned check_files(struct saved_trace *trace)
 		saved_trace_write(trace);
 		saved_trace_read(trace, &stream);
 		if (saved_question_ask(&question, &merged)) {
-			check_answer(&(struct asked){&shape, text, question.plan, &stream}, &merged);
+			check_answer(&(struct asked){ &shape, text, question.plan, &stream },
+				     &merged);
 			fay_result_deinit(&merged);
 			pairs++;
 		} else {

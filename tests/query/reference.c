@@ -41,13 +41,16 @@ static struct cell aggregate(const struct aggregate *a, const bool *takes_part)
 		const struct fay_event *e = &events->events[i];
 		if (!takes_part[i] || (a->condition && !evaluate(a->condition, e)))
 			continue;
-		int64_t value = !a->has_operand ? 1 : names ? number_of(a, i) : scalar_cell(&a->operand, e).integer;
-		samples[count++] = (struct sample){value, e->time};
+		int64_t value = !a->has_operand ? 1
+				: names         ? number_of(a, i)
+						: scalar_cell(&a->operand, e).integer;
+		samples[count++] = (struct sample){ value, e->time };
 	}
 	if (names)
 		return distinct_names(samples, count);
 	struct cell cell = aggregate_samples(a->kind, a->percent, samples, count);
-	if (cell.kind == INTEGER && a->has_operand && (a->operand.type == FUNCTION || a->operand.type == TIME))
+	if (cell.kind == INTEGER && a->has_operand &&
+	    (a->operand.type == FUNCTION || a->operand.type == TIME))
 		cell.kind = WORD;
 	return cell;
 }
@@ -55,15 +58,19 @@ static struct cell aggregate(const struct aggregate *a, const bool *takes_part)
 /* As integers, or as real numbers, of which a result may be off as far as its operands are. */
 static struct cell compute(const struct shape *s, const struct cell *x, const struct cell *y)
 {
-	double a = x->kind == REAL ? x->real : (double)x->integer, b = y->kind == REAL ? y->real : (double)y->integer;
+	double a = x->kind == REAL ? x->real : (double)x->integer,
+	       b = y->kind == REAL ? y->real : (double)y->integer;
 	__int128 i = x->integer, j = y->integer;
 	if (x->kind == NONE || y->kind == NONE)
-		return (struct cell){NONE};
+		return (struct cell){ NONE };
 	switch (s->operator) {
 	case '*':
-		return s->as_real ? real_cell(a * b) : integer_cell((int64_t)((uint64_t)x->integer * (uint64_t)y->integer));
+		return s->as_real ? real_cell(a * b)
+				  : integer_cell(
+					    (int64_t)((uint64_t)x->integer * (uint64_t)y->integer));
 	case '/':
-		return s->as_real ? real_cell(b == 0 ? 0 : a / b) : integer_cell(j ? (int64_t)(i / j) : 0);
+		return s->as_real ? real_cell(b == 0 ? 0 : a / b)
+				  : integer_cell(j ? (int64_t)(i / j) : 0);
 	default:
 		if (!s->as_real)
 			return integer_cell((int64_t)(s->operator== '+' ? i + j : i - j));
@@ -84,7 +91,8 @@ static bool meets_condition(const struct shape *s, const struct cell *value)
 	return value->kind == REAL ? value->real > (double)s->limit : value->integer > s->limit;
 }
 
-/* Which events are of the same group as event `of`, and when the first and the last of them were. false: an earlier event's group is the same. */
+/* Which events are of the same group as event `of`, and when the first and the last of them were.
+ * false: an earlier event's group is the same. */
 static bool find_group(const struct shape *s, unsigned of, bool *takes_part, struct row *row)
 {
 	row->first = UINT64_MAX;
@@ -112,7 +120,7 @@ static void add_group(const struct shape *s, unsigned of, uint64_t window, struc
 	if (!find_group(s, of, takes_part, row))
 		return;
 	if (has_windows(s))
-		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
+		*next++ = (struct cell){ .kind = WORD, .integer = (int64_t)window };
 	for (unsigned k = 0; k < s->key_count; k++)
 		*next++ = keys[of][k];
 	struct cell *aggregates = next;
@@ -141,7 +149,9 @@ static int compare_rows(const void *left, const void *right)
 {
 	const struct row *x = left, *y = right;
 	const struct shape *s = sorted_shape;
-	unsigned before = has_windows(s), named = s->kind == ROWS ? 0 : s->regrouping.key ? 1 : s->key_count;
+	unsigned before = has_windows(s), named = s->kind == ROWS     ? 0
+						  : s->regrouping.key ? 1
+								      : s->key_count;
 	for (unsigned i = 0; i < s->order_count; i++) {
 		unsigned column = before + s->orders[i].column;
 		int c = compare_cells(&x->cells[column], &y->cells[column]);
@@ -159,7 +169,8 @@ static int compare_rows(const void *left, const void *right)
 /* --- groups of groups --- */
 
 /* What the second grouping makes of one group's key and aggregate. */
-static struct cell outer_key(const struct shape *s, const struct cell *key, const struct cell *value)
+static struct cell outer_key(const struct shape *s, const struct cell *key,
+			     const struct cell *value)
 {
 	if (s->regrouping.key == BY_KEY)
 		return *key;
@@ -171,7 +182,8 @@ static struct cell outer_key(const struct shape *s, const struct cell *key, cons
 }
 
 /* Over the groups that are marked, in the order in which they lie. */
-static struct cell outer_aggregate(const struct shape *s, enum kind kind, const struct table *t, const bool *takes_part)
+static struct cell outer_aggregate(const struct shape *s, enum kind kind, const struct table *t,
+				   const bool *takes_part)
 {
 	struct sample samples[MAX_EVENTS];
 	size_t taken = 0;
@@ -179,17 +191,23 @@ static struct cell outer_aggregate(const struct shape *s, enum kind kind, const 
 		const struct cell *value = &t->rows[r].cells[1 + has_windows(s)];
 		if (!takes_part[r] || (value->kind == NONE && !IS_TEST(kind) && kind != COUNT))
 			continue;
-		samples[taken].time = s->regrouping.order ? r : kind == FIRST ? t->rows[r].first : t->rows[r].last;
-		samples[taken++].value = IS_TEST(kind) ? value->kind != NONE && value->integer > s->limit : value->integer;
+		samples[taken].time = s->regrouping.order ? r
+				      : kind == FIRST     ? t->rows[r].first
+							  : t->rows[r].last;
+		samples[taken++].value = IS_TEST(kind)
+						 ? value->kind != NONE && value->integer > s->limit
+						 : value->integer;
 	}
 	return aggregate_samples(kind, 0, samples, taken);
 }
 
-/* The order that groups have before they are grouped: by the aggregate if it is asked for; equal ones by the key. */
+/* The order that groups have before they are grouped: by the aggregate if it is asked for; equal
+ * ones by the key. */
 static int compare_inner(const void *left, const void *right)
 {
 	unsigned before = has_windows(sorted_shape);
-	const struct cell *x = ((const struct row *)left)->cells + before, *y = ((const struct row *)right)->cells + before;
+	const struct cell *x = ((const struct row *)left)->cells + before,
+			  *y = ((const struct row *)right)->cells + before;
 	int c = sorted_shape->regrouping.order ? compare_cells(&x[1], &y[1]) : 0;
 	if (c)
 		return sorted_shape->regrouping.order == DESCENDING ? -c : c;
@@ -249,7 +267,8 @@ static void leave_distinct(const struct shape *s, struct table *t)
 	}
 	t->count = kept;
 	for (size_t r = 0; r < kept; r++)
-		memmove(&t->rows[r].cells[to], &t->rows[r].cells[from], (MAX_COLUMNS - from) * sizeof(struct cell));
+		memmove(&t->rows[r].cells[to], &t->rows[r].cells[from],
+			(MAX_COLUMNS - from) * sizeof(struct cell));
 }
 
 static void cut(const struct shape *s, struct table *t)
@@ -264,11 +283,12 @@ static void cut(const struct shape *s, struct table *t)
 /* Of all values, the extremes too. */
 static struct cell fold_extreme(enum kind kind, const struct table *t, unsigned column)
 {
-	const struct cell *best = &(struct cell){NONE};
+	const struct cell *best = &(struct cell){ NONE };
 	for (size_t r = 0; r < t->count; r++) {
 		const struct cell *x = &t->rows[r].cells[column];
 		int order = best->kind == NONE ? 0 : compare_cells(x, best);
-		if (x->kind != NONE && (best->kind == NONE || (kind == MIN ? order < 0 : order > 0)))
+		if (x->kind != NONE &&
+		    (best->kind == NONE || (kind == MIN ? order < 0 : order > 0)))
 			best = x;
 	}
 	return *best;
@@ -285,9 +305,12 @@ static struct cell fold_rows(const struct shape *s, const struct table *t, unsig
 	for (size_t r = 0; r < t->count; r++) {
 		const struct cell *x = &t->rows[r].cells[column];
 		if (x->kind != NONE || IS_TEST(s->fold))
-			samples[count++].value = IS_TEST(s->fold) ? x->kind != NONE && x->integer > s->limit : x->integer;
+			samples[count++].value = IS_TEST(s->fold)
+							 ? x->kind != NONE && x->integer > s->limit
+							 : x->integer;
 	}
-	return s->fold == AVERAGE ? mean_of(samples, count) : aggregate_samples(s->fold, 0, samples, count);
+	return s->fold == AVERAGE ? mean_of(samples, count)
+				  : aggregate_samples(s->fold, 0, samples, count);
 }
 
 /* One row of all. */
@@ -297,7 +320,7 @@ static void fold(const struct shape *s, uint64_t window, struct table *t)
 	struct cell *next = t->rows[0].cells;
 	t->count = 1;
 	if (has_windows(s))
-		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
+		*next++ = (struct cell){ .kind = WORD, .integer = (int64_t)window };
 	*next = value;
 }
 
@@ -308,7 +331,8 @@ static unsigned rank_of(const struct shape *s, const struct stream *stream, unsi
 {
 	unsigned rank = 0;
 	for (unsigned e = 0; e < stream->count; e++)
-		rank += stream->events[e].time < stream->events[i].time && passes(s, &stream->events[e], s->before);
+		rank += stream->events[e].time < stream->events[i].time &&
+			passes(s, &stream->events[e], s->before);
 	return rank;
 }
 
@@ -335,7 +359,8 @@ void refer(const struct shape *s, const struct stream *stream, uint64_t start, s
 	t->count = 0;
 	forget_tallies();
 	for (unsigned i = 0; i < events->count; i++) {
-		in_window[i] = passes(s, &events->events[i], s->filter_count) && lies_in(s, i, start);
+		in_window[i] =
+			passes(s, &events->events[i], s->filter_count) && lies_in(s, i, start);
 		for (unsigned k = 0; k < s->key_count && in_window[i]; k++)
 			keys[i][k] = scalar_cell(&s->keys[k], &events->events[i]);
 	}

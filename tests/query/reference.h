@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The answer to a random query, by a plain reference: it keeps all events and looks at each of them for each row. It shares no code with query/ and aggregator/. */
+/* The answer to a random query, by a plain reference: it keeps all events and looks at each of them
+ * for each row. It shares no code with query/ and aggregator/. */
 #ifndef FAY_TESTS_QUERY_REFERENCE_H
 #define FAY_TESTS_QUERY_REFERENCE_H
 
@@ -8,11 +9,13 @@
 #define MAX_EVENTS 160
 #define MAX_COLUMNS 8
 
-/* Events in the order in which they come to the query; their times differ, and may be in another order. */
+/* Events in the order in which they come to the query; their times differ, and may be in another
+ * order. */
 struct stream {
 	struct fay_event events[MAX_EVENTS];
 	unsigned count;
-	uint8_t early[MAX_EVENTS]; /* of calls as they end: so many ends before its own the call began */
+	/* of calls as they end: so many ends before its own the call began */
+	uint8_t early[MAX_EVENTS];
 };
 
 struct row {
@@ -27,8 +30,9 @@ struct table {
 };
 
 /*
- * The rows that the window [start, start + width), or the one of so many events number `start`, must have, in their order; without windows: all. Of CLUSTERS the last column,
- * which cluster a row's vector is in, is not there: check_clusters(). Lists in the table last until the next call.
+ * The rows that the window [start, start + width), or the one of so many events number `start`,
+ * must have, in their order; without windows: all. Of CLUSTERS the last column, which cluster a
+ * row's vector is in, is not there: check_clusters(). Lists in the table last until the next call.
  */
 void refer(const struct shape *s, const struct stream *stream, uint64_t start, struct table *t);
 /* Of windows of so many events: how many there are. */

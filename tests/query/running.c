@@ -2,7 +2,7 @@
 #include "running.h"
 
 static struct running *current; /* for the helpers */
-unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
+unsigned char *handed_on;       /* rows of fay_flush and fay_emit */
 size_t handed_count;
 unsigned flushes;
 bool no_room;
@@ -64,7 +64,9 @@ static void map_helpers(LLVMExecutionEngineRef engine, LLVMModuleRef module)
 	const struct {
 		const char *name;
 		void *function;
-	} helpers[] = {{"fay_flush", (void *)(uintptr_t)test_flush}, {"fay_emit", (void *)(uintptr_t)test_emit}, {"fay_try_read", (void *)(uintptr_t)test_try_read}};
+	} helpers[] = { { "fay_flush", (void *)(uintptr_t)test_flush },
+			{ "fay_emit", (void *)(uintptr_t)test_emit },
+			{ "fay_try_read", (void *)(uintptr_t)test_try_read } };
 	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
 		LLVMValueRef function = LLVMGetNamedFunction(module, helpers[i].name);
 		if (function)
@@ -74,7 +76,7 @@ static void map_helpers(LLVMExecutionEngineRef engine, LLVMModuleRef module)
 
 void start(struct running *r, const char *text)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	LLVMModuleRef module;
 	char *message = NULL;
 	if (fay_query_plan(text, NOW, &r->plan, &error))
@@ -91,8 +93,13 @@ void start(struct running *r, const char *text)
 	map_helpers(r->engine, module);
 	r->probe = (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe0");
 	assert_non_null(r->probe);
-	r->right = r->plan->joins ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe2") : NULL;
-	r->third = r->plan->source_count > 2 ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe4") : NULL;
+	r->right = r->plan->joins ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine,
+											"probe2")
+				  : NULL;
+	r->third =
+		r->plan->source_count > 2
+			? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe4")
+			: NULL;
 	/* The bytes after LOCAL must stay as they are. */
 	r->local = malloc(r->plan->spec.local_size + 64);
 	assert_non_null(r->local);

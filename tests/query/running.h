@@ -32,7 +32,7 @@ struct running {
 	unsigned char *local;
 };
 
-extern unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
+extern unsigned char *handed_on; /* rows of fay_flush and fay_emit */
 extern size_t handed_count;
 extern unsigned flushes;
 extern bool no_room;

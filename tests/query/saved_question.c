@@ -20,7 +20,7 @@ void saved_question_deinit(struct saved_question *q)
 
 static bool plan(struct saved_question *q)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	fay_plan_destroy(q->plan);
 	q->plan = NULL;
 	if (!fay_query_plan(q->text, NOW, &q->plan, &error))
@@ -41,13 +41,13 @@ static void keep_row(void *context, uint32_t state, const uint8_t *row)
 
 static void take_row(void *context, uint32_t state, const uint8_t *row)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	assert_int_equal(fay_aggregator_take_row(context, state, row, &error), 0);
 }
 
 static void feed(const struct saved_question *q, struct fay_replay *replay)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_event event;
 	uint32_t probe;
 	for (const uint8_t *row; (row = fay_saved_next(q->plan->saved, &error));)
@@ -62,7 +62,8 @@ static void feed(const struct saved_question *q, struct fay_replay *replay)
 static void take_rows(const struct saved_question *q, struct fay_result *merged)
 {
 	fay_result_deinit(merged);
-	*merged = (struct fay_result){.row_size = (uint32_t)q->row_size, .row_count = q->row_count};
+	*merged =
+		(struct fay_result){ .row_size = (uint32_t)q->row_size, .row_count = q->row_count };
 	merged->rows = malloc(q->row_count * q->row_size + 1);
 	assert_non_null(merged->rows);
 	if (q->row_count)
@@ -73,7 +74,7 @@ bool saved_question_ask(struct saved_question *q, struct fay_result *merged)
 {
 	struct fay_aggregator *aggregator;
 	struct fay_replay *replay;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	if (!plan(q))
 		return false;
 	if (!q->verified)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A query over a saved trace, run as `fay trace` runs it: planned anew for each file, its verified probes over the file's events, their rows through the aggregator. */
+/* A query over a saved trace, run as `fay trace` runs it: planned anew for each file, its verified
+ * probes over the file's events, their rows through the aggregator. */
 #ifndef FAY_TESTS_QUERY_SAVED_QUESTION_H
 #define FAY_TESTS_QUERY_SAVED_QUESTION_H
 
@@ -17,7 +18,8 @@ struct saved_question {
 /* `text` must live as long as the question. */
 void saved_question_init(struct saved_question *q, const char *text);
 void saved_question_deinit(struct saved_question *q);
-/* *merged: as check_answer() takes it; the caller's. false: there is no event of a function that the source names. */
+/* *merged: as check_answer() takes it; the caller's. false: there is no event of a function that
+ * the source names. */
 bool saved_question_ask(struct saved_question *q, struct fay_result *merged);
 
 #endif

@@ -31,16 +31,22 @@ void saved_reader_open(struct saved_reader *r, const char *path)
 	read_file(r, path);
 	require(r->size >= sizeof(r->header), "no header");
 	memcpy(&r->header, r->bytes, sizeof(r->header));
-	require(!memcmp(r->header.magic, "FAYSAVE\2", 8) && r->header.header_size == sizeof(r->header), "magic");
-	require(r->header.stream_count >= 1 && r->header.stream_count <= FAY_SAVED_STREAMS, "streams");
-	uint64_t streams = sizeof(r->header), columns = streams + r->header.stream_count * sizeof(struct fay_saved_stream);
+	require(!memcmp(r->header.magic, "FAYSAVE\2", 8) &&
+			r->header.header_size == sizeof(r->header),
+		"magic");
+	require(r->header.stream_count >= 1 && r->header.stream_count <= FAY_SAVED_STREAMS,
+		"streams");
+	uint64_t streams = sizeof(r->header),
+		 columns = streams + r->header.stream_count * sizeof(struct fay_saved_stream);
 	for (uint32_t i = 0; i < r->header.stream_count; i++) {
 		struct saved_reader_stream *stream = &r->streams[i];
-		memcpy(&stream->is, r->bytes + streams + i * sizeof(stream->is), sizeof(stream->is));
+		memcpy(&stream->is, r->bytes + streams + i * sizeof(stream->is),
+		       sizeof(stream->is));
 		stream->columns = (const struct fay_saved_column *)(r->bytes + columns);
 		columns += stream->is.column_count * sizeof(*stream->columns);
 	}
-	require(r->header.rows_at >= columns + r->header.text_size && r->header.rows_at <= r->size, "where rows begin");
+	require(r->header.rows_at >= columns + r->header.text_size && r->header.rows_at <= r->size,
+		"where rows begin");
 	r->at = r->header.rows_at;
 	r->rows_end = r->header.rows_size == UINT64_MAX ? r->size : r->at + r->header.rows_size;
 	require(r->rows_end <= r->size, "where rows end");
@@ -66,7 +72,8 @@ const uint8_t *saved_reader_next(struct saved_reader *r, uint32_t *stream)
 	return r->bytes + row;
 }
 
-const struct fay_saved_column *saved_reader_column(const struct saved_reader *r, uint32_t stream, const char *name)
+const struct fay_saved_column *saved_reader_column(const struct saved_reader *r, uint32_t stream,
+						   const char *name)
 {
 	const struct saved_reader_stream *of = &r->streams[stream];
 	for (uint32_t i = 0; i < of->is.column_count; i++)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random streams of events in saved traces: written as `fay trace --save` writes them (its query's verified probes, the product's writer), read back by a plain reader
- * (saved_reader.h). There are several ways to save: whole events, columns under names of their own, two sources in one file, ends of calls, system calls, a trace that was killed.
+ * Random streams of events in saved traces: written as `fay trace --save` writes them (its query's
+ * verified probes, the product's writer), read back by a plain reader (saved_reader.h). There are
+ * several ways to save: whole events, columns under names of their own, two sources in one file,
+ * ends of calls, system calls, a trace that was killed.
  */
 #ifndef FAY_TESTS_QUERY_SAVED_TRACE_H
 #define FAY_TESTS_QUERY_SAVED_TRACE_H
@@ -26,7 +28,8 @@ char *saved_trace_question(const struct saved_trace *trace, const char *text);
 unsigned saved_trace_without(const struct saved_trace *trace, const char *question);
 /* Makes the file anew, of random events. Other sources of the trace get events of their own. */
 void saved_trace_write(struct saved_trace *trace);
-/* The events in the file that its source names, in its order. The test fails if they are not those that were written. */
+/* The events in the file that its source names, in its order. The test fails if they are not those
+ * that were written. */
 void saved_trace_read(const struct saved_trace *trace, struct stream *stream);
 
 /* The plan's probes as the verifier accepted them; to be given to fay_verdict_deinit(). */

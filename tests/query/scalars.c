@@ -5,7 +5,9 @@
 
 static bool have(enum type type)
 {
-	static const unsigned needs[TYPES] = {[TIME] = HAS_TIME, [MODULE] = HAS_MODULE, [CALLER] = HAS_CALLER, [STACK] = HAS_STACK};
+	static const unsigned needs[TYPES] = {
+		[TIME] = HAS_TIME, [MODULE] = HAS_MODULE, [CALLER] = HAS_CALLER, [STACK] = HAS_STACK
+	};
 	return (events_have & needs[type]) == needs[type];
 }
 
@@ -24,7 +26,7 @@ static enum type random_type(unsigned types)
 
 struct scalar random_scalar(unsigned types, bool of_few)
 {
-	struct scalar s = {.type = random_type(types)};
+	struct scalar s = { .type = random_type(types) };
 	if (s.type == INT)
 		s.tree = of_few ? random_category() : random_tree(false, DEPTH);
 	else if (s.type == BOOL)
@@ -44,7 +46,9 @@ void free_scalar(struct scalar *s)
 void print_scalar(FILE *out, const struct scalar *s)
 {
 	static const char *const texts[TYPES] = {
-		[TIME] = "x.time", [FUNCTION] = "x.function", [NAME] = "x.comm", [MODULE] = "x.module", [CALLER] = "x.Caller", [STACK] = "x.UserStack"};
+		[TIME] = "x.time",     [FUNCTION] = "x.function", [NAME] = "x.comm",
+		[MODULE] = "x.module", [CALLER] = "x.Caller",     [STACK] = "x.UserStack"
+	};
 	if (s->tree)
 		print_tree(out, s->tree);
 	else if (s->type == NAME && s->form)
@@ -59,19 +63,12 @@ struct cell scalar_cell(const struct scalar *s, const struct fay_event *e)
 {
 	const char *name = s->form && e->cpu <= 1 ? "few" : e->comm;
 	switch (s->type) {
-	case TIME:
-		return (struct cell){.kind = WORD, .integer = (int64_t)e->time};
-	case FUNCTION:
-		return (struct cell){.kind = WORD, .integer = (int64_t)e->function};
-	case MODULE:
-		return (struct cell){.kind = WORD, .integer = (int64_t)e->module};
-	case NAME:
-		return string_cell(name, strlen(name));
-	case CALLER:
-		return (struct cell){.kind = WORD, .integer = (int64_t)event_frames(e)[1]};
-	case STACK:
-		return string_cell(event_frames(e), 8 * (s->form ? s->form : EVENT_FRAMES));
-	default:
-		return integer_cell(evaluate(s->tree, e));
+	case TIME: return (struct cell){ .kind = WORD, .integer = (int64_t)e->time };
+	case FUNCTION: return (struct cell){ .kind = WORD, .integer = (int64_t)e->function };
+	case MODULE: return (struct cell){ .kind = WORD, .integer = (int64_t)e->module };
+	case NAME: return string_cell(name, strlen(name));
+	case CALLER: return (struct cell){ .kind = WORD, .integer = (int64_t)event_frames(e)[1] };
+	case STACK: return string_cell(event_frames(e), 8 * (s->form ? s->form : EVENT_FRAMES));
+	default: return integer_cell(evaluate(s->tree, e));
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What may be a key, a column or what an aggregate is of: an expression of numbers, or a field of another type. */
+/* What may be a key, a column or what an aggregate is of: an expression of numbers, or a field of
+ * another type. */
 #ifndef FAY_TESTS_QUERY_SCALARS_H
 #define FAY_TESTS_QUERY_SCALARS_H
 
@@ -15,10 +16,12 @@ enum type { INT, BOOL, TIME, FUNCTION, NAME, MODULE, CALLER, STACK, TYPES };
 struct scalar {
 	enum type type;
 	struct tree *tree; /* INT, BOOL */
-	unsigned form;     /* NAME: 1: the name or another string; STACK: how many frames, 0: UserStack */
+	/* NAME: 1: the name or another string; STACK: how many frames, 0: UserStack */
+	unsigned form;
 };
 
-/* Of one of these types, as far as the source's events have it; an integer more often than others. `of_few`: integers of few values. */
+/* Of one of these types, as far as the source's events have it; an integer more often than others.
+ * `of_few`: integers of few values. */
 struct scalar random_scalar(unsigned types, bool of_few);
 void free_scalar(struct scalar *s);
 void print_scalar(FILE *out, const struct scalar *s); /* the event is `x` */

@@ -10,21 +10,24 @@
 
 struct aggregate {
 	enum kind kind;
-	unsigned k, percent;    /* TOP: how many values are kept; QUANTILE */
-	bool has_operand;       /* not of COUNT, and ANY may do without */
+	unsigned k, percent; /* TOP: how many values are kept; QUANTILE */
+	bool has_operand;    /* not of COUNT, and ANY may do without */
 	struct scalar operand;
 	struct tree *condition; /* which of the group's events take part; NULL: all */
 };
 
-/* Groups of groups: what the second grouping goes by, and two aggregates over the groups' aggregate 0. */
+/* Groups of groups: what the second grouping goes by, and two aggregates over the groups' aggregate
+ * 0. */
 struct regrouping {
 	enum { NOT_REGROUPED, BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } key;
 	enum kind kinds[2];
-	enum { NOT_ORDERED, ORDERED, DESCENDING } order; /* that the groups have before, by aggregate 0 */
+	/* that the groups have before, by aggregate 0 */
+	enum { NOT_ORDERED, ORDERED, DESCENDING } order;
 };
 
 struct shape {
-	/* DISTINCT_ROWS: the keys alone, each once. CLUSTERS: key 0 tells vectors apart, key 1 their values, aggregate 0 is the value */
+	/* DISTINCT_ROWS: the keys alone, each once. CLUSTERS: key 0 tells vectors apart, key 1
+	 * their values, aggregate 0 is the value */
 	enum { VALUE, GROUPS, ROWS, DISTINCT_ROWS, CLUSTERS } kind;
 	unsigned without; /* events with one of these flags take no part */
 	unsigned filter_count, key_count, aggregate_count, order_count;
@@ -32,8 +35,8 @@ struct shape {
 	struct scalar keys[2]; /* of ROWS: the columns */
 	struct aggregate aggregates[3];
 	uint64_t width, step;
-	unsigned every;  /* windows of so many events; 0: none, or of time */
-	unsigned before; /* so many of the filters stand before the window */
+	unsigned every;     /* windows of so many events; 0: none, or of time */
+	unsigned before;    /* so many of the filters stand before the window */
 	bool has_condition; /* aggregate 0 above `limit`; of ANY and ALL: true */
 	int64_t limit;
 	struct regrouping regrouping;
@@ -42,15 +45,20 @@ struct shape {
 	struct {
 		unsigned column;
 		bool descending;
-	} orders[2];        /* column: keys, then aggregates; of groups of groups the key, then its aggregates */
-	bool loosely;       /* ordered by an estimate: which rows come first only the result knows */
+		/* column: keys, then aggregates; of groups of groups the key, then its aggregates
+		 * */
+	} orders[2];
+	/* ordered by an estimate: which rows come first only the result knows */
+	bool loosely;
 	int64_t skip, take; /* -1: not there */
 	bool distinct;      /* GROUPS: shown without keys, equal rows once */
 	bool folds;         /* the rows become one value, of the column that folded_column() says */
 	enum kind fold;
 	unsigned clusters;
 	/* How it is written; all mean the same. */
-	bool by_methods, lets, projects; /* projects: the element is the operand of aggregate 0, which then is the only one that has an operand */
+	/* projects: the element is the operand of aggregate 0, which then is the only one that has
+	 * an operand */
+	bool by_methods, lets, projects;
 };
 
 static inline bool has_windows(const struct shape *s)

@@ -57,7 +57,8 @@ static void print_window(FILE *out, const struct shape *s)
 	if (s->step && s->width == s->step)
 		fprintf(out, ".Tumbling(%llums)", (unsigned long long)(s->step / MS));
 	else if (s->step)
-		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS), (unsigned long long)(s->step / 1000));
+		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS),
+			(unsigned long long)(s->step / 1000));
 	else if (s->every)
 		fprintf(out, ".Every(%u)", s->every);
 }
@@ -152,7 +153,8 @@ static void print_columns(FILE *out, const struct shape *s)
 	fputs(" }", out);
 }
 
-static void print_cut(FILE *out, const struct shape *s, const char *skip, const char *take, const char *end)
+static void print_cut(FILE *out, const struct shape *s, const char *skip, const char *take,
+		      const char *end)
 {
 	if (s->skip >= 0)
 		fprintf(out, "%s%lld%s", skip, (long long)s->skip, end);
@@ -270,9 +272,13 @@ static void print_comprehension(FILE *out, const struct shape *s, const char *so
 
 static void print_order_methods(FILE *out, const struct shape *s)
 {
-	const char *name = s->kind == ROWS ? "x" : s->kind == DISTINCT_ROWS ? "y" : s->regrouping.key ? "h" : "g";
+	const char *name = s->kind == ROWS            ? "x"
+			   : s->kind == DISTINCT_ROWS ? "y"
+			   : s->regrouping.key        ? "h"
+						      : "g";
 	for (unsigned i = 0; i < s->order_count; i++) {
-		fprintf(out, ".%s%s(%s => ", i ? "ThenBy" : "OrderBy", s->orders[i].descending ? "Descending" : "", name);
+		fprintf(out, ".%s%s(%s => ", i ? "ThenBy" : "OrderBy",
+			s->orders[i].descending ? "Descending" : "", name);
 		print_order_key(out, s, s->orders[i].column);
 		fputc(')', out);
 	}
@@ -297,7 +303,8 @@ static void print_group_methods(FILE *out, const struct shape *s)
 	if (!s->regrouping.key)
 		return;
 	if (s->regrouping.order) {
-		fprintf(out, ".OrderBy%s(g => ", s->regrouping.order == DESCENDING ? "Descending" : "");
+		fprintf(out, ".OrderBy%s(g => ",
+			s->regrouping.order == DESCENDING ? "Descending" : "");
 		print_group_aggregate(out, s, 0);
 		fputc(')', out);
 	}

@@ -8,7 +8,8 @@ enum queries { QUERIES_OF_PROGRAMS = 1, QUERIES_OF_KERNEL = 2, QUERIES_OF_SAVED 
 
 /* The query was asked of so many streams. */
 void count_operators(const char *text, unsigned pairs);
-/* Prints the number of pairs that had each operator. Returns the first one that such queries have and no pair had; NULL: none. */
+/* Prints the number of pairs that had each operator. Returns the first one that such queries have
+ * and no pair had; NULL: none. */
 const char *print_shares(enum queries queries);
 
 #endif

@@ -10,9 +10,10 @@
 #define WORDS 64u /* of a stack */
 #define GARBAGE 0x6b6b6b6b6b6b6b6bu
 
-static const uint64_t starts[MODULES] = {0x401000, 0x7f1200000000};
+static const uint64_t starts[MODULES] = { 0x401000, 0x7f1200000000 };
 
-/* Where a function's caller is found: so many words above the stack pointer, or by the frame pointer, or the former while the frame pointer is saved, for another use. */
+/* Where a function's caller is found: so many words above the stack pointer, or by the frame
+ * pointer, or the former while the frame pointer is saved, for another use. */
 struct function {
 	enum { BY_STACK_POINTER, BY_FRAME_POINTER, SAVES_FRAME_POINTER } kind;
 	unsigned words;
@@ -22,7 +23,7 @@ static uint64_t memory[MAX_EVENTS][WORDS];
 
 static struct function function_of(unsigned module, unsigned number)
 {
-	return (struct function){(module + number) % 3, 2 + (module * 7 + number * 5) % 6};
+	return (struct function){ (module + number) % 3, 2 + (module * 7 + number * 5) % 6 };
 }
 
 static uint32_t rule_of(struct function f)
@@ -42,15 +43,19 @@ void *stack_tables(void)
 	struct fay_stack_modules *list = &tables->lists[0];
 	list->count = MODULES;
 	for (unsigned m = 0; m < MODULES; m++) {
-		list->items[m] = (struct fay_stack_module){starts[m], FUNCTIONS * FUNCTION_SIZE, m * FUNCTIONS, FUNCTIONS};
+		list->items[m] = (struct fay_stack_module){ starts[m], FUNCTIONS * FUNCTION_SIZE,
+							    m * FUNCTIONS, FUNCTIONS };
 		for (unsigned f = 0; f < FUNCTIONS; f++)
-			tables->rows[m * FUNCTIONS + f] = (struct fay_stack_row){f * FUNCTION_SIZE, rule_of(function_of(m, f))};
+			tables->rows[m * FUNCTIONS + f] =
+				(struct fay_stack_row){ f * FUNCTION_SIZE,
+							rule_of(function_of(m, f)) };
 	}
 	tables->row_count = (uint64_t)MODULES * FUNCTIONS;
 	return tables;
 }
 
-/* Puts what function `f` has on the stack there, at *rsp, up to the return address, whose place is returned; rbp: where what is in the frame pointer in this function comes from. */
+/* Puts what function `f` has on the stack there, at *rsp, up to the return address, whose place is
+ * returned; rbp: where what is in the frame pointer in this function comes from. */
 static uint64_t *push_frame(struct function f, uint64_t **rsp, uint64_t **rbp)
 {
 	uint64_t *frame = *rsp + f.words;
@@ -64,12 +69,14 @@ static uint64_t *push_frame(struct function f, uint64_t **rsp, uint64_t **rbp)
 
 void random_stack(struct fay_event *event, unsigned number, bool called)
 {
-	uint64_t *rsp = memory[number] + below(4), *rbp = &event->reg[5], *frames = event->reg + 8, *returns = rsp;
+	uint64_t *rsp = memory[number] + below(4), *rbp = &event->reg[5], *frames = event->reg + 8,
+		 *returns = rsp;
 	unsigned count = below(EVENT_FRAMES), module = below(MODULES), function = below(4);
 	memset(memory[number], 0, sizeof(memory[number]));
 	memset(frames, 0, EVENT_FRAMES * sizeof(*frames));
 	event->reg[4] = event->stack_pointer = (uint64_t)(uintptr_t)rsp;
-	event->address = frames[0] = starts[module] + FUNCTION_SIZE * function + (called ? 0 : below(FUNCTION_SIZE));
+	event->address = frames[0] =
+		starts[module] + FUNCTION_SIZE * function + (called ? 0 : below(FUNCTION_SIZE));
 	if (called)
 		rsp++;
 	else
@@ -78,7 +85,8 @@ void random_stack(struct fay_event *event, unsigned number, bool called)
 		module = below(MODULES);
 		function = below(3);
 		/* Behind the call, which may be the function's last instruction. */
-		frames[i] = starts[module] + FUNCTION_SIZE * function + (below(4) ? 5 : FUNCTION_SIZE);
+		frames[i] =
+			starts[module] + FUNCTION_SIZE * function + (below(4) ? 5 : FUNCTION_SIZE);
 		*returns = frames[i];
 		returns = push_frame(function_of(module, function), &rsp, &rbp);
 	}
@@ -90,7 +98,8 @@ void random_stack(struct fay_event *event, unsigned number, bool called)
 int64_t read_stack(void *to, uint64_t size, uint64_t address)
 {
 	uint64_t first = (uint64_t)(uintptr_t)memory, offset = address - first;
-	bool inside = address >= first && offset + size <= sizeof(memory) && offset / sizeof(memory[0]) == (offset + size - 1) / sizeof(memory[0]);
+	bool inside = address >= first && offset + size <= sizeof(memory) &&
+		      offset / sizeof(memory[0]) == (offset + size - 1) / sizeof(memory[0]);
 	memset(to, 0, size);
 	if (inside)
 		memcpy(to, (const void *)(uintptr_t)address, size);

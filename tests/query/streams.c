@@ -4,17 +4,22 @@
 #include "answers.h"
 #include "stacks.h"
 
-#define LIVE 32u /* calls of which a stream's event is the end began at most so many events before */
+/* calls of which a stream's event is the end began at most so many events before */
+#define LIVE 32u
 
 const struct source program_sources[] = {
-	{"cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK, AT_FIRST},
-	{"process(\"redis\").Function(\"a!b\").WhenFull(Drop)", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST},
-	{"cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, ANYWHERE},
-	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END},
-	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, END},
-	{"machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, END},
-	{"cluster.Function(kernel, \"a*\")", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST},
-	{"cluster.Return(kernel, \"a*\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END_IN_KERNEL},
+	{ "cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK,
+	  AT_FIRST },
+	{ "process(\"redis\").Function(\"a!b\").WhenFull(Drop)", HAS_ARGUMENTS | HAS_ALWAYS,
+	  AT_FIRST },
+	{ "cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, ANYWHERE },
+	{ "cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END },
+	{ "cluster.Return(\"a!b\")",
+	  HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, END },
+	{ "machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, END },
+	{ "cluster.Function(kernel, \"a*\")", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST },
+	{ "cluster.Return(kernel, \"a*\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION,
+	  END_IN_KERNEL },
 };
 const size_t program_source_count = sizeof(program_sources) / sizeof(program_sources[0]);
 
@@ -22,7 +27,7 @@ const size_t program_source_count = sizeof(program_sources) / sizeof(program_sou
 
 static void random_result(struct fay_event *e)
 {
-	static const int64_t edges[] = {-4096, -4095, -1, -22, 0};
+	static const int64_t edges[] = { -4096, -4095, -1, -22, 0 };
 	e->retval = below(2) ? below(4) : (uint64_t)(below(2) ? interesting() : edges[below(5)]);
 	e->duration = below(3) ? below(100) : random_word() >> (1 + below(63));
 }
@@ -38,10 +43,13 @@ static void random_end(struct fay_event *e, unsigned i, uint8_t *early)
 	random_result(e);
 	e->flags = (below(6) == 0 ? EVENT_FAILED : 0) | (below(8) == 0 ? EVENT_UNBEGUN : 0);
 	e->retval = e->flags & EVENT_FAILED ? 0 : e->retval;
-	/* Calls at one place of the stack may be under way together: the one function has ended with a jump to the other. */
+	/* Calls at one place of the stack may be under way together: the one function has ended
+	 * with a jump to the other. */
 	e->address = 0x401000 + i % 2 * 64;
-	/* What calls that end unseen have left is overwritten by the next one at their place, if its beginning is seen. */
-	e->stack_pointer = 0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i / 2 % LIVE);
+	/* What calls that end unseen have left is overwritten by the next one at their place, if
+	 * its beginning is seen. */
+	e->stack_pointer =
+		0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i / 2 % LIVE);
 	*early = (uint8_t)below(i < LIVE ? i + 1 : LIVE);
 }
 
@@ -51,7 +59,8 @@ void random_stream(const struct source *source, struct stream *stream)
 	for (unsigned i = 0; i < stream->count; i++) {
 		struct fay_event *e = &stream->events[i];
 		random_event(e);
-		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS + i; /* each its own; not in order */
+		/* each its own; not in order */
+		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS + i;
 		e->cpu = below(4);
 		if (below(2))
 			e->arg[0] = below(5);
@@ -71,12 +80,15 @@ static void *probe_of(const struct running *r, enum fay_probe_kind kind)
 	const struct fay_image_spec *spec = &r->plan->spec;
 	for (uint32_t i = 0; i < spec->probe_count; i++)
 		if (spec->probes[i].kind == kind)
-			return (void *)(uintptr_t)LLVMGetFunctionAddress(r->engine, spec->probes[i].symbol);
+			return (void *)(uintptr_t)LLVMGetFunctionAddress(r->engine,
+									 spec->probes[i].symbol);
 	return NULL;
 }
 
-/* The calls that begin before event `i`, as the probe that keeps arguments sees them. In the place of some a call was that never ended. */
-static void begin_calls(struct running *r, probe_function *keeper, const struct stream *stream, unsigned i)
+/* The calls that begin before event `i`, as the probe that keeps arguments sees them. In the place
+ * of some a call was that never ended. */
+static void begin_calls(struct running *r, probe_function *keeper, const struct stream *stream,
+			unsigned i)
 {
 	for (unsigned c = i; c < stream->count && c < i + LIVE; c++) {
 		struct fay_event began = stream->events[c];
@@ -107,7 +119,7 @@ static void end_call(struct running *r, probe_function *failure, const struct fa
 static void take_rows(struct running *r, struct fay_aggregator *aggregator)
 {
 	const struct fay_spec_state *s = &r->plan->spec.states[0];
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	unsigned char *rows = r->local + sizeof(struct fay_table_header);
 	for (uint32_t i = 0; i < s->rows; i++, rows += s->row_size)
 		if (word(rows, 0))
@@ -115,7 +127,8 @@ static void take_rows(struct running *r, struct fay_aggregator *aggregator)
 	memset(r->local, 0, s->size);
 }
 
-static void run_events(struct running *r, const struct source *source, const struct stream *stream, struct fay_aggregator *aggregator)
+static void run_events(struct running *r, const struct source *source, const struct stream *stream,
+		       struct fay_aggregator *aggregator)
 {
 	bool ends = source->where == END;
 	probe_function *keeper = ends ? (probe_function *)probe_of(r, FAY_PROBE_ENTRY) : NULL;
@@ -132,12 +145,13 @@ static void run_events(struct running *r, const struct source *source, const str
 	}
 }
 
-void run_stream(struct running *r, const struct source *source, const struct stream *stream, struct fay_result *merged)
+void run_stream(struct running *r, const struct source *source, const struct stream *stream,
+		struct fay_result *merged)
 {
 	const struct fay_spec_state *s = &r->plan->spec.states[0];
 	struct fay_schema schema;
 	struct fay_aggregator *aggregator;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	handed_count = 0;
 	memset(r->local, 0, r->plan->spec.local_size);
 	memset(merged, 0, sizeof(*merged));
@@ -147,14 +161,18 @@ void run_stream(struct running *r, const struct source *source, const struct str
 	if (s->kind == FAY_STATE_TABLE) {
 		take_rows(r, aggregator);
 		for (size_t i = 0; i < handed_count; i++)
-			assert_int_equal(fay_aggregator_take_row(aggregator, 0, handed_on + i * s->row_size, &error), 0);
+			assert_int_equal(fay_aggregator_take_row(aggregator, 0,
+								 handed_on + i * s->row_size,
+								 &error),
+					 0);
 		assert_int_equal(fay_aggregator_snapshot(aggregator, 0, merged, &error), 0);
 	} else {
 		merged->row_size = s->row_size;
 		merged->row_count = s->kind == FAY_STATE_CELL ? 1 : handed_count;
 		merged->rows = malloc(merged->row_count * s->row_size + 1);
 		if (merged->row_count)
-			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on, merged->row_count * s->row_size);
+			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on,
+			       merged->row_count * s->row_size);
 	}
 	fay_aggregator_destroy(aggregator);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel queries as BPF programs, and the reader of the kernel's types, on a types file of our own: two tracepoints, a structure with a bit field, a union without
- * a name and pointers. Nothing is loaded; tests/integration/bpf.sh does that.
+ * Kernel queries as BPF programs, and the reader of the kernel's types, on a types file of our own:
+ * two tracepoints, a structure with a bit field, a union without a name and pointers. Nothing is
+ * loaded; tests/integration/bpf.sh does that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,9 @@
 
 #define NOW 1700000000000000000u
 
-/* --- a types file --------------------------------------------------------------------------------------------------------- */
+/* --- a types file
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 struct maker {
 	uint8_t types[4096];
@@ -40,23 +43,25 @@ static void words(struct maker *m, const uint32_t *word, unsigned count)
 }
 
 /* A type's header; returns its number. */
-static uint32_t type(struct maker *m, unsigned kind, unsigned count, const char *name, uint32_t size_or_type)
+static uint32_t type(struct maker *m, unsigned kind, unsigned count, const char *name,
+		     uint32_t size_or_type)
 {
-	words(m, (uint32_t[]){text(m, name), kind << 24 | count, size_or_type}, 3);
+	words(m, (uint32_t[]){ text(m, name), kind << 24 | count, size_or_type }, 3);
 	return ++m->count;
 }
 
 static void pair(struct maker *m, const char *name, uint32_t type_id)
 {
-	words(m, (uint32_t[]){text(m, name), type_id}, 2);
+	words(m, (uint32_t[]){ text(m, name), type_id }, 2);
 }
 
 static void field(struct maker *m, const char *name, uint32_t type_id, uint32_t bit_offset)
 {
-	words(m, (uint32_t[]){text(m, name), type_id, bit_offset}, 3);
+	words(m, (uint32_t[]){ text(m, name), type_id, bit_offset }, 3);
 }
 
-static void tracepoint(struct maker *m, const char *name, const char *argument, uint32_t argument_type, const char *second, uint32_t second_type)
+static void tracepoint(struct maker *m, const char *name, const char *argument,
+		       uint32_t argument_type, const char *second, uint32_t second_type)
 {
 	char full[64];
 	uint32_t prototype = type(m, BTF_KIND_FUNC_PROTO, 3, "", 0);
@@ -72,15 +77,15 @@ static void tracepoint(struct maker *m, const char *name, const char *argument, 
 
 static size_t make(uint8_t *file)
 {
-	struct maker m = {.strings_size = 1};
+	struct maker m = { .strings_size = 1 };
 	uint32_t number = type(&m, BTF_KIND_INT, 0, "int", 4);
-	words(&m, (uint32_t[]){BTF_INT_SIGNED << 24 | 32}, 1);
+	words(&m, (uint32_t[]){ BTF_INT_SIGNED << 24 | 32 }, 1);
 	uint32_t letter = type(&m, BTF_KIND_INT, 0, "char", 1);
-	words(&m, (uint32_t[]){8}, 1);
+	words(&m, (uint32_t[]){ 8 }, 1);
 	uint32_t name = type(&m, BTF_KIND_ARRAY, 0, "", 0);
-	words(&m, (uint32_t[]){letter, number, 16}, 3);
+	words(&m, (uint32_t[]){ letter, number, 16 }, 3);
 	uint32_t tag = type(&m, BTF_KIND_ARRAY, 0, "", 0);
-	words(&m, (uint32_t[]){letter, number, 4}, 3);
+	words(&m, (uint32_t[]){ letter, number, 4 }, 3);
 	uint32_t state = type(&m, BTF_KIND_ENUM, 2, "state", 1);
 	pair(&m, "STATE_LOW", 1);
 	pair(&m, "STATE_HIGH", 200);
@@ -100,7 +105,12 @@ static size_t make(uint8_t *file)
 	tracepoint(&m, "demo", "task", task_pointer, "value", number);
 	tracepoint(&m, "sys_enter", "regs", task_pointer, "id", number);
 	tracepoint(&m, "sys_exit", "regs", task_pointer, "ret", number);
-	struct btf_header header = {.magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(header), .type_len = m.types_size, .str_off = m.types_size, .str_len = m.strings_size};
+	struct btf_header header = { .magic = BTF_MAGIC,
+				     .version = BTF_VERSION,
+				     .hdr_len = sizeof(header),
+				     .type_len = m.types_size,
+				     .str_off = m.types_size,
+				     .str_len = m.strings_size };
 	memcpy(file, &header, sizeof(header));
 	memcpy(file + sizeof(header), m.types, m.types_size);
 	memcpy(file + sizeof(header) + m.types_size, m.strings, m.strings_size);
@@ -117,7 +127,9 @@ static void write_types(const uint8_t *bytes, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------------ */
+/* --- tests
+ * -------------------------------------------------------------------------------------------------
+ * */
 
 static void types_are_read(void **state)
 {
@@ -176,9 +188,9 @@ static void damaged_types(void **state)
 /* The object of a query, or the error's code. */
 static int generate(const char *query, struct fay_bpf_object *object)
 {
-	static const pid_t pids[] = {1, 2, 3, 4, 5, 6};
-	struct fay_bpf_options options = {.pids = pids, .pid_count = 6};
-	struct fay_error error = {0};
+	static const pid_t pids[] = { 1, 2, 3, 4, 5, 6 };
+	struct fay_bpf_options options = { .pids = pids, .pid_count = 6 };
+	struct fay_error error = { 0 };
 	struct fay_plan *plan;
 	if (fay_query_plan(query, NOW, &plan, &error))
 		return error.code;
@@ -195,19 +207,27 @@ static void objects(void **state)
 		const char *query;
 		unsigned programs, maps; /* maps besides the slots and the processes */
 	} cases[] = {
-		{"cluster.Syscall(\"read\").Count()", 1, 0},
-		{"cluster.Syscall(\"read\").Sum(r => r.ReturnValue)", 1, 0},
-		{"cluster.Syscall(\"read\").Max(r => r.Duration)", 2, 1u << FAY_BPF_STARTS},
-		{"cluster.Syscall(\"read\").TopK(200, r => r.ReturnValue)", 1, 0},
-		{"cluster.Syscall(\"*\").Count()", 1, 1u << FAY_BPF_NAMES},
-		{"from r in cluster.Syscall(\"read\") group r by r.comm into g select new { g.Key, n = g.Count() }", 1, 1u << FAY_BPF_RING},
-		{"from r in cluster.Syscall(\"read\") select r.time", 1, 1u << FAY_BPF_RING},
-		{"cluster.Tracepoint(\"demo\").Count(e => e.task.parent.parent.comm == \"x\" && e.task.flags == 3 && e.value < 0)", 1, 0},
-		{"from e in cluster.Tracepoint(\"x:demo\") group e by new { e.task.first, e.task.count } into g\n"
-		 "select new { g.Key, a = g.Average(x => x.value / x.task.pid), d = g.StdDev(x => x.value % 7), q = g.Quantile(0.5, x => x.value),\n"
-		 "\tm = g.Min(x => x.value) }", 1, 1u << FAY_BPF_RING},
-		{"from e in cluster.Tracepoint(\"*\") group e by e.function into g select new { g.Key, f = g.First(x => x.cpu), u = g.DistinctCount(x => x.comm) }", 3,
-		 1u << FAY_BPF_RING},
+		{ "cluster.Syscall(\"read\").Count()", 1, 0 },
+		{ "cluster.Syscall(\"read\").Sum(r => r.ReturnValue)", 1, 0 },
+		{ "cluster.Syscall(\"read\").Max(r => r.Duration)", 2, 1u << FAY_BPF_STARTS },
+		{ "cluster.Syscall(\"read\").TopK(200, r => r.ReturnValue)", 1, 0 },
+		{ "cluster.Syscall(\"*\").Count()", 1, 1u << FAY_BPF_NAMES },
+		{ "from r in cluster.Syscall(\"read\") group r by r.comm into g select new { "
+		  "g.Key, n = g.Count() }",
+		  1, 1u << FAY_BPF_RING },
+		{ "from r in cluster.Syscall(\"read\") select r.time", 1, 1u << FAY_BPF_RING },
+		{ "cluster.Tracepoint(\"demo\").Count(e => e.task.parent.parent.comm == \"x\" && "
+		  "e.task.flags == 3 && e.value < 0)",
+		  1, 0 },
+		{ "from e in cluster.Tracepoint(\"x:demo\") group e by new { e.task.first, "
+		  "e.task.count } into g\n"
+		  "select new { g.Key, a = g.Average(x => x.value / x.task.pid), d = g.StdDev(x => "
+		  "x.value % 7), q = g.Quantile(0.5, x => x.value),\n"
+		  "\tm = g.Min(x => x.value) }",
+		  1, 1u << FAY_BPF_RING },
+		{ "from e in cluster.Tracepoint(\"*\") group e by e.function into g select new { "
+		  "g.Key, f = g.First(x => x.cpu), u = g.DistinctCount(x => x.comm) }",
+		  3, 1u << FAY_BPF_RING },
 	};
 	uint8_t bytes[8192];
 	write_types(bytes, make(bytes));
@@ -215,7 +235,8 @@ static void objects(void **state)
 		struct fay_bpf_object object;
 		assert_int_equal(generate(cases[i].query, &object), 0);
 		assert_int_equal(object.program_count, cases[i].programs);
-		assert_int_equal(object.maps, cases[i].maps | 1u << FAY_BPF_SLOTS | 1u << FAY_BPF_PIDS);
+		assert_int_equal(object.maps,
+				 cases[i].maps | 1u << FAY_BPF_SLOTS | 1u << FAY_BPF_PIDS);
 		for (uint32_t p = 0; p < object.program_count; p++) {
 			const struct fay_bpf_program *program = &object.programs[p];
 			assert_in_range(program->count, 5, 10000);
@@ -237,7 +258,8 @@ static bool compares_with(const char *query, int32_t number)
 	for (uint32_t i = 0; i < object.programs[0].count; i++) {
 		const struct bpf_insn *insn = &object.programs[0].code[i];
 		bool jump = BPF_CLASS(insn->code) == BPF_JMP || BPF_CLASS(insn->code) == BPF_JMP32;
-		found |= jump && (BPF_OP(insn->code) == BPF_JEQ || BPF_OP(insn->code) == BPF_JNE) && BPF_SRC(insn->code) == BPF_K && insn->imm == number;
+		found |= jump && (BPF_OP(insn->code) == BPF_JEQ || BPF_OP(insn->code) == BPF_JNE) &&
+			 BPF_SRC(insn->code) == BPF_K && insn->imm == number;
 	}
 	fay_bpf_object_deinit(&object);
 	return found;
@@ -251,24 +273,33 @@ static int32_t string_size(const char *query)
 	assert_int_equal(generate(query, &object), 0);
 	for (uint32_t i = 0; i < object.programs[0].count; i++) {
 		const struct bpf_insn *insn = &object.programs[0].code[i];
-		if (insn->dst_reg == BPF_REG_2 && BPF_OP(insn->code) == BPF_MOV && BPF_SRC(insn->code) == BPF_K && BPF_CLASS(insn->code) != BPF_JMP)
+		if (insn->dst_reg == BPF_REG_2 && BPF_OP(insn->code) == BPF_MOV &&
+		    BPF_SRC(insn->code) == BPF_K && BPF_CLASS(insn->code) != BPF_JMP)
 			second = insn->imm;
-		if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == BPF_FUNC_probe_read_kernel_str)
+		if (insn->code == (BPF_JMP | BPF_CALL) &&
+		    insn->imm == BPF_FUNC_probe_read_kernel_str)
 			size = second;
 	}
 	fay_bpf_object_deinit(&object);
 	return size;
 }
 
-/* Of an array of characters no more than it has is read, and a byte's constant is not negative because its highest bit is set. */
+/* Of an array of characters no more than it has is read, and a byte's constant is not negative
+ * because its highest bit is set. */
 static void small_members(void **state)
 {
 	uint8_t bytes[8192];
 	write_types(bytes, make(bytes));
-	assert_int_equal(string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.tag == \"RIFF\")"), 5); /* with the NUL that the helper adds */
-	assert_int_equal(string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.comm == \"RIFF\")"), 16);
-	assert_true(compares_with("cluster.Tracepoint(\"demo\").Count(e => e.task.state == 200)", 200));
-	assert_true(compares_with("cluster.Tracepoint(\"demo\").Count(e => e.task.state == \"STATE_HIGH\")", 200));
+	/* with the NUL that the helper adds */
+	assert_int_equal(
+		string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.tag == \"RIFF\")"), 5);
+	assert_int_equal(
+		string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.comm == \"RIFF\")"),
+		16);
+	assert_true(
+		compares_with("cluster.Tracepoint(\"demo\").Count(e => e.task.state == 200)", 200));
+	assert_true(compares_with(
+		"cluster.Tracepoint(\"demo\").Count(e => e.task.state == \"STATE_HIGH\")", 200));
 }
 
 static void refusals(void **state)
@@ -277,24 +308,34 @@ static void refusals(void **state)
 	uint8_t bytes[8192];
 	write_types(bytes, make(bytes));
 	assert_int_equal(generate("cluster.Tracepoint(\"dem\").Count()", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.task.flag == 1)", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.task == \"a\")", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.value.flag == 1)", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.Arg(2) == 1)", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"*\").Count(e => e.value == 1)", &object), FAY_E_USAGE);
+	assert_int_equal(
+		generate("cluster.Tracepoint(\"demo\").Count(e => e.task.flag == 1)", &object),
+		FAY_E_USAGE);
+	assert_int_equal(
+		generate("cluster.Tracepoint(\"demo\").Count(e => e.task == \"a\")", &object),
+		FAY_E_USAGE);
+	assert_int_equal(
+		generate("cluster.Tracepoint(\"demo\").Count(e => e.value.flag == 1)", &object),
+		FAY_E_USAGE);
+	assert_int_equal(
+		generate("cluster.Tracepoint(\"demo\").Count(e => e.Arg(2) == 1)", &object),
+		FAY_E_USAGE);
+	assert_int_equal(generate("cluster.Tracepoint(\"*\").Count(e => e.value == 1)", &object),
+			 FAY_E_USAGE);
 	write_types(bytes, 10);
 	assert_int_equal(generate("cluster.Syscall(\"read\").Count()", &object), FAY_E_REFUSED);
 }
 
-/* Functions of the kernel may run as native code or through BPF: only here is it known that C cannot be called. */
+/* Functions of the kernel may run as native code or through BPF: only here is it known that C
+ * cannot be called. */
 static void functions_of_c(void **state)
 {
 	uint8_t bytes[8192];
 	char file[64], query[256];
-	struct fay_query_options options = {.now = NOW, .extend = true};
-	struct fay_bpf_options bpf = {.pid_count = 0};
+	struct fay_query_options options = { .now = NOW, .extend = true };
+	struct fay_bpf_options bpf = { .pid_count = 0 };
 	struct fay_bpf_object object;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_plan *plan;
 	write_types(bytes, make(bytes));
 	snprintf(file, sizeof(file), "%s.c", path);
@@ -302,21 +343,28 @@ static void functions_of_c(void **state)
 	assert_non_null(source);
 	fputs("long doubled(long x) { return 2 * x; }\n", source);
 	fclose(source);
-	snprintf(query, sizeof(query), "extend \"%s\"\ncluster.Function(kernel, \"__traceiter_demo\").Sum(x => doubled(x.Arg(1)))", file);
+	snprintf(query, sizeof(query),
+		 "extend \"%s\"\ncluster.Function(kernel, \"__traceiter_demo\").Sum(x => "
+		 "doubled(x.Arg(1)))",
+		 file);
 	int code = fay_query_plan_with(query, &options, &plan, &error);
 	unlink(file);
 	if (code)
 		fail_msg("%s", error.message);
 	assert_int_equal(fay_plan_generate_bpf(plan, &bpf, &object, &error), FAY_E_REFUSED);
-	if (strncmp(error.message, "query:1:8: functions of C", 25) || !strstr(error.message, "^~~"))
+	if (strncmp(error.message, "query:1:8: functions of C", 25) ||
+	    !strstr(error.message, "^~~"))
 		fail_msg("%s", error.message);
 	fay_plan_destroy(plan);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(types_are_read), cmocka_unit_test(damaged_types), cmocka_unit_test(objects), cmocka_unit_test(small_members),
-					   cmocka_unit_test(refusals), cmocka_unit_test(functions_of_c)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(types_are_read), cmocka_unit_test(damaged_types),
+		cmocka_unit_test(objects),        cmocka_unit_test(small_members),
+		cmocka_unit_test(refusals),       cmocka_unit_test(functions_of_c)
+	};
 	int fd = mkstemp(path);
 	if (fd < 0)
 		return 1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The generated probe, run in this process by LLVM's JIT, against a reference that shares no code with
- * query/: random expression trees are written as text, planned, generated and run over random events, and
- * the test evaluates the same trees itself. Tables are compared with a plain list of groups, also when
- * they overflow into a fay_flush() of the test's. FAY_SEED sets the seed (printed).
+ * The generated probe, run in this process by LLVM's JIT, against a reference that shares no code
+ * with query/: random expression trees are written as text, planned, generated and run over random
+ * events, and the test evaluates the same trees itself. Tables are compared with a plain list of
+ * groups, also when they overflow into a fay_flush() of the test's. FAY_SEED sets the seed
+ * (printed).
  */
 #include "running.h"
 #include "trees.h"
@@ -30,8 +31,8 @@ static void random_expressions(void **state)
 {
 	for (unsigned round = 0; round < 150; round++) {
 		struct tree *filter = random_tree(true, 3), *sum = random_tree(false, 4);
-		char *text = text_of("cluster.Function(\"a!b\").Where(x => ", filter,
-				     ").Sum(x => ", sum, ")");
+		char *text = text_of("cluster.Function(\"a!b\").Where(x => ", filter, ").Sum(x => ",
+				     sum, ")");
 		struct running r;
 		struct fay_event event;
 		int64_t expected = 0;
@@ -60,10 +61,11 @@ static void random_constants(void **state)
 	random_event(&event);
 	for (unsigned round = 0; round < 150; round++) {
 		int64_t a = interesting(), b = interesting();
-		static const char *const ops[] = {"+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^"};
-		struct tree left = {"k", 1, a, NULL, NULL, NULL};
-		struct tree right = {"k", 1, b, NULL, NULL, NULL};
-		struct tree t = {"", 0, 0, &left, &right, NULL};
+		static const char *const ops[] = { "+",  "-",   "*", "/", "%", "<<",
+						   ">>", ">>>", "&", "|", "^" };
+		struct tree left = { "k", 1, a, NULL, NULL, NULL };
+		struct tree right = { "k", 1, b, NULL, NULL, NULL };
+		struct tree t = { "", 0, 0, &left, &right, NULL };
 		struct running r;
 		strcpy(t.op, ops[below(11)]);
 		char *text = text_of("cluster.Function(\"a!b\").Sum(x => ", &t, ")", NULL, "");
@@ -117,7 +119,7 @@ static unsigned bucket_of(int64_t x)
 
 static void reference_event(const struct fay_event *e)
 {
-	int64_t key[3] = {(int64_t)e->arg[0], 0, 0}, x = (int64_t)e->arg[1];
+	int64_t key[3] = { (int64_t)e->arg[0], 0, 0 }, x = (int64_t)e->arg[1];
 	memcpy(&key[1], e->comm, 16);
 	struct group *g = find_group(key);
 	g->count++;
@@ -137,7 +139,8 @@ static void subtract_row(const struct fay_plan *plan, const unsigned char *row,
 			 struct extremes *extremes)
 {
 	const struct fay_spec_column *c = plan->spec.columns;
-	int64_t key[3] = {word(row, c[0].offset), word(row, c[1].offset), word(row, c[1].offset + 8)};
+	int64_t key[3] = { word(row, c[0].offset), word(row, c[1].offset),
+			   word(row, c[1].offset + 8) };
 	size_t known = group_count;
 	struct group *g = find_group(key);
 	assert_int_equal(known, group_count); /* no group that there is not */
@@ -157,7 +160,8 @@ static void subtract_row(const struct fay_plan *plan, const unsigned char *row,
 }
 
 static const char group_query[] =
-	"from x in cluster.Function(\"a!b\") let v = x.Arg(1) group x by new { k = x.Arg(0), x.comm } "
+	"from x in cluster.Function(\"a!b\") let v = x.Arg(1) group x by new { k = x.Arg(0), "
+	"x.comm } "
 	"into g select new { g.Key, n = g.Count(), big = g.Count(x => x.cpu > 30), s = g.Sum(x => "
 	"x.Arg(1)), lo = g.Min(x => x.Arg(1)), hi = g.Max(x => x.Arg(1)), h = g.Histogram(x => "
 	"x.Arg(1)), mean = g.Average(x => x.Arg(1)) }";
@@ -168,7 +172,7 @@ static void check_groups(const struct running *r)
 	struct extremes *extremes = calloc(group_count, sizeof(*extremes));
 	assert_non_null(extremes);
 	for (size_t i = 0; i < group_count; i++)
-		extremes[i] = (struct extremes){INT64_MAX, INT64_MIN};
+		extremes[i] = (struct extremes){ INT64_MAX, INT64_MIN };
 	for (size_t i = 0; i < handed_count; i++)
 		subtract_row(r->plan, handed_on + i * s->row_size, extremes);
 	const unsigned char *rows = r->local + s->offset + sizeof(struct fay_table_header);
@@ -222,7 +226,8 @@ static void no_room_for_flush(void **state)
 	struct running r;
 	struct fay_event event;
 	uint64_t total = 0;
-	start(&r, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g select new { g.Key, n "
+	start(&r, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g select new { "
+		  "g.Key, n "
 		  "= g.Count() }");
 	const struct fay_spec_state *s = &r.plan->spec.states[0];
 	memset(&event, 0, sizeof(event));
@@ -248,7 +253,8 @@ static void stream_rows(void **state)
 {
 	struct running r;
 	struct fay_event event;
-	start(&r, "from x in cluster.Function(\"a!b\") where x.cpu > 31 select new { x.comm, x.tid, big = "
+	start(&r, "from x in cluster.Function(\"a!b\") where x.cpu > 31 select new { x.comm, "
+		  "x.tid, big = "
 		  "x.Arg(2) > 5, x.time, name = \"abcdefghijklmnop\" }");
 	const struct fay_spec_column *c = r.plan->spec.columns;
 	for (unsigned i = 0; i < 1000; i++) {
@@ -281,7 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_expressions), cmocka_unit_test(random_constants),
-		cmocka_unit_test(few_groups),	      cmocka_unit_test(table_overflow),
+		cmocka_unit_test(few_groups),         cmocka_unit_test(table_overflow),
 		cmocka_unit_test(no_room_for_flush),  cmocka_unit_test(stream_rows),
 	};
 	int failed = cmocka_run_group_tests(tests, seed, NULL);

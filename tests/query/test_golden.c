@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each cases/NAME.q is a query; cases/NAME.plan is what `fay explain` prints for it, or cases/NAME.error
- * its exit code and message. `ninja query-golden` (FAY_REGENERATE=1) writes them anew for review.
- * Limits on size and nesting, whose texts would be long, are tested here without files.
+ * Each cases/NAME.q is a query; cases/NAME.plan is what `fay explain` prints for it, or
+ * cases/NAME.error its exit code and message. `ninja query-golden` (FAY_REGENERATE=1) writes them
+ * anew for review. Limits on size and nesting, whose texts would be long, are tested here without
+ * files.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -38,13 +39,14 @@ static char *read_file(const char *path)
 /* What the query gives: a plan, text and JSON, or an error. */
 static char *outcome(const char *text, const char **suffix)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_plan *plan = NULL;
 	char *result = NULL;
 	size_t size = 0;
 	FILE *memory = open_memstream(&result, &size);
 	assert_non_null(memory);
-	int code = fay_query_plan_with(text, &(struct fay_query_options){.now = NOW, .extend = true}, &plan, &error);
+	int code = fay_query_plan_with(
+		text, &(struct fay_query_options){ .now = NOW, .extend = true }, &plan, &error);
 	*suffix = code ? "error" : "plan";
 	if (code) {
 		assert_int_equal(code, error.code);
@@ -129,7 +131,7 @@ static char *repeat(const char *head, const char *piece, size_t count, const cha
 
 static void expect_code(char *text, int code, const char *part)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_plan *plan = NULL;
 	int is = fay_query_plan(text, NOW, &plan, &error);
 	if (is != code)
@@ -166,28 +168,39 @@ static void limits(void **state)
 			  "let a = a * a ", 100, "select a");
 	expect_code(doubling, FAY_E_LIMIT, "operations");
 	/* Records that double, once as values of one side of a join, once as a key. */
-	doubling = repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ", "let a = new { p = a, q = a } ", 40,
-			  "join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms select y.tid");
+	doubling =
+		repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ",
+		       "let a = new { p = a, q = a } ", 40,
+		       "join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms "
+		       "select y.tid");
 	expect_code(doubling, FAY_E_LIMIT, "memory");
-	doubling = repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ", "let a = new { p = a, q = a } ", 40,
-			  "group x by a into g select g.Count()");
+	doubling =
+		repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ",
+		       "let a = new { p = a, q = a } ", 40, "group x by a into g select g.Count()");
 	expect_code(doubling, FAY_E_LIMIT, "memory");
 	/* Real numbers have an end, too. */
-	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ", "9", 308, ".5)"), FAY_OK, "");
-	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ", "9", 309, ".5)"), FAY_E_USAGE, "does not fit");
+	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ",
+			   "9", 308, ".5)"),
+		    FAY_OK, "");
+	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ",
+			   "9", 309, ".5)"),
+		    FAY_E_USAGE, "does not fit");
 	/* Many conditions. */
-	expect_code(repeat("from x in cluster.Function(\"a!b\") join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms ", "where y.cpu>x.Arg(1) ", 2900,
-			   "select y.tid"),
+	expect_code(repeat("from x in cluster.Function(\"a!b\") join y in "
+			   "cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms ",
+			   "where y.cpu>x.Arg(1) ", 2900, "select y.tid"),
 		    FAY_OK, "");
 	/* 64 columns are in order, 65 not. */
 	expect_code(repeat("from x in cluster.Function(\"a!b\") select new {", "a = 1,", 65, "}"),
 		    FAY_E_LIMIT, "64 members");
-	expect_code(repeat("from x in cluster.Function(\"", "a", 300, "!b\") select x"), FAY_E_LIMIT,
-		    "255 bytes");
+	expect_code(repeat("from x in cluster.Function(\"", "a", 300, "!b\") select x"),
+		    FAY_E_LIMIT, "255 bytes");
 	expect_code(repeat(COUNT_OF_READS "x.comm == \"", "a", 16, "\")"), FAY_E_USAGE, "15 bytes");
 	expect_code(repeat(COUNT_OF_READS "x.comm == \"", "a", 15, "\")"), FAY_OK, "");
-	expect_code(repeat("", "extend \"a.c\"", 9, COUNT_OF_READS "true)"), FAY_E_LIMIT, "8 files");
-	expect_code(repeat("", "extend \"functions.c\"", 1, COUNT_OF_READS "true)"), FAY_E_REFUSED, "extended by C files here");
+	expect_code(repeat("", "extend \"a.c\"", 9, COUNT_OF_READS "true)"), FAY_E_LIMIT,
+		    "8 files");
+	expect_code(repeat("", "extend \"functions.c\"", 1, COUNT_OF_READS "true)"), FAY_E_REFUSED,
+		    "extended by C files here");
 	/* A long line shows a window around the caret. */
 	expect_code(repeat("", " ", 5000, "@"), FAY_E_USAGE, "query:1:5001");
 }
@@ -196,11 +209,13 @@ static void limits(void **state)
 static void truncated(void **state)
 {
 	static const char text[] =
-		"from io in cluster.Function(\"libc!read\") // c\n where io.time < Now.AddMinutes(5.5) "
-		"let size = io.Arg(2) /* x */ group io by new { size, io.comm } into g select new { "
+		"from io in cluster.Function(\"libc!read\") // c\n where io.time < "
+		"Now.AddMinutes(5.5) "
+		"let size = io.Arg(2) /* x */ group io by new { size, io.comm } into g select new "
+		"{ "
 		"g.Key.size, n = g.Count(x => x.cpu != 0x1f ? true : !(x.tid >= -1)) };";
 	for (size_t length = 0; length < sizeof(text); length++) {
-		struct fay_error error = {0};
+		struct fay_error error = { 0 };
 		struct fay_plan *plan;
 		char *copy = strndup(text, length);
 		assert_non_null(copy);
@@ -216,22 +231,26 @@ static void truncated(void **state)
 static void same_meaning(void **state)
 {
 	static const char *const pairs[][2] = {
-		{"from x in cluster.Function(\"a!b\") where x.cpu == 1 group x by x.tid into g select "
-		 "new { g.Key, n = g.Count() }",
-		 "cluster.Function(\"a!b\").Where(x => x.cpu == 1).GroupBy(x => x.tid).Select(g => new "
-		 "{ g.Key, n = g.Count() })"},
-		{"(from x in cluster.Function(\"a!b\") select x.Arg(2)).Sum()",
-		 "cluster.Function(\"a!b\").Select(x => x.Arg(2)).Sum()"},
-		{"cluster.Function(\"a!b\").Sum(x => x.Arg(2))",
-		 "cluster.Function(\"a!b\").Select(x => x.Arg(2)).Sum()"},
-		{"cluster.Function(\"a!b\").Where(x => x.cpu == 1).Count()",
-		 "cluster.Function(\"a!b\").Count(x => x.cpu == 1)"},
-		{"from x in cluster.Function(\"a!b\") where x.cpu == 1 && x.tid > 5 select x.tid",
-		 "from x in cluster.Function(\"a!b\") where x.cpu == 1 where x.tid > 5 select x.tid"},
-		{"from x in cluster.Function(\"a!b\") group x by 1 into g select new { s = g.Where(x => "
-		 "x.cpu == 1).Select(x => x.tid).Sum() }",
-		 "from x in cluster.Function(\"a!b\") group x.tid by 1 into g select new { s = "
-		 "g.Where(x => 1 == 1).Sum() }"},
+		{ "from x in cluster.Function(\"a!b\") where x.cpu == 1 group x by x.tid into g "
+		  "select "
+		  "new { g.Key, n = g.Count() }",
+		  "cluster.Function(\"a!b\").Where(x => x.cpu == 1).GroupBy(x => x.tid).Select(g "
+		  "=> new "
+		  "{ g.Key, n = g.Count() })" },
+		{ "(from x in cluster.Function(\"a!b\") select x.Arg(2)).Sum()",
+		  "cluster.Function(\"a!b\").Select(x => x.Arg(2)).Sum()" },
+		{ "cluster.Function(\"a!b\").Sum(x => x.Arg(2))",
+		  "cluster.Function(\"a!b\").Select(x => x.Arg(2)).Sum()" },
+		{ "cluster.Function(\"a!b\").Where(x => x.cpu == 1).Count()",
+		  "cluster.Function(\"a!b\").Count(x => x.cpu == 1)" },
+		{ "from x in cluster.Function(\"a!b\") where x.cpu == 1 && x.tid > 5 select x.tid",
+		  "from x in cluster.Function(\"a!b\") where x.cpu == 1 where x.tid > 5 select "
+		  "x.tid" },
+		{ "from x in cluster.Function(\"a!b\") group x by 1 into g select new { s = "
+		  "g.Where(x => "
+		  "x.cpu == 1).Select(x => x.tid).Sum() }",
+		  "from x in cluster.Function(\"a!b\") group x.tid by 1 into g select new { s = "
+		  "g.Where(x => 1 == 1).Sum() }" },
 	};
 	for (size_t i = 0; i + 1 < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		const char *suffix[2];
@@ -253,16 +272,16 @@ static void deadlines(void **state)
 		const char *where;
 		uint64_t deadline;
 	} cases[] = {
-		{"x.time < Now.AddSeconds(1)", NOW + 1000000000u},
-		{"x.time <= Now.AddSeconds(1)", NOW + 1000000001u},
-		{"Now.AddMilliseconds(1.5) > x.time", NOW + 1500000u},
-		{"Now >= x.time && x.cpu == 1", NOW + 1},
-		{"x.time < Now.AddHours(1) && x.time < Now.AddMinutes(-2)", NOW - 120000000000u},
-		{"x.time < Now + 1_500.5ms", NOW + 1500500000u},
-		{"x.time < Now.AddMilliseconds(1_0_0.25)", NOW + 100250000u},
-		{"x.time > Now.AddHours(1)", 0},
-		{"x.time < Now || x.cpu == 1", 0},
-		{"!(x.time < Now)", 0},
+		{ "x.time < Now.AddSeconds(1)", NOW + 1000000000u },
+		{ "x.time <= Now.AddSeconds(1)", NOW + 1000000001u },
+		{ "Now.AddMilliseconds(1.5) > x.time", NOW + 1500000u },
+		{ "Now >= x.time && x.cpu == 1", NOW + 1 },
+		{ "x.time < Now.AddHours(1) && x.time < Now.AddMinutes(-2)", NOW - 120000000000u },
+		{ "x.time < Now + 1_500.5ms", NOW + 1500500000u },
+		{ "x.time < Now.AddMilliseconds(1_0_0.25)", NOW + 100250000u },
+		{ "x.time > Now.AddHours(1)", 0 },
+		{ "x.time < Now || x.cpu == 1", 0 },
+		{ "!(x.time < Now)", 0 },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char text[256];
@@ -280,8 +299,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_cases), cmocka_unit_test(limits),
-		cmocka_unit_test(truncated),	cmocka_unit_test(same_meaning),
+		cmocka_unit_test(truncated),    cmocka_unit_test(same_meaning),
 		cmocka_unit_test(deadlines),
 	};
-	return chdir(FAY_QUERY_CASES) ? 1 : cmocka_run_group_tests(tests, NULL, NULL); /* where the files are that cases name */
+	/* where the files are that cases name */
+	return chdir(FAY_QUERY_CASES) ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

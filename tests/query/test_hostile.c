@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that are made to be too much: each is refused with the limit that it meets, in little memory. */
+/* Texts that are made to be too much: each is refused with the limit that it meets, in little
+ * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ struct hostile {
 
 static char *text_of(const struct hostile *h)
 {
-	size_t size = strlen(h->before) + strlen(h->middle) + strlen(h->after) + h->count * (strlen(h->piece) + strlen(h->closing)) + 1;
+	size_t size = strlen(h->before) + strlen(h->middle) + strlen(h->after) +
+		      h->count * (strlen(h->piece) + strlen(h->closing)) + 1;
 	char *text = malloc(size), *at = text;
 	assert_non_null(text);
 	at = stpcpy(at, h->before);
@@ -40,26 +42,28 @@ static char *text_of(const struct hostile *h)
 }
 
 static const struct hostile texts[] = {
-	{SOURCE, " ", "", "", ".Count()", 1u << 20, "longer than"},
-	{SOURCE ".Count(x => ", "(", "x.tid", ")", " == 1)", 10000, "levels of nesting"},
-	{SOURCE ".Count(x => ", "-", "x.tid", "", " == 1)", 10000, "levels of nesting"},
-	{SOURCE ".Count(x => ", "!", "true", "", ")", 10000, "levels of nesting"},
-	{SOURCE ".Count(x => 1 == x.tid", "+9", "", "", ")", 10000, "operators deep"},
-	{SOURCE ".Count(x => x.tid", " << 1", "", "", " == 1)", 10000, "operators deep"},
-	{SOURCE ".Count(x => x", ".a", "", "", ")", 10000, "operators deep"},
-	{SOURCE ".Count(x => ", "1<2?", "true", ":true", ")", 7000, "levels of nesting"},
-	{SOURCE ".Select(x => ", "new{a=", "1", "}", ")", 9000, "levels of nesting"},
-	{SOURCE, ".Take(1)", "", "", ".Count()", 8000, "operators deep"},
-	{"from a in " SOURCE, " let a=a", "", "", " select 1", 8000, NULL},
-	{"from a in " SOURCE " let b=a.tid", " let b=b+b", "", "", " select b", 6000, "operations"},
-	{"from a in " SOURCE " select new{", "a.tid,", "", "", "a.pid}", 10000, "members"},
-	{"from a in " SOURCE " where a.tid==1", " where a.tid==1", "", "", " select 1", 4000, NULL},
+	{ SOURCE, " ", "", "", ".Count()", 1u << 20, "longer than" },
+	{ SOURCE ".Count(x => ", "(", "x.tid", ")", " == 1)", 10000, "levels of nesting" },
+	{ SOURCE ".Count(x => ", "-", "x.tid", "", " == 1)", 10000, "levels of nesting" },
+	{ SOURCE ".Count(x => ", "!", "true", "", ")", 10000, "levels of nesting" },
+	{ SOURCE ".Count(x => 1 == x.tid", "+9", "", "", ")", 10000, "operators deep" },
+	{ SOURCE ".Count(x => x.tid", " << 1", "", "", " == 1)", 10000, "operators deep" },
+	{ SOURCE ".Count(x => x", ".a", "", "", ")", 10000, "operators deep" },
+	{ SOURCE ".Count(x => ", "1<2?", "true", ":true", ")", 7000, "levels of nesting" },
+	{ SOURCE ".Select(x => ", "new{a=", "1", "}", ")", 9000, "levels of nesting" },
+	{ SOURCE, ".Take(1)", "", "", ".Count()", 8000, "operators deep" },
+	{ "from a in " SOURCE, " let a=a", "", "", " select 1", 8000, NULL },
+	{ "from a in " SOURCE " let b=a.tid", " let b=b+b", "", "", " select b", 6000,
+	  "operations" },
+	{ "from a in " SOURCE " select new{", "a.tid,", "", "", "a.pid}", 10000, "members" },
+	{ "from a in " SOURCE " where a.tid==1", " where a.tid==1", "", "", " select 1", 4000,
+	  NULL },
 };
 
 /* NULL for what it says: it may be accepted, or refused in words. */
 static void check_text(const char *text, const char *says)
 {
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	struct fay_plan *plan = NULL;
 	int result = fay_query_plan(text, NOW, &plan, &error);
 	if (says && (result != FAY_E_LIMIT || !strstr(error.message, says)))
@@ -101,22 +105,28 @@ static char *many_aggregates(const char *before, unsigned count, const char *aft
 	return text;
 }
 
-/* There is room for 64 in a plan, whatever needs them: a column, an order, a condition, groups of groups, the pairs of a join. */
+/* There is room for 64 in a plan, whatever needs them: a column, an order, a condition, groups of
+ * groups, the pairs of a join. */
 static void aggregates(void **state)
 {
 	static const struct {
-		unsigned most; /* of a join: its first source hands on as many columns, and two for joining */
+		/* of a join: its first source hands on as many columns, and two for joining */
+		unsigned most;
 		const char *before, *after;
 	} places[] = {
-		{64, "from x in " SOURCE " group x by x.tid into g select new { n = ", " }"},
-		{64, "from x in " SOURCE " group x by x.tid into g orderby ", " select g.Key"},
-		{64, "from x in " SOURCE " group x by x.tid into g where ", " > 5 select g.Key"},
-		{64, "from x in " SOURCE " group x by x.tid into g group g by ", " into h select new { h.Key, n = h.Count() }"},
-		{62, "from x in " SOURCE " join y in " SOURCE " on x.tid equals y.tid within 1ms group x by x.tid into g select new { n = ", " }"},
+		{ 64, "from x in " SOURCE " group x by x.tid into g select new { n = ", " }" },
+		{ 64, "from x in " SOURCE " group x by x.tid into g orderby ", " select g.Key" },
+		{ 64, "from x in " SOURCE " group x by x.tid into g where ", " > 5 select g.Key" },
+		{ 64, "from x in " SOURCE " group x by x.tid into g group g by ",
+		  " into h select new { h.Key, n = h.Count() }" },
+		{ 62,
+		  "from x in " SOURCE " join y in " SOURCE
+		  " on x.tid equals y.tid within 1ms group x by x.tid into g select new { n = ",
+		  " }" },
 	};
-	static const unsigned more[] = {65, 98, 140, 500};
+	static const unsigned more[] = { 65, 98, 140, 500 };
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		struct fay_error error = {0};
+		struct fay_error error = { 0 };
 		struct fay_plan *plan = NULL;
 		char *text = many_aggregates(places[i].before, places[i].most, places[i].after);
 		if (fay_query_plan(text, NOW, &plan, &error))
@@ -133,6 +143,7 @@ static void aggregates(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(aggregates)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(refused),
+					    cmocka_unit_test(aggregates) };
 	return cmocka_run_group_tests_name("hostile queries", tests, NULL, NULL);
 }

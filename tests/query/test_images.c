@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every query of cases/ that plans, compiled to an image and put before the verifier, which must accept
- * it: no probe of ours may need more trust than a stranger's. With FAY_QUERY_IMAGES=FOLDER they are kept there.
+ * Every query of cases/ that plans, compiled to an image and put before the verifier, which must
+ * accept it: no probe of ours may need more trust than a stranger's. With FAY_QUERY_IMAGES=FOLDER
+ * they are kept there.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,8 +25,10 @@
 
 static void compile(const struct fay_plan *plan, struct fay_buffer *image)
 {
-	struct fay_error error = {0};
-	struct fay_compile_options options = {.size = sizeof(options), .unfuelled = plan->extended, .debug_lines = plan->extended};
+	struct fay_error error = { 0 };
+	struct fay_compile_options options = { .size = sizeof(options),
+					       .unfuelled = plan->extended,
+					       .debug_lines = plan->extended };
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
 	fay_buffer_init(image);
@@ -48,7 +51,8 @@ static void check_schema(const struct fay_plan *plan, const struct fay_verdict *
 	assert_int_equal(verdict->schema.state_count, spec->state_count);
 	for (uint32_t i = 0; i < spec->state_count; i++) {
 		assert_int_equal(verdict->schema.states[i].row_size, spec->states[i].row_size);
-		assert_int_equal(verdict->schema.states[i].first_column, spec->states[i].first_column);
+		assert_int_equal(verdict->schema.states[i].first_column,
+				 spec->states[i].first_column);
 	}
 	assert_int_equal(verdict->schema.column_count, spec->column_count);
 	for (uint32_t i = 0; i < spec->column_count; i++) {
@@ -80,7 +84,8 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 	struct fay_plan *plan;
 	struct fay_buffer image;
 	struct fay_verdict verdict;
-	if (fay_query_plan_with(text, &(struct fay_query_options){.now = NOW, .extend = true}, &plan, &error))
+	if (fay_query_plan_with(text, &(struct fay_query_options){ .now = NOW, .extend = true },
+				&plan, &error))
 		return true;
 	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
 		fay_plan_destroy(plan); /* no native probe: test_query_bpf */
@@ -138,7 +143,8 @@ static void cases_are_accepted(void **state)
 		assert_true(accepted >= 30);
 }
 
-/* --- members of structures, by this program's own debug information ------------------------------------------------------ */
+/* --- members of structures, by this program's own debug information
+ * ------------------------------------------------------ */
 
 enum colour { COLOUR_RED, COLOUR_BLUE };
 struct thing {
@@ -157,14 +163,16 @@ __attribute__((noinline)) int described_function(struct thing *thing, int number
 	return thing && thing->count ? number : 0;
 }
 
-static int find_described(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+static int find_described(void *context, const char *pattern, struct fay_query_function *function,
+			  struct fay_error *error)
 {
 	(void)context;
 	if (strcmp(pattern, "test!described_function"))
 		return fay_error_set(error, FAY_E_USAGE, "there is no %s", pattern);
 	extern const char __executable_start[];
 	function->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	function->address = (uint64_t)((uintptr_t)described_function - (uintptr_t)__executable_start);
+	function->address =
+		(uint64_t)((uintptr_t)described_function - (uintptr_t)__executable_start);
 	function->count = 1;
 	snprintf(function->path, sizeof(function->path), "this program");
 	snprintf(function->name, sizeof(function->name), "described_function");
@@ -176,15 +184,20 @@ static void members_are_accepted(void **state)
 {
 	static const char *const queries[] = {
 		"cluster.Function(\"test!described_function\").Count(e => e.thing->count == 1)",
-		"cluster.Function(\"test!described_function\").Sum(e => e.thing->next->next->next->count + e.thing->count + e.number)",
-		"from e in cluster.Function(\"test!described_function\") let t = e.thing where t->name == \"a\" || t->next->name.StartsWith(\"b\") "
-		"group e by new { t->title, t->next->small, t->next->byte, t->two, t->colour, other = t->next->title } into g "
+		"cluster.Function(\"test!described_function\").Sum(e => "
+		"e.thing->next->next->next->count + e.thing->count + e.number)",
+		"from e in cluster.Function(\"test!described_function\") let t = e.thing where "
+		"t->name == \"a\" || t->next->name.StartsWith(\"b\") "
+		"group e by new { t->title, t->next->small, t->next->byte, t->two, t->colour, "
+		"other = t->next->title } into g "
 		"select new { g.Key, n = g.Count(), m = g.Max(x => x.thing->next->small) }",
-		"from e in cluster.Function(\"test!described_function\") where e.thing != 0 select new { e.number, e.thing->next->name, e.thing->small, other = e.thing->next->small }",
+		"from e in cluster.Function(\"test!described_function\") where e.thing != 0 select "
+		"new { e.number, e.thing->next->name, e.thing->small, other = e.thing->next->small "
+		"}",
 	};
-	struct fay_query_options options = {.now = NOW, .find = find_described};
+	struct fay_query_options options = { .now = NOW, .find = find_described };
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
-		struct fay_error error = {0};
+		struct fay_error error = { 0 };
 		struct fay_plan *plan;
 		struct fay_buffer image;
 		struct fay_verdict verdict;
@@ -205,6 +218,8 @@ static void members_are_accepted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(members_are_accepted), cmocka_unit_test(cases_are_accepted)};
-	return chdir(FAY_QUERY_CASES) ? 1 : cmocka_run_group_tests(tests, NULL, NULL); /* where the files are that cases name */
+	const struct CMUnitTest tests[] = { cmocka_unit_test(members_are_accepted),
+					    cmocka_unit_test(cases_are_accepted) };
+	/* where the files are that cases name */
+	return chdir(FAY_QUERY_CASES) ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random joins over random streams: conditions on one side and on both, keys, grouping, aggregates, columns. Both probes run over their events, interleaved
- * at random; their rows go through the join, the stage of the pairs and the aggregator. A reference that looks at every pair of events must give the same
- * rows. FAY_SEED and the first argument are as in test_random.c.
+ * Random joins over random streams: conditions on one side and on both, keys, grouping, aggregates,
+ * columns. Both probes run over their events, interleaved at random; their rows go through the
+ * join, the stage of the pairs and the aggregator. A reference that looks at every pair of events
+ * must give the same rows. FAY_SEED and the first argument are as in test_random.c.
  */
 #include "summaries.h"
 #include "trees.h"
@@ -11,7 +12,8 @@
 #define MAX_EVENTS 40
 #define MAX_ROWS (MAX_EVENTS * MAX_EVENTS)
 
-/* A random expression in which each field is of the left event, of the right one, or of one of them. */
+/* A random expression in which each field is of the left event, of the right one, or of one of
+ * them. */
 enum of { LEFT, RIGHT, BOTH };
 struct expression {
 	enum of of;
@@ -35,7 +37,12 @@ struct shape {
 
 static const struct {
 	const char *left, *right;
-} join_keys[] = {{"a.tid", "b.tid"}, {"a.Arg(0) & 3", "b.cpu % 3"}, {"a.comm", "b.comm"}, {"new { a.function, k = a.tid % 2 }", "new { b.function, k = b.tid % 2 }"}, {"7", "7"}, {"a.cpu > 20", "b.cpu > 20"}};
+} join_keys[] = { { "a.tid", "b.tid" },
+		  { "a.Arg(0) & 3", "b.cpu % 3" },
+		  { "a.comm", "b.comm" },
+		  { "new { a.function, k = a.tid % 2 }", "new { b.function, k = b.tid % 2 }" },
+		  { "7", "7" },
+		  { "a.cpu > 20", "b.cpu > 20" } };
 
 struct row {
 	struct cell cells[4];
@@ -52,12 +59,12 @@ static unsigned event_count[2];
 
 static struct expression random_expression(bool is_bool, unsigned depth)
 {
-	return (struct expression){(enum of)below(3), random_tree(is_bool, depth)};
+	return (struct expression){ (enum of)below(3), random_tree(is_bool, depth) };
 }
 
 static void random_shape(struct shape *s)
 {
-	static const uint64_t apart[] = {0, 1, 20, 300, 5000, INT64_MAX};
+	static const uint64_t apart[] = { 0, 1, 20, 300, 5000, INT64_MAX };
 	memset(s, 0, sizeof(*s));
 	s->kind = below(3);
 	s->key = below(sizeof(join_keys) / sizeof(join_keys[0]));
@@ -69,8 +76,11 @@ static void random_shape(struct shape *s)
 	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
 	for (unsigned i = 0; i < s->aggregate_count; i++) {
 		struct aggregate *a = &s->aggregates[i];
-		/* A row has room for one of the large ones, or for several of those of a middle size. */
-		a->kind = (enum kind)below(i == 0 ? KINDS : s->aggregates[0].kind >= TOP ? TOP : QUANTILE);
+		/* A row has room for one of the large ones, or for several of those of a middle
+		 * size. */
+		a->kind = (enum kind)below(i == 0                         ? KINDS
+					   : s->aggregates[0].kind >= TOP ? TOP
+									  : QUANTILE);
 		a->k = 1 + below(8);
 		a->percent = below(101);
 		if (a->kind != COUNT)
@@ -108,7 +118,8 @@ static void random_streams(void)
 /* Whether what stands behind `x.` is the left event's in an expression of both. */
 static bool is_left(const char *name)
 {
-	static const char *const lefts[] = {"Arg(0)", "Arg(2)", "Arg(4)", "tid", "pid", "function", "time"};
+	static const char *const lefts[] = { "Arg(0)", "Arg(2)",   "Arg(4)", "tid",
+					     "pid",    "function", "time" };
 	for (size_t i = 0; i < sizeof(lefts) / sizeof(lefts[0]); i++)
 		if (!strncmp(name, lefts[i], strlen(lefts[i])))
 			return true;
@@ -127,7 +138,8 @@ static void print_expression(FILE *out, const char *prefix, const struct express
 	for (const char *c = text; *c; c++) {
 		bool event = c[0] == 'x' && c[1] == '.' && (c == text || strchr(" (!~", c[-1]));
 		if (event)
-			fprintf(out, "%s%c", prefix, e->of == LEFT || (e->of == BOTH && is_left(c + 2)) ? 'a' : 'b');
+			fprintf(out, "%s%c", prefix,
+				e->of == LEFT || (e->of == BOTH && is_left(c + 2)) ? 'a' : 'b');
 		else
 			fputc(*c, out);
 	}
@@ -182,10 +194,10 @@ static char *text_of_shape(const struct shape *s)
 	fprintf(out, "%sfrom a in cluster.Function(\"a!b\")", s->kind == VALUE ? "(" : "");
 	if (s->before) {
 		fputs(" where ", out);
-		print_expression(out, "", &(struct expression){LEFT, s->before});
+		print_expression(out, "", &(struct expression){ LEFT, s->before });
 	}
-	fprintf(out, " join b in cluster.Function(\"c!d\") on %s equals %s within %llu", join_keys[s->key].left, join_keys[s->key].right,
-		(unsigned long long)s->within);
+	fprintf(out, " join b in cluster.Function(\"c!d\") on %s equals %s within %llu",
+		join_keys[s->key].left, join_keys[s->key].right, (unsigned long long)s->within);
 	for (unsigned i = 0; i < s->filter_count; i++) {
 		fputs(" where ", out);
 		print_expression(out, "", &s->filters[i]);
@@ -197,7 +209,8 @@ static char *text_of_shape(const struct shape *s)
 
 /* --- the reference --- */
 
-static int64_t evaluate_pair(const struct expression *e, const struct fay_event *a, const struct fay_event *b)
+static int64_t evaluate_pair(const struct expression *e, const struct fay_event *a,
+			     const struct fay_event *b)
 {
 	struct fay_event mixed = *b;
 	mixed.arg[0] = a->arg[0];
@@ -213,25 +226,20 @@ static int64_t evaluate_pair(const struct expression *e, const struct fay_event 
 static bool keys_equal(unsigned key, const struct fay_event *a, const struct fay_event *b)
 {
 	switch (key) {
-	case 0:
-		return a->tid == b->tid;
-	case 1:
-		return (a->arg[0] & 3) == b->cpu % 3;
-	case 2:
-		return !strcmp(a->comm, b->comm);
-	case 3:
-		return a->function == b->function && a->tid % 2 == b->tid % 2;
-	case 4:
-		return true;
-	default:
-		return (a->cpu > 20) == (b->cpu > 20);
+	case 0: return a->tid == b->tid;
+	case 1: return (a->arg[0] & 3) == b->cpu % 3;
+	case 2: return !strcmp(a->comm, b->comm);
+	case 3: return a->function == b->function && a->tid % 2 == b->tid % 2;
+	case 4: return true;
+	default: return (a->cpu > 20) == (b->cpu > 20);
 	}
 }
 
 static bool is_pair(const struct shape *s, const struct fay_event *a, const struct fay_event *b)
 {
 	uint64_t apart = a->time > b->time ? a->time - b->time : b->time - a->time;
-	if (!keys_equal(s->key, a, b) || apart > s->within || (s->before && !evaluate(s->before, a)))
+	if (!keys_equal(s->key, a, b) || apart > s->within ||
+	    (s->before && !evaluate(s->before, a)))
 		return false;
 	for (unsigned i = 0; i < s->filter_count; i++)
 		if (!evaluate_pair(&s->filters[i], a, b))
@@ -256,7 +264,8 @@ static void find_pairs(const struct shape *s)
 				continue;
 			pairs[pair_count].a = a;
 			pairs[pair_count].b = b;
-			pairs[pair_count++].key = s->kind == GROUPS ? evaluate_pair(&s->group_key, a, b) : 0;
+			pairs[pair_count++].key =
+				s->kind == GROUPS ? evaluate_pair(&s->group_key, a, b) : 0;
 		}
 }
 
@@ -268,7 +277,10 @@ static struct cell aggregate_pairs(const struct aggregate *a, int64_t key)
 		if (pairs[p].key != key)
 			continue;
 		uint64_t left = pairs[p].a->time, right = pairs[p].b->time;
-		samples[count++] = (struct sample){a->operand.tree ? evaluate_pair(&a->operand, pairs[p].a, pairs[p].b) : 0, left > right ? left : right};
+		samples[count++] = (struct sample){
+			a->operand.tree ? evaluate_pair(&a->operand, pairs[p].a, pairs[p].b) : 0,
+			left > right ? left : right
+		};
 	}
 	return aggregate_samples(a->kind, a->percent % 100, samples, count);
 }
@@ -292,11 +304,13 @@ static void refer(const struct shape *s)
 		struct cell *cells = want.rows[want.count++].cells;
 		memset(cells, 0, sizeof(want.rows[0].cells));
 		for (unsigned i = 0; i < 2 && s->kind == ROWS; i++)
-			*cells++ = integer_cell(evaluate_pair(&s->columns[i], pairs[p].a, pairs[p].b));
+			*cells++ =
+				integer_cell(evaluate_pair(&s->columns[i], pairs[p].a, pairs[p].b));
 		if (s->kind == GROUPS)
 			*cells++ = integer_cell(pairs[p].key);
 		for (unsigned i = 0; i < s->aggregate_count; i++)
-			*cells++ = aggregate_pairs(&s->aggregates[i], pair_count ? pairs[p].key : 0);
+			*cells++ =
+				aggregate_pairs(&s->aggregates[i], pair_count ? pairs[p].key : 0);
 	}
 }
 
@@ -385,7 +399,9 @@ static void compare(const char *text)
 	for (size_t r = 0; r < want.count; r++)
 		for (uint32_t c = 0; c < plan->column_count; c++)
 			if (!equal_cells(&want.rows[r].cells[c], &is.rows[r].cells[c]))
-				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r, plan->columns[c].name, describe_cell(&is.rows[r].cells[c]), describe_cell(&want.rows[r].cells[c]));
+				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r,
+					 plan->columns[c].name, describe_cell(&is.rows[r].cells[c]),
+					 describe_cell(&want.rows[r].cells[c]));
 }
 
 static unsigned queries = 300;
@@ -421,7 +437,8 @@ static void random_joins(void **unused)
 	print_message("%u pairs of a query and two streams, %zu rows\n", queries * STREAMS, rows);
 }
 
-/* The rows of a state after all events of the first stream, of the query alone or of the events joined with themselves. */
+/* The rows of a state after all events of the first stream, of the query alone or of the events
+ * joined with themselves. */
 static void rows_of(const char *text, bool joins, struct fay_result *result)
 {
 	struct running r;
@@ -454,12 +471,21 @@ static void rows_of(const char *text, bool joins, struct fay_result *result)
 	stop(&r);
 }
 
-/* Each event has one pair, with itself, so every aggregate of the pairs is, byte for byte, that of the events. */
+/* Each event has one pair, with itself, so every aggregate of the pairs is, byte for byte, that of
+ * the events. */
 static void same_as_events(void **unused)
 {
-	static const char *const aggregates[] = {"Histogram(x => x.Arg(1))",	 "Quantile(0.9, x => x.Arg(1))", "TopK(1, x => x.tid)", "DistinctCount(x => x.comm)",
-						 "DistinctCount(x => x.Arg(2))", "StdDev(x => x.Arg(3))",	 "First(x => x.Arg(4))",    "Last(x => x.time)",
-						 "Min(x => x.time)",		 "Average(x => x.Arg(5))",	 "Max(x => x.Arg(2) >> 3)"};
+	static const char *const aggregates[] = { "Histogram(x => x.Arg(1))",
+						  "Quantile(0.9, x => x.Arg(1))",
+						  "TopK(1, x => x.tid)",
+						  "DistinctCount(x => x.comm)",
+						  "DistinctCount(x => x.Arg(2))",
+						  "StdDev(x => x.Arg(3))",
+						  "First(x => x.Arg(4))",
+						  "Last(x => x.time)",
+						  "Min(x => x.time)",
+						  "Average(x => x.Arg(5))",
+						  "Max(x => x.Arg(2) >> 3)" };
 	(void)unused;
 	random_state = 0x5eed;
 	event_count[0] = MAX_EVENTS;
@@ -470,14 +496,19 @@ static void same_as_events(void **unused)
 	for (size_t i = 0; i < sizeof(aggregates) / sizeof(aggregates[0]); i++) {
 		char alone[512], joined[512];
 		struct fay_result one, two;
-		snprintf(alone, sizeof(alone), "from x in cluster.Function(\"a!b\") group x by x.tid into g select new { g.Key, v = g.%s }", aggregates[i]);
+		snprintf(alone, sizeof(alone),
+			 "from x in cluster.Function(\"a!b\") group x by x.tid into g select new { "
+			 "g.Key, v = g.%s }",
+			 aggregates[i]);
 		snprintf(joined, sizeof(joined),
-			 "from x in cluster.Function(\"a!b\") join y in cluster.Function(\"a!b\") on x.cycles equals y.cycles within 999 "
+			 "from x in cluster.Function(\"a!b\") join y in cluster.Function(\"a!b\") "
+			 "on x.cycles equals y.cycles within 999 "
 			 "group x by y.tid into g select new { g.Key, v = g.%s }",
 			 aggregates[i]);
 		rows_of(alone, false, &one);
 		rows_of(joined, true, &two);
-		if (one.row_count != two.row_count || one.row_size != two.row_size || memcmp(one.rows, two.rows, one.row_count * one.row_size))
+		if (one.row_count != two.row_count || one.row_size != two.row_size ||
+		    memcmp(one.rows, two.rows, one.row_count * one.row_size))
 			fail_msg("%s: pairs give something else than events", aggregates[i]);
 		fay_result_deinit(&one);
 		fay_result_deinit(&two);
@@ -492,7 +523,8 @@ static int prepare(void **unused)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(random_joins), cmocka_unit_test(same_as_events)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(random_joins),
+					    cmocka_unit_test(same_as_events) };
 	if (argc > 1)
 		queries = (unsigned)strtoul(argv[1], NULL, 0);
 	return cmocka_run_group_tests_name("joins", tests, prepare, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random queries with two joins, and with joins that make groups (`into`), over random streams; a reference that looks at all combinations of events must give
- * the same rows. FAY_SEED and the first argument are as in test_random.c.
+ * Random queries with two joins, and with joins that make groups (`into`), over random streams; a
+ * reference that looks at all combinations of events must give the same rows. FAY_SEED and the
+ * first argument are as in test_random.c.
  */
 #include "summaries.h"
 #include "trees.h"
@@ -20,15 +21,15 @@ struct said {
 	int64_t (*means)(event a, event b, event c);
 	unsigned sources;
 };
-#define SAID(name, what, count, value)                       \
-	static int64_t name(event a, event b, event c)         \
-	{                                                      \
-		(void)a, (void)b, (void)c;                     \
-		return (int64_t)(value);                       \
-	}                                                      \
-	enum { name##_sources = count };                       \
+#define SAID(name, what, count, value)                                                             \
+	static int64_t name(event a, event b, event c)                                             \
+	{                                                                                          \
+		(void)a, (void)b, (void)c;                                                         \
+		return (int64_t)(value);                                                           \
+	}                                                                                          \
+	enum { name##_sources = count };                                                           \
 	static const char name##_text[] = what;
-#define AS_SAID(name) {name##_text, name, name##_sources}
+#define AS_SAID(name) { name##_text, name, name##_sources }
 
 SAID(always, "true", 1, true)
 SAID(never, "1 == 2", 1, false)
@@ -40,19 +41,24 @@ SAID(ab, "a.cpu + b.cpu < 90", 2, a->cpu + b->cpu < 90)
 SAID(some_c, "c.cpu > 5", 3, c->cpu > 5)
 SAID(c_later, "c.time > b.time", 3, c->time > b->time)
 SAID(abc, "(a.cpu ^ b.cpu) != c.cpu", 3, (a->cpu ^ b->cpu) != c->cpu)
-static const struct said conditions[] = {AS_SAID(always), AS_SAID(some_a), AS_SAID(a_named), AS_SAID(some_b), AS_SAID(b_later), AS_SAID(ab), AS_SAID(some_c),
-					 AS_SAID(c_later), AS_SAID(abc), AS_SAID(never)};
+static const struct said conditions[] = { AS_SAID(always), AS_SAID(some_a),  AS_SAID(a_named),
+					  AS_SAID(some_b), AS_SAID(b_later), AS_SAID(ab),
+					  AS_SAID(some_c), AS_SAID(c_later), AS_SAID(abc),
+					  AS_SAID(never) };
 
 SAID(tid_ab, "a.tid equals b.tid", 2, a->tid == b->tid)
-SAID(name_ab, "new { a.comm, k = a.cpu & 1 } equals new { b.comm, k = b.cpu & 1 }", 2, !strcmp(a->comm, b->comm) && !((a->cpu ^ b->cpu) & 1))
+SAID(name_ab, "new { a.comm, k = a.cpu & 1 } equals new { b.comm, k = b.cpu & 1 }", 2,
+     !strcmp(a->comm, b->comm) && !((a->cpu ^ b->cpu) & 1))
 SAID(all_ab, "1 equals 1", 2, true)
-static const struct said first_keys[] = {AS_SAID(tid_ab), AS_SAID(name_ab), AS_SAID(all_ab)};
+static const struct said first_keys[] = { AS_SAID(tid_ab), AS_SAID(name_ab), AS_SAID(all_ab) };
 
 SAID(tid_bc, "b.tid equals c.tid", 3, b->tid == c->tid)
 SAID(sum_c, "(a.cpu + b.cpu) % 3 equals c.cpu % 3", 3, (a->cpu + b->cpu) % 3 == c->cpu % 3)
-SAID(names_c, "new { a.comm, t = b.tid } equals new { c.comm, t = c.tid }", 3, !strcmp(a->comm, c->comm) && b->tid == c->tid)
+SAID(names_c, "new { a.comm, t = b.tid } equals new { c.comm, t = c.tid }", 3,
+     !strcmp(a->comm, c->comm) && b->tid == c->tid)
 SAID(all_c, "7 equals 7", 3, true)
-static const struct said second_keys[] = {AS_SAID(tid_bc), AS_SAID(sum_c), AS_SAID(names_c), AS_SAID(all_c)};
+static const struct said second_keys[] = { AS_SAID(tid_bc), AS_SAID(sum_c), AS_SAID(names_c),
+					   AS_SAID(all_c) };
 
 SAID(arg_a, "a.Arg(1)", 1, a->arg[1])
 SAID(cpu_a, "a.cpu", 1, a->cpu)
@@ -60,18 +66,20 @@ SAID(apart_ab, "b.time - a.time", 2, b->time - a->time)
 SAID(mixed_ab, "a.Arg(0) ^ b.Arg(2) + b.cpu", 2, a->arg[0] ^ (b->arg[2] + b->cpu))
 SAID(arg_c, "c.Arg(3)", 3, c->arg[3])
 SAID(mixed_abc, "a.cpu * 100 + b.cpu * 10 + c.cpu", 3, a->cpu * 100 + b->cpu * 10 + c->cpu)
-static const struct said values[] = {AS_SAID(arg_a), AS_SAID(cpu_a), AS_SAID(apart_ab), AS_SAID(mixed_ab), AS_SAID(arg_c), AS_SAID(mixed_abc)};
+static const struct said values[] = { AS_SAID(arg_a),    AS_SAID(cpu_a), AS_SAID(apart_ab),
+				      AS_SAID(mixed_ab), AS_SAID(arg_c), AS_SAID(mixed_abc) };
 
 /* With `last` for the event that is joined last. */
 SAID(last_cpu, "x.cpu", 1, c->cpu)
 SAID(last_arg, "x.Arg(4)", 1, c->arg[4])
 SAID(since_a, "x.time - a.time", 1, c->time - a->time)
-static const struct said operands[] = {AS_SAID(last_cpu), AS_SAID(last_arg), AS_SAID(since_a)};
+static const struct said operands[] = { AS_SAID(last_cpu), AS_SAID(last_arg), AS_SAID(since_a) };
 
 struct shape {
 	unsigned sources;
 	enum { ROWS, GROUPS, INTO, INTO_GROUPS, INTO_VALUE, SHAPES } form;
-	const struct said *keys[2], *before, *between, *behind; /* conditions: of a; after the first join; at the end */
+	/* conditions: of a; after the first join; at the end */
+	const struct said *keys[2], *before, *between, *behind;
 	const struct said *columns[2], *operand;
 	uint64_t within[2];
 	enum kind aggregate;
@@ -89,7 +97,7 @@ static const struct said *any_of(const struct said *list, size_t count, unsigned
 
 static void random_shape(struct shape *s)
 {
-	static const uint64_t apart[] = {0, 30, 300, 1200, INT64_MAX};
+	static const uint64_t apart[] = { 0, 30, 300, 1200, INT64_MAX };
 	memset(s, 0, sizeof(*s));
 	s->form = below(SHAPES);
 	s->sources = s->form < INTO ? 3 : 2 + below(2);
@@ -104,7 +112,7 @@ static void random_shape(struct shape *s)
 	for (unsigned i = 0; i < 2; i++)
 		s->columns[i] = ANY_OF(values, left);
 	s->operand = ANY_OF(operands, 1);
-	static const enum kind kinds[] = {COUNT, SUM, MIN, MAX, FIRST, LAST, AVERAGE, STDDEV};
+	static const enum kind kinds[] = { COUNT, SUM, MIN, MAX, FIRST, LAST, AVERAGE, STDDEV };
 	s->aggregate = kinds[below(8)];
 }
 
@@ -122,24 +130,28 @@ static void print_result(FILE *out, const struct shape *s)
 {
 	const char *k = s->columns[0]->text, *v = s->columns[1]->text;
 	switch (s->form) {
-	case ROWS:
-		fprintf(out, " select new { k = %s, v = %s }", k, v);
-		return;
+	case ROWS: fprintf(out, " select new { k = %s, v = %s }", k, v); return;
 	case GROUPS:
-		fprintf(out, " group new { a, c } by %s into g select new { k = g.Key, n = g.Count(), m = g.Sum(x => x.c.cpu + x.a.cpu) }", k);
+		fprintf(out,
+			" group new { a, c } by %s into g select new { k = g.Key, n = g.Count(), m "
+			"= g.Sum(x => x.c.cpu + x.a.cpu) }",
+			k);
 		return;
 	case INTO:
-		fprintf(out, " where g.Count() != 1 select new { k = %s, v = %s, n = g.Count(), r = ", k, v);
+		fprintf(out,
+			" where g.Count() != 1 select new { k = %s, v = %s, n = g.Count(), r = ", k,
+			v);
 		print_aggregate(out, "g", s);
 		fprintf(out, ", later = g.Count(x => x.time > a.time) }");
 		return;
 	case INTO_GROUPS:
 		fprintf(out,
-			" let n = g.Count() group n by %s into h select new { k = h.Key, rows = h.Count(), n = h.Sum(), most = h.Max(), first = h.First(), last = h.Last() }", k);
+			" let n = g.Count() group n by %s into h select new { k = h.Key, rows = "
+			"h.Count(), n = h.Sum(), most = h.Max(), first = h.First(), last = "
+			"h.Last() }",
+			k);
 		return;
-	default:
-		fputs(" select g.Count()).Max()", out);
-		return;
+	default: fputs(" select g.Count()).Max()", out); return;
 	}
 }
 
@@ -150,10 +162,14 @@ static char *text_of_shape(const struct shape *s)
 	FILE *out = open_memstream(&text, &size);
 	bool into = s->form >= INTO;
 	assert_non_null(out);
-	fprintf(out, "%sfrom a in cluster.Function(\"a!b\") where %s join b in cluster.Function(\"c!d\") on %s within %llu", s->form == INTO_VALUE ? "(" : "",
-		s->before->text, s->keys[0]->text, (unsigned long long)s->within[0]);
+	fprintf(out,
+		"%sfrom a in cluster.Function(\"a!b\") where %s join b in "
+		"cluster.Function(\"c!d\") on %s within %llu",
+		s->form == INTO_VALUE ? "(" : "", s->before->text, s->keys[0]->text,
+		(unsigned long long)s->within[0]);
 	if (s->sources == 3)
-		fprintf(out, " where %s join c in cluster.Function(\"e!f\") on %s within %llu", s->between->text, s->keys[1]->text, (unsigned long long)s->within[1]);
+		fprintf(out, " where %s join c in cluster.Function(\"e!f\") on %s within %llu",
+			s->between->text, s->keys[1]->text, (unsigned long long)s->within[1]);
 	if (into)
 		fprintf(out, " into g where %s", s->between->text);
 	else
@@ -186,12 +202,14 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 static bool first_pairs(const struct shape *s, event a, event b)
 {
-	return s->before->means(a, b, NULL) && s->keys[0]->means(a, b, NULL) && apart(a->time, b->time) <= s->within[0];
+	return s->before->means(a, b, NULL) && s->keys[0]->means(a, b, NULL) &&
+	       apart(a->time, b->time) <= s->within[0];
 }
 
 static bool second_pairs(const struct shape *s, event a, event b, event c)
 {
-	return s->keys[1]->means(a, b, c) && apart(later(a->time, b->time), c->time) <= s->within[1];
+	return s->keys[1]->means(a, b, c) &&
+	       apart(later(a->time, b->time), c->time) <= s->within[1];
 }
 
 static struct cell *add_row(void)
@@ -208,29 +226,35 @@ static void refer_rows(const struct shape *s)
 		for (unsigned j = 0; j < event_count[1]; j++)
 			for (unsigned k = 0; k < event_count[2]; k++) {
 				event a = &events[0][i], b = &events[1][j], c = &events[2][k];
-				if (!first_pairs(s, a, b) || !s->between->means(a, b, NULL) || !second_pairs(s, a, b, c) || !s->behind->means(a, b, c))
+				if (!first_pairs(s, a, b) || !s->between->means(a, b, NULL) ||
+				    !second_pairs(s, a, b, c) || !s->behind->means(a, b, c))
 					continue;
 				struct cell *cells = add_row();
 				cells[0] = integer_cell(s->columns[0]->means(a, b, c));
-				cells[1] = integer_cell(s->form == GROUPS ? 1 : s->columns[1]->means(a, b, c));
-				cells[2] = s->form == GROUPS ? integer_cell(c->cpu + a->cpu) : (struct cell){NONE};
+				cells[1] = integer_cell(
+					s->form == GROUPS ? 1 : s->columns[1]->means(a, b, c));
+				cells[2] = s->form == GROUPS ? integer_cell(c->cpu + a->cpu)
+							     : (struct cell){ NONE };
 			}
 }
 
 /* Of equal times the larger value is the first, and the last. */
 static void merge_ends(struct row *to, const struct row *from)
 {
-	if (from->first < to->first || (from->first == to->first && from->cells[4].integer > to->cells[4].integer)) {
+	if (from->first < to->first ||
+	    (from->first == to->first && from->cells[4].integer > to->cells[4].integer)) {
 		to->first = from->first;
 		to->cells[4] = from->cells[4];
 	}
-	if (from->last > to->last || (from->last == to->last && from->cells[5].integer > to->cells[5].integer)) {
+	if (from->last > to->last ||
+	    (from->last == to->last && from->cells[5].integer > to->cells[5].integer)) {
 		to->last = from->last;
 		to->cells[5] = from->cells[5];
 	}
 }
 
-/* Rows of one key become one: the second cell is added up, the third too; for INTO_GROUPS the fourth is the greatest, and the others are the first and the last. */
+/* Rows of one key become one: the second cell is added up, the third too; for INTO_GROUPS the
+ * fourth is the greatest, and the others are the first and the last. */
 static void merge_rows(void)
 {
 	size_t count = 0;
@@ -263,7 +287,9 @@ static void refer_group(const struct shape *s, event a, event b)
 		event c = &events[last][k];
 		if (!(b ? second_pairs(s, a, b, c) : first_pairs(s, a, c)))
 			continue;
-		samples[count++] = (struct sample){s->aggregate == COUNT ? 0 : s->operand->means(a, b, c), c->time};
+		samples[count++] =
+			(struct sample){ s->aggregate == COUNT ? 0 : s->operand->means(a, b, c),
+					 c->time };
 		since += c->time > a->time;
 	}
 	if (s->form == INTO && count == 1)
@@ -307,9 +333,11 @@ static void refer(const struct shape *s)
 		merge_rows();
 	if (s->form != INTO_VALUE)
 		return;
-	struct cell most = {NONE};
+	struct cell most = { NONE };
 	for (size_t r = 0; r < want.count; r++)
-		most = most.kind == NONE || want.rows[r].cells[0].integer > most.integer ? want.rows[r].cells[0] : most;
+		most = most.kind == NONE || want.rows[r].cells[0].integer > most.integer
+			       ? want.rows[r].cells[0]
+			       : most;
 	want.count = 0;
 	add_row()[0] = most;
 }
@@ -353,8 +381,8 @@ static void on_source(uint64_t state, const uint8_t *row)
 /* All streams' events, in any interleaving. */
 static void run_probes(struct running *r)
 {
-	probe_function *const probes[3] = {r->probe, r->right, r->third};
-	unsigned at[3] = {0}, left = 0;
+	probe_function *const probes[3] = { r->probe, r->right, r->third };
+	unsigned at[3] = { 0 }, left = 0;
 	for (unsigned s = 0; s < plan->source_count; s++)
 		left += event_count[s];
 	while (left) {
@@ -389,7 +417,9 @@ static void run(struct running *r)
 		fay_result_deinit(&finished);
 	fay_result_deinit(&result);
 	fay_pairs_counts(joined, &counts);
-	assert_int_equal(counts.joins[0].evicted[0] + counts.joins[0].late[0] + counts.joins[1].evicted[0] + counts.joins[1].late[0], 0);
+	assert_int_equal(counts.joins[0].evicted[0] + counts.joins[0].late[0] +
+				 counts.joins[1].evicted[0] + counts.joins[1].late[0],
+			 0);
 	fay_aggregator_destroy(aggregator);
 	fay_pairs_destroy(joined);
 }
@@ -412,7 +442,9 @@ static void compare(const char *text)
 	for (size_t r = 0; r < want.count; r++)
 		for (uint32_t c = 0; c < plan->column_count; c++)
 			if (!equal_cells(&want.rows[r].cells[c], &is.rows[r].cells[c]))
-				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r, plan->columns[c].name, describe_cell(&is.rows[r].cells[c]), describe_cell(&want.rows[r].cells[c]));
+				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r,
+					 plan->columns[c].name, describe_cell(&is.rows[r].cells[c]),
+					 describe_cell(&want.rows[r].cells[c]));
 }
 
 static void random_streams(void)
@@ -456,7 +488,7 @@ static void random_joins(void **unused)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(random_joins)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(random_joins) };
 	if (argc > 1)
 		queries = (unsigned)atoi(argv[1]);
 	return prepare_jit() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the root makes of merged rows, and the aggregates that only queries with a root have: probes run over known events by LLVM's JIT, their
- * table's rows are handed to fay_plan_finish(), and the result is compared with what this test computes from the same events.
+ * What the root makes of merged rows, and the aggregates that only queries with a root have: probes
+ * run over known events by LLVM's JIT, their table's rows are handed to fay_plan_finish(), and the
+ * result is compared with what this test computes from the same events.
  */
 #include "running.h"
 #include "trees.h"
@@ -24,7 +25,8 @@ static int make_events(void **state)
 		e->arg[0] = x % KEYS * (x >> 32 & 1 ? 1 : x >> 33 & 1); /* some keys are frequent */
 		e->arg[1] = random_word() >> (24 + random_word() % 40);
 		e->arg[2] = random_word() % 100;
-		e->arg[3] = (uint64_t)((int64_t)random_word() >> (random_word() % 64)); /* of any size and sign */
+		/* of any size and sign */
+		e->arg[3] = (uint64_t)((int64_t)random_word() >> (random_word() % 64));
 		e->time = NOW + i * 1000;
 		e->tid = (uint32_t)(random_word() % 7);
 		snprintf(e->comm, sizeof(e->comm), "thread%u", e->tid);
@@ -45,8 +47,8 @@ struct answer {
 
 static void run_query(struct answer *a, const char *text)
 {
-	struct fay_result merged = {0};
-	struct fay_error error = {0};
+	struct fay_result merged = { 0 };
+	struct fay_error error = { 0 };
 	start(&a->running, text);
 	const struct fay_plan *plan = a->running.plan;
 	const struct fay_spec_state *s = &plan->spec.states[0];
@@ -65,7 +67,8 @@ static void run_query(struct answer *a, const char *text)
 		merged.rows = calloc(s->rows, s->row_size);
 		for (uint32_t i = 0; i < s->rows; i++)
 			if (word(rows + i * s->row_size, 0))
-				memcpy(merged.rows + merged.row_count++ * s->row_size, rows + i * s->row_size, s->row_size);
+				memcpy(merged.rows + merged.row_count++ * s->row_size,
+				       rows + i * s->row_size, s->row_size);
 	}
 	assert_true(plan->finishes);
 	if (fay_plan_finish(plan, &merged, name_of, NULL, &a->result, &error))
@@ -88,18 +91,26 @@ static double get(const struct answer *a, size_t row, const char *name)
 	fay_plan_result_schema(plan, &schema);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *c = &plan->columns[i];
-		struct fay_schema_column column = {.offset = c->offset, .size = 16, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
+		struct fay_schema_column column = { .offset = c->offset,
+						    .size = 16,
+						    .type = (uint16_t)c->type,
+						    .merge = (uint16_t)c->merge };
 		struct fay_value value;
 		if (strcmp(c->name, name))
 			continue;
 		if (c->source != FAY_PLAN_COMPUTED) {
-			const struct fay_schema_column *in = &schema.columns[c->index + (c->source == FAY_PLAN_VALUE ? schema.states[0].keys : 0)];
+			const struct fay_schema_column *in =
+				&schema.columns[c->index + (c->source == FAY_PLAN_VALUE
+								    ? schema.states[0].keys
+								    : 0)];
 			column.offset = in->offset;
 			column.size = in->size;
 		}
 		if (!fay_value_decode(&column, a->result.rows + row * a->result.row_size, &value))
 			return NAN;
-		return value.kind == FAY_VALUE_DOUBLE ? value.d : value.kind == FAY_VALUE_I64 ? (double)value.i64 : (double)value.u64;
+		return value.kind == FAY_VALUE_DOUBLE ? value.d
+		       : value.kind == FAY_VALUE_I64  ? (double)value.i64
+						      : (double)value.u64;
 	}
 	fail_msg("no column %s", name);
 	return 0;
@@ -124,9 +135,9 @@ static int compare_words(const void *a, const void *b)
 static struct group reference(uint64_t key)
 {
 	static uint64_t values[EVENTS];
-	struct group g = {.key = key, .all = true};
+	struct group g = { .key = key, .all = true };
 	long double sum = 0, squares = 0;
-	bool seen[100] = {false};
+	bool seen[100] = { false };
 	for (unsigned i = 0; i < EVENTS; i++) {
 		const struct fay_event *e = &events[i];
 		if (e->arg[0] != key)
@@ -161,10 +172,14 @@ static void near(double got, double want, double tolerance, const char *what)
 static void aggregates(void **state)
 {
 	struct answer a;
-	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby g.Key select new { g.Key, n = g.Count(), "
-		      "mean = 1.0 * g.Sum(x => x.Arg(1)) / g.Count(), sd = g.StdDev(x => x.Arg(3)), "
-		      "distinct = g.DistinctCount(x => x.Arg(2)), first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)), "
-		      "any = g.Any(x => x.Arg(2) == 17), all = g.All(x => x.Arg(2) != 17), half = (g.Count() + 1) / 2 }");
+	run_query(&a,
+		  "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby g.Key "
+		  "select new { g.Key, n = g.Count(), "
+		  "mean = 1.0 * g.Sum(x => x.Arg(1)) / g.Count(), sd = g.StdDev(x => x.Arg(3)), "
+		  "distinct = g.DistinctCount(x => x.Arg(2)), first = g.First(x => x.Arg(1)), last "
+		  "= g.Last(x => x.Arg(1)), "
+		  "any = g.Any(x => x.Arg(2) == 17), all = g.All(x => x.Arg(2) != 17), half = "
+		  "(g.Count() + 1) / 2 }");
 	assert_int_equal(a.result.row_count, KEYS);
 	for (size_t r = 0; r < KEYS; r++) {
 		struct group g = reference(r);
@@ -172,30 +187,36 @@ static void aggregates(void **state)
 		near(get(&a, r, "mean"), g.mean, 1e-12, "mean");
 		near(get(&a, r, "sd"), g.deviation, 1e-9, "StdDev");
 		near(get(&a, r, "distinct"), (double)g.distinct, 0.1, "DistinctCount");
-		assert_true(get(&a, r, "first") == (double)g.first && get(&a, r, "last") == (double)g.last);
+		assert_true(get(&a, r, "first") == (double)g.first &&
+			    get(&a, r, "last") == (double)g.last);
 		assert_true(get(&a, r, "any") == g.any && get(&a, r, "all") == g.all);
 		assert_true(get(&a, r, "half") == (double)((g.count + 1) / 2));
 	}
 	end_query(&a);
-	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby g.Key descending "
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby "
+		      "g.Key descending "
 		      "select new { g.Key, median = g.Quantile(0.5, x => x.Arg(1)) }");
 	for (size_t r = 0; r < KEYS; r++)
 		near(get(&a, r, "median"), reference(KEYS - 1 - r).median, 0.04, "Quantile");
 	end_query(&a);
-	run_query(&a, "cluster.Function(\"a!b\").Where(x => x.Arg(2) > 1000).Quantile(0.9, x => x.Arg(1))");
+	run_query(&a, "cluster.Function(\"a!b\").Where(x => x.Arg(2) > 1000).Quantile(0.9, x => "
+		      "x.Arg(1))");
 	assert_true(isnan(get(&a, 0, "Quantile")));
 	end_query(&a);
 }
 
-/* Of the values 0 to 50: parts like 0.58 are no exact numbers, and 0.58 * 50 is below 29 in doubles. */
+/* Of the values 0 to 50: parts like 0.58 are no exact numbers, and 0.58 * 50 is below 29 in
+ * doubles. */
 static void exact_ranks(void **state)
 {
-	static const unsigned percents[] = {1, 14, 28, 56, 57, 58};
+	static const unsigned percents[] = { 1, 14, 28, 56, 57, 58 };
 	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
 		struct answer a;
 		char text[200];
 		double exact = percents[i] * 50 / 100;
-		snprintf(text, sizeof(text), "cluster.Function(\"a!b\").Where(x => x.time <= Now.AddMilliseconds(0.05)).Quantile(0.%02u, x => (x.time - Now) / 1us)",
+		snprintf(text, sizeof(text),
+			 "cluster.Function(\"a!b\").Where(x => x.time <= "
+			 "Now.AddMilliseconds(0.05)).Quantile(0.%02u, x => (x.time - Now) / 1us)",
 			 percents[i]);
 		run_query(&a, text);
 		assert_true(fabs(get(&a, 0, "Quantile") - exact) <= exact / 32);
@@ -217,7 +238,8 @@ static void exact_deviation(void **state)
 	end_query(&a);
 }
 
-/* Sums of a hundred and more values near both ends of 64 bits, and of some that only their neighbours' halves tell apart. */
+/* Sums of a hundred and more values near both ends of 64 bits, and of some that only their
+ * neighbours' halves tell apart. */
 static void averages_do_not_wrap(void **state)
 {
 	struct answer a;
@@ -227,21 +249,26 @@ static void averages_do_not_wrap(void **state)
 	run_query(&a, "cluster.Function(\"a!b\").Average(x => 9223372036854770000 - x.Arg(1))");
 	near(get(&a, 0, "Average"), 9223372036854770000.0 - sum / EVENTS, 1e-15, "upwards");
 	end_query(&a);
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => new { low = g.Average(x => x.Arg(1) - 9223372036854770000), small = g.Average(x => -1 - x.Arg(1)), "
-		      "times = g.Average(x => x.Arg(1) + 1790000000000000000) })");
+	run_query(&a,
+		  "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => new { low = g.Average(x "
+		  "=> x.Arg(1) - 9223372036854770000), small = g.Average(x => -1 - x.Arg(1)), "
+		  "times = g.Average(x => x.Arg(1) + 1790000000000000000) })");
 	near(get(&a, 0, "low"), sum / EVENTS - 9223372036854770000.0, 1e-15, "downwards");
 	near(get(&a, 0, "small"), -1 - sum / EVENTS, 1e-12, "below zero");
 	near(get(&a, 0, "times"), sum / EVENTS + 1790000000000000000.0, 1e-15, "times");
 	end_query(&a);
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).GroupBy(g => 1).Select(h => h.Average(g => 9223372036854770000 - g.Count()))");
-	near(get(&a, 0, "Average"), 9223372036854770000.0 - (double)EVENTS / KEYS, 1e-15, "of groups");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).GroupBy(g => 1).Select(h "
+		      "=> h.Average(g => 9223372036854770000 - g.Count()))");
+	near(get(&a, 0, "Average"), 9223372036854770000.0 - (double)EVENTS / KEYS, 1e-15,
+	     "of groups");
 	end_query(&a);
 }
 
 static int by_count(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
-	return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : (x->key > y->key) - (x->key < y->key);
+	return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+				    : (x->key > y->key) - (x->key < y->key);
 }
 
 static void order_and_conditions(void **state)
@@ -256,20 +283,26 @@ static void order_and_conditions(void **state)
 	}
 	assert_true(count > 10 && count < KEYS);
 	qsort(groups, count, sizeof(groups[0]), by_count);
-	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g let n = g.Count() where n >= 70 && "
-		      "g.Average(x => x.Arg(1)) > 1.5 orderby n descending, g.Key select new { g.Key, n } skip 2 take 6");
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g let n = "
+		      "g.Count() where n >= 70 && "
+		      "g.Average(x => x.Arg(1)) > 1.5 orderby n descending, g.Key select new { "
+		      "g.Key, n } skip 2 take 6");
 	assert_int_equal(a.result.row_count, 6);
 	for (size_t r = 0; r < 6; r++)
-		assert_true(get(&a, r, "Key") == (double)groups[r + 2].key && get(&a, r, "n") == (double)groups[r + 2].count);
+		assert_true(get(&a, r, "Key") == (double)groups[r + 2].key &&
+			    get(&a, r, "n") == (double)groups[r + 2].count);
 	end_query(&a);
 	/* Of the same rows the number, the largest and the mean. */
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Where(g => g.Count() >= 70 && g.Average(x => x.Arg(1)) > 1.5).Count() * 10");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Where(g => g.Count() >= 70 "
+		      "&& g.Average(x => x.Arg(1)) > 1.5).Count() * 10");
 	assert_true(a.result.row_count == 1 && get(&a, 0, "Count") == 10.0 * (double)count);
 	end_query(&a);
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Max()");
+	run_query(&a,
+		  "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Max()");
 	assert_true(get(&a, 0, "Max") == (double)reference(0).count);
 	end_query(&a);
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Average()");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => "
+		      "g.Count()).Average()");
 	assert_true(get(&a, 0, "Average") == (double)EVENTS / KEYS);
 	end_query(&a);
 }
@@ -277,20 +310,23 @@ static void order_and_conditions(void **state)
 static void distinct_rows(void **state)
 {
 	struct answer a;
-	run_query(&a, "cluster.Function(\"a!b\").Select(x => new { x.tid, odd = x.Arg(2) & 1 }).Distinct().OrderByDescending(x => x.tid).ThenBy(x => x.odd)");
+	run_query(&a, "cluster.Function(\"a!b\").Select(x => new { x.tid, odd = x.Arg(2) & 1 "
+		      "}).Distinct().OrderByDescending(x => x.tid).ThenBy(x => x.odd)");
 	assert_int_equal(a.result.row_count, 14);
 	for (size_t r = 0; r < 14; r++)
-		assert_true(get(&a, r, "tid") == (double)(6 - r / 2) && get(&a, r, "odd") == (double)(r % 2));
+		assert_true(get(&a, r, "tid") == (double)(6 - r / 2) &&
+			    get(&a, r, "odd") == (double)(r % 2));
 	end_query(&a);
 	/* Groups whose counts are the same are one row. */
-	bool seen[EVENTS + 1] = {false};
+	bool seen[EVENTS + 1] = { false };
 	size_t different = 0;
 	for (uint64_t key = 0; key < KEYS; key++) {
 		uint64_t n = reference(key).count;
 		different += !seen[n];
 		seen[n] = true;
 	}
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Distinct()");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => "
+		      "g.Count()).Distinct()");
 	assert_true(different < KEYS);
 	assert_int_equal(a.result.row_count, different);
 	end_query(&a);
@@ -306,16 +342,18 @@ static void ordered_events(void **state)
 		if (events[i].tid != 3)
 			sizes[count++] = events[i].arg[1];
 	qsort(sizes, count, sizeof(sizes[0]), compare_words);
-	run_query(&a, "from x in cluster.Function(\"a!b\") where x.tid != 3 orderby x.Arg(1) descending take 25 select new { x.comm, size = x.Arg(1) }");
+	run_query(&a, "from x in cluster.Function(\"a!b\") where x.tid != 3 orderby x.Arg(1) "
+		      "descending take 25 select new { x.comm, size = x.Arg(1) }");
 	assert_int_equal(a.result.row_count, 25);
 	for (size_t r = 0; r < 25; r++)
 		assert_true(get(&a, r, "size") == (double)sizes[count - 1 - r]);
 	const struct fay_plan *plan = a.running.plan;
-	struct fay_result kept = {.row_size = plan->spec.states[0].row_size}, again;
+	struct fay_result kept = { .row_size = plan->spec.states[0].row_size }, again;
 	struct fay_error error;
 	kept.rows = malloc((handed_count + 1) * kept.row_size);
 	for (size_t i = 0; i < handed_count; i++) {
-		memcpy(kept.rows + kept.row_count++ * kept.row_size, handed_on + i * kept.row_size, kept.row_size);
+		memcpy(kept.rows + kept.row_count++ * kept.row_size, handed_on + i * kept.row_size,
+		       kept.row_size);
 		if (i % 100 == 99 && fay_plan_prune(plan, &kept, name_of, NULL)) {
 			assert_int_equal(kept.row_count, 25);
 			kept.rows = realloc(kept.rows, (handed_count + 1) * kept.row_size);
@@ -334,11 +372,14 @@ static void ordered_events(void **state)
 static void no_value(void **state)
 {
 	struct answer a;
-	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.tid into g let m = g.Where(x => x.tid > 2).Max(x => x.Arg(2)) "
-		      "orderby m, g.Key select new { g.Key, m, twice = m * 2, small = m < 1000, large = !(m < 1000) }");
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.tid into g let m = "
+		      "g.Where(x => x.tid > 2).Max(x => x.Arg(2)) "
+		      "orderby m, g.Key select new { g.Key, m, twice = m * 2, small = m < 1000, "
+		      "large = !(m < 1000) }");
 	assert_int_equal(a.result.row_count, 7);
 	for (size_t r = 0; r < 3; r++) {
-		assert_true(get(&a, r, "Key") == (double)r && isnan(get(&a, r, "m")) && isnan(get(&a, r, "twice")));
+		assert_true(get(&a, r, "Key") == (double)r && isnan(get(&a, r, "m")) &&
+			    isnan(get(&a, r, "twice")));
 		assert_true(get(&a, r, "small") == 0 && get(&a, r, "large") == 1);
 	}
 	for (size_t r = 3; r < 7; r++)
@@ -350,7 +391,8 @@ static void no_value(void **state)
 static void mixed_sum(void **state)
 {
 	struct answer a;
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Key > 3 ? 0.5 * g.Min(x => x.tid) : g.Min(x => x.tid)).Sum()");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Key > 3 ? 0.5 * "
+		      "g.Min(x => x.tid) : g.Min(x => x.tid)).Sum()");
 	assert_true(get(&a, 0, "Sum") == 0 + 1 + 2 + 3 + 2 + 2.5 + 3);
 	end_query(&a);
 }
@@ -359,21 +401,30 @@ static void mixed_sum(void **state)
 static void infinite(void **state)
 {
 	struct answer a;
-	char large[309] = {0}, text[512];
-	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.tid into g let a = 9000000000000.0 * g.Count() let b = a * a let c = b * b let d = c * c let e = d * d "
-		      "orderby g.Key select new { g.Key, e, f = e * e, g = -e * e, small = e * e < 1 }");
+	char large[309] = { 0 }, text[512];
+	run_query(
+		&a,
+		"from x in cluster.Function(\"a!b\") group x by x.tid into g let a = "
+		"9000000000000.0 * g.Count() let b = a * a let c = b * b let d = c * c let e = d * "
+		"d "
+		"orderby g.Key select new { g.Key, e, f = e * e, g = -e * e, small = e * e < 1 }");
 	for (size_t r = 0; r < 7; r++)
-		assert_true(get(&a, r, "e") > 1e200 && isnan(get(&a, r, "f")) && isnan(get(&a, r, "g")) && get(&a, r, "small") == 0);
+		assert_true(get(&a, r, "e") > 1e200 && isnan(get(&a, r, "f")) &&
+			    isnan(get(&a, r, "g")) && get(&a, r, "small") == 0);
 	end_query(&a);
 	memset(large, '9', sizeof(large) - 1);
-	snprintf(text, sizeof(text), "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => %s.0 + 0 * g.Count()).Sum()", large);
+	snprintf(text, sizeof(text),
+		 "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => %s.0 + 0 * "
+		 "g.Count()).Sum()",
+		 large);
 	run_query(&a, text);
 	assert_true(isnan(get(&a, 0, "Sum")));
 	end_query(&a);
 }
 
 /* The square of the distance of vector `v` from the mean of those that have `label`. */
-static double distance(const double vectors[KEYS][7], const uint32_t labels[KEYS], size_t v, uint32_t label)
+static double distance(const double vectors[KEYS][7], const uint32_t labels[KEYS], size_t v,
+		       uint32_t label)
 {
 	double sum = 0;
 	for (unsigned d = 0; d < 7; d++) {
@@ -388,16 +439,18 @@ static double distance(const double vectors[KEYS][7], const uint32_t labels[KEYS
 	return sum;
 }
 
-/* Each vector's rows have one cluster, and no other cluster's mean is nearer: vectors are keys, their values how many events each thread has. */
+/* Each vector's rows have one cluster, and no other cluster's mean is nearer: vectors are keys,
+ * their values how many events each thread has. */
 static void kmeans(void **state)
 {
 	struct answer a;
-	double vectors[KEYS][7] = {{0}};
+	double vectors[KEYS][7] = { { 0 } };
 	uint32_t labels[KEYS], clusters = 0;
 	memset(labels, 0xff, sizeof(labels));
 	for (unsigned i = 0; i < EVENTS; i++)
 		vectors[events[i].arg[0]][events[i].tid]++;
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => new { v = x.Arg(0), d = x.tid }).KMeans(4, g => g.Key.v, g => g.Key.d, g => g.Count())");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => new { v = x.Arg(0), d = x.tid "
+		      "}).KMeans(4, g => g.Key.v, g => g.Key.d, g => g.Count())");
 	for (size_t r = 0; r < a.result.row_count; r++) {
 		size_t v = (size_t)get(&a, r, "Vector"), d = (size_t)get(&a, r, "Dimension");
 		uint32_t label = (uint32_t)get(&a, r, "Cluster");
@@ -410,26 +463,31 @@ static void kmeans(void **state)
 	assert_int_equal(labels[0], 0); /* numbered as the vectors come */
 	for (size_t v = 0; v < KEYS; v++)
 		for (uint32_t c = 0; c < 4; c++)
-			assert_true(distance(vectors, labels, v, labels[v]) <= distance(vectors, labels, v, c) * (1 + 1e-9));
+			assert_true(distance(vectors, labels, v, labels[v]) <=
+				    distance(vectors, labels, v, c) * (1 + 1e-9));
 	end_query(&a);
 }
 
-/* What follows sees clusters as any other value: grouped, filtered, folded. Vectors far apart by construction come apart. */
+/* What follows sees clusters as any other value: grouped, filtered, folded. Vectors far apart by
+ * construction come apart. */
 static void kmeans_then(void **state)
 {
 	struct answer a;
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(3, g => g.Key, g => 1, g => g.Key / 3 * 1000000 + g.Count() % 2)"
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(3, g => g.Key, g => 1, "
+		      "g => g.Key / 3 * 1000000 + g.Count() % 2)"
 		      ".Where(x => x.Cluster != 1).GroupBy(x => x.Cluster).OrderBy(c => c.Key)"
-		      ".Select(c => new { c.Key, n = c.Count(), least = c.Min(x => x.Vector), most = c.Max(x => x.Vector) })");
+		      ".Select(c => new { c.Key, n = c.Count(), least = c.Min(x => x.Vector), most "
+		      "= c.Max(x => x.Vector) })");
 	assert_int_equal(a.result.row_count, 2);
-	const double expected[2][4] = {{0, 3, 0, 2}, {2, 1, 6, 6}};
-	static const char *const columns[] = {"Key", "n", "least", "most"};
+	const double expected[2][4] = { { 0, 3, 0, 2 }, { 2, 1, 6, 6 } };
+	static const char *const columns[] = { "Key", "n", "least", "most" };
 	for (size_t r = 0; r < 2; r++)
 		for (unsigned c = 0; c < 4; c++)
 			assert_true(get(&a, r, columns[c]) == expected[r][c]);
 	end_query(&a);
 	/* Fewer different vectors than clusters. */
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(32, g => g.Key, g => 1, g => g.Key % 2).Max(x => x.Cluster)");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(32, g => g.Key, g => "
+		      "1, g => g.Key % 2).Max(x => x.Cluster)");
 	assert_true(get(&a, 0, "Max") == 1);
 	end_query(&a);
 }
@@ -438,17 +496,22 @@ static void kmeans_then(void **state)
 static void kmeans_where(void **state)
 {
 	struct answer a;
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, g => g.Key / 4 * 1000).Where(x => x.Vector > 3).Min(x => x.Cluster)");
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, "
+		      "g => g.Key / 4 * 1000).Where(x => x.Vector > 3).Min(x => x.Cluster)");
 	assert_true(get(&a, 0, "Min") == 1);
 	end_query(&a);
 }
 
-/* Each vector is one number. What the first centres give are the first two, what their means give then the first three. */
+/* Each vector is one number. What the first centres give are the first two, what their means give
+ * then the first three. */
 static void kmeans_rounds(void **state)
 {
 	struct answer a;
-	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, g => g.Key == 0 ? 9 : g.Key < 4 ? 34 + 3 * g.Key : g.Key == 6 ? 70 : 54 + 3 * g.Key)"
-		      ".Where(x => x.Cluster == 0).Max(x => x.Vector)");
+	run_query(
+		&a,
+		"cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, g => "
+		"g.Key == 0 ? 9 : g.Key < 4 ? 34 + 3 * g.Key : g.Key == 6 ? 70 : 54 + 3 * g.Key)"
+		".Where(x => x.Cluster == 0).Max(x => x.Vector)");
 	assert_true(get(&a, 0, "Max") == 3);
 	end_query(&a);
 }
@@ -459,8 +522,13 @@ static void distinct_strings(void **state)
 	for (unsigned form = 0; form < 3; form++) {
 		struct answer a;
 		for (unsigned i = 0; i < EVENTS; i++)
-			snprintf(events[i].comm, sizeof(events[i].comm), form == 0 ? "%07u-worker%.0u" : form == 1 ? "worker--%07u%.0u" : "%07u-%07u", i, form < 2 ? 0 : i);
-		run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => g.DistinctCount(x => x.comm)).Max()");
+			snprintf(events[i].comm, sizeof(events[i].comm),
+				 form == 0   ? "%07u-worker%.0u"
+				 : form == 1 ? "worker--%07u%.0u"
+					     : "%07u-%07u",
+				 i, form < 2 ? 0 : i);
+		run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => "
+			      "g.DistinctCount(x => x.comm)).Max()");
 		assert_true(fabs(get(&a, 0, "Max") - EVENTS) < EVENTS * 3 * 0.023);
 		end_query(&a);
 	}
@@ -470,9 +538,21 @@ static void distinct_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(averages_do_not_wrap), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
-		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
-		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),	    cmocka_unit_test(kmeans_where), cmocka_unit_test(kmeans_rounds), cmocka_unit_test(mixed_sum), cmocka_unit_test(infinite), cmocka_unit_test(distinct_strings),
+		cmocka_unit_test(aggregates),
+		cmocka_unit_test(exact_deviation),
+		cmocka_unit_test(averages_do_not_wrap),
+		cmocka_unit_test(exact_ranks),
+		cmocka_unit_test(order_and_conditions),
+		cmocka_unit_test(distinct_rows),
+		cmocka_unit_test(ordered_events),
+		cmocka_unit_test(no_value),
+		cmocka_unit_test(kmeans),
+		cmocka_unit_test(kmeans_then),
+		cmocka_unit_test(kmeans_where),
+		cmocka_unit_test(kmeans_rounds),
+		cmocka_unit_test(mixed_sum),
+		cmocka_unit_test(infinite),
+		cmocka_unit_test(distinct_strings),
 	};
 	return cmocka_run_group_tests(tests, make_events, NULL);
 }

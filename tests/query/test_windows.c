@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Windows of time: the generated probe runs over known events, its rows go through fay_plan_window() and fay_plan_finish() for every window, and each result is
- * compared with what this test counts among the events of that window.
+ * Windows of time: the generated probe runs over known events, its rows go through
+ * fay_plan_window() and fay_plan_finish() for every window, and each result is compared with what
+ * this test counts among the events of that window.
  */
 #include "running.h"
 #include "trees.h"
@@ -60,27 +61,28 @@ static void run_query(struct merged *m, const char *text)
 		if (word(rows + i * s->row_size, 0))
 			memcpy(m->rows.rows + m->rows.row_count++ * s->row_size,
 			       rows + i * s->row_size, s->row_size);
-	m->state = (struct fay_schema_state){.name = s->name,
-					     .kind = (uint16_t)s->kind,
-					     .scope = (uint16_t)s->scope,
-					     .rows = s->rows,
-					     .row_size = s->row_size,
-					     .keys = s->keys,
-					     .values = s->values};
+	m->state = (struct fay_schema_state){ .name = s->name,
+					      .kind = (uint16_t)s->kind,
+					      .scope = (uint16_t)s->scope,
+					      .rows = s->rows,
+					      .row_size = s->row_size,
+					      .keys = s->keys,
+					      .values = s->values };
 	for (uint32_t i = 0; i < m->running.plan->spec.column_count; i++) {
 		const struct fay_spec_column *c = &m->running.plan->spec.columns[i];
-		m->columns[i] = (struct fay_schema_column){.name = c->name,
-							   .type = (uint16_t)c->type,
-							   .merge = (uint16_t)c->merge,
-							   .offset = c->offset,
-							   .size = c->size};
+		m->columns[i] = (struct fay_schema_column){ .name = c->name,
+							    .type = (uint16_t)c->type,
+							    .merge = (uint16_t)c->merge,
+							    .offset = c->offset,
+							    .size = c->size };
 	}
-	m->schema = (struct fay_schema){.local_size = m->running.plan->spec.local_size,
-					.states = &m->state,
-					.state_count = 1,
-					.columns = m->columns,
-					.column_count = m->running.plan->spec.column_count};
-	qsort_r(m->rows.rows, m->rows.row_count, m->rows.row_size, compare_panes, &m->columns[0].offset);
+	m->schema = (struct fay_schema){ .local_size = m->running.plan->spec.local_size,
+					 .states = &m->state,
+					 .state_count = 1,
+					 .columns = m->columns,
+					 .column_count = m->running.plan->spec.column_count };
+	qsort_r(m->rows.rows, m->rows.row_count, m->rows.row_size, compare_panes,
+		&m->columns[0].offset);
 }
 
 static void end_query(struct merged *m)
@@ -92,7 +94,7 @@ static void end_query(struct merged *m)
 static void finish(struct merged *m, uint64_t end, struct fay_result *result)
 {
 	struct fay_result window;
-	struct fay_error error = {0};
+	struct fay_error error = { 0 };
 	if (fay_plan_window(m->running.plan, &m->schema, &m->rows, end, &window, &error) ||
 	    fay_plan_finish(m->running.plan, &window, NULL, NULL, result, &error))
 		fail_msg("%s", error.message);
@@ -209,7 +211,8 @@ static void folded(void **unused)
 		for (int64_t key = 0; key < 5; key++)
 			most = count_in(end, 50 * MS, key) > most ? count_in(end, 50 * MS, key)
 								  : most;
-		assert_int_equal(result.row_count, 1); /* of a window without events, too: it has no value */
+		/* of a window without events, too: it has no value */
+		assert_int_equal(result.row_count, 1);
 		assert_int_equal(value(&m, &result, 0, 0), end - 50 * MS);
 		assert_int_equal(value(&m, &result, 0, 1), most);
 		fay_result_deinit(&result);
@@ -219,7 +222,7 @@ static void folded(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_value), cmocka_unit_test(groups),
-					   cmocka_unit_test(folded)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(one_value), cmocka_unit_test(groups),
+					    cmocka_unit_test(folded) };
 	return cmocka_run_group_tests_name("query windows", tests, make_events, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "running.h"
 #include "trees.h"
+#include "running.h"
 
 uint64_t random_state = 1;
 unsigned events_have = HAS_ARGUMENTS | HAS_ALWAYS;
@@ -20,8 +20,8 @@ unsigned below(unsigned n)
 
 int64_t interesting(void)
 {
-	static const int64_t values[] = {0,	    1,	       -1,	  2,  -2, 7, 63, 64, 65, 1024,
-					 INT64_MAX, INT64_MIN, INT32_MIN, 255};
+	static const int64_t values[] = { 0,  1,  -1,   2,         -2,        7,         63,
+					  64, 65, 1024, INT64_MAX, INT64_MIN, INT32_MIN, 255 };
 	if (below(3))
 		return values[below(sizeof(values) / sizeof(values[0]))];
 	return (int64_t)(random_word() >> below(64));
@@ -29,7 +29,8 @@ int64_t interesting(void)
 
 void random_event(struct fay_event *event)
 {
-	static const char *const names[] = {"redis-server", "redis", "", "postgres", "abcdefghijklmno"};
+	static const char *const names[] = { "redis-server", "redis", "", "postgres",
+					     "abcdefghijklmno" };
 	memset(event, 0, sizeof(*event));
 	for (unsigned i = 0; i < 6; i++)
 		event->arg[i] = (uint64_t)interesting();
@@ -44,16 +45,25 @@ void random_event(struct fay_event *event)
 }
 
 static const char *const string_tests[] = {
-	"x.comm == \"redis\"",		     "x.comm != \"redis-server\"",
-	"x.comm.StartsWith(\"redis\")",	     "x.function == \"read\"",
-	"\"abcdefghijklmno\" == x.comm",     "x.comm.StartsWith(\"postgres-\")",
-	"x.comm.StartsWith(\"\")",	     "x.module != \"libc.so.6\"",
+	"x.comm == \"redis\"",
+	"x.comm != \"redis-server\"",
+	"x.comm.StartsWith(\"redis\")",
+	"x.function == \"read\"",
+	"\"abcdefghijklmno\" == x.comm",
+	"x.comm.StartsWith(\"postgres-\")",
+	"x.comm.StartsWith(\"\")",
+	"x.module != \"libc.so.6\"",
 	"(x.cpu > 9 ? x.comm : \"a\") == \"a\"",
-	"x.comm.EndsWith(\"server\")",	     "x.comm.EndsWith(\"\")",
-	"x.comm.Contains(\"gre\")",	     "x.comm.Contains(\"s-s\")",
-	"x.comm.Contains(\"\")",	     "x.comm.EndsWith(\"abcdefghijklmno\")",
-	"x.comm.Contains(\"no\")",	     "x.comm.Length > 7",
-	"x.comm.Length == x.comm.Length % 13", "(x.cpu > 9 ? x.comm : \"redis\").EndsWith(\"is\")",
+	"x.comm.EndsWith(\"server\")",
+	"x.comm.EndsWith(\"\")",
+	"x.comm.Contains(\"gre\")",
+	"x.comm.Contains(\"s-s\")",
+	"x.comm.Contains(\"\")",
+	"x.comm.EndsWith(\"abcdefghijklmno\")",
+	"x.comm.Contains(\"no\")",
+	"x.comm.Length > 7",
+	"x.comm.Length == x.comm.Length % 13",
+	"(x.cpu > 9 ? x.comm : \"redis\").EndsWith(\"is\")",
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -64,42 +74,24 @@ static bool ends_with(const char *text, const char *end)
 static bool string_test(unsigned index, const struct fay_event *e)
 {
 	switch (index) {
-	case 0:
-		return strcmp(e->comm, "redis") == 0;
-	case 1:
-		return strcmp(e->comm, "redis-server") != 0;
-	case 2:
-		return strncmp(e->comm, "redis", 5) == 0;
-	case 3:
-		return e->function == fay_name_hash("read");
-	case 4:
-		return strcmp(e->comm, "abcdefghijklmno") == 0;
-	case 5:
-		return strncmp(e->comm, "postgres-", 9) == 0;
-	case 6:
-		return true;
-	case 7:
-		return e->module != fay_name_hash("libc.so.6");
-	case 8:
-		return e->cpu > 9 ? strcmp(e->comm, "a") == 0 : true;
-	case 9:
-		return ends_with(e->comm, "server");
-	case 11:
-		return strstr(e->comm, "gre") != NULL;
-	case 12:
-		return strstr(e->comm, "s-s") != NULL;
-	case 14:
-		return ends_with(e->comm, "abcdefghijklmno");
-	case 15:
-		return strstr(e->comm, "no") != NULL;
-	case 16:
-		return strlen(e->comm) > 7;
-	case 17:
-		return strlen(e->comm) < 13;
-	case 18:
-		return e->cpu > 9 ? ends_with(e->comm, "is") : true;
-	default: /* contains "", ends with "" */
-		return true;
+	case 0: return strcmp(e->comm, "redis") == 0;
+	case 1: return strcmp(e->comm, "redis-server") != 0;
+	case 2: return strncmp(e->comm, "redis", 5) == 0;
+	case 3: return e->function == fay_name_hash("read");
+	case 4: return strcmp(e->comm, "abcdefghijklmno") == 0;
+	case 5: return strncmp(e->comm, "postgres-", 9) == 0;
+	case 6: return true;
+	case 7: return e->module != fay_name_hash("libc.so.6");
+	case 8: return e->cpu > 9 ? strcmp(e->comm, "a") == 0 : true;
+	case 9: return ends_with(e->comm, "server");
+	case 11: return strstr(e->comm, "gre") != NULL;
+	case 12: return strstr(e->comm, "s-s") != NULL;
+	case 14: return ends_with(e->comm, "abcdefghijklmno");
+	case 15: return strstr(e->comm, "no") != NULL;
+	case 16: return strlen(e->comm) > 7;
+	case 17: return strlen(e->comm) < 13;
+	case 18: return e->cpu > 9 ? ends_with(e->comm, "is") : true;
+	default: /* contains "", ends with "" */ return true;
 	}
 }
 
@@ -127,13 +119,16 @@ static struct tree *random_test(void)
 	return leaf_of("s", test, 0);
 }
 
-static const char *const fields[] = {"pid", "tid", "cpu", "tid", "cpu", "cycles"};
+static const char *const fields[] = { "pid", "tid", "cpu", "tid", "cpu", "cycles" };
 
 static struct tree *random_number(void)
 {
 	unsigned choice = below(12);
 	if (choice < 7 && (events_have & (HAS_RESULT | HAS_DURATION)) && below(2))
-		return leaf_of("r", !(events_have & HAS_RESULT) || ((events_have & HAS_DURATION) && below(2)), 0);
+		return leaf_of("r",
+			       !(events_have & HAS_RESULT) ||
+				       ((events_have & HAS_DURATION) && below(2)),
+			       0);
 	if (choice < 7 && (events_have & HAS_ARGUMENTS))
 		return leaf_of("a", below(6), 0);
 	if (choice == 7 && (events_have & HAS_TIME))
@@ -154,9 +149,10 @@ static struct tree *operation(const char *op, struct tree *a, struct tree *b, st
 
 struct tree *random_tree(bool is_bool, unsigned depth)
 {
-	static const char *const ints[] = {"+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^", "/"};
-	static const char *const compares[] = {"==", "!=", "<", "<=", ">", ">="};
-	static const char *const logics[] = {"&&", "||", "&", "|", "^", "==", "!="};
+	static const char *const ints[] = { "+",  "-",   "*", "/", "%", "<<",
+					    ">>", ">>>", "&", "|", "^", "/" };
+	static const char *const compares[] = { "==", "!=", "<", "<=", ">", ">=" };
+	static const char *const logics[] = { "&&", "||", "&", "|", "^", "==", "!=" };
 	unsigned choice = below(8);
 	if (depth == 0 || choice == 0)
 		return is_bool ? random_test() : random_number();
@@ -167,7 +163,10 @@ struct tree *random_tree(bool is_bool, unsigned depth)
 	struct tree *b = random_tree(choice == 1 ? is_bool : logic, depth - 1);
 	if (choice == 1)
 		return operation("?", a, b, random_tree(is_bool, depth - 1));
-	return operation(!is_bool ? ints[below(12)] : logic ? logics[below(7)] : compares[below(6)], a, b, NULL);
+	return operation(!is_bool ? ints[below(12)]
+			 : logic  ? logics[below(7)]
+				  : compares[below(6)],
+			 a, b, NULL);
 }
 
 struct tree *random_category(void)
@@ -196,10 +195,10 @@ void free_tree(struct tree *t)
 	free(t);
 }
 
-static const char *const ends[] = {"ReturnValue", "Duration"};
-static const char *const times[] = {"x.time < Now",	 "x.time >= Now.AddMilliseconds(0.0005)",
-				    "x.time == Now",	 "Now.AddSeconds(-0.0000002) <= x.time",
-				    "x.time != x.time",	 "x.time > Now.AddHours(24)"};
+static const char *const ends[] = { "ReturnValue", "Duration" };
+static const char *const times[] = { "x.time < Now",     "x.time >= Now.AddMilliseconds(0.0005)",
+				     "x.time == Now",    "Now.AddSeconds(-0.0000002) <= x.time",
+				     "x.time != x.time", "x.time > Now.AddHours(24)" };
 
 void print_tree(FILE *out, const struct tree *t)
 {
@@ -238,26 +237,19 @@ void print_tree(FILE *out, const struct tree *t)
 
 static int64_t leaf(const struct tree *t, const struct fay_event *e)
 {
-	const uint64_t values[] = {e->pid, e->tid, e->cpu, e->tid, e->cpu, e->cycles};
-	const bool tests[] = {e->time < NOW,  e->time >= NOW + 500,	   e->time == NOW,
-			      NOW - 200 <= e->time, false, e->time > NOW + 86400000000000u};
+	const uint64_t values[] = { e->pid, e->tid, e->cpu, e->tid, e->cpu, e->cycles };
+	const bool tests[] = { e->time < NOW,  e->time >= NOW + 500,
+			       e->time == NOW, NOW - 200 <= e->time,
+			       false,          e->time > NOW + 86400000000000u };
 	switch (t->op[0]) {
-	case 'a':
-		return (int64_t)e->arg[t->index];
-	case 'f':
-		return (int64_t)values[t->index];
-	case 'k':
-		return t->constant;
-	case 't':
-		return tests[t->index];
-	case 'n':
-		return (int64_t)(e->time - NOW);
-	case 'r':
-		return (int64_t)(t->index ? e->duration : e->retval);
-	case 'x':
-		return e->flags & EVENT_FAILED;
-	default:
-		return string_test(t->index, e);
+	case 'a': return (int64_t)e->arg[t->index];
+	case 'f': return (int64_t)values[t->index];
+	case 'k': return t->constant;
+	case 't': return tests[t->index];
+	case 'n': return (int64_t)(e->time - NOW);
+	case 'r': return (int64_t)(t->index ? e->duration : e->retval);
+	case 'x': return e->flags & EVENT_FAILED;
+	default: return string_test(t->index, e);
 	}
 }
 

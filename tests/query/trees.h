@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random expressions over random events: written as FayLINQ, and evaluated by a reference that shares no code with query/. */
+/* Random expressions over random events: written as FayLINQ, and evaluated by a reference that
+ * shares no code with query/. */
 #ifndef FAY_TESTS_QUERY_TREES_H
 #define FAY_TESTS_QUERY_TREES_H
 
@@ -15,7 +16,8 @@ unsigned below(unsigned n);
 int64_t interesting(void); /* small numbers, extremes, any */
 void random_event(struct fay_event *event);
 
-/* What the events of a source have beside pid, tid, cpu, comm and function; what random expressions look at. */
+/* What the events of a source have beside pid, tid, cpu, comm and function; what random expressions
+ * look at. */
 enum {
 	HAS_ARGUMENTS = 1 << 0,
 	HAS_TIME = 1 << 1, /* that a reference can know */
@@ -33,7 +35,8 @@ extern unsigned events_have; /* at first arguments and HAS_ALWAYS */
 /* Of a made-up event, in `flags`, which no query can name. */
 #define EVENT_FAILED 1u  /* the call ended by an exception, or with an error */
 #define EVENT_UNBEGUN 2u /* the call began before the trace: its arguments are not known */
-/* The frames of its stack, innermost first, zeros behind the last one; likewise where no query looks. */
+/* The frames of its stack, innermost first, zeros behind the last one; likewise where no query
+ * looks. */
 #define EVENT_FRAMES 5u
 static inline const uint64_t *event_frames(const struct fay_event *event)
 {
@@ -42,7 +45,9 @@ static inline const uint64_t *event_frames(const struct fay_event *event)
 
 /* A random expression: its operator, operands, and for leaves what to read. */
 struct tree {
-	char op[4]; /* "a": argument, "f": field, "k": constant, "t": time, "s": string test, "n": since Now, "r": of the end, "x": failed, "?" */
+	/* "a": argument, "f": field, "k": constant, "t": time, "s": string test, "n": since Now,
+	 * "r": of the end, "x": failed, "?" */
+	char op[4];
 	unsigned index;
 	int64_t constant;
 	struct tree *a, *b, *c;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decode_text FILE...: reads raw code from its first byte on and prints each instruction that the allow-list decoder or the other two readers refuse.
- * `objcopy -O binary -j .text x.o x.bin` makes such a file. The last line counts.
+ * decode_text FILE...: reads raw code from its first byte on and prints each instruction that the
+ * allow-list decoder or the other two readers refuse. `objcopy -O binary -j .text x.o x.bin` makes
+ * such a file. The last line counts.
  */
 #include <stdio.h>
 #include <stdlib.h>

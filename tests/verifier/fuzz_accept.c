@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks for unsound acceptances: random probes that are nearly right, executed whenever the verifier accepts them.
+ * Looks for unsound acceptances: random probes that are nearly right, executed whenever the
+ * verifier accepts them.
  *
  *	fuzz_accept TEMPLATE SECONDS [SEED [FOLDER]]
  *
- * A probe is made of idioms (bounded index and access, counted loop, spill and reload, helper call, save and restore) and of single random
- * instructions, and then damaged with small probability: another register, constant, condition or width. So about half are accepted, and the other half lie close to
- * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. FOLDER gets the code of each accepted probe (seeds of fuzz_code). An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
+ * A probe is made of idioms (bounded index and access, counted loop, spill and reload, helper call,
+ * save and restore) and of single random instructions, and then damaged with small probability:
+ * another register, constant, condition or width. So about half are accepted, and the other half
+ * lie close to the border. soundness.c (the interpreter) and native.c (the CPU) say what is
+ * checked. FOLDER gets the code of each accepted probe (seeds of fuzz_code). An unsound image is
+ * kept as fuzz_accept-SEED.fay and the program fails.
  *
  * Limits: it finds only what random search finds.
  */
@@ -51,7 +55,8 @@ static void save(const char *folder, uint64_t seed, const struct code *code)
 static const char *folder; /* or NULL */
 
 /* Verifies the probe of `seed`; executes it if accepted. */
-static bool try_seed(struct soundness_template *template, const struct fay_policy *policy, uint64_t seed, unsigned *accepted, unsigned *rules)
+static bool try_seed(struct soundness_template *template, const struct fay_policy *policy,
+		     uint64_t seed, unsigned *accepted, unsigned *rules)
 {
 	struct soundness_random random = { seed };
 	struct code code = { .random = &random, .template = template };
@@ -62,7 +67,8 @@ static bool try_seed(struct soundness_template *template, const struct fay_polic
 	memset(template->file + template->code_at, 0xc3, template->code_size);
 	memcpy(template->file + template->code_at, code.bytes, code.size);
 	/* Sections lie in the file as they do in memory. */
-	memcpy(template->file + template->code_at + (template->rodata + 32 - template->text), code.tables, sizeof(code.tables));
+	memcpy(template->file + template->code_at + (template->rodata + 32 - template->text),
+	       code.tables, sizeof(code.tables));
 	fay_verify(template->file, template->size, policy, &verdict);
 	if (verdict.outcome == FAY_ACCEPTED) {
 		++*accepted;
@@ -70,7 +76,8 @@ static bool try_seed(struct soundness_template *template, const struct fay_polic
 			save(folder, seed, &code);
 		wrong = soundness_check(template->file, template->size, &verdict, seed * 31, 24);
 		if (!wrong)
-			wrong = native_check(template->file, template->size, &verdict, seed * 37, 2, &native_steps);
+			wrong = native_check(template->file, template->size, &verdict, seed * 37, 2,
+					     &native_steps);
 	} else {
 		rules[verdict.rejection.rule]++;
 	}
@@ -107,8 +114,8 @@ int main(int argc, char **argv)
 		unsound += !try_seed(&template, &policy, seed++, &accepted, rules);
 		tried++;
 	} while (time(NULL) < end && unsound < 10);
-	printf("%u probes, %u accepted and executed (%llu instructions on the CPU), %u unsound\n", tried, accepted, (unsigned long long)native_steps,
-	       unsound);
+	printf("%u probes, %u accepted and executed (%llu instructions on the CPU), %u unsound\n",
+	       tried, accepted, (unsigned long long)native_steps, unsound);
 	for (unsigned i = 1; i < FAY_RULE_COUNT; i++) {
 		if (rules[i])
 			printf("  %s %u\n", fay_rule_id(i), rules[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer over code: the input's bytes become the code of a valid image; what is accepted is executed by soundness.c, and a broken promise is a crash.
- * The template is FAY_FUZZ_TEMPLATE (compiled in), so the fuzzer needs no seeds to get past the file format. The seeds, fuzz_code.corpus, are
- * accepted probes of fuzz_accept (its last argument).
+ * libFuzzer over code: the input's bytes become the code of a valid image; what is accepted is
+ * executed by soundness.c, and a broken promise is a crash. The template is FAY_FUZZ_TEMPLATE
+ * (compiled in), so the fuzzer needs no seeds to get past the file format. The seeds,
+ * fuzz_code.corpus, are accepted probes of fuzz_accept (its last argument).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +13,19 @@
 #include "soundness.h"
 
 /*
- * Of 128 inputs one may ask the solver. Each question makes a context of Z3's, which costs a hundred times what all else does (8 MiB of pages, under the sanitizers); the others are refused where it would
- * have been asked, which loses acceptances and nothing else.
+ * Of 128 inputs one may ask the solver. Each question makes a context of Z3's, which costs a
+ * hundred times what all else does (8 MiB of pages, under the sanitizers); the others are refused
+ * where it would have been asked, which loses acceptances and nothing else.
  */
 static bool may_ask;
 
-enum fay_answer __real_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out);
-enum fay_answer __wrap_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out);
+enum fay_answer __real_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o,
+				   struct fay_model *model, struct fay_smt2 *out);
+enum fay_answer __wrap_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o,
+				   struct fay_model *model, struct fay_smt2 *out);
 
-enum fay_answer __wrap_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out)
+enum fay_answer __wrap_fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o,
+				   struct fay_model *model, struct fay_smt2 *out)
 {
 	return may_ask ? __real_fay_smt_ask(an, o, model, out) : ANSWER_UNKNOWN;
 }
@@ -34,7 +39,8 @@ static uint64_t hash_of(const uint8_t *data, size_t size)
 	return hash;
 }
 
-/* The digests of file and layout, which under the sanitizers take as long as all the rest, and of questions: any function will do here. */
+/* The digests of file and layout, which under the sanitizers take as long as all the rest, and of
+ * questions: any function will do here. */
 void __wrap_fay_sha256(const void *data, size_t size, uint8_t digest[32]);
 
 void __wrap_fay_sha256(const void *data, size_t size, uint8_t digest[32])

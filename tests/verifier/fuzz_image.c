@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer over whole images: fay_verify() never crashes, leaks, hangs, or accepts without saying what. Seeds: fuzz_image.corpus.
+ * libFuzzer over whole images: fay_verify() never crashes, leaks, hangs, or accepts without saying
+ * what. Seeds: fuzz_image.corpus.
  */
 #include <stdlib.h>
 

@@ -4,12 +4,15 @@
  *
  *	fuzz_native SECONDS SEED IMAGE...
  *
- * Each IMAGE (the corpus's legal neighbours, compilers' output) first runs as it is. Then, until the time is over: one image, one to three changes
- * (a bit flipped; a byte replaced by a telling number; two neighbouring instructions exchanged; an instruction copied over another; a register or an
- * operation in ModRM or REX changed; a displacement or immediate moved a little), fay_verify(), and if that accepts, four runs in native.c. A
- * broken promise is kept as fuzz_native-SEED.fay and ends the program with status 1.
+ * Each IMAGE (the corpus's legal neighbours, compilers' output) first runs as it is. Then, until
+ * the time is over: one image, one to three changes (a bit flipped; a byte replaced by a telling
+ * number; two neighbouring instructions exchanged; an instruction copied over another; a register
+ * or an operation in ModRM or REX changed; a displacement or immediate moved a little),
+ * fay_verify(), and if that accepts, four runs in native.c. A broken promise is kept as
+ * fuzz_native-SEED.fay and ends the program with status 1.
  *
- * Limits: the shape of the images; what random damage finds. SEED fixes everything but how far the time lets it go.
+ * Limits: the shape of the images; what random damage finds. SEED fixes everything but how far the
+ * time lets it go.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +37,10 @@ static unsigned subject_count;
 static struct soundness_random dice;
 static uint64_t steps;
 
-static uint64_t below(uint64_t limit) { return soundness_below(&dice, limit); }
+static uint64_t below(uint64_t limit)
+{
+	return soundness_below(&dice, limit);
+}
 
 static void make_policy(struct fay_policy *policy)
 {
@@ -72,7 +78,9 @@ static void read_subject(const char *path)
 	if (stream)
 		fclose(stream);
 	if (fay_image_parse(arena, s->file, s->size, &image).rule == FAY_RULE_NONE) {
-		found = memmem(s->file, s->size, image.layout.bytes + (image.text.start - image.layout_base), image.text.size);
+		found = memmem(s->file, s->size,
+			       image.layout.bytes + (image.text.start - image.layout_base),
+			       image.text.size);
 		if (found) {
 			s->code_at = (size_t)(found - s->file);
 			s->code_size = image.text.size;
@@ -103,7 +111,8 @@ static unsigned sweep(const uint8_t *code, size_t size, uint32_t *starts, unsign
 
 static void damage(uint8_t *code, size_t size)
 {
-	static const uint8_t telling[] = { 0, 1, 7, 8, 0x7f, 0x80, 0xff, 0xf8, 0x40, 0x48, 0x66, 0xf0, 0xc3, 0x90, 0x0f, 0xc0 };
+	static const uint8_t telling[] = { 0,    1,    7,    8,    0x7f, 0x80, 0xff, 0xf8,
+					   0x40, 0x48, 0x66, 0xf0, 0xc3, 0x90, 0x0f, 0xc0 };
 	static uint32_t starts[4096];
 	unsigned count = sweep(code, size, starts, 4096);
 	unsigned which = count > 1 ? (unsigned)below(count - 1) : 0;
@@ -111,12 +120,8 @@ static void damage(uint8_t *code, size_t size)
 	uint8_t copy[32];
 
 	switch (count > 1 ? below(7) : 0) {
-	case 0:
-		code[below(size)] ^= (uint8_t)(1u << below(8));
-		break;
-	case 1:
-		code[at + below(length)] = telling[below(sizeof(telling))];
-		break;
+	case 0: code[below(size)] ^= (uint8_t)(1u << below(8)); break;
+	case 1: code[at + below(length)] = telling[below(sizeof(telling))]; break;
 	case 2: /* exchange with the next one */
 		next = starts[which + 2] - starts[which + 1];
 		memcpy(copy, code + at, length);
@@ -132,7 +137,8 @@ static void damage(uint8_t *code, size_t size)
 		memcpy(code + at, copy, starts[next + 1] - starts[next]);
 		break;
 	case 4: /* a register or an operation */
-		code[at + (length > 2 ? 2 : length - 1)] ^= (uint8_t)(below(8) << (below(2) ? 3 : 0));
+		code[at + (length > 2 ? 2 : length - 1)] ^=
+			(uint8_t)(below(8) << (below(2) ? 3 : 0));
 		break;
 	case 5: /* a number's last byte */
 		code[at + length - 1] = (uint8_t)(code[at + length - 1] + below(17) - 8);
@@ -180,7 +186,8 @@ int main(int argc, char **argv)
 
 		whole += ok;
 		if (wrong)
-			return fail(subjects[i].name, seed, wrong, subjects[i].file, subjects[i].size);
+			return fail(subjects[i].name, seed, wrong, subjects[i].file,
+				    subjects[i].size);
 	}
 	if (!whole) {
 		printf("FAIL none of %u images is accepted as it is\n", subject_count);
@@ -201,8 +208,9 @@ int main(int argc, char **argv)
 		if (wrong)
 			return fail(s->name, seed, wrong, file, s->size);
 	}
-	printf("%lu of %u images run as they are; %lu damaged, %lu still accepted and run; %llu instructions on the CPU\n", whole, subject_count, tried,
-	       accepted, (unsigned long long)steps);
+	printf("%lu of %u images run as they are; %lu damaged, %lu still accepted and run; %llu "
+	       "instructions on the CPU\n",
+	       whole, subject_count, tried, accepted, (unsigned long long)steps);
 	if (tried >= 200 && accepted * 50 < tried) {
 		printf("FAIL fewer than 2 %% are accepted: nothing is tested\n");
 		return 1;

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accepted images on the CPU, without our interpreter: the probe runs with the trap flag set, and after each instruction a signal handler looks at it.
+ * Accepted images on the CPU, without our interpreter: the probe runs with the trap flag set, and
+ * after each instruction a signal handler looks at it.
  *
- *   - every region is a mapping of its own between inaccessible pages, EVENT and read-only data without write permission. In one run its last byte is the last of
+ *   - every region is a mapping of its own between inaccessible pages, EVENT and read-only data
+ *     without write permission. In one run its last byte is the last of
  *     a page, in the next its first byte is the first: an access past either end faults
- *   - rip is always the start of an instruction that the verifier decoded, after an indirect jump one that the report names for it, until the return to the caller or a call of a helper, which are
+ *   - rip is always the start of an instruction that the verifier decoded, after an indirect jump
+ *     one that the report names for it, until the return to the caller or a call of a helper, which
+ *     are
  *     addresses that nothing is mapped at: the fault shows that one was reached
- *   - helpers are played by the fault handler: alignment of rsp and arguments are checked against their contract, then scratch registers, flags and all below
+ *   - helpers are played by the fault handler: alignment of rsp and arguments are checked against
+ *     their contract, then scratch registers, flags and all below
  *     rsp get random contents
- *   - the direction flag is clear at every step, rsp within the promised stack, the x87 control word and MXCSR as at entry (its sticky flags where the
+ *   - the direction flag is clear at every step, rsp within the promised stack, the x87 control
+ *     word and MXCSR as at entry (its sticky flags where the
  *     report names floating point)
- *   - at return: rsp, callee-saved registers, every register that the report does not call clobbered, the lower halves of vector
+ *   - at return: rsp, callee-saved registers, every register that the report does not call
+ *     clobbered, the lower halves of vector
  *     registers likewise, the return address itself, and the bytes below the promised stack
  *   - not more instructions than promised
- *   - non-interference: each run is made twice, with other registers (vector registers too), stack garbage, places of regions, and event fields that
+ *   - non-interference: each run is made twice, with other registers (vector registers too), stack
+ *     garbage, places of regions, and event fields that
  *     are said not to be read. LOCAL, GLOBAL and the number of instructions must come out the same
  *
- * GLOBAL changes between instructions as if by other threads. Limits: reads of the code as data and reads below rsp do not fault; the
- * interpreter's check (soundness.c) sees those.
+ * GLOBAL changes between instructions as if by other threads. Limits: reads of the code as data and
+ * reads below rsp do not fault; the interpreter's check (soundness.c) sees those.
  */
 #include "native.h"
 
@@ -39,7 +47,8 @@
 #define RETURN_ADDRESS (NOWHERE + PAGE)
 #define TRAP_FLAG 0x100
 #define DIRECTION_FLAG 0x400
-#define STICKY_FLAGS 0x3fu /* of MXCSR: floating-point probes may set them, the dispatcher restores them */
+/* of MXCSR: floating-point probes may set them, the dispatcher restores them */
+#define STICKY_FLAGS 0x3fu
 
 enum { AT_EVENT, AT_LOCAL, AT_GLOBAL, AT_STACK, AT_COUNT };
 static const char *const region_names[AT_COUNT] = { "event", "local", "global", "stack" };
@@ -75,10 +84,14 @@ static char complaint[512];
 static unsigned char alternate[65536];
 
 /* Registers of a ucontext in encoding order. */
-static const uint8_t gregs[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-				   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+static const uint8_t gregs[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				   REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+				   REG_R12, REG_R13, REG_R14, REG_R15 };
 
-static uint64_t reg(const ucontext_t *c, unsigned gpr) { return (uint64_t)c->uc_mcontext.gregs[gregs[gpr]]; }
+static uint64_t reg(const ucontext_t *c, unsigned gpr)
+{
+	return (uint64_t)c->uc_mcontext.gregs[gregs[gpr]];
+}
 
 static void scramble(struct soundness_random *random, void *bytes, size_t size)
 {
@@ -103,8 +116,10 @@ static void leave(ucontext_t *c)
 
 static void broken(ucontext_t *c, const char *what, uint64_t detail)
 {
-	snprintf(complaint, sizeof(complaint), "%s (%#llx) at %#llx, instruction %llu", what, (unsigned long long)detail,
-		 (unsigned long long)((uint64_t)c->uc_mcontext.gregs[REG_RIP] - (uint64_t)now.code + now.image->layout_base),
+	snprintf(complaint, sizeof(complaint), "%s (%#llx) at %#llx, instruction %llu", what,
+		 (unsigned long long)detail,
+		 (unsigned long long)((uint64_t)c->uc_mcontext.gregs[REG_RIP] - (uint64_t)now.code +
+				      now.image->layout_base),
 		 (unsigned long long)now.steps);
 	leave(c);
 }
@@ -115,10 +130,12 @@ static bool inside(const ucontext_t *c, uint64_t address, uint64_t size, bool wr
 	uint64_t rodata = (uint64_t)now.code + (now.image->rodata.start - now.image->layout_base);
 
 	for (unsigned i = 0; i < AT_COUNT; i++) {
-		uint64_t low = i == AT_STACK ? reg(c, FAY_RSP) + 8 : (uint64_t)now.at[i].bytes; /* the call has pushed */
+		/* the call has pushed */
+		uint64_t low = i == AT_STACK ? reg(c, FAY_RSP) + 8 : (uint64_t)now.at[i].bytes;
 		uint64_t room = i == AT_STACK ? now.rsp - low : now.at[i].size;
 
-		if (address - low <= room && size <= room - (address - low) && (!write || now.at[i].writable))
+		if (address - low <= room && size <= room - (address - low) &&
+		    (!write || now.at[i].writable))
 			return true;
 	}
 	return !write && now.image->rodata.size && address - rodata <= now.image->rodata.size &&
@@ -127,9 +144,11 @@ static bool inside(const ucontext_t *c, uint64_t address, uint64_t size, bool wr
 
 static const char *play(ucontext_t *c, unsigned helper)
 {
-	uint64_t rdi = reg(c, FAY_RDI), rsi = reg(c, FAY_RSI), rdx = reg(c, FAY_RDX), rsp = reg(c, FAY_RSP);
+	uint64_t rdi = reg(c, FAY_RDI), rsi = reg(c, FAY_RSI), rdx = reg(c, FAY_RDX),
+		 rsp = reg(c, FAY_RSP);
 	const struct fay_schema *schema = &now.image->schema;
-	static const uint8_t scratch[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	static const uint8_t scratch[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
+					   FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 	uint64_t result = soundness_below(&now.random, 2);
 
 	if (!(now.facts->helpers & 1u << helper))
@@ -144,12 +163,15 @@ static const char *play(ucontext_t *c, unsigned helper)
 	} else {
 		if (rdi != (uint64_t)now.at[AT_LOCAL].bytes || rsi >= schema->state_count)
 			return "flush or emit with wrong arguments";
-		if (helper == FAY_HELPER_EMIT && !inside(c, rdx, schema->states[rsi].row_size, false))
+		if (helper == FAY_HELPER_EMIT &&
+		    !inside(c, rdx, schema->states[rsi].row_size, false))
 			return "fay_emit of a row outside";
 		if (helper == FAY_HELPER_FLUSH && schema->states[rsi].scope == FAY_SCOPE_LOCAL)
-			memset(now.at[AT_LOCAL].bytes + schema->states[rsi].offset, 0, schema->states[rsi].size);
+			memset(now.at[AT_LOCAL].bytes + schema->states[rsi].offset, 0,
+			       schema->states[rsi].size);
 	}
-	scramble(&now.secret, now.at[AT_STACK].bytes + PAGE, rsp - (uint64_t)now.at[AT_STACK].bytes - PAGE);
+	scramble(&now.secret, now.at[AT_STACK].bytes + PAGE,
+		 rsp - (uint64_t)now.at[AT_STACK].bytes - PAGE);
 	for (unsigned i = 0; i < sizeof(scratch); i++)
 		c->uc_mcontext.gregs[gregs[scratch[i]]] = (greg_t)soundness_next(&now.secret);
 	c->uc_mcontext.gregs[REG_RAX] = (greg_t)result;
@@ -175,12 +197,14 @@ static void check_return(ucontext_t *c)
 			return;
 		}
 	for (unsigned r = 0; r < 16; r++)
-		if (r != FAY_RSP && reg(c, r) != (uint64_t)now.entry[gregs[r]] && !(now.facts->clobbered_gprs & 1u << r)) {
+		if (r != FAY_RSP && reg(c, r) != (uint64_t)now.entry[gregs[r]] &&
+		    !(now.facts->clobbered_gprs & 1u << r)) {
 			broken(c, "a register changed that the report does not name", r);
 			return;
 		}
 	for (unsigned i = 0; i < 16; i++)
-		if (!(now.facts->clobbered_vectors & 1u << i) && memcmp(now.vectors + 16 * i, &c->uc_mcontext.fpregs->_xmm[i], 16)) {
+		if (!(now.facts->clobbered_vectors & 1u << i) &&
+		    memcmp(now.vectors + 16 * i, &c->uc_mcontext.fpregs->_xmm[i], 16)) {
 			broken(c, "a vector register changed that the report does not name", i);
 			return;
 		}
@@ -202,22 +226,28 @@ static bool again(const ucontext_t *c)
 	return rip == now.last && (*rip == 0xf2 || *rip == 0xf3);
 }
 
-/* After an indirect jump: whether `at`, an offset in .text, is among the places that the report names. */
+/* After an indirect jump: whether `at`, an offset in .text, is among the places that the report
+ * names. */
 static bool foreseen(uint64_t at)
 {
 	const struct fay_cfg *cfg = now.cfg;
-	uint64_t last = (uint64_t)now.last - (uint64_t)now.code - (now.image->text.start - now.image->layout_base);
-	struct fay_jump jump = { .from = now.image->text.start + last, .to = now.image->text.start + at };
+	uint64_t last = (uint64_t)now.last - (uint64_t)now.code -
+			(now.image->text.start - now.image->layout_base);
+	struct fay_jump jump = { .from = now.image->text.start + last,
+				 .to = now.image->text.start + at };
 
-	if (!now.last || last >= now.image->text.size || !cfg->at[last] || cfg->at[last] > cfg->insn_count || cfg->insns[cfg->at[last] - 1].op != OP_JMP_TABLE)
+	if (!now.last || last >= now.image->text.size || !cfg->at[last] ||
+	    cfg->at[last] > cfg->insn_count || cfg->insns[cfg->at[last] - 1].op != OP_JMP_TABLE)
 		return true;
-	return cfg->jump_count && bsearch(&jump, cfg->jumps, cfg->jump_count, sizeof(jump), fay_jump_compare);
+	return cfg->jump_count &&
+	       bsearch(&jump, cfg->jumps, cfg->jump_count, sizeof(jump), fay_jump_compare);
 }
 
 /* rip is at an instruction that is to run next. */
 static void check_step(ucontext_t *c)
 {
-	uint64_t at = (uint64_t)c->uc_mcontext.gregs[REG_RIP] - (uint64_t)now.code - (now.image->text.start - now.image->layout_base);
+	uint64_t at = (uint64_t)c->uc_mcontext.gregs[REG_RIP] - (uint64_t)now.code -
+		      (now.image->text.start - now.image->layout_base);
 	struct place *global = &now.at[AT_GLOBAL];
 
 	if (at >= now.image->text.size || !now.cfg->at[at] || now.cfg->at[at] > now.cfg->insn_count)
@@ -226,9 +256,12 @@ static void check_step(ucontext_t *c)
 		broken(c, "an indirect jump to a place that the report does not name", at);
 	else if (c->uc_mcontext.gregs[REG_EFL] & DIRECTION_FLAG)
 		broken(c, "the direction flag is set", 0);
-	else if (reg(c, FAY_RSP) > now.rsp || now.rsp - reg(c, FAY_RSP) + 8 > now.facts->worst_stack)
+	else if (reg(c, FAY_RSP) > now.rsp ||
+		 now.rsp - reg(c, FAY_RSP) + 8 > now.facts->worst_stack)
 		broken(c, "more stack than promised", reg(c, FAY_RSP));
-	else if (((c->uc_mcontext.fpregs->mxcsr ^ now.mxcsr) & ~(now.facts->uses_mxcsr ? STICKY_FLAGS : 0u)) || c->uc_mcontext.fpregs->cwd != now.control)
+	else if (((c->uc_mcontext.fpregs->mxcsr ^ now.mxcsr) &
+		  ~(now.facts->uses_mxcsr ? STICKY_FLAGS : 0u)) ||
+		 c->uc_mcontext.fpregs->cwd != now.control)
 		broken(c, "floating-point control changed", c->uc_mcontext.fpregs->mxcsr);
 	else if (!again(c) && now.steps >= now.facts->worst_instructions)
 		broken(c, "more instructions than promised", now.facts->worst_instructions);
@@ -237,7 +270,8 @@ static void check_step(ucontext_t *c)
 	now.steps += !again(c);
 	now.last = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP];
 	if (global->size && soundness_below(&now.random, 8) == 0)
-		global->bytes[soundness_below(&now.random, global->size)] = (uint8_t)soundness_next(&now.random);
+		global->bytes[soundness_below(&now.random, global->size)] =
+			(uint8_t)soundness_next(&now.random);
 }
 
 static void begin(ucontext_t *c)
@@ -252,7 +286,8 @@ static void begin(ucontext_t *c)
 	g[REG_RDX] = (greg_t)now.at[AT_GLOBAL].bytes;
 	g[REG_RSP] = (greg_t)now.rsp;
 	g[REG_RIP] = (greg_t)(now.code + now.facts->code_offset);
-	g[REG_EFL] = 0x202 | TRAP_FLAG | (greg_t)(soundness_next(&now.secret) & 0x8d5); /* the flags of arithmetic are anything */
+	/* the flags of arithmetic are anything */
+	g[REG_EFL] = 0x202 | TRAP_FLAG | (greg_t)(soundness_next(&now.secret) & 0x8d5);
 	memcpy(now.entry, g, sizeof(now.entry));
 	scramble(&now.secret, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
 	memcpy(now.vectors, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
@@ -297,7 +332,8 @@ static void on_signal(int number, siginfo_t *info, void *interrupted)
 int native_init(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 
 	if (sigaltstack(&stack, NULL)) {
@@ -327,10 +363,12 @@ static bool make_place(struct place *place, size_t size, bool writable)
 	return true;
 }
 
-/* Fills the region anew, flush with one end of its pages; where vectors are used state begins at a multiple of 64, as docs/probe-image.md says. */
+/* Fills the region anew, flush with one end of its pages; where vectors are used state begins at a
+ * multiple of 64, as docs/probe-image.md says. */
 static void fill_place(struct place *place, bool at_end, const struct fay_image *image)
 {
-	size_t room = place->writable && now.vectors_used ? (place->size + 63) / 64 * 64 : place->size;
+	size_t room =
+		place->writable && now.vectors_used ? (place->size + 63) / 64 * 64 : place->size;
 
 	if (!place->page_bytes)
 		return;
@@ -395,7 +433,8 @@ static void collect(uint8_t *bytes)
 }
 
 /* The run of `seed` twice, with other secrets. */
-static void run_twice(const struct fay_image *image, uint64_t seed, uint8_t *first, uint8_t *second, uint64_t *steps)
+static void run_twice(const struct fay_image *image, uint64_t seed, uint8_t *first, uint8_t *second,
+		      uint64_t *steps)
 {
 	uint64_t before = 0;
 
@@ -406,12 +445,14 @@ static void run_twice(const struct fay_image *image, uint64_t seed, uint8_t *fir
 		*steps += now.steps;
 		collect(which ? second : first);
 		if (which && !*complaint && now.steps != before)
-			snprintf(complaint, sizeof(complaint), "%llu instructions, or %llu with other secrets", (unsigned long long)before,
-				 (unsigned long long)now.steps);
+			snprintf(complaint, sizeof(complaint),
+				 "%llu instructions, or %llu with other secrets",
+				 (unsigned long long)before, (unsigned long long)now.steps);
 		before = now.steps;
 	}
 	if (!*complaint && memcmp(first, second, now.at[AT_LOCAL].size + now.at[AT_GLOBAL].size))
-		snprintf(complaint, sizeof(complaint), "state depends on what the probe must not read");
+		snprintf(complaint, sizeof(complaint),
+			 "state depends on what the probe must not read");
 }
 
 static void release(size_t code_bytes)
@@ -425,9 +466,11 @@ static void release(size_t code_bytes)
 	now.code = NULL;
 }
 
-static const char *run_probes(const struct fay_image *image, const struct fay_verdict *verdict, uint64_t seed, unsigned runs, uint64_t *steps)
+static const char *run_probes(const struct fay_image *image, const struct fay_verdict *verdict,
+			      uint64_t seed, unsigned runs, uint64_t *steps)
 {
-	const size_t sizes[AT_COUNT] = { sizeof(struct fay_event), image->header.local_size, image->header.global_size, STACK_BYTES };
+	const size_t sizes[AT_COUNT] = { sizeof(struct fay_event), image->header.local_size,
+					 image->header.global_size, STACK_BYTES };
 	uint8_t *state;
 
 	for (unsigned i = 0; i < AT_COUNT; i++)
@@ -442,14 +485,16 @@ static const char *run_probes(const struct fay_image *image, const struct fay_ve
 		now.facts = &verdict->probes[probe];
 		now.vectors_used = now.facts->clobbered_vectors || now.facts->uses_mxcsr;
 		for (unsigned run = 0; run < runs && !*complaint; run += 2)
-			run_twice(image, seed + run, state, state + sizes[AT_LOCAL] + sizes[AT_GLOBAL], steps);
+			run_twice(image, seed + run, state,
+				  state + sizes[AT_LOCAL] + sizes[AT_GLOBAL], steps);
 	}
 	free(state);
 	return *complaint ? complaint : NULL;
 }
 
 /* The instructions that the report is about: those reached also through its indirect jumps. */
-static bool decode_all(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, const struct fay_verdict *verdict)
+static bool decode_all(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image,
+		       const struct fay_verdict *verdict)
 {
 	struct fay_jump *jumps;
 	bool ok = fay_cfg_build(cfg, arena, image, 0).rule == FAY_RULE_NONE;
@@ -458,15 +503,18 @@ static bool decode_all(struct fay_cfg *cfg, struct fay_arena *arena, const struc
 		return ok;
 	jumps = calloc(verdict->jump_count, sizeof(*jumps));
 	for (uint32_t i = 0; jumps && i < verdict->jump_count; i++) {
-		jumps[i] = (struct fay_jump){ .from = image->layout_base + verdict->jumps[i].from, .to = image->layout_base + verdict->jumps[i].to };
+		jumps[i] = (struct fay_jump){ .from = image->layout_base + verdict->jumps[i].from,
+					      .to = image->layout_base + verdict->jumps[i].to };
 		ok &= jumps[i].to - image->text.start < image->text.size;
 	}
-	ok = ok && jumps && fay_cfg_extend(cfg, jumps, verdict->jump_count, 0).rule == FAY_RULE_NONE;
+	ok = ok && jumps &&
+	     fay_cfg_extend(cfg, jumps, verdict->jump_count, 0).rule == FAY_RULE_NONE;
 	free(jumps);
 	return ok;
 }
 
-const char *native_check(const void *file, size_t size, const struct fay_verdict *verdict, uint64_t seed, unsigned runs, uint64_t *steps)
+const char *native_check(const void *file, size_t size, const struct fay_verdict *verdict,
+			 uint64_t seed, unsigned runs, uint64_t *steps)
 {
 	struct fay_arena *arena = fay_arena_create((size_t)64 << 20);
 	struct fay_image image;
@@ -474,7 +522,8 @@ const char *native_check(const void *file, size_t size, const struct fay_verdict
 	const char *result;
 
 	*complaint = '\0';
-	if (!arena || fay_image_parse(arena, file, size, &image).rule != FAY_RULE_NONE || !decode_all(&cfg, arena, &image, verdict)) {
+	if (!arena || fay_image_parse(arena, file, size, &image).rule != FAY_RULE_NONE ||
+	    !decode_all(&cfg, arena, &image, verdict)) {
 		result = "accepted, but does not parse or decode";
 	} else {
 		now.image = &image;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes that are nearly right, as bytes: fuzz_accept.c makes them from a seed. near_code.c emits instructions, near_idioms.c what compilers make of a
- * bounded index, a counted loop, a spill, near_numbers.c what rests on exact numbers, near_probe.c a whole probe of them.
+ * Probes that are nearly right, as bytes: fuzz_accept.c makes them from a seed. near_code.c emits
+ * instructions, near_idioms.c what compilers make of a bounded index, a counted loop, a spill,
+ * near_numbers.c what rests on exact numbers, near_probe.c a whole probe of them.
  */
 #ifndef FAY_TESTS_NEAR_CODE_H
 #define FAY_TESTS_NEAR_CODE_H
@@ -21,7 +22,7 @@ struct code {
 	int32_t frame;        /* the frame's slots begin so far above rsp */
 	uint8_t calls[8];     /* ends of calls whose function is not there yet */
 	unsigned call_count;
-	bool within;          /* a function that is called */
+	bool within; /* a function that is called */
 };
 
 /* near_code.c */
@@ -31,9 +32,11 @@ void near_byte(struct code *c, unsigned value);
 void near_word32(struct code *c, uint32_t value);
 unsigned near_scratch(struct code *c);
 unsigned near_pointer(struct code *c);
-void near_rex(struct code *c, bool wide, unsigned reg, unsigned index, unsigned base, bool byte_register);
+void near_rex(struct code *c, bool wide, unsigned reg, unsigned index, unsigned base,
+	      bool byte_register);
 void near_op_rr(struct code *c, unsigned width, unsigned opcode, unsigned reg, unsigned rm);
-void near_op_rm(struct code *c, unsigned width, unsigned opcode, unsigned reg, unsigned base, unsigned index, unsigned scale, int32_t disp);
+void near_op_rm(struct code *c, unsigned width, unsigned opcode, unsigned reg, unsigned base,
+		unsigned index, unsigned scale, int32_t disp);
 void near_op_ri(struct code *c, unsigned width, unsigned digit, unsigned reg, int32_t imm);
 unsigned near_some_width(struct code *c);
 int32_t near_some_number(struct code *c);

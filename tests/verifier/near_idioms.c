@@ -17,7 +17,8 @@ void near_block(struct code *c, unsigned most)
 /* Index from the event, bounded in one of many ways, then used. */
 void near_idiom_index(struct code *c)
 {
-	unsigned reg = near_scratch(c), other = near_scratch(c), scale = (unsigned)near_below(c, 4), from = 0;
+	unsigned reg = near_scratch(c), other = near_scratch(c), scale = (unsigned)near_below(c, 4),
+		 from = 0;
 	int32_t limit = (near_rarely(c, 3) ? SOUNDNESS_LOCAL : SOUNDNESS_GLOBAL) >> scale, disp = 0;
 	unsigned width = near_rarely(c, 3) ? 32 : 64;
 
@@ -25,9 +26,7 @@ void near_idiom_index(struct code *c)
 	if (near_rarely(c, 25))
 		limit += (int32_t)near_below(c, 3) - 1;
 	switch (near_below(c, 10)) {
-	case 0:
-		near_op_ri(c, width, 4, reg, limit - 1);
-		break;
+	case 0: near_op_ri(c, width, 4, reg, limit - 1); break;
 	case 1: /* cmp; jae */
 		near_op_ri(c, width, 7, reg, limit);
 		if (near_rarely(c, 8))
@@ -48,7 +47,8 @@ void near_idiom_index(struct code *c)
 		break;
 	case 4: /* shift */
 		near_op_rr(c, 64, 0xc1, 5, reg);
-		near_byte(c, 64u - (unsigned)__builtin_ctz((unsigned)limit | 0x400) + near_rarely(c, 10) - near_rarely(c, 10));
+		near_byte(c, 64u - (unsigned)__builtin_ctz((unsigned)limit | 0x400) +
+				     near_rarely(c, 10) - near_rarely(c, 10));
 		break;
 	case 5: /* subtract, compare, displacement the other way */
 		disp = (int32_t)near_below(c, 64);
@@ -99,7 +99,8 @@ void near_idiom_index(struct code *c)
 void near_idiom_loop(struct code *c)
 {
 	unsigned counter = near_scratch(c), width = near_rarely(c, 3) ? 32 : 64;
-	int32_t bound = 1 + (int32_t)near_below(c, 8), stride = near_rarely(c, 4) ? 1 + (int32_t)near_below(c, 3) : 1;
+	int32_t bound = 1 + (int32_t)near_below(c, 8),
+		stride = near_rarely(c, 4) ? 1 + (int32_t)near_below(c, 3) : 1;
 	bool up = near_rarely(c, 2);
 	unsigned start;
 
@@ -116,7 +117,10 @@ void near_idiom_loop(struct code *c)
 		near_op_ri(c, width, 7, counter, near_rarely(c, 2) ? bound : bound * stride);
 	else if (near_rarely(c, 3))
 		near_indexed_access(c, counter, 3, 0);
-	near_byte(c, 0x70 | (near_rarely(c, 15) ? (unsigned)near_below(c, 16) : near_rarely(c, 2) ? 5 : up ? 2 : 15));
+	near_byte(c, 0x70 | (near_rarely(c, 15)  ? (unsigned)near_below(c, 16)
+			     : near_rarely(c, 2) ? 5
+			     : up                ? 2
+						 : 15));
 	near_byte(c, start - c->size - 1);
 }
 
@@ -124,25 +128,24 @@ void near_idiom_loop(struct code *c)
 void near_idiom_stack(struct code *c)
 {
 	unsigned reg = near_scratch(c), width = near_some_width(c);
-	int32_t slot = c->frame + 8 * (int32_t)near_below(c, 6) + (near_rarely(c, 6) ? (int32_t)near_below(c, 8) : 0);
+	int32_t slot = c->frame + 8 * (int32_t)near_below(c, 6) +
+		       (near_rarely(c, 6) ? (int32_t)near_below(c, 8) : 0);
 
 	switch (near_below(c, 6)) {
-	case 0:
-		near_op_rm(c, width, width == 8 ? 0x88 : 0x89, reg, SP, SP, 0, slot);
-		break;
-	case 1:
-		near_op_rm(c, width, width == 8 ? 0x8a : 0x8b, reg, SP, SP, 0, slot);
-		break;
+	case 0: near_op_rm(c, width, width == 8 ? 0x88 : 0x89, reg, SP, SP, 0, slot); break;
+	case 1: near_op_rm(c, width, width == 8 ? 0x8a : 0x8b, reg, SP, SP, 0, slot); break;
 	case 2: /* spill a pointer and reload it */
 		near_op_rm(c, 64, 0x89, SI, SP, SP, 0, slot & ~7);
 		if (near_rarely(c, 2))
 			near_block(c, 2);
-		near_op_rm(c, 64, 0x8b, near_rarely(c, 2) ? SI : near_scratch(c), SP, SP, 0, slot & ~7);
+		near_op_rm(c, 64, 0x8b, near_rarely(c, 2) ? SI : near_scratch(c), SP, SP, 0,
+			   slot & ~7);
 		break;
 	case 3: /* indexed */
 		near_load_event(c, reg);
 		near_op_ri(c, 32, 4, reg, near_rarely(c, 10) ? 7 : 3);
-		near_op_rm(c, width, width == 8 ? 0x88 : 0x89, near_scratch(c), SP, reg, width == 64 ? 3 : (unsigned)near_below(c, 3), c->frame);
+		near_op_rm(c, width, width == 8 ? 0x88 : 0x89, near_scratch(c), SP, reg,
+			   width == 64 ? 3 : (unsigned)near_below(c, 3), c->frame);
 		break;
 	case 4: /* compare the slot */
 		near_op_rm(c, 64, 0x83, 7, SP, SP, 0, slot & ~7);
@@ -156,7 +159,8 @@ void near_idiom_stack(struct code *c)
 		}
 		break;
 	default:
-		near_op_rm(c, width, width == 8 ? 0xfe : 0xff, (unsigned)near_below(c, 2), SP, SP, 0, slot);
+		near_op_rm(c, width, width == 8 ? 0xfe : 0xff, (unsigned)near_below(c, 2), SP, SP,
+			   0, slot);
 	}
 }
 
@@ -172,12 +176,15 @@ void near_idiom_branch(struct code *c)
 	near_land(c, from);
 }
 
-/* Through the slot, or through a register loaded from it that may have been moved, kept on the stack, or spoilt in between. */
+/* Through the slot, or through a register loaded from it that may have been moved, kept on the
+ * stack, or spoilt in between. */
 static void call_helper(struct code *c, unsigned helper)
 {
 	static const uint8_t scratch[] = { AX, CX, 8, 9, 10, 11 };
 	unsigned reg = scratch[near_below(c, sizeof(scratch))], to = reg;
-	uint64_t slot = c->template->slots[near_rarely(c, 30) ? near_below(c, FAY_HELPER_COUNT) : helper] + (near_rarely(c, 30) ? 8 * near_below(c, 3) - 8 : 0);
+	uint64_t slot =
+		c->template->slots[near_rarely(c, 30) ? near_below(c, FAY_HELPER_COUNT) : helper] +
+		(near_rarely(c, 30) ? 8 * near_below(c, 3) - 8 : 0);
 
 	if (near_rarely(c, 2)) {
 		near_byte(c, 0xff);
@@ -194,7 +201,8 @@ static void call_helper(struct code *c, unsigned helper)
 		if (near_rarely(c, 10))
 			near_random_instruction(c);
 		to = scratch[near_below(c, sizeof(scratch))];
-		near_op_rm(c, near_rarely(c, 20) ? near_some_width(c) : 64, 0x8b, to, SP, SP, 0, c->frame + (near_rarely(c, 20) ? 36 : 40));
+		near_op_rm(c, near_rarely(c, 20) ? near_some_width(c) : 64, 0x8b, to, SP, SP, 0,
+			   c->frame + (near_rarely(c, 20) ? 36 : 40));
 	} else if (near_rarely(c, 3)) {
 		to = scratch[near_below(c, sizeof(scratch))];
 		near_op_rr(c, near_rarely(c, 20) ? near_some_width(c) : 64, 0x89, reg, to);
@@ -215,19 +223,28 @@ void near_idiom_helper(struct code *c)
 	if (helper == FAY_HELPER_TRY_READ) {
 		near_load_event(c, DX);
 		near_byte(c, 0xbe);
-		near_word32(c, near_rarely(c, 8) ? (uint32_t)near_some_number(c) : (uint32_t)near_below(c, 41));
-		near_op_rm(c, 64, 0x8d, DI, near_rarely(c, 3) ? BX : SP, SP, 0, c->frame + (near_rarely(c, 4) ? 8 * (int32_t)near_below(c, 7) : 0));
+		near_word32(c, near_rarely(c, 8) ? (uint32_t)near_some_number(c)
+						 : (uint32_t)near_below(c, 41));
+		near_op_rm(c, 64, 0x8d, DI, near_rarely(c, 3) ? BX : SP, SP, 0,
+			   c->frame + (near_rarely(c, 4) ? 8 * (int32_t)near_below(c, 7) : 0));
 	} else {
 		if (helper == FAY_HELPER_EMIT)
-			near_op_rm(c, 64, 0x8d, DX, near_rarely(c, 2) ? SP : near_rarely(c, 2) ? SI : DI, SP, 0, c->frame + 8 * (int32_t)near_below(c, 6));
+			near_op_rm(c, 64, 0x8d, DX,
+				   near_rarely(c, 2)   ? SP
+				   : near_rarely(c, 2) ? SI
+						       : DI,
+				   SP, 0, c->frame + 8 * (int32_t)near_below(c, 6));
 		near_op_rr(c, 64, 0x89, BX, DI);
 		near_byte(c, 0xbe);
-		near_word32(c, near_rarely(c, 20) ? (uint32_t)near_below(c, 4) : helper == FAY_HELPER_FLUSH ? 2 : 1);
+		near_word32(c, near_rarely(c, 20)           ? (uint32_t)near_below(c, 4)
+			       : helper == FAY_HELPER_FLUSH ? 2
+							    : 1);
 	}
 	call_helper(c, helper);
 	if (near_rarely(c, 20))
 		return;
-	for (unsigned i = 0; i < 6; i++) { /* scratch registers have to be written again; rsi and rdi come from rbx and rbp */
+	/* scratch registers have to be written again; rsi and rdi come from rbx and rbp */
+	for (unsigned i = 0; i < 6; i++) {
 		static const uint8_t again[] = { CX, 8, 9, 10, 11, DX };
 		if (!near_rarely(c, 40))
 			near_op_rr(c, 32, 0x31, again[i], again[i]);
@@ -244,13 +261,9 @@ void near_idiom_memory(struct code *c)
 
 	switch (near_below(c, 7)) {
 	case 0:
-	case 1:
-		near_op_rm(c, width, width == 8 ? 0x88 : 0x89, reg, base, SP, 0, disp);
-		break;
+	case 1: near_op_rm(c, width, width == 8 ? 0x88 : 0x89, reg, base, SP, 0, disp); break;
 	case 2:
-	case 3:
-		near_op_rm(c, width, width == 8 ? 0x8a : 0x8b, reg, base, SP, 0, disp);
-		break;
+	case 3: near_op_rm(c, width, width == 8 ? 0x8a : 0x8b, reg, base, SP, 0, disp); break;
 	case 4:
 		near_byte(c, 0xf0);
 		near_op_rm(c, 64, near_rarely(c, 2) ? 0x0fc1 : 0x0fb1, reg, base, SP, 0, disp);
@@ -281,7 +294,8 @@ static unsigned vector_form_count;
 
 void near_init(void)
 {
-	for (unsigned at = 0; vector_form_count < 2048 && vector_form_next(&at, &vector_forms[vector_form_count]);)
+	for (unsigned at = 0;
+	     vector_form_count < 2048 && vector_form_next(&at, &vector_forms[vector_form_count]);)
 		vector_form_count++;
 }
 
@@ -289,8 +303,12 @@ void near_init(void)
 static void vector_instruction(struct code *c, bool memory, unsigned base, int32_t disp)
 {
 	struct vector_form form;
-	struct vector_operands o = { .reg = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8), .vvvv = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8),
-				     .rm = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8), .base = base, .disp = (int8_t)disp, .imm = (uint8_t)near_below(c, 256) };
+	struct vector_operands o = { .reg = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8),
+				     .vvvv = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8),
+				     .rm = (unsigned)near_below(c, near_rarely(c, 20) ? 16 : 8),
+				     .base = base,
+				     .disp = (int8_t)disp,
+				     .imm = (uint8_t)near_below(c, 256) };
 	uint8_t bytes[16];
 	unsigned size;
 
@@ -299,9 +317,11 @@ static void vector_instruction(struct code *c, bool memory, unsigned base, int32
 	} while (form.memory != memory);
 	if (form.row->shape == VSHAPE_GG && !memory)
 		o.rm = near_scratch(c);
-	if (form.row->shape == VSHAPE_GG || form.row->shape == VSHAPE_GRM || form.row->shape == VSHAPE_GRMI)
+	if (form.row->shape == VSHAPE_GG || form.row->shape == VSHAPE_GRM ||
+	    form.row->shape == VSHAPE_GRMI)
 		o.reg = near_scratch(c);
-	if (!memory && (form.row->shape == VSHAPE_GX || form.row->shape == VSHAPE_GXI || form.row->shape == VSHAPE_XG || form.row->shape == VSHAPE_XVGI ||
+	if (!memory && (form.row->shape == VSHAPE_GX || form.row->shape == VSHAPE_GXI ||
+			form.row->shape == VSHAPE_XG || form.row->shape == VSHAPE_XVGI ||
 			form.row->shape == VSHAPE_XVG))
 		o.rm = near_scratch(c);
 	size = vector_form_encode(&form, &o, bytes);
@@ -319,14 +339,19 @@ void near_idiom_vector(struct code *c)
 	while (count--) {
 		switch (near_below(c, 6)) {
 		case 0:
-			vector_instruction(c, true, SI, 16 * (int32_t)near_below(c, 8) - (near_rarely(c, 12) ? 8 : 0));
+			vector_instruction(c, true, SI,
+					   16 * (int32_t)near_below(c, 8) -
+						   (near_rarely(c, 12) ? 8 : 0));
 			break;
 		case 1:
-			vector_instruction(c, true, near_rarely(c, 3) ? DX : DI, 8 * (int32_t)near_below(c, near_rarely(c, 8) ? 16 : 5));
+			vector_instruction(c, true, near_rarely(c, 3) ? DX : DI,
+					   8 * (int32_t)near_below(c, near_rarely(c, 8) ? 16 : 5));
 			break;
 		case 2: /* the frame: 48 bytes, from a multiple of 16 */
 			near_op_rm(c, 64, 0x8d, reg, SP, SP, 0, c->frame);
-			vector_instruction(c, true, reg, 16 * (int32_t)near_below(c, 2) + (near_rarely(c, 6) ? 8 : 0));
+			vector_instruction(c, true, reg,
+					   16 * (int32_t)near_below(c, 2) +
+						   (near_rarely(c, 6) ? 8 : 0));
 			break;
 		case 3: /* one of eight elements of 16 or 32 bytes */
 			near_load_event(c, reg);
@@ -336,16 +361,17 @@ void near_idiom_vector(struct code *c)
 			near_op_rr(c, 64, 0x01, SI, reg);
 			vector_instruction(c, true, reg, 0);
 			break;
-		default:
-			vector_instruction(c, false, 0, 0);
+		default: vector_instruction(c, false, 0, 0);
 		}
 	}
 }
 
-/* A switch of four through a table; now and then without a check that is enough, or with an entry that is off. */
+/* A switch of four through a table; now and then without a check that is enough, or with an entry
+ * that is off. */
 void near_idiom_switch(struct code *c)
 {
-	unsigned index = near_scratch(c), base = near_scratch(c), to = near_scratch(c), number = c->table_count;
+	unsigned index = near_scratch(c), base = near_scratch(c), to = near_scratch(c),
+		 number = c->table_count;
 	uint64_t table = c->template->rodata + 32 + 16 * (uint64_t)number;
 
 	if (4 * number >= SOUNDNESS_TABLES || c->depth > 2 || base == SP || to == SP || index == SP)
@@ -353,36 +379,45 @@ void near_idiom_switch(struct code *c)
 	c->table_count++;
 	c->depth++;
 	near_load_event(c, index);
-	near_op_ri(c, near_rarely(c, 20) ? 8 : 32, 4, index, near_rarely(c, 20) ? 7 : near_rarely(c, 3) ? 1 : 3);
+	near_op_ri(c, near_rarely(c, 20) ? 8 : 32, 4, index,
+		   near_rarely(c, 20)  ? 7
+		   : near_rarely(c, 3) ? 1
+				       : 3);
 	near_rex(c, true, base, 0, 0, false);
 	near_byte(c, 0x8d);
 	near_byte(c, (base & 7) << 3 | 5);
 	near_word32(c, (uint32_t)(table - (c->template->text + c->size + 4)));
-	near_op_rm(c, 64, near_rarely(c, 20) ? 0x8b : 0x63, to, base, index, near_rarely(c, 20) ? 1 : 2, 0);
+	near_op_rm(c, 64, near_rarely(c, 20) ? 0x8b : 0x63, to, base, index,
+		   near_rarely(c, 20) ? 1 : 2, 0);
 	near_op_rr(c, 64, 0x01, near_rarely(c, 30) ? index : base, to);
 	if (to >= 8)
 		near_byte(c, 0x41);
 	near_byte(c, 0xff);
 	near_byte(c, 0xe0 | (to & 7));
 	for (unsigned i = 0; i < 4; i++) {
-		c->tables[4 * number + i] = (int32_t)(c->template->text + c->size - table) + (near_rarely(c, 60) ? 1 : 0);
+		c->tables[4 * number + i] = (int32_t)(c->template->text + c->size - table) +
+					    (near_rarely(c, 60) ? 1 : 0);
 		near_statement(c);
 	}
 	c->depth--;
 }
 
 /*
- * Two places of one region, at or beyond its ends and the frame's, compared; what the comparison says decides whether an access far outside runs. So the probe is
- * accepted only if the verifier believes that it never does.
+ * Two places of one region, at or beyond its ends and the frame's, compared; what the comparison
+ * says decides whether an access far outside runs. So the probe is accepted only if the verifier
+ * believes that it never does.
  */
 void near_idiom_pointers(struct code *c)
 {
 	static const uint8_t bases[] = { SP, SP, SI, DX, DI };
 	static const uint16_t sizes[] = { 72, 72, SOUNDNESS_LOCAL, SOUNDNESS_GLOBAL, 296 };
-	unsigned region = (unsigned)near_below(c, 5), a = near_rarely(c, 2) ? AX : 8, b = near_rarely(c, 2) ? CX : 9, from;
+	unsigned region = (unsigned)near_below(c, 5), a = near_rarely(c, 2) ? AX : 8,
+		 b = near_rarely(c, 2) ? CX : 9, from;
 
 	for (unsigned i = 0; i < 2; i++) {
-		int32_t edge = near_rarely(c, 3) ? 0 : near_rarely(c, 2) ? sizes[region] + (region < 2 ? c->frame : 0) : 8 * (int32_t)near_below(c, sizes[region] / 8);
+		int32_t edge = near_rarely(c, 3)   ? 0
+			       : near_rarely(c, 2) ? sizes[region] + (region < 2 ? c->frame : 0)
+						   : 8 * (int32_t)near_below(c, sizes[region] / 8);
 		unsigned index = SP;
 
 		if (near_rarely(c, 4)) {
@@ -390,7 +425,8 @@ void near_idiom_pointers(struct code *c)
 			near_load_event(c, index);
 			near_op_ri(c, 32, 4, index, near_rarely(c, 2) ? 8 : 24);
 		}
-		near_op_rm(c, 64, 0x8d, i ? b : a, bases[region], index, 0, edge + (near_rarely(c, 3) ? 8 * (int32_t)near_below(c, 3) - 8 : 0));
+		near_op_rm(c, 64, 0x8d, i ? b : a, bases[region], index, 0,
+			   edge + (near_rarely(c, 3) ? 8 * (int32_t)near_below(c, 3) - 8 : 0));
 	}
 	if (near_rarely(c, 4))
 		near_op_rr(c, 64, 0x89, a, 11);
@@ -411,10 +447,12 @@ void near_idiom_pointers(struct code *c)
 	near_op_rr(c, 32, 0x31, 11, 11);
 }
 
-/* Bounds that follow from the bits only, which intervals do not show: the solver's. Sometimes they do not follow. */
+/* Bounds that follow from the bits only, which intervals do not show: the solver's. Sometimes they
+ * do not follow. */
 void near_idiom_bits(struct code *c)
 {
-	unsigned reg = near_rarely(c, 2) ? AX : 8, other = near_rarely(c, 2) ? CX : 9, shift = 1 + (unsigned)near_below(c, 3);
+	unsigned reg = near_rarely(c, 2) ? AX : 8, other = near_rarely(c, 2) ? CX : 9,
+		 shift = 1 + (unsigned)near_below(c, 3);
 
 	near_load_event(c, reg);
 	switch (near_below(c, 4)) {
@@ -455,10 +493,15 @@ void near_idiom_call(struct code *c)
 	c->calls[c->call_count++] = (uint8_t)c->size;
 }
 
-/* An array in a frame of its own that a loop writes, wholly or nearly, and that is read then, or while it is written. */
+/* An array in a frame of its own that a loop writes, wholly or nearly, and that is read then, or
+ * while it is written. */
 void near_idiom_fill(struct code *c)
 {
-	unsigned scale = near_rarely(c, 3) ? 2 : 3, width = near_rarely(c, 10) ? near_some_width(c) : scale == 2 ? 32 : 64, start, from = 0, elements = 32u >> scale;
+	unsigned scale = near_rarely(c, 3) ? 2 : 3,
+		 width = near_rarely(c, 10) ? near_some_width(c)
+			 : scale == 2       ? 32
+					    : 64,
+		 start, from = 0, elements = 32u >> scale;
 	bool down = near_rarely(c, 4);
 
 	if (c->frame > 64 || c->depth > 2)
@@ -475,13 +518,20 @@ void near_idiom_fill(struct code *c)
 		from = near_jump_forward(c, 4 + (unsigned)near_below(c, 2));
 	}
 	if (near_rarely(c, 8))
-		near_op_rm(c, 64, 0x89, near_rarely(c, 2) ? SI : AX, SP, SP, 0, 8 * (int32_t)near_below(c, 4));
-	near_op_rm(c, width, width == 8 ? 0x88 : 0x89, AX, SP, CX, scale, (down ? -(1 << scale) : 0) + (near_rarely(c, 20) ? 4 : 0));
+		near_op_rm(c, 64, 0x89, near_rarely(c, 2) ? SI : AX, SP, SP, 0,
+			   8 * (int32_t)near_below(c, 4));
+	near_op_rm(c, width, width == 8 ? 0x88 : 0x89, AX, SP, CX, scale,
+		   (down ? -(1 << scale) : 0) + (near_rarely(c, 20) ? 4 : 0));
 	if (near_rarely(c, 4)) /* the one just written, or another */
-		near_op_rm(c, scale == 2 ? 32 : 64, 0x8b, 9, SP, CX, scale, (int32_t)near_below(c, 3) * (1 << scale) - (1 << scale));
+		near_op_rm(c, scale == 2 ? 32 : 64, 0x8b, 9, SP, CX, scale,
+			   (int32_t)near_below(c, 3) * (1 << scale) - (1 << scale));
 	near_op_ri(c, near_rarely(c, 4) ? 32 : 64, down ? 5 : 0, CX, near_rarely(c, 15) ? 2 : 1);
 	if (!down || near_rarely(c, 4))
-		near_op_ri(c, 64, 7, CX, down ? 0 : (int32_t)(elements + (near_rarely(c, 12) ? (unsigned)near_below(c, 3) - 1 : 0)));
+		near_op_ri(c, 64, 7, CX,
+			   down ? 0
+				: (int32_t)(elements + (near_rarely(c, 12)
+								? (unsigned)near_below(c, 3) - 1
+								: 0)));
 	near_byte(c, 0x70 | (near_rarely(c, 4) && !down ? 2 : 5));
 	near_byte(c, start - c->size - 1);
 	if (from && near_rarely(c, 2)) {
@@ -505,7 +555,8 @@ void near_idiom_fill(struct code *c)
 /* Something pushed meanwhile, and popped, not always evenly. */
 void near_idiom_push(struct code *c)
 {
-	unsigned reg = near_rarely(c, 3) ? 3 + 9 * (unsigned)near_below(c, 2) : near_scratch(c), to = near_rarely(c, 10) ? near_scratch(c) : reg;
+	unsigned reg = near_rarely(c, 3) ? 3 + 9 * (unsigned)near_below(c, 2) : near_scratch(c),
+		 to = near_rarely(c, 10) ? near_scratch(c) : reg;
 
 	if (reg == SP || to == SP || c->frame > 64)
 		return;

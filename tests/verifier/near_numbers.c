@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What rests on the exact numbers: remainders by multiplication, registers written in part, counters that wrap, searches, strings. Each with a small chance of
- * being wrong: see near_code.h.
+ * What rests on the exact numbers: remainders by multiplication, registers written in part,
+ * counters that wrap, searches, strings. Each with a small chance of being wrong: see near_code.h.
  */
 #include "near_code.h"
 
@@ -52,13 +52,15 @@ void near_idiom_remainder(struct code *c)
 {
 	unsigned scale = (unsigned)near_below(c, 4), width = near_rarely(c, 3) ? 64 : 32, shift = 0;
 	uint32_t room = (near_rarely(c, 3) ? SOUNDNESS_GLOBAL : SOUNDNESS_LOCAL) >> scale;
-	uint32_t d = near_rarely(c, 3) ? room - 1 + (uint32_t)near_below(c, 3) : 3 + (uint32_t)near_below(c, room);
+	uint32_t d = near_rarely(c, 3) ? room - 1 + (uint32_t)near_below(c, 3)
+				       : 3 + (uint32_t)near_below(c, room);
 	unsigned __int128 multiplier;
 
 	while (((uint64_t)1 << shift) < d)
 		shift++;
 	multiplier = (((unsigned __int128)1 << (width + shift)) + d - 1) / d;
-	if (multiplier >> width && !near_rarely(c, 8)) { /* a bit too many: half of it, which is nearly right */
+	/* a bit too many: half of it, which is nearly right */
+	if (multiplier >> width && !near_rarely(c, 8)) {
 		shift--;
 		multiplier = multiplier / 2 + near_below(c, 2);
 	}
@@ -103,8 +105,10 @@ static void unwritten(struct code *c, unsigned reg)
 
 static void partial_step(struct code *c)
 {
-	unsigned a = near_rarely(c, 2) ? AX : CX, b = near_rarely(c, 2) ? AX : CX, width = near_rarely(c, 2) ? 32 : 64;
-	static const uint8_t group[] = { 0x01, 0x09, 0x21, 0x29, 0x31 }, eight[] = { 0x00, 0x08, 0x20, 0x28, 0x30, 0x88 };
+	unsigned a = near_rarely(c, 2) ? AX : CX, b = near_rarely(c, 2) ? AX : CX,
+		 width = near_rarely(c, 2) ? 32 : 64;
+	static const uint8_t group[] = { 0x01, 0x09, 0x21, 0x29, 0x31 },
+			     eight[] = { 0x00, 0x08, 0x20, 0x28, 0x30, 0x88 };
 
 	switch (near_below(c, 14)) {
 	case 0: /* movb field(%rdi), %al or %ah */
@@ -113,42 +117,36 @@ static void partial_step(struct code *c)
 		near_byte(c, 8 * (unsigned)near_below(c, 8));
 		break;
 	case 1: /* setcc */
-		bytes_of(c, (const uint8_t[]){ 0x0f, (uint8_t)(0x90 | near_below(c, 16)), (uint8_t)(0xc0 | a | (near_rarely(c, 4) ? 4 : 0)) }, 3);
+		bytes_of(c,
+			 (const uint8_t[]){ 0x0f, (uint8_t)(0x90 | near_below(c, 16)),
+					    (uint8_t)(0xc0 | a | (near_rarely(c, 4) ? 4 : 0)) },
+			 3);
 		break;
 	case 2: /* among bytes, low and high */
 		near_byte(c, eight[near_below(c, sizeof(eight))]);
-		near_byte(c, 0xc0 | (a | 4 * (unsigned)near_below(c, 2)) << 3 | b | 4 * (unsigned)near_below(c, 2));
+		near_byte(c, 0xc0 | (a | 4 * (unsigned)near_below(c, 2)) << 3 | b |
+				     4 * (unsigned)near_below(c, 2));
 		break;
 	case 3:
-		near_op_ri(c, width, 4, a, (const int32_t[]){ 1, 0xff, 0xffff, 0xff00, -256, 0x1fe, 0x80 }[near_below(c, 7)]);
+		near_op_ri(c, width, 4, a,
+			   (const int32_t[]){ 1, 0xff, 0xffff, 0xff00, -256, 0x1fe,
+					      0x80 }[near_below(c, 7)]);
 		break;
 	case 4:
 		near_op_rr(c, width, 0xc1, 4, a);
 		near_byte(c, near_rarely(c, 2) ? 8 : 1 + (unsigned)near_below(c, 31));
 		break;
 	case 5:
-		near_op_rm(c, width, 0x8d, a, b, a, (unsigned)near_below(c, 4), near_some_number(c));
+		near_op_rm(c, width, 0x8d, a, b, a, (unsigned)near_below(c, 4),
+			   near_some_number(c));
 		break;
-	case 6:
-		near_op_rr(c, width, 0xf7, 2 + (unsigned)near_below(c, 2), a);
-		break;
-	case 7:
-		near_op_rr(c, width, 0xff, (unsigned)near_below(c, 2), a);
-		break;
-	case 8:
-		near_op_rr(c, width, near_rarely(c, 2) ? 0x0faf : 0x89, a, b);
-		break;
-	case 9:
-		near_op_rr(c, width, 0x0f40 | (unsigned)near_below(c, 16), a, b);
-		break;
-	case 10:
-		near_op_rr(c, 8, 0x84, a, b);
-		break;
-	case 11:
-		near_op_ri(c, 8, 7, a, near_some_number(c));
-		break;
-	default:
-		near_op_rr(c, width, group[near_below(c, sizeof(group))], a, b);
+	case 6: near_op_rr(c, width, 0xf7, 2 + (unsigned)near_below(c, 2), a); break;
+	case 7: near_op_rr(c, width, 0xff, (unsigned)near_below(c, 2), a); break;
+	case 8: near_op_rr(c, width, near_rarely(c, 2) ? 0x0faf : 0x89, a, b); break;
+	case 9: near_op_rr(c, width, 0x0f40 | (unsigned)near_below(c, 16), a, b); break;
+	case 10: near_op_rr(c, 8, 0x84, a, b); break;
+	case 11: near_op_ri(c, 8, 7, a, near_some_number(c)); break;
+	default: near_op_rr(c, width, group[near_below(c, sizeof(group))], a, b);
 	}
 }
 
@@ -188,8 +186,7 @@ void near_idiom_partial(struct code *c)
 		near_random_instruction(c);
 		near_land(c, from);
 		break;
-	default:
-		near_op_rm(c, near_some_width(c), 0x89, reg, SI, SP, 0, 16);
+	default: near_op_rm(c, near_some_width(c), 0x89, reg, SI, SP, 0, 16);
 	}
 	near_op_rr(c, 32, 0x31, AX, AX);
 	near_op_rr(c, 32, 0x31, CX, CX);
@@ -197,11 +194,13 @@ void near_idiom_partial(struct code *c)
 
 /* ---- loops ---- */
 
-/* Round by round: a counter of 8 or 32 bits that meets a number, perhaps after it wrapped; a number that is shifted to nothing. */
+/* Round by round: a counter of 8 or 32 bits that meets a number, perhaps after it wrapped; a number
+ * that is shifted to nothing. */
 void near_idiom_rounds(struct code *c)
 {
 	unsigned kind = (unsigned)near_below(c, 3), width = near_rarely(c, 2) ? 8 : 32, start;
-	unsigned step = near_rarely(c, 2) ? 1 : 1 + 2 * (unsigned)near_below(c, 8), first = (unsigned)near_below(c, 256);
+	unsigned step = near_rarely(c, 2) ? 1 : 1 + 2 * (unsigned)near_below(c, 8),
+		 first = (unsigned)near_below(c, 256);
 	unsigned rounds = 1 + (unsigned)near_below(c, near_rarely(c, 8) ? 40 : 12);
 
 	if (kind == 0) { /* add until it is what it should be */
@@ -210,7 +209,9 @@ void near_idiom_rounds(struct code *c)
 		near_op_ri(c, width, 0, CX, (int32_t)step);
 		if (near_rarely(c, 6))
 			near_block(c, 1);
-		near_op_ri(c, width, 7, CX, width == 8 ? (int8_t)(first + rounds * step) : (int32_t)(first - 128 + rounds * step));
+		near_op_ri(c, width, 7, CX,
+			   width == 8 ? (int8_t)(first + rounds * step)
+				      : (int32_t)(first - 128 + rounds * step));
 		jump_back(c, near_rarely(c, 12) ? 2 : 5, start);
 		return;
 	}
@@ -226,7 +227,8 @@ void near_idiom_rounds(struct code *c)
 	if (kind == 1) {
 		near_op_ri(c, 64, 0, CX, 1);
 		near_op_rr(c, 64, 0xc1, near_rarely(c, 12) ? 7 : 5, 8);
-		near_byte(c, (unsigned)near_below(c, near_rarely(c, 12) ? 3 : 8) + (near_rarely(c, 12) ? 0 : 1));
+		near_byte(c, (unsigned)near_below(c, near_rarely(c, 12) ? 3 : 8) +
+				     (near_rarely(c, 12) ? 0 : 1));
 	} else { /* x &= x - 1: for the solver */
 		near_op_ri(c, 64, 0, CX, near_rarely(c, 10) ? 2 : 1);
 		near_op_rm(c, 64, 0x8d, 9, 8, SP, 0, near_rarely(c, 12) ? -2 : -1);
@@ -271,7 +273,8 @@ void near_idiom_search(struct code *c)
 	}
 }
 
-/* A loop in a loop, counted by r8 and r9; what moves in both; ways back to the outer head and out of both from within. */
+/* A loop in a loop, counted by r8 and r9; what moves in both; ways back to the outer head and out
+ * of both from within. */
 void near_idiom_nest(struct code *c)
 {
 	unsigned outer, inner, early = 0, next = 0, width = near_rarely(c, 4) ? 32 : 64;
@@ -287,7 +290,11 @@ void near_idiom_nest(struct code *c)
 	else
 		near_op_rr(c, 32, 0x31, 9, 9);
 	inner = c->size;
-	near_indexed_access(c, near_rarely(c, 3) ? 10 : near_rarely(c, 2) ? 8 : 9, near_rarely(c, 2) ? 3 : 2, 0);
+	near_indexed_access(c,
+			    near_rarely(c, 3)   ? 10
+			    : near_rarely(c, 2) ? 8
+						: 9,
+			    near_rarely(c, 2) ? 3 : 2, 0);
 	if (near_rarely(c, 3)) {
 		near_op_ri(c, 64, 7, 11, near_some_number(c));
 		next = near_jump_forward(c, 4 + (unsigned)near_below(c, 2));
@@ -318,7 +325,10 @@ void near_idiom_nest(struct code *c)
 /* rep movs or rep stos between the frame, local state and the event; then the bytes are read. */
 void near_idiom_string(struct code *c)
 {
-	unsigned width = near_rarely(c, 2) ? 64 : near_rarely(c, 2) ? 32 : 8, room = near_rarely(c, 2) ? 64 : 48, count;
+	unsigned width = near_rarely(c, 2)   ? 64
+			 : near_rarely(c, 2) ? 32
+					     : 8,
+		 room = near_rarely(c, 2) ? 64 : 48, count;
 	bool copy = near_rarely(c, 2), stack = !near_rarely(c, 4);
 
 	if (c->frame > 64)
@@ -329,7 +339,8 @@ void near_idiom_string(struct code *c)
 	near_op_rr(c, 64, 0x89, SI, 9);
 	if (copy && near_rarely(c, 2))
 		near_op_rm(c, 64, 0x8d, SI, DI, SP, 0, 8 * (int32_t)near_below(c, 4));
-	near_op_rm(c, 64, 0x8d, DI, stack ? SP : 9, SP, 0, near_rarely(c, 3) ? 64 - (int32_t)room : 0);
+	near_op_rm(c, 64, 0x8d, DI, stack ? SP : 9, SP, 0,
+		   near_rarely(c, 3) ? 64 - (int32_t)room : 0);
 	constant(c, CX, count);
 	near_byte(c, 0xf3);
 	if (width == 64)

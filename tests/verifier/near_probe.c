@@ -1,84 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole probe: frame, inputs, statements, the functions that it calls, damage. See near_code.h. */
+/* A whole probe: frame, inputs, statements, the functions that it calls, damage. See near_code.h.
+ * */
 #include "near_code.h"
 
 void near_statement(struct code *c)
 {
 	switch (near_below(c, 35)) {
 	case 27:
-	case 28:
-		near_idiom_remainder(c);
-		break;
+	case 28: near_idiom_remainder(c); break;
 	case 29:
-	case 30:
-		near_idiom_partial(c);
-		break;
-	case 31:
-		near_idiom_rounds(c);
-		break;
-	case 32:
-		near_idiom_search(c);
-		break;
-	case 33:
-		near_idiom_nest(c);
-		break;
-	case 34:
-		near_idiom_string(c);
-		break;
+	case 30: near_idiom_partial(c); break;
+	case 31: near_idiom_rounds(c); break;
+	case 32: near_idiom_search(c); break;
+	case 33: near_idiom_nest(c); break;
+	case 34: near_idiom_string(c); break;
 	case 25:
-	case 26:
-		near_idiom_fill(c);
-		break;
+	case 26: near_idiom_fill(c); break;
 	case 20:
-	case 21:
-		near_idiom_pointers(c);
-		break;
-	case 22:
-		near_idiom_bits(c);
-		break;
-	case 23:
-		near_idiom_call(c);
-		break;
-	case 24:
-		near_idiom_push(c);
-		break;
+	case 21: near_idiom_pointers(c); break;
+	case 22: near_idiom_bits(c); break;
+	case 23: near_idiom_call(c); break;
+	case 24: near_idiom_push(c); break;
 	case 16:
 	case 17:
-	case 18:
-		near_idiom_vector(c);
-		break;
-	case 19:
-		near_idiom_switch(c);
-		break;
+	case 18: near_idiom_vector(c); break;
+	case 19: near_idiom_switch(c); break;
 	case 0:
 	case 1:
-	case 2:
-		near_idiom_index(c);
-		break;
+	case 2: near_idiom_index(c); break;
 	case 3:
-	case 4:
-		near_idiom_loop(c);
-		break;
+	case 4: near_idiom_loop(c); break;
 	case 5:
-	case 6:
-		near_idiom_stack(c);
-		break;
+	case 6: near_idiom_stack(c); break;
 	case 7:
-	case 8:
-		near_idiom_branch(c);
-		break;
-	case 9:
-		near_idiom_helper(c);
-		break;
+	case 8: near_idiom_branch(c); break;
+	case 9: near_idiom_helper(c); break;
 	case 10:
-	case 11:
-		near_idiom_memory(c);
-		break;
-	case 12:
-		near_load_event(c, near_scratch(c));
-		break;
-	default:
-		near_random_instruction(c);
+	case 11: near_idiom_memory(c); break;
+	case 12: near_load_event(c, near_scratch(c)); break;
+	default: near_random_instruction(c);
 	}
 }
 
@@ -90,7 +50,9 @@ static void functions(struct code *c)
 	c->within = true;
 	c->frame = 16;
 	for (unsigned i = 0; i < c->call_count; i++) {
-		unsigned which = count && near_rarely(c, 2) ? (unsigned)near_below(c, count) : count, at = c->calls[i], to;
+		unsigned which = count && near_rarely(c, 2) ? (unsigned)near_below(c, count)
+							    : count,
+			 at = c->calls[i], to;
 
 		if (which == 2)
 			which = 1;
@@ -113,7 +75,7 @@ void near_generate(struct code *c)
 	static const uint8_t first[] = { AX, CX, 8, 9, 10, 11 };
 	unsigned statements = 1 + (unsigned)near_below(c, 6), damage;
 
-	near_byte(c, 0x53);		 /* push %rbx, %rbp, %r12 */
+	near_byte(c, 0x53); /* push %rbx, %rbp, %r12 */
 	near_byte(c, 0x55);
 	near_byte(c, 0x41);
 	near_byte(c, 0x54);
@@ -131,8 +93,10 @@ void near_generate(struct code *c)
 		if (!near_rarely(c, 10))
 			near_op_rm(c, 64, 0x89, AX, SP, SP, 0, slot);
 	}
-	for (unsigned i = 0; i < 8; i++) { /* vmovups (%rdi), %ymm: sometimes only half, sometimes not at all */
-		uint8_t load[] = { 0xc5, near_rarely(c, 6) ? 0xf8 : 0xfc, 0x10, (uint8_t)(0x07 | i << 3) };
+	/* vmovups (%rdi), %ymm: sometimes only half, sometimes not at all */
+	for (unsigned i = 0; i < 8; i++) {
+		uint8_t load[] = { 0xc5, near_rarely(c, 6) ? 0xf8 : 0xfc, 0x10,
+				   (uint8_t)(0x07 | i << 3) };
 
 		if (near_rarely(c, 4))
 			continue;

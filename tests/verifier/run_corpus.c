@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the corpus: hostile snippets that must be refused by the right rule, and their legal neighbours that must pass.
+ * Runs the corpus: hostile snippets that must be refused by the right rule, and their legal
+ * neighbours that must pass.
  *
  *	run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE FILE...
  *
- * --cache: images are kept in DIR and taken from there next time. --first: stops at the first failure (both for mutation testing, which runs
- * this hundreds of times).
+ * --cache: images are kept in DIR and taken from there next time. --first: stops at the first
+ * failure (both for mutation testing, which runs this hundreds of times).
  *
  * A corpus file is a list of sections
  *
  *	### name | classes D1,V6 | expect reject CFI-TARGET,CFI-OVERLAP unsafe | local=64 ld=-N
  *	assembly
  *
- * `expect` is `accept`, or `reject` with the rule that a user would call the cause (alternatives by comma) and optionally the outcome. Each section becomes a
- * whole image as a vendor would make it: prologue.s, the snippet, the tables; assembled by as, linked by ld -shared. So what is tested is fay_verify()
- * on real files. Attributes:
+ * `expect` is `accept`, or `reject` with the rule that a user would call the cause (alternatives by
+ * comma) and optionally the outcome. Each section becomes a whole image as a vendor would make it:
+ * prologue.s, the snippet, the tables; assembled by as, linked by ld -shared. So what is tested is
+ * fay_verify() on real files. Attributes:
  *
  *	local= global=        bytes of state (64, 0)
- *	tables=own            the snippet writes the .fay sections itself, with the prologue's macros
+ *	tables=own            the snippet writes the .fay sections itself, with the prologue's
+ *			      macros
  *	ld=FLAG,FLAG          more flags for the linker
- *	patch=WHERE:HEX       overwrite bytes of the file: WHERE is eh+N, ph:I+N, sh:NAME+N (headers) or sec:NAME+N (contents); repeatable
+ *	patch=WHERE:HEX       overwrite bytes of the file: WHERE is eh+N, ph:I+N, sh:NAME+N
+ *			      (headers) or sec:NAME+N (contents); repeatable
  *	truncate=N            keep N bytes (negative: drop the last -N)
- *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1 rdtsc=1 fields= kinds= deny=NAME   policy
- *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs leaves it out)
- *	todo=REASON           known imprecision: an accept that is refused for now is reported, not failed
+ *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1
+ *	  rdtsc=1 fields= kinds= deny=NAME policy
+ *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs
+ *			      leaves it out)
+ *	todo=REASON           known imprecision: an accept that is refused for now is reported, not
+ *			      failed
  *
  * Limits: the sections run one after the other; about 25 ms each, nearly all of it as and ld.
  */
@@ -97,7 +104,8 @@ static bool run_command(const char *const *argv)
 }
 
 /* The value of attribute `name`, the `nth` of that name, in `value`. */
-static bool attribute(const struct snippet *s, const char *name, unsigned nth, char *value, size_t size)
+static bool attribute(const struct snippet *s, const char *name, unsigned nth, char *value,
+		      size_t size)
 {
 	size_t length = strlen(name);
 
@@ -127,7 +135,8 @@ static void make_policy(const struct snippet *s, struct fay_policy *policy)
 	char pattern[FAY_IMAGE_MAX_STRING];
 
 	fay_policy_default(policy);
-	policy->max_instructions = number_attribute(s, "max_instructions", policy->max_instructions);
+	policy->max_instructions =
+		number_attribute(s, "max_instructions", policy->max_instructions);
 	policy->max_stack = number_attribute(s, "max_stack", policy->max_stack);
 	policy->max_local = number_attribute(s, "max_local", policy->max_local);
 	policy->max_global = number_attribute(s, "max_global", policy->max_global);
@@ -138,7 +147,8 @@ static void make_policy(const struct snippet *s, struct fay_policy *policy)
 	policy->allow_rdtsc = number_attribute(s, "rdtsc", policy->allow_rdtsc);
 	policy->allow_fields = (uint32_t)number_attribute(s, "fields", policy->allow_fields);
 	policy->allow_kinds = (uint32_t)number_attribute(s, "kinds", policy->allow_kinds);
-	policy->denied_count = attribute(s, "deny", 0, policy->denied[0], sizeof(policy->denied[0]));
+	policy->denied_count =
+		attribute(s, "deny", 0, policy->denied[0], sizeof(policy->denied[0]));
 	if (attribute(s, "pattern", 0, pattern, sizeof(pattern)))
 		strcpy(policy->patterns[policy->pattern_count++], pattern);
 }
@@ -160,9 +170,11 @@ static size_t patch_offset(const char *image, size_t size, const char *where)
 	for (unsigned i = 0; i < eh->e_shnum; i++) {
 		const char *name = names + sh[i].sh_name;
 
-		if (!strncmp(where, "sh:", 3) && strlen(name) == length - 3 && !strncmp(where + 3, name, length - 3))
+		if (!strncmp(where, "sh:", 3) && strlen(name) == length - 3 &&
+		    !strncmp(where + 3, name, length - 3))
 			return eh->e_shoff + i * sizeof(Elf64_Shdr) + add;
-		if (!strncmp(where, "sec:", 4) && strlen(name) == length - 4 && !strncmp(where + 4, name, length - 4))
+		if (!strncmp(where, "sec:", 4) && strlen(name) == length - 4 &&
+		    !strncmp(where + 4, name, length - 4))
 			return sh[i].sh_offset + add;
 	}
 	return SIZE_MAX;
@@ -196,7 +208,8 @@ static bool apply_patches(const struct snippet *s, char *image, size_t *size)
 static char *build_image(const struct snippet *s, size_t *size)
 {
 	char source[256], object[256], image[256], local[64], global[64], flags[256];
-	const char *ld[24] = { "ld", "-shared", "-nostdlib", "-z", "now", "-z", "noexecstack", "--build-id=none" };
+	const char *ld[24] = { "ld",  "-shared", "-nostdlib",   "-z",
+			       "now", "-z",      "noexecstack", "--build-id=none" };
 	unsigned n = 8;
 	FILE *file;
 	char *bytes;
@@ -204,8 +217,10 @@ static char *build_image(const struct snippet *s, size_t *size)
 	snprintf(source, sizeof(source), "%s/snippet.s", corpus.directory);
 	snprintf(object, sizeof(object), "%s/snippet.o", corpus.directory);
 	snprintf(image, sizeof(image), "%s/snippet.fay", corpus.directory);
-	snprintf(local, sizeof(local), "LOCAL=%llu", (unsigned long long)number_attribute(s, "local", 64));
-	snprintf(global, sizeof(global), "GLOBAL=%llu", (unsigned long long)number_attribute(s, "global", 0));
+	snprintf(local, sizeof(local), "LOCAL=%llu",
+		 (unsigned long long)number_attribute(s, "local", 64));
+	snprintf(global, sizeof(global), "GLOBAL=%llu",
+		 (unsigned long long)number_attribute(s, "global", 0));
 	file = fopen(source, "w");
 	if (!file)
 		return NULL;
@@ -214,7 +229,8 @@ static char *build_image(const struct snippet *s, size_t *size)
 		fprintf(file, "\n\tTABLES\n");
 	if (fclose(file) != 0)
 		return NULL;
-	if (!run_command((const char *const[]){ "as", "--defsym", local, "--defsym", global, "-o", object, source, NULL }))
+	if (!run_command((const char *const[]){ "as", "--defsym", local, "--defsym", global, "-o",
+						object, source, NULL }))
 		return NULL;
 	if (attribute(s, "ld", 0, flags, sizeof(flags))) {
 		for (char *word = strtok(flags, ","); word && n < 18; word = strtok(NULL, ","))
@@ -266,9 +282,11 @@ static void judge(const struct snippet *s, const char *file, const struct fay_ve
 	}
 	if (ok && !corpus.verbose)
 		return;
-	printf("%s %s: %s: expected %s; got %s", ok ? "ok  " : "FAIL", file, s->name, s->expect, got);
+	printf("%s %s: %s: expected %s; got %s", ok ? "ok  " : "FAIL", file, s->name, s->expect,
+	       got);
 	if (v->outcome != FAY_ACCEPTED)
-		printf(" (%s): %s%s%s", fay_outcome_name(v->outcome), v->rejection.what, v->rejection.missing ? "; missing: " : "",
+		printf(" (%s): %s%s%s", fay_outcome_name(v->outcome), v->rejection.what,
+		       v->rejection.missing ? "; missing: " : "",
 		       v->rejection.missing ? v->rejection.missing : "");
 	printf("\n");
 	if (!ok && v->outcome == FAY_ACCEPTED && !strcmp(verb, "reject"))
@@ -321,7 +339,8 @@ static void run_snippet(const struct snippet *s, const char *file)
 }
 
 /* One field of a header line, up to the next '|', trimmed. */
-static const char *take_field(const char *p, const char *end, const char *keyword, char *field, size_t size)
+static const char *take_field(const char *p, const char *end, const char *keyword, char *field,
+			      size_t size)
 {
 	const char *bar = memchr(p, '|', (size_t)(end - p)), *stop = bar ? bar : end;
 
@@ -386,7 +405,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - at < 2) {
-		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE FILE...\n");
+		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE "
+				"FILE...\n");
 		return 2;
 	}
 	if (!mkdtemp(directory)) {
@@ -397,12 +417,14 @@ int main(int argc, char **argv)
 	corpus.prologue = argv[at++];
 	for (; at < argc && !(corpus.first && corpus.failed); at++)
 		run_file(argv[at]);
-	for (const char *const *name = (const char *const[]){ "snippet.s", "snippet.o", "snippet.fay", NULL }; *name; name++) {
+	for (const char *const *name =
+		     (const char *const[]){ "snippet.s", "snippet.o", "snippet.fay", NULL };
+	     *name; name++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, *name);
 		unlink(path);
 	}
 	rmdir(directory);
-	printf("%u snippets (%u reject, %u accept), %u failed, %u known imprecisions\n", corpus.run, corpus.rejects, corpus.accepts, corpus.failed,
-	       corpus.todo);
+	printf("%u snippets (%u reject, %u accept), %u failed, %u known imprecisions\n", corpus.run,
+	       corpus.rejects, corpus.accepts, corpus.failed, corpus.todo);
 	return corpus.failed || !corpus.run ? 1 : 0;
 }

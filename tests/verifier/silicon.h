@@ -2,9 +2,11 @@
 /*
  * Instructions run natively, for comparison with what the verifier says of them (test_silicon.c).
  *
- * To add instructions that use other registers (vectors): add their registers to struct silicon_frame and to the code that silicon_native.c emits around
- * the instruction, give the forms' bytes in silicon_forms.c, and compare the new registers in test_silicon.c; whether an instruction needs a feature of the CPU
- * is asked of its row's `features`. The vector table has its own enumeration of forms and its own test, vector_forms.c and test_vector.c.
+ * To add instructions that use other registers (vectors): add their registers to struct
+ * silicon_frame and to the code that silicon_native.c emits around the instruction, give the forms'
+ * bytes in silicon_forms.c, and compare the new registers in test_silicon.c; whether an instruction
+ * needs a feature of the CPU is asked of its row's `features`. The vector table has its own
+ * enumeration of forms and its own test, vector_forms.c and test_vector.c.
  */
 #ifndef FAY_TEST_SILICON_H
 #define FAY_TEST_SILICON_H
@@ -13,10 +15,12 @@
 
 #include "decode.h"
 
-#define SILICON_STACK 128u /* bytes of memory that instructions work on: the frame of the abstract state */
-#define SILICON_BELOW 64u  /* pushes go there */
+/* bytes of memory that instructions work on: the frame of the abstract state */
+#define SILICON_STACK 128u
+#define SILICON_BELOW 64u /* pushes go there */
 
-/* Laid out for the generated code, which reaches it rip-relative. Behind `stack` follows a page without access. */
+/* Laid out for the generated code, which reaches it rip-relative. Behind `stack` follows a page
+ * without access. */
 struct silicon_frame {
 	uint64_t in[16], out[16];
 	uint64_t flags_in, flags_out, saved_rsp;
@@ -40,7 +44,8 @@ uint64_t next_random(void);
 uint64_t random_value(void);
 void random_seed(uint64_t seed);
 
-/* A form: what an instruction's bytes have in common while registers, numbers and addresses vary. */
+/* A form: what an instruction's bytes have in common while registers, numbers and addresses vary.
+ * */
 struct form {
 	uint8_t map, opcode, digit, rex_w, p66, lock, memory;
 	uint8_t vex_pp, vex_map; /* map 4: VEX with general registers */
@@ -50,7 +55,9 @@ struct form {
 /* Calls `each` for every form that the decoder admits and that does not jump, in order. */
 /* `each` may put another arena in place of *arena. */
 void silicon_each_form(struct fay_arena **arena, void (*each)(const struct form *));
-/* An instance that can run here: random registers other than rsp, memory at [r14 + ...]. False: none found. */
-bool silicon_instance(struct fay_arena *arena, const struct form *form, uint8_t bytes[15], struct fay_insn *insn, unsigned attempts);
+/* An instance that can run here: random registers other than rsp, memory at [r14 + ...]. False:
+ * none found. */
+bool silicon_instance(struct fay_arena *arena, const struct form *form, uint8_t bytes[15],
+		      struct fay_insn *insn, unsigned attempts);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A random abstract state around a concrete one, the transfer function on it, and whether the result contains the concrete result.
+ * A random abstract state around a concrete one, the transfer function on it, and whether the
+ * result contains the concrete result.
  *
- * The memory of the test is the abstract state's own frame: rsp at entry is its end. A register that the instruction uses as an address is a pointer to the stack; every
- * other one, and every slot, is a number of which something random and true is known, or partly not initialised.
+ * The memory of the test is the abstract state's own frame: rsp at entry is its end. A register
+ * that the instruction uses as an address is a pointer to the stack; every other one, and every
+ * slot, is a number of which something random and true is known, or partly not initialised.
  */
 #include "silicon_check.h"
 
@@ -21,9 +23,17 @@ static struct fay_block block = { .first = 0, .count = 1 };
 static struct fay_node node;
 static struct fay_context context;
 static struct fay_cfg cfg = { .insns = &one, .insn_count = 1, .blocks = &block, .block_count = 1 };
-static struct fay_graph graph = { .node_count = 1, .context_count = 1, .nodes = &node, .contexts = &context };
+static struct fay_graph graph = {
+	.node_count = 1, .context_count = 1, .nodes = &node, .contexts = &context
+};
 static struct fay_state *entry[1];
-static struct fay_analysis an = { .image = &image, .policy = &policy, .cfg = &cfg, .graph = &graph, .refine = true, .facts = &facts, .in = entry };
+static struct fay_analysis an = { .image = &image,
+				  .policy = &policy,
+				  .cfg = &cfg,
+				  .graph = &graph,
+				  .refine = true,
+				  .facts = &facts,
+				  .in = entry };
 
 bool silicon_check_create(struct fay_arena *arena)
 {
@@ -46,7 +56,10 @@ void silicon_check_destroy(void)
 	free(an.pending);
 }
 
-void silicon_check_reset(struct fay_arena *arena) { an.arena = arena; }
+void silicon_check_reset(struct fay_arena *arena)
+{
+	an.arena = arena;
+}
 
 /* ---- a random abstract state ---- */
 
@@ -60,15 +73,20 @@ static struct fay_scalar around(uint64_t c)
 	case 0: return t;
 	case 1: return s;
 	case 2: return fay_scalar_range(low < c ? low : c, high > c ? high : c);
-	case 3: return fay_scalar_srange((int64_t)low < (int64_t)c ? (int64_t)low : (int64_t)c, (int64_t)high > (int64_t)c ? (int64_t)high : (int64_t)c);
-	case 4: return fay_scalar_range(c - (c < 5 ? c : next_random() % 5), c > UINT64_MAX - 9 ? c : c + next_random() % 9);
+	case 3:
+		return fay_scalar_srange(
+			(int64_t)low<(int64_t)c ? (int64_t)low : (int64_t)c, (int64_t)high>(int64_t)
+					c
+				? (int64_t)high
+				: (int64_t)c);
+	case 4:
+		return fay_scalar_range(c - (c < 5 ? c : next_random() % 5),
+					c > UINT64_MAX - 9 ? c : c + next_random() % 9);
 	case 5:
 		t.unknown = low;
 		t.value = c & ~low;
 		break;
-	default:
-		t = fay_scalar_const(high);
-		t = fay_scalar_join(&t, &s);
+	default: t = fay_scalar_const(high); t = fay_scalar_join(&t, &s);
 	}
 	fay_scalar_normalise(&t);
 	return t;
@@ -95,7 +113,8 @@ static bool is_address(const struct fay_insn *insn, unsigned reg)
 		return reg == FAY_RDI || (reg == FAY_RSI && insn->op == OP_REP_MOVS);
 	if (reg == FAY_RBP)
 		return insn->op == OP_LEAVE;
-	return reg == FAY_R14 && insn->op != OP_LEA && (insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM);
+	return reg == FAY_R14 && insn->op != OP_LEA &&
+	       (insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM);
 }
 
 static struct fay_value pointer(struct fay_state *s, int64_t offset)
@@ -108,7 +127,10 @@ static struct fay_value pointer(struct fay_state *s, int64_t offset)
 	return v;
 }
 
-static uint64_t entry_rsp(const struct silicon_state *before) { return before->base + SILICON_BELOW + SILICON_STACK; }
+static uint64_t entry_rsp(const struct silicon_state *before)
+{
+	return before->base + SILICON_BELOW + SILICON_STACK;
+}
 
 static void random_slots(struct fay_state *s, const struct silicon_state *before, bool random)
 {
@@ -122,7 +144,8 @@ static void random_slots(struct fay_state *s, const struct silicon_state *before
 	}
 }
 
-struct fay_analysis *silicon_analysis(const struct fay_insn *insn, const struct silicon_state *before, bool random)
+struct fay_analysis *silicon_analysis(const struct fay_insn *insn,
+				      const struct silicon_state *before, bool random)
 {
 	struct fay_state *s = an.current;
 
@@ -143,7 +166,9 @@ struct fay_analysis *silicon_analysis(const struct fay_insn *insn, const struct 
 		s->loc[FAY_RCX] = fay_value_scalar(fay_scalar_const(before->gpr[FAY_RCX]));
 	/* An index small enough to stay inside, or a known one. */
 	if (random && is_address(insn, FAY_R14))
-		s->loc[FAY_R13] = fay_value_scalar(next_random() & 1 ? fay_scalar_range(0, 3) : fay_scalar_const(before->gpr[FAY_R13]));
+		s->loc[FAY_R13] = fay_value_scalar(
+			next_random() & 1 ? fay_scalar_range(0, 3)
+					  : fay_scalar_const(before->gpr[FAY_R13]));
 	random_slots(s, before, random);
 	s->record = RECORD_NONE;
 	s->flags_undefined = 0;
@@ -178,8 +203,10 @@ static bool names_hold(const struct fay_state *s, const uint64_t *gpr, uint64_t 
 		for (unsigned b = a + 1; b < 16; b++) {
 			const struct fay_value *x = &s->loc[a], *y = &s->loc[b];
 
-			if (x->id && x->id == y->id && x->init == 0xff && y->init == 0xff && fay_value_numeric(x) && fay_value_numeric(y) &&
-			    concrete(x, gpr[a], top) - x->delta != concrete(y, gpr[b], top) - y->delta)
+			if (x->id && x->id == y->id && x->init == 0xff && y->init == 0xff &&
+			    fay_value_numeric(x) && fay_value_numeric(y) &&
+			    concrete(x, gpr[a], top) - x->delta !=
+				    concrete(y, gpr[b], top) - y->delta)
 				return false;
 		}
 	return true;
@@ -205,7 +232,8 @@ static bool memory_holds(struct fay_state *s, const uint8_t *memory, uint64_t to
 		if (fay_stack_load(s, at, 8, &v) == SLOT_OK && !contains(&v, number, top, 8))
 			return false;
 		for (unsigned half = 0; half < 8; half += 4)
-			if (fay_stack_load(s, at + half, 4, &v) == SLOT_OK && !contains(&v, number >> 8 * half & UINT32_MAX, top, 4))
+			if (fay_stack_load(s, at + half, 4, &v) == SLOT_OK &&
+			    !contains(&v, number >> 8 * half & UINT32_MAX, top, 4))
 				return false;
 	}
 	return true;
@@ -213,7 +241,8 @@ static bool memory_holds(struct fay_state *s, const uint8_t *memory, uint64_t to
 
 static bool condition(uint8_t f, unsigned cc)
 {
-	bool cf = f & FLAG_CF, zf = f & FLAG_ZF, sf = f & FLAG_SF, of = f & FLAG_OF, pf = f & FLAG_PF, holds = false;
+	bool cf = f & FLAG_CF, zf = f & FLAG_ZF, sf = f & FLAG_SF, of = f & FLAG_OF,
+	     pf = f & FLAG_PF, holds = false;
 
 	switch (cc >> 1) {
 	case 0: holds = of; break;
@@ -235,14 +264,16 @@ static const char *check_conditions(const struct fay_machine *after, uint64_t to
 
 	if (after->flags_undefined & usable)
 		return "a flag is undefined, and the transfer function calls it defined";
-	for (unsigned k = 0; k < 3; k++) { /* copies of states cost; over many cases each condition has its turn */
+	/* copies of states cost; over many cases each condition has its turn */
+	for (unsigned k = 0; k < 3; k++) {
 		unsigned cc = next_random() & 15;
 		uint8_t need = fay_cc_flags((enum fay_cc)cc);
 
 		if ((need & usable) != need)
 			continue;
 		fay_state_copy(an.branch, an.current);
-		if (!fay_transfer_assume(&an, an.branch, (enum fay_cc)cc, condition(after->flags, cc)))
+		if (!fay_transfer_assume(&an, an.branch, (enum fay_cc)cc,
+					 condition(after->flags, cc)))
 			return "a condition that holds is called impossible";
 		if (!registers_hold(an.branch, after->gpr, top))
 			return "a condition that holds says something false of a register";
@@ -253,7 +284,9 @@ static const char *check_conditions(const struct fay_machine *after, uint64_t to
 /* ---- what must not be read ---- */
 
 /* Bytes that count as initialised are the same whatever the others were. */
-static const char *check_initialised(const struct fay_insn *insn, const struct silicon_state *before, const struct fay_machine *after)
+static const char *check_initialised(const struct fay_insn *insn,
+				     const struct silicon_state *before,
+				     const struct fay_machine *after)
 {
 	static uint8_t memory[SILICON_BELOW + SILICON_STACK];
 	struct fay_machine m = { .region_count = 1, .flags = before->flags };
@@ -270,7 +303,8 @@ static const char *check_initialised(const struct fay_insn *insn, const struct s
 				any = true;
 			}
 	}
-	m.regions[0] = (struct fay_exec_region){ before->base, sizeof(memory), memory, true, "memory" };
+	m.regions[0] =
+		(struct fay_exec_region){ before->base, sizeof(memory), memory, true, "memory" };
 	if (!any || fay_exec_step(&m, insn) != EXEC_OK)
 		return NULL;
 	for (unsigned r = 0; r < 16; r++) {
@@ -278,16 +312,20 @@ static const char *check_initialised(const struct fay_insn *insn, const struct s
 		uint64_t differ = m.gpr[r] ^ after->gpr[r];
 
 		for (unsigned b = 0; b < 8; b++)
-			if ((v->kind == KIND_POINTER || (v->kind == KIND_SCALAR && v->init >> b & 1)) && differ >> 8 * b & 0xff)
+			if ((v->kind == KIND_POINTER ||
+			     (v->kind == KIND_SCALAR && v->init >> b & 1)) &&
+			    differ >> 8 * b & 0xff)
 				return "an initialised byte depends on one that is not";
 	}
-	if ((m.flags ^ after->flags) & ~(an.current->flags_undefined | after->flags_undefined) & FLAG_ALL)
+	if ((m.flags ^ after->flags) & ~(an.current->flags_undefined | after->flags_undefined) &
+	    FLAG_ALL)
 		return "a defined flag depends on a byte that is not initialised";
 	return NULL;
 }
 
-const char *silicon_check_abstract(const struct fay_insn *insn, const struct silicon_state *before, const struct fay_machine *after,
-				   const uint8_t *memory, uint64_t *ended)
+const char *silicon_check_abstract(const struct fay_insn *insn, const struct silicon_state *before,
+				   const struct fay_machine *after, const uint8_t *memory,
+				   uint64_t *ended)
 {
 	uint64_t top = entry_rsp(before);
 	const char *wrong;
@@ -298,10 +336,12 @@ const char *silicon_check_abstract(const struct fay_insn *insn, const struct sil
 	an.checking = false;
 	an.pending_count = 0;
 	if (!fay_transfer_step(&an, 0, 0)) {
-		/* The path ended: for a reason that can be named, or the transfer function denies what just happened. */
+		/* The path ended: for a reason that can be named, or the transfer function denies
+		 * what just happened. */
 		fay_state_copy(an.current, entry[0]);
 		an.checking = true;
-		if (fay_transfer_step(&an, 0, 0) || (!an.pending_count && an.refusal.rule == FAY_RULE_NONE))
+		if (fay_transfer_step(&an, 0, 0) ||
+		    (!an.pending_count && an.refusal.rule == FAY_RULE_NONE))
 			return "the transfer function says that this cannot happen";
 		++*ended;
 		return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The forms of test_silicon: every opcode of every map, with every prefix, tried on the decoder. Nothing here knows which instructions exist, so a row that is
- * added to opcodes.def is tested without further ado.
+ * The forms of test_silicon: every opcode of every map, with every prefix, tried on the decoder.
+ * Nothing here knows which instructions exist, so a row that is added to opcodes.def is tested
+ * without further ado.
  */
 #include "silicon.h"
 
@@ -12,7 +13,8 @@ enum { MAPS = 5 };
 
 static size_t put_vex(const struct form *form, uint64_t random, uint8_t *bytes)
 {
-	uint8_t vvvv = random >> 40 & 15, b = form->memory ? 1 : random & 1, x = random >> 1 & 1, r = random >> 2 & 1;
+	uint8_t vvvv = random >> 40 & 15, b = form->memory ? 1 : random & 1, x = random >> 1 & 1,
+		r = random >> 2 & 1;
 
 	if (!form->memory)
 		x = 0;
@@ -28,7 +30,8 @@ static size_t put_vex(const struct form *form, uint64_t random, uint8_t *bytes)
 static void make_bytes(const struct form *form, uint8_t bytes[15])
 {
 	uint64_t random = next_random(), immediate = random_value();
-	uint8_t rex = (uint8_t)((random & 7) | (form->rex_w ? 8 : 0)), reg = form->any_digit ? random >> 24 & 7 : form->digit;
+	uint8_t rex = (uint8_t)((random & 7) | (form->rex_w ? 8 : 0)),
+		reg = form->any_digit ? random >> 24 & 7 : form->digit;
 	size_t at = 0;
 
 	if (form->memory)
@@ -70,20 +73,24 @@ static bool testable_operand(const struct fay_operand *o)
 	if (o->kind == OPERAND_REG)
 		return o->reg != FAY_RSP;
 	if (o->kind == OPERAND_MEM)
-		return o->base == FAY_R14 && (o->index == FAY_NO_REG || o->index == FAY_R13) && !o->rip && o->disp >= 0 && o->disp < 64;
+		return o->base == FAY_R14 && (o->index == FAY_NO_REG || o->index == FAY_R13) &&
+		       !o->rip && o->disp >= 0 && o->disp < 64;
 	return o->kind != OPERAND_VEC;
 }
 
 static bool testable(const struct fay_insn *insn)
 {
-	if (insn->op == OP_VECTOR || insn->op == OP_RDTSC || (fay_op_table[insn->op].attributes & ATTR_CONTROL))
+	if (insn->op == OP_VECTOR || insn->op == OP_RDTSC ||
+	    (fay_op_table[insn->op].attributes & ATTR_CONTROL))
 		return false;
 	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
 		return true;
-	return testable_operand(&insn->dst) && testable_operand(&insn->src) && testable_operand(&insn->src2);
+	return testable_operand(&insn->dst) && testable_operand(&insn->src) &&
+	       testable_operand(&insn->src2);
 }
 
-bool silicon_instance(struct fay_arena *arena, const struct form *form, uint8_t bytes[15], struct fay_insn *insn, unsigned attempts)
+bool silicon_instance(struct fay_arena *arena, const struct form *form, uint8_t bytes[15],
+		      struct fay_insn *insn, unsigned attempts)
 {
 	for (unsigned attempt = 0; attempt < attempts; attempt++) {
 		bool memory;
@@ -109,7 +116,8 @@ static bool one_operation(struct fay_arena *arena, struct form *form, bool found
 	struct fay_insn insn;
 
 	for (form->digit = 0; form->digit < 8; form->digit++) {
-		found[form->digit] = silicon_instance(arena, form, bytes, &insn, form->map == 4 ? 12 : 48);
+		found[form->digit] =
+			silicon_instance(arena, form, bytes, &insn, form->map == 4 ? 12 : 48);
 		if (!found[form->digit])
 			same = false;
 		else if (op == OP_COUNT)
@@ -134,7 +142,8 @@ static void forms_of(struct fay_arena **arena, struct form form, void (*each)(co
 /* Not opcodes of a one-byte map: prefixes, REX, VEX, the way to other maps. */
 static bool is_prefix(unsigned opcode)
 {
-	static const uint8_t prefixes[] = { 0x0f, 0x26, 0x2e, 0x36, 0x3e, 0x62, 0x64, 0x65, 0x66, 0x67, 0xc4, 0xc5, 0xf0, 0xf2, 0xf3 };
+	static const uint8_t prefixes[] = { 0x0f, 0x26, 0x2e, 0x36, 0x3e, 0x62, 0x64, 0x65,
+					    0x66, 0x67, 0xc4, 0xc5, 0xf0, 0xf2, 0xf3 };
 
 	return (opcode & 0xf0) == 0x40 || memchr(prefixes, (int)opcode, sizeof(prefixes));
 }
@@ -143,16 +152,35 @@ void silicon_each_form(struct fay_arena **arena, void (*each)(const struct form 
 {
 	for (unsigned map = 0; map < 4; map++)
 		for (unsigned opcode = 0; opcode < 256; opcode++)
-			for (unsigned bits = 0; bits < 16 && !((map == 0 || map == 3) && is_prefix(opcode)); bits++)
-				forms_of(arena, (struct form){ .map = (uint8_t)map, .opcode = (uint8_t)opcode, .rex_w = bits & 1, .p66 = bits >> 1 & 1,
-							       .lock = bits >> 2 & 1, .memory = bits >> 3 & 1 }, each);
+			for (unsigned bits = 0;
+			     bits < 16 && !((map == 0 || map == 3) && is_prefix(opcode)); bits++)
+				forms_of(arena,
+					 (struct form){ .map = (uint8_t)map,
+							.opcode = (uint8_t)opcode,
+							.rex_w = bits & 1,
+							.p66 = bits >> 1 & 1,
+							.lock = bits >> 2 & 1,
+							.memory = bits >> 3 & 1 },
+					 each);
 	for (unsigned opcode = 0; opcode < 256; opcode++) /* 0F 38 */
 		for (unsigned bits = 0; bits < 8; bits++)
-			forms_of(arena, (struct form){ .map = 1, .vex_map = 2, .opcode = (uint8_t)opcode, .rex_w = bits & 1, .p66 = bits >> 1 & 1,
-						       .memory = bits >> 2 & 1 }, each);
+			forms_of(arena,
+				 (struct form){ .map = 1,
+						.vex_map = 2,
+						.opcode = (uint8_t)opcode,
+						.rex_w = bits & 1,
+						.p66 = bits >> 1 & 1,
+						.memory = bits >> 2 & 1 },
+				 each);
 	for (unsigned map = 2; map < 4; map++) /* 0F has vectors only */
 		for (unsigned opcode = 0; opcode < 256; opcode++)
 			for (unsigned bits = 0; bits < 16; bits++)
-				forms_of(arena, (struct form){ .map = 4, .vex_map = (uint8_t)map, .opcode = (uint8_t)opcode, .rex_w = bits & 1,
-							       .vex_pp = bits >> 1 & 3, .memory = bits >> 3 & 1 }, each);
+				forms_of(arena,
+					 (struct form){ .map = 4,
+							.vex_map = (uint8_t)map,
+							.opcode = (uint8_t)opcode,
+							.rex_w = bits & 1,
+							.vex_pp = bits >> 1 & 3,
+							.memory = bits >> 3 & 1 },
+					 each);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One instruction between loads and stores of all general registers and the flags, in a page of its own. */
+/* One instruction between loads and stores of all general registers and the flags, in a page of its
+ * own. */
 #include "silicon.h"
 
 #include <cpuid.h>
@@ -18,7 +19,10 @@ static size_t slot; /* where the instruction under test goes in the code */
 static sigjmp_buf divide_jump;
 static uint64_t random_state = 0x2545f4914f6cdd1d;
 
-void random_seed(uint64_t seed) { random_state = seed * 0x9e3779b97f4a7c15 | 1; }
+void random_seed(uint64_t seed)
+{
+	random_state = seed * 0x9e3779b97f4a7c15 | 1;
+}
 
 uint64_t next_random(void)
 {
@@ -31,20 +35,42 @@ uint64_t next_random(void)
 /* Corner cases, numbers of few bits, powers of two and their neighbours, anything. */
 uint64_t random_value(void)
 {
-	static const uint64_t edges[] = { 0, 1, 2, UINT64_MAX, 0x80, 0x7f, 0xff, 0x8000, 0x7fff, 0xffff, 0x80000000, 0x7fffffff, 0xffffffff,
-					  0x8000000000000000, 0x7fffffffffffffff, 0xffffffff80000000, 31, 32, 33, 63, 64 };
+	static const uint64_t edges[] = { 0,
+					  1,
+					  2,
+					  UINT64_MAX,
+					  0x80,
+					  0x7f,
+					  0xff,
+					  0x8000,
+					  0x7fff,
+					  0xffff,
+					  0x80000000,
+					  0x7fffffff,
+					  0xffffffff,
+					  0x8000000000000000,
+					  0x7fffffffffffffff,
+					  0xffffffff80000000,
+					  31,
+					  32,
+					  33,
+					  63,
+					  64 };
 	uint64_t choice = next_random();
 
 	switch (choice & 7) {
-	case 0: case 1: return edges[(choice >> 8) % (sizeof(edges) / sizeof(*edges))];
-	case 2: case 3: return next_random() >> (choice >> 8 & 63);
+	case 0:
+	case 1: return edges[(choice >> 8) % (sizeof(edges) / sizeof(*edges))];
+	case 2:
+	case 3: return next_random() >> (choice >> 8 & 63);
 	case 4: return ((uint64_t)1 << (choice >> 8 & 63)) + (choice >> 16 & 3) - 1;
 	default: return next_random();
 	}
 }
 
 /* opcode bytes + modrm for [rip + target] */
-static size_t emit_rip(size_t at, const uint8_t *opcode, size_t count, unsigned reg, const void *target)
+static size_t emit_rip(size_t at, const uint8_t *opcode, size_t count, unsigned reg,
+		       const void *target)
 {
 	int32_t displacement;
 
@@ -65,8 +91,11 @@ static size_t emit_move(size_t at, unsigned reg, bool store, const void *target)
 
 static void make_code(void)
 {
-	static const uint8_t save[] = { 0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57 };
-	static const uint8_t restore[] = { 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3 };
+	static const uint8_t save[] = {
+		0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57
+	};
+	static const uint8_t restore[] = { 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d,
+					   0x41, 0x5c, 0x5d, 0x5b, 0xc3 };
 	static const uint8_t push_memory[] = { 0xff }, pop_memory[] = { 0x8f };
 	size_t at = sizeof(save);
 
@@ -94,15 +123,18 @@ static void on_divide(int signal)
 
 void silicon_set_up(void)
 {
-	/* The handler runs on its own stack: rsp may be the small buffer when the division faults. */
+	/* The handler runs on its own stack: rsp may be the small buffer when the division faults.
+	 * */
 	static uint8_t handler_stack[65536];
 	stack_t stack = { .ss_sp = handler_stack, .ss_size = sizeof(handler_stack) };
 	struct sigaction action = { .sa_handler = on_divide, .sa_flags = SA_ONSTACK };
 
 	/* Code, frame, guard, memory, guard. */
 	code = mmap(NULL, 5 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (code == MAP_FAILED || mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) || mprotect(code + PAGE, PAGE, PROT_READ | PROT_WRITE) ||
-	    mprotect(code + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL) || sigaction(SIGFPE, &action, NULL)) {
+	if (code == MAP_FAILED || mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) ||
+	    mprotect(code + PAGE, PAGE, PROT_READ | PROT_WRITE) ||
+	    mprotect(code + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL) ||
+	    sigaction(SIGFPE, &action, NULL)) {
 		perror("silicon");
 		exit(1);
 	}

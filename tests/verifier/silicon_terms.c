@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The semantics as Z3's terms: built over unknowns, the concrete numbers put in for them, simplified, and compared with what the interpreter computed.
+ * The semantics as Z3's terms: built over unknowns, the concrete numbers put in for them,
+ * simplified, and compared with what the interpreter computed.
  */
 #include "silicon_check.h"
 
@@ -14,7 +15,9 @@
 #define SLOTS (SILICON_STACK / 4)
 #define UNKNOWNS (16 + FLAGS + SLOTS)
 
-static const uint8_t flag_of[FLAGS] = { [CF] = FLAG_CF, [ZF] = FLAG_ZF, [SF] = FLAG_SF, [OF] = FLAG_OF, [PF] = FLAG_PF };
+static const uint8_t flag_of[FLAGS] = {
+	[CF] = FLAG_CF, [ZF] = FLAG_ZF, [SF] = FLAG_SF, [OF] = FLAG_OF, [PF] = FLAG_PF
+};
 
 static void on_error(Z3_context z, Z3_error_code code)
 {
@@ -57,9 +60,11 @@ static uint32_t slot_number(const uint8_t *memory, unsigned i)
 }
 
 /* Pointers are their offsets from rsp at entry. */
-static uint64_t register_number(const struct fay_value *v, uint64_t number, const struct silicon_state *before)
+static uint64_t register_number(const struct fay_value *v, uint64_t number,
+				const struct silicon_state *before)
 {
-	return v->kind == KIND_POINTER ? number - (before->base + SILICON_BELOW + SILICON_STACK) : number;
+	return v->kind == KIND_POINTER ? number - (before->base + SILICON_BELOW + SILICON_STACK)
+				       : number;
 }
 
 static void fill(struct query *q, const struct silicon_state *before, Z3_ast *from, Z3_ast *to)
@@ -68,7 +73,8 @@ static void fill(struct query *q, const struct silicon_state *before, Z3_ast *fr
 
 	for (unsigned r = 0; r < 16; r++, n++) {
 		from[n] = q->now.reg[r] = fresh_bits(q, 64);
-		to[n] = bits(q, register_number(&q->an->current->loc[r], before->gpr[r], before), 64);
+		to[n] = bits(q, register_number(&q->an->current->loc[r], before->gpr[r], before),
+			     64);
 	}
 	for (unsigned f = 0; f < FLAGS; f++, n++) {
 		from[n] = q->now.flag[f] = fresh_bool(q);
@@ -81,7 +87,8 @@ static void fill(struct query *q, const struct silicon_state *before, Z3_ast *fr
 }
 
 /* True if the term is this number, or cannot be told: something in it is left open. */
-static bool is_number(struct query *q, Z3_ast term, Z3_ast *from, Z3_ast *to, uint64_t number, bool *open)
+static bool is_number(struct query *q, Z3_ast term, Z3_ast *from, Z3_ast *to, uint64_t number,
+		      bool *open)
 {
 	uint64_t value;
 	Z3_ast r = Z3_simplify(q->z, Z3_substitute(q->z, term, UNKNOWNS, from, to));
@@ -90,10 +97,12 @@ static bool is_number(struct query *q, Z3_ast term, Z3_ast *from, Z3_ast *to, ui
 	return *open || (Z3_get_numeral_uint64(q->z, r, &value) && value == number);
 }
 
-static const char *compare(struct query *q, const struct fay_insn *insn, const struct silicon_state *before, const struct fay_machine *after,
+static const char *compare(struct query *q, const struct fay_insn *insn,
+			   const struct silicon_state *before, const struct fay_machine *after,
 			   const uint8_t *memory, Z3_ast *from, Z3_ast *to)
 {
-	bool open, any_kept = (insn->op == OP_BSF || insn->op == OP_BSR) && (after->flags & FLAG_ZF);
+	bool open,
+		any_kept = (insn->op == OP_BSF || insn->op == OP_BSR) && (after->flags & FLAG_ZF);
 
 	for (unsigned r = 0; r < 16; r++) {
 		const struct fay_value *v = &q->an->current->loc[r];
@@ -107,7 +116,9 @@ static const char *compare(struct query *q, const struct fay_insn *insn, const s
 			return "a register is left open as a term";
 	}
 	for (unsigned f = 0; f < FLAGS; f++) {
-		Z3_lbool b = Z3_get_bool_value(q->z, Z3_simplify(q->z, Z3_substitute(q->z, q->now.flag[f], UNKNOWNS, from, to)));
+		Z3_lbool b = Z3_get_bool_value(
+			q->z,
+			Z3_simplify(q->z, Z3_substitute(q->z, q->now.flag[f], UNKNOWNS, from, to)));
 
 		if (after->flags_undefined & flag_of[f])
 			continue;
@@ -131,13 +142,14 @@ static bool pointer_as_data(const struct fay_insn *insn, const struct fay_analys
 	const struct fay_operand *operands[] = { &insn->dst, &insn->src, &insn->src2 };
 
 	for (unsigned i = 0; i < 3; i++)
-		if (operands[i]->kind == OPERAND_REG && an->current->loc[operands[i]->reg].kind == KIND_POINTER)
+		if (operands[i]->kind == OPERAND_REG &&
+		    an->current->loc[operands[i]->reg].kind == KIND_POINTER)
 			return true;
 	return false;
 }
 
-const char *silicon_check_terms(const struct fay_insn *insn, const struct silicon_state *before, const struct fay_machine *after,
-				const uint8_t *memory)
+const char *silicon_check_terms(const struct fay_insn *insn, const struct silicon_state *before,
+				const struct fay_machine *after, const uint8_t *memory)
 {
 	struct query *q;
 	struct fay_analysis *an = silicon_analysis(insn, before, false);
@@ -154,7 +166,8 @@ const char *silicon_check_terms(const struct fay_insn *insn, const struct silico
 	fill(q, before, from, to);
 	fay_smt_step(q, insn);
 	/* Pointers stay pointers: what they are offsets of is in the state after. */
-	wrong = fay_transfer_step(an, 0, 0) ? compare(q, insn, before, after, memory, from, to) : NULL;
+	wrong = fay_transfer_step(an, 0, 0) ? compare(q, insn, before, after, memory, from, to)
+					    : NULL;
 	destroy(q);
 	return wrong;
 }
@@ -163,12 +176,15 @@ const char *silicon_check_terms(const struct fay_insn *insn, const struct silico
 
 static fay_word random_word(unsigned width)
 {
-	return fay_term_const((fay_word)random_value() << 64 | random_value(), width).value >> (next_random() % 4 ? 0 : next_random() % (width + 1) % 128);
+	return fay_term_const((fay_word)random_value() << 64 | random_value(), width).value >>
+	       (next_random() % 4 ? 0 : next_random() % (width + 1) % 128);
 }
 
-static bool term_agrees(struct query *q, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width, unsigned low)
+static bool term_agrees(struct query *q, enum fay_term_op op, const struct fay_term *args,
+			unsigned count, unsigned width, unsigned low)
 {
-	struct fay_term want = fay_term_const(fay_term_evaluate(op, args, width, low), width), got = fay_smt_build_term(q, op, args, count, width, low);
+	struct fay_term want = fay_term_const(fay_term_evaluate(op, args, width, low), width),
+			got = fay_smt_build_term(q, op, args, count, width, low);
 	Z3_ast same = Z3_mk_eq(q->z, got.ast, fay_smt_lower(q, want));
 
 	return Z3_get_bool_value(q->z, Z3_simplify(q->z, same)) == Z3_L_TRUE;
@@ -182,15 +198,18 @@ unsigned silicon_check_term_operations(unsigned cases)
 
 	for (unsigned op = 0; op < TERM_OP_COUNT; op++) {
 		for (unsigned k = 0; k < cases; k++) {
-			unsigned w = widths[next_random() % 7], width = w, low = 0, count = op <= TERM_NEG ? 1 : 2;
-			struct fay_term args[3] = { fay_term_const(random_word(w), w), fay_term_const(random_word(w), w) };
+			unsigned w = widths[next_random() % 7], width = w, low = 0,
+				 count = op <= TERM_NEG ? 1 : 2;
+			struct fay_term args[3] = { fay_term_const(random_word(w), w),
+						    fay_term_const(random_word(w), w) };
 
 			if (next_random() % 4 == 0)
 				args[1] = args[0];
 			if (op >= TERM_EQ && op <= TERM_SLE)
 				width = 0;
 			if (op == TERM_ITE) {
-				args[2] = args[1], args[1] = args[0], args[0] = fay_term_bool(next_random() & 1);
+				args[2] = args[1], args[1] = args[0],
+				args[0] = fay_term_bool(next_random() & 1);
 				count = 3;
 			} else if (op == TERM_EXTRACT) {
 				low = next_random() % w;
@@ -205,7 +224,9 @@ unsigned silicon_check_term_operations(unsigned cases)
 			if (width > 128)
 				continue;
 			if (!term_agrees(q, (enum fay_term_op)op, args, count, width, low)) {
-				printf("term operation %u of width %u differs between term.c and Z3\n", op, w);
+				printf("term operation %u of width %u differs between term.c and "
+				       "Z3\n",
+				       op, w);
 				failures++;
 				break;
 			}

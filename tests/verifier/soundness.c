@@ -2,17 +2,24 @@
 /*
  * Executes accepted images with the concrete interpreter and checks what the verdict promised:
  *
- *   - each access lies in event, LOCAL, GLOBAL, own .rodata or own stack frame, with permission, not below rsp, not on the return address
- *   - only decoded instructions run, the return goes to the caller, rsp and the callee-saved registers are as at entry
+ *   - each access lies in event, LOCAL, GLOBAL, own .rodata or own stack frame, with permission,
+ *     not below rsp, not on the return address
+ *   - only decoded instructions run, the return goes to the caller, rsp and the callee-saved
+ *     registers are as at entry
  *   - no fault of division, no undefined flag is read
  *   - at most worst_instructions run and worst_stack bytes of stack are used
- *   - only event_fields are read, only clobbered_gprs differ at return, only allowed helpers are called, within their contracts
- *   - vector instructions (run on the CPU): only clobbered_vectors change, the upper halves and MXCSR only if the facts say so, aligned forms do not fault
- *   - non-interference: each run is made twice, with other register contents, other stack garbage, other places of all regions, other values of event fields and
- *     arguments that are said not to be read. LOCAL, GLOBAL and what the helpers were given must come out the same.
+ *   - only event_fields are read, only clobbered_gprs differ at return, only allowed helpers are
+ *     called, within their contracts
+ *   - vector instructions (run on the CPU): only clobbered_vectors change, the upper halves and
+ *     MXCSR only if the facts say so, aligned forms do not fault
+ *   - non-interference: each run is made twice, with other register contents, other stack garbage,
+ *     other places of all regions, other values of event fields and
+ *     arguments that are said not to be read. LOCAL, GLOBAL and what the helpers were given must
+ *       come out the same.
  *
- * GLOBAL changes under the probe's feet at random, the same way in both runs. Limits: one probe, the interpreter's correctness (test_silicon.c
- * compares that with the CPU), and what random inputs find.
+ * GLOBAL changes under the probe's feet at random, the same way in both runs. Limits: one probe,
+ * the interpreter's correctness (test_silicon.c compares that with the CPU), and what random inputs
+ * find.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +40,8 @@ struct run {
 	struct fay_machine machine;
 	struct frame vectors; /* vector registers alone */
 	bool gave_up;         /* this CPU does not have the instruction */
-	uint8_t event[sizeof(struct fay_event)], local[SOUNDNESS_LOCAL], global[SOUNDNESS_GLOBAL], rodata[4096], stack[STACK_BYTES];
+	uint8_t event[sizeof(struct fay_event)], local[SOUNDNESS_LOCAL], global[SOUNDNESS_GLOBAL],
+		rodata[4096], stack[STACK_BYTES];
 	uint64_t entry[16];
 	uint64_t entry_rsp;
 	uint64_t steps;
@@ -52,26 +60,49 @@ uint64_t soundness_next(struct soundness_random *random)
 	return z ^ z >> 31;
 }
 
-/* Numbers at which comparisons and extensions change their mind, and those that the code mentions. */
+/* Numbers at which comparisons and extensions change their mind, and those that the code mentions.
+ * */
 uint64_t soundness_number(struct soundness_random *r, const struct fay_image *image)
 {
-	static const uint64_t edges[] = { 0, 1, 7, 8, 9, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x10000,
-		0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, UINT64_MAX, UINT64_MAX - 7 };
+	static const uint64_t edges[] = { 0,
+					  1,
+					  7,
+					  8,
+					  9,
+					  15,
+					  16,
+					  31,
+					  32,
+					  63,
+					  64,
+					  127,
+					  128,
+					  255,
+					  256,
+					  0x7fff,
+					  0x8000,
+					  0xffff,
+					  0x10000,
+					  0x7fffffff,
+					  0x80000000,
+					  0xffffffff,
+					  0x100000000,
+					  0x7fffffffffffffff,
+					  0x8000000000000000,
+					  UINT64_MAX,
+					  UINT64_MAX - 7 };
 	const uint8_t *text = image->layout.bytes + image->layout.code_offset;
 	uint32_t size = image->layout.code_size < 400 ? image->layout.code_size : 400;
 	int32_t wide;
 	uint64_t value;
 
 	switch (soundness_below(r, 6)) {
-	case 0:
-		return soundness_next(r);
-	case 1:
-		return soundness_below(r, 80);
+	case 0: return soundness_next(r);
+	case 1: return soundness_below(r, 80);
 	case 2:
-		return edges[soundness_below(r, sizeof(edges) / sizeof(*edges))] + soundness_below(r, 3) - 1;
-	case 3:
-		return (uint64_t)(int8_t)text[soundness_below(r, size)] +
+		return edges[soundness_below(r, sizeof(edges) / sizeof(*edges))] +
 		       soundness_below(r, 3) - 1;
+	case 3: return (uint64_t)(int8_t)text[soundness_below(r, size)] + soundness_below(r, 3) - 1;
 	case 4:
 		if (size < 4)
 			return 0;
@@ -79,7 +110,8 @@ uint64_t soundness_number(struct soundness_random *r, const struct fay_image *im
 		return (uint64_t)(int64_t)wide + soundness_below(r, 3) - 1;
 	default:
 		value = soundness_below(r, 256);
-		return value << soundness_below(r, 57) | (soundness_below(r, 2) ? soundness_below(r, 64) : 0);
+		return value << soundness_below(r, 57) |
+		       (soundness_below(r, 2) ? soundness_below(r, 64) : 0);
 	}
 }
 
@@ -104,7 +136,8 @@ uint32_t soundness_field_of(unsigned byte)
 	return byte < 288 ? FAY_FIELD_REGISTERS : FAY_FIELD_FLAGS;
 }
 
-static void begin(struct run *run, const struct fay_image *image, const struct fay_probe_facts *facts, uint64_t seed, unsigned which)
+static void begin(struct run *run, const struct fay_image *image,
+		  const struct fay_probe_facts *facts, uint64_t seed, unsigned which)
 {
 	struct fay_machine *m = &run->machine;
 	uint64_t shift = which * 0x112233440000u;
@@ -117,7 +150,9 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 		memcpy(run->event + i, &value, 8);
 	}
 	for (unsigned i = 0; i < sizeof(run->local); i += 8) {
-		uint64_t value = soundness_below(&run->shared, 3) ? soundness_number(&run->shared, image) : 0;
+		uint64_t value = soundness_below(&run->shared, 3)
+					 ? soundness_number(&run->shared, image)
+					 : 0;
 		memcpy(run->local + i, &value, 8);
 	}
 	fill(&run->shared, run->global, sizeof(run->global));
@@ -129,12 +164,20 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 	for (unsigned r = 0; r < 16; r++)
 		m->gpr[r] = soundness_next(&run->secret);
 	fill(&run->secret, run->vectors.vectors, sizeof(run->vectors.vectors));
-	memcpy(run->rodata, image->layout.bytes + (image->rodata.start - image->layout_base), image->rodata.size);
-	m->regions[AT_EVENT] = (struct fay_exec_region){ 0x7f0010000000u + shift + 8 * which, sizeof(struct fay_event), run->event, false, "event" };
-	m->regions[AT_LOCAL] = (struct fay_exec_region){ 0x7f0020000000u + 3 * shift, SOUNDNESS_LOCAL, run->local, true, "local" };
-	m->regions[AT_GLOBAL] = (struct fay_exec_region){ 0x7f0030000000u - shift, SOUNDNESS_GLOBAL, run->global, true, "global" };
-	m->regions[AT_RODATA] = (struct fay_exec_region){ image->rodata.start, image->rodata.size, run->rodata, false, "rodata" };
-	m->regions[AT_STACK] = (struct fay_exec_region){ 0x7f0040000000u + 5 * shift, STACK_BYTES, run->stack, true, "stack" };
+	memcpy(run->rodata, image->layout.bytes + (image->rodata.start - image->layout_base),
+	       image->rodata.size);
+	m->regions[AT_EVENT] =
+		(struct fay_exec_region){ 0x7f0010000000u + shift + 8 * which,
+					  sizeof(struct fay_event), run->event, false, "event" };
+	m->regions[AT_LOCAL] =
+		(struct fay_exec_region){ 0x7f0020000000u + 3 * shift, SOUNDNESS_LOCAL, run->local,
+					  true, "local" };
+	m->regions[AT_GLOBAL] = (struct fay_exec_region){ 0x7f0030000000u - shift, SOUNDNESS_GLOBAL,
+							  run->global, true, "global" };
+	m->regions[AT_RODATA] = (struct fay_exec_region){ image->rodata.start, image->rodata.size,
+							  run->rodata, false, "rodata" };
+	m->regions[AT_STACK] = (struct fay_exec_region){ 0x7f0040000000u + 5 * shift, STACK_BYTES,
+							 run->stack, true, "stack" };
 	m->region_count = AT_COUNT;
 	run->entry_rsp = m->regions[AT_STACK].base + STACK_BYTES - 8;
 	memcpy(run->stack + STACK_BYTES - 8, &(uint64_t){ RETURN_ADDRESS }, 8);
@@ -153,20 +196,24 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 
 static bool broken(const struct run *run, const char *what, const struct fay_insn *insn)
 {
-	snprintf(complaint, sizeof(complaint), "%s at %#llx, step %llu (fault %#llx+%u; rsp %#llx, entry %#llx)", what,
-		 (unsigned long long)insn->address, (unsigned long long)run->steps, (unsigned long long)run->machine.fault_address,
-		 run->machine.fault_size, (unsigned long long)run->machine.gpr[FAY_RSP], (unsigned long long)run->entry_rsp);
+	snprintf(complaint, sizeof(complaint),
+		 "%s at %#llx, step %llu (fault %#llx+%u; rsp %#llx, entry %#llx)", what,
+		 (unsigned long long)insn->address, (unsigned long long)run->steps,
+		 (unsigned long long)run->machine.fault_address, run->machine.fault_size,
+		 (unsigned long long)run->machine.gpr[FAY_RSP], (unsigned long long)run->entry_rsp);
 	return false;
 }
 
-/* The promises about one explicit memory operand; the regions themselves are checked by the interpreter. */
-static bool check_operand(struct run *run, const struct fay_insn *insn, const struct fay_operand *o, unsigned width,
-			  const struct fay_probe_facts *facts)
+/* The promises about one explicit memory operand; the regions themselves are checked by the
+ * interpreter. */
+static bool check_operand(struct run *run, const struct fay_insn *insn, const struct fay_operand *o,
+			  unsigned width, const struct fay_probe_facts *facts)
 {
 	const struct fay_machine *m = &run->machine;
 	uint64_t address = (uint64_t)o->disp, offset;
 
-	if (o->kind != OPERAND_MEM || insn->op == OP_LEA || insn->op == OP_NOP || insn->op == OP_CALL_SLOT)
+	if (o->kind != OPERAND_MEM || insn->op == OP_LEA || insn->op == OP_NOP ||
+	    insn->op == OP_CALL_SLOT)
 		return true;
 	if (o->base != FAY_NO_REG)
 		address += m->gpr[o->base];
@@ -180,24 +227,29 @@ static bool check_operand(struct run *run, const struct fay_insn *insn, const st
 			return broken(run, "access to the return address", insn);
 	}
 	offset = address - m->regions[AT_EVENT].base;
-	if (offset < sizeof(struct fay_event) && !(facts->event_fields & soundness_field_of((unsigned)offset)))
+	if (offset < sizeof(struct fay_event) &&
+	    !(facts->event_fields & soundness_field_of((unsigned)offset)))
 		return broken(run, "event field read that the facts do not name", insn);
-	if (offset < sizeof(struct fay_event) && !(facts->event_fields & soundness_field_of((unsigned)(offset + width / 8 - 1))))
+	if (offset < sizeof(struct fay_event) &&
+	    !(facts->event_fields & soundness_field_of((unsigned)(offset + width / 8 - 1))))
 		return broken(run, "event field read that the facts do not name", insn);
 	if (insn->locked && address % (width / 8))
 		return broken(run, "split lock", insn);
 	return true;
 }
 
-/* The bytes [address, +size) in one region, the stack only from rsp to below the return address; NULL if not. */
+/* The bytes [address, +size) in one region, the stack only from rsp to below the return address;
+ * NULL if not. */
 static uint8_t *helper_bytes(struct run *run, uint64_t address, uint64_t size, bool write)
 {
 	for (unsigned i = 0; i < AT_COUNT; i++) {
 		struct fay_exec_region *region = &run->machine.regions[i];
 		uint64_t low = i == AT_STACK ? run->machine.gpr[FAY_RSP] : region->base;
-		uint64_t room = (i == AT_STACK ? run->entry_rsp : region->base + region->size) - low;
+		uint64_t room =
+			(i == AT_STACK ? run->entry_rsp : region->base + region->size) - low;
 
-		if (address - low <= room && size <= room - (address - low) && (!write || i == AT_STACK || i == AT_LOCAL))
+		if (address - low <= room && size <= room - (address - low) &&
+		    (!write || i == AT_STACK || i == AT_LOCAL))
 			return region->bytes + (address - region->base);
 	}
 	return NULL;
@@ -211,12 +263,17 @@ static void note(struct run *run, uint64_t value)
 /* What the slots hold: nothing is there. */
 #define HELPERS 0x7f0050000000u
 
-static int at_helper(uint64_t address) { return address - HELPERS < FAY_HELPER_COUNT ? (int)(address - HELPERS) : -1; }
+static int at_helper(uint64_t address)
+{
+	return address - HELPERS < FAY_HELPER_COUNT ? (int)(address - HELPERS) : -1;
+}
 
 /* mov slot(%rip), %reg: the slots are no region, so that nothing else may read them. */
-static bool load_helper(struct fay_machine *m, const struct fay_insn *insn, const struct fay_image *image)
+static bool load_helper(struct fay_machine *m, const struct fay_insn *insn,
+			const struct fay_image *image)
 {
-	int helper = insn->op == OP_MOV && insn->width == 64 && insn->src.kind == OPERAND_MEM && insn->src.rip
+	int helper = insn->op == OP_MOV && insn->width == 64 && insn->src.kind == OPERAND_MEM &&
+				     insn->src.rip
 			     ? fay_image_slot(image, (uint64_t)insn->src.disp)
 			     : -1;
 
@@ -227,12 +284,16 @@ static bool load_helper(struct fay_machine *m, const struct fay_insn *insn, cons
 	return true;
 }
 
-static bool call_helper(struct run *run, const struct fay_insn *insn, const struct fay_image *image, const struct fay_probe_facts *facts)
+static bool call_helper(struct run *run, const struct fay_insn *insn, const struct fay_image *image,
+			const struct fay_probe_facts *facts)
 {
-	static const uint8_t scratch[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	static const uint8_t scratch[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
+					   FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 	struct fay_machine *m = &run->machine;
-	int helper = insn->op == OP_CALL_SLOT ? fay_image_slot(image, insn->target) : at_helper(m->gpr[insn->src.reg]);
-	uint64_t rdi = m->gpr[FAY_RDI], rsi = m->gpr[FAY_RSI], rdx = m->gpr[FAY_RDX], result = soundness_below(&run->shared, 2);
+	int helper = insn->op == OP_CALL_SLOT ? fay_image_slot(image, insn->target)
+					      : at_helper(m->gpr[insn->src.reg]);
+	uint64_t rdi = m->gpr[FAY_RDI], rsi = m->gpr[FAY_RSI], rdx = m->gpr[FAY_RDX],
+		 result = soundness_below(&run->shared, 2);
 	uint8_t *bytes;
 
 	if (helper < 0 || !(facts->helpers & 1u << helper))
@@ -248,7 +309,8 @@ static bool call_helper(struct run *run, const struct fay_insn *insn, const stru
 		note(run, rsi);
 		result = -result;
 	} else {
-		if (rdi != m->regions[AT_LOCAL].base || rsi != (helper == FAY_HELPER_FLUSH ? 2u : 1u))
+		if (rdi != m->regions[AT_LOCAL].base ||
+		    rsi != (helper == FAY_HELPER_FLUSH ? 2u : 1u))
 			return broken(run, "flush or emit with wrong arguments", insn);
 		if (helper == FAY_HELPER_FLUSH) {
 			memset(run->local + 64, 0, 112);
@@ -259,9 +321,14 @@ static bool call_helper(struct run *run, const struct fay_insn *insn, const stru
 			for (unsigned i = 0; i < 16; i++)
 				note(run, bytes[i]);
 			if (rdx - m->regions[AT_EVENT].base < sizeof(struct fay_event) &&
-			    (~facts->event_fields & (soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base)) |
-						     soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base) + 15))))
-				return broken(run, "fay_emit reads an event field that the facts do not name", insn);
+			    (~facts->event_fields &
+			     (soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base)) |
+			      soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base) +
+						 15))))
+				return broken(
+					run,
+					"fay_emit reads an event field that the facts do not name",
+					insn);
 		}
 	}
 	/* What a called function may leave below rsp and in the scratch registers. */
@@ -275,7 +342,8 @@ static bool call_helper(struct run *run, const struct fay_insn *insn, const stru
 	return true;
 }
 
-static bool step(struct run *run, struct fay_arena *arena, const struct fay_image *image, const struct fay_probe_facts *facts)
+static bool step(struct run *run, struct fay_arena *arena, const struct fay_image *image,
+		 const struct fay_probe_facts *facts)
 {
 	struct fay_machine *m = &run->machine;
 	uint64_t at = m->rip - image->text.start;
@@ -285,43 +353,38 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 
 	if (at >= image->text.size)
 		return broken(run, "left the code", &insn);
-	refusal = fay_decode(arena, image->layout.bytes + (m->rip - image->layout_base), image->text.size - at, m->rip, &insn);
+	refusal = fay_decode(arena, image->layout.bytes + (m->rip - image->layout_base),
+			     image->text.size - at, m->rip, &insn);
 	if (refusal.rule != FAY_RULE_NONE)
 		return broken(run, "an instruction that is not allowed", &insn);
-	if (!check_operand(run, &insn, &insn.dst, insn.op == OP_VECTOR ? insn.access * 8u : insn.width, facts) ||
-	    !check_operand(run, &insn, &insn.src, insn.op == OP_VECTOR ? insn.access * 8u : insn.src_width, facts))
+	if (!check_operand(run, &insn, &insn.dst,
+			   insn.op == OP_VECTOR ? insn.access * 8u : insn.width, facts) ||
+	    !check_operand(run, &insn, &insn.src,
+			   insn.op == OP_VECTOR ? insn.access * 8u : insn.src_width, facts))
 		return false;
 	if (soundness_below(&run->shared, 8) == 0)
-		run->global[soundness_below(&run->shared, SOUNDNESS_GLOBAL)] = (uint8_t)soundness_next(&run->shared);
+		run->global[soundness_below(&run->shared, SOUNDNESS_GLOBAL)] =
+			(uint8_t)soundness_next(&run->shared);
 	run->steps++;
 	if (load_helper(m, &insn, image))
 		return true;
 	switch (fay_exec_step(m, &insn)) {
-	case EXEC_OK:
-		break;
+	case EXEC_OK: break;
 	case EXEC_CALL_HELPER:
 		if (!call_helper(run, &insn, image, facts))
 			return false;
 		break;
-	case EXEC_FAULT_READ:
-		return broken(run, "read outside every region", &insn);
-	case EXEC_FAULT_WRITE:
-		return broken(run, "write outside every region", &insn);
+	case EXEC_FAULT_READ: return broken(run, "read outside every region", &insn);
+	case EXEC_FAULT_WRITE: return broken(run, "write outside every region", &insn);
 	case EXEC_NOT_MODELLED:
 		switch (soundness_vector_step(&run->vectors, m, &insn, facts, &wrong)) {
-		case SOUNDNESS_VECTOR_DONE:
-			break;
-		case SOUNDNESS_VECTOR_UNKNOWN:
-			run->gave_up = true;
-			break;
-		case SOUNDNESS_VECTOR_BROKEN:
-			return broken(run, wrong, &insn);
+		case SOUNDNESS_VECTOR_DONE: break;
+		case SOUNDNESS_VECTOR_UNKNOWN: run->gave_up = true; break;
+		case SOUNDNESS_VECTOR_BROKEN: return broken(run, wrong, &insn);
 		}
 		break;
-	case EXEC_DIVIDE:
-		return broken(run, "division fault", &insn);
-	case EXEC_UNDEFINED_FLAGS:
-		return broken(run, "undefined flag read", &insn);
+	case EXEC_DIVIDE: return broken(run, "division fault", &insn);
+	case EXEC_UNDEFINED_FLAGS: return broken(run, "undefined flag read", &insn);
 	}
 	if (m->gpr[FAY_RSP] + facts->worst_stack < run->entry_rsp)
 		return broken(run, "more stack than promised", &insn);
@@ -329,7 +392,8 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 }
 
 /* 1 finished, 0 too long to follow, -1 broken. */
-static int execute(struct run *run, struct fay_arena *arena, const struct fay_image *image, const struct fay_probe_facts *facts)
+static int execute(struct run *run, struct fay_arena *arena, const struct fay_image *image,
+		   const struct fay_probe_facts *facts)
 {
 	static const uint8_t saved[] = { FAY_RBX, FAY_RBP, FAY_R12, FAY_R13, FAY_R14, FAY_R15 };
 	struct fay_machine *m = &run->machine;
@@ -355,13 +419,16 @@ static int execute(struct run *run, struct fay_arena *arena, const struct fay_im
 			return broken(run, "a callee-saved register changed", &none) - 1;
 	}
 	for (unsigned r = 0; r < 16; r++) {
-		if (r != FAY_RSP && m->gpr[r] != run->entry[r] && !(facts->clobbered_gprs & 1u << r))
-			return broken(run, "a register changed that the facts do not name", &none) - 1;
+		if (r != FAY_RSP && m->gpr[r] != run->entry[r] &&
+		    !(facts->clobbered_gprs & 1u << r))
+			return broken(run, "a register changed that the facts do not name", &none) -
+			       1;
 	}
 	return 1;
 }
 
-const char *soundness_check(const void *file, size_t size, const struct fay_verdict *verdict, uint64_t seed, unsigned runs)
+const char *soundness_check(const void *file, size_t size, const struct fay_verdict *verdict,
+			    uint64_t seed, unsigned runs)
 {
 	struct fay_arena *arena = fay_arena_create((size_t)64 << 20);
 	static struct run a, b;
@@ -370,7 +437,8 @@ const char *soundness_check(const void *file, size_t size, const struct fay_verd
 
 	if (fay_image_parse(arena, file, size, &image).rule != FAY_RULE_NONE) {
 		result = "accepted, but does not parse";
-	} else if (image.layout.size != verdict->layout.size || memcmp(image.layout.bytes, verdict->layout.bytes, image.layout.size)) {
+	} else if (image.layout.size != verdict->layout.size ||
+		   memcmp(image.layout.bytes, verdict->layout.bytes, image.layout.size)) {
 		result = "the layout is not that of the image";
 	}
 	for (unsigned i = 0; !result && i < runs; i++) {
@@ -384,7 +452,9 @@ const char *soundness_check(const void *file, size_t size, const struct fay_verd
 			result = complaint;
 		else if (first && second && (a.steps != b.steps || a.transcript != b.transcript))
 			result = "control flow or helpers' arguments depend on secrets";
-		else if (first && second && (memcmp(a.local, b.local, sizeof(a.local)) || memcmp(a.global, b.global, sizeof(a.global))))
+		else if (first && second &&
+			 (memcmp(a.local, b.local, sizeof(a.local)) ||
+			  memcmp(a.global, b.global, sizeof(a.global))))
 			result = "state depends on secrets";
 	}
 	fay_arena_destroy(arena);
@@ -402,9 +472,12 @@ bool soundness_template_read(const char *path, struct soundness_template *templa
 	template->file = malloc(1 << 20);
 	if (stream && template->file && arena) {
 		template->size = fread(template->file, 1, 1 << 20, stream);
-		if (fay_image_parse(arena, template->file, template->size, &image).rule == FAY_RULE_NONE) {
-			const uint8_t *text = image.layout.bytes + (image.text.start - image.layout_base);
-			const uint8_t *found = memmem(template->file, template->size, text, image.text.size);
+		if (fay_image_parse(arena, template->file, template->size, &image).rule ==
+		    FAY_RULE_NONE) {
+			const uint8_t *text =
+				image.layout.bytes + (image.text.start - image.layout_base);
+			const uint8_t *found =
+				memmem(template->file, template->size, text, image.text.size);
 
 			ok = found != NULL;
 			template->code_at = (size_t)(found - template->file);
@@ -412,7 +485,8 @@ bool soundness_template_read(const char *path, struct soundness_template *templa
 			template->text = image.text.start;
 			template->rodata = image.rodata.start;
 			for (unsigned i = 0; i < image.layout.slot_count; i++)
-				template->slots[image.layout.slots[i].helper] = image.layout_base + image.layout.slots[i].offset;
+				template->slots[image.layout.slots[i].helper] =
+					image.layout_base + image.layout.slots[i].offset;
 		}
 	}
 	if (stream)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The random programs of test_soundness, each a probe of its own in one image; the same seed gives the same programs. */
+/* The random programs of test_soundness, each a probe of its own in one image; the same seed gives
+ * the same programs. */
 #ifndef FAY_TESTS_SOUNDNESS_PROGRAMS_H
 #define FAY_TESTS_SOUNDNESS_PROGRAMS_H
 
@@ -17,7 +18,8 @@ void program_write(FILE *f, unsigned number);
 /* soundness_quotients.c: a remainder by multiplication. */
 void program_quotient(FILE *f);
 /*
- * soundness_forms.c: the next form that the decoder admits; depth: of loops around it. And how many forms were executed, of how many.
+ * soundness_forms.c: the next form that the decoder admits; depth: of loops around it. And how many
+ * forms were executed, of how many.
  */
 void program_form(FILE *f, unsigned depth);
 struct fay_insn;

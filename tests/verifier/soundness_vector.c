@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vector instructions for soundness.c: run on the CPU, since the interpreter has none, with the memory operand copied beside. The copy has the
- * address's own alignment, so that an aligned form of an unaligned address faults here as it would there.
+ * Vector instructions for soundness.c: run on the CPU, since the interpreter has none, with the
+ * memory operand copied beside. The copy has the address's own alignment, so that an aligned form
+ * of an unaligned address faults here as it would there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,30 +17,37 @@ static const struct {
 
 static const struct fay_operand *memory_of(const struct fay_insn *insn)
 {
-	return insn->dst.kind == OPERAND_MEM ? &insn->dst : insn->src.kind == OPERAND_MEM ? &insn->src : NULL;
+	return insn->dst.kind == OPERAND_MEM   ? &insn->dst
+	       : insn->src.kind == OPERAND_MEM ? &insn->src
+					       : NULL;
 }
 
 /* The encoding with `base` as the base of a memory operand. */
 static unsigned encode(const struct fay_insn *insn, unsigned base, uint8_t *code)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
-	struct vector_form form = { .row = row, .vex = insn->vex, .wide_register = row->w == VW_GW && insn->width == 64, .length = insn->vector,
+	struct vector_form form = { .row = row,
+				    .vex = insn->vex,
+				    .wide_register = row->w == VW_GW && insn->width == 64,
+				    .length = insn->vector,
 				    .memory = memory_of(insn) != NULL };
-	struct vector_operands o = { .reg = insn->dst.reg, .vvvv = insn->src2.reg, .rm = insn->src.reg, .base = base, .imm = insn->imm };
+	struct vector_operands o = { .reg = insn->dst.reg,
+				     .vvvv = insn->src2.reg,
+				     .rm = insn->src.reg,
+				     .base = base,
+				     .imm = insn->imm };
 
 	switch (row->shape) {
-	case VSHAPE_MR: case VSHAPE_MRI: case VSHAPE_GX: case VSHAPE_GXI:
+	case VSHAPE_MR:
+	case VSHAPE_MRI:
+	case VSHAPE_GX:
+	case VSHAPE_GXI:
 		o.reg = insn->src.reg;
 		o.rm = insn->dst.reg;
 		break;
-	case VSHAPE_VMI:
-		o.vvvv = insn->dst.reg;
-		break;
-	case VSHAPE_RVMK:
-		o.imm = (uint8_t)(insn->imm << 4);
-		break;
-	default:
-		break;
+	case VSHAPE_VMI: o.vvvv = insn->dst.reg; break;
+	case VSHAPE_RVMK: o.imm = (uint8_t)(insn->imm << 4); break;
+	default: break;
 	}
 	return vector_place(&form, &o, code);
 }
@@ -49,7 +57,8 @@ static uint8_t *bytes_at(struct fay_machine *m, uint64_t address, unsigned size,
 	for (unsigned i = 0; i < m->region_count; i++) {
 		struct fay_exec_region *r = &m->regions[i];
 
-		if (address - r->base < r->size && size <= r->size - (address - r->base) && (!write || r->writable))
+		if (address - r->base < r->size && size <= r->size - (address - r->base) &&
+		    (!write || r->writable))
 			return r->bytes + (address - r->base);
 	}
 	m->fault_address = address;
@@ -65,31 +74,40 @@ static void take_flags(struct fay_machine *m, uint64_t eflags)
 	m->flags_undefined = 0;
 }
 
-static const char *check_facts(const struct frame *before, const struct frame *after, const struct fay_insn *insn, const struct fay_probe_facts *facts)
+static const char *check_facts(const struct frame *before, const struct frame *after,
+			       const struct fay_insn *insn, const struct fay_probe_facts *facts)
 {
 	for (unsigned i = 0; i < 16; i++) {
-		if (memcmp(before->vectors[i], after->vectors[i], 32) && !(facts->clobbered_vectors >> i & 1))
+		if (memcmp(before->vectors[i], after->vectors[i], 32) &&
+		    !(facts->clobbered_vectors >> i & 1))
 			return "a vector register changes that the facts do not name";
-		if (memcmp(before->vectors[i] + 16, after->vectors[i] + 16, 16) && !facts->clobbers_upper)
+		if (memcmp(before->vectors[i] + 16, after->vectors[i] + 16, 16) &&
+		    !facts->clobbers_upper)
 			return "the upper half of a vector register changes, which the facts deny";
 	}
 	if (before->mxcsr != after->mxcsr && !facts->uses_mxcsr)
 		return "MXCSR changes, which the facts deny";
-	return fay_vector_features(insn) & ~facts->cpu_features ? "a CPU feature is used that the facts do not name" : NULL;
+	return fay_vector_features(insn) & ~facts->cpu_features
+		       ? "a CPU feature is used that the facts do not name"
+		       : NULL;
 }
 
-enum soundness_vector_status soundness_vector_step(struct frame *vectors, struct fay_machine *m, const struct fay_insn *insn,
-						   const struct fay_probe_facts *facts, const char **wrong)
+enum soundness_vector_status soundness_vector_step(struct frame *vectors, struct fay_machine *m,
+						   const struct fay_insn *insn,
+						   const struct fay_probe_facts *facts,
+						   const char **wrong)
 {
 	static uint8_t *code, bounce[192] __attribute__((aligned(64)));
 	const struct fay_operand *mem = memory_of(insn);
 	uint64_t address = mem ? (uint64_t)mem->disp : 0;
-	unsigned base = insn->dst.kind == OPERAND_REG && insn->dst.reg == FAY_RAX ? FAY_RCX : FAY_RAX;
+	unsigned base =
+		insn->dst.kind == OPERAND_REG && insn->dst.reg == FAY_RAX ? FAY_RCX : FAY_RAX;
 	uint8_t *place = NULL, *copy = NULL;
 	struct frame f = *vectors;
 
 	if (!code)
-		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED) {
 		perror("soundness_vector");
 		exit(1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the corpus does not see of the analysis: who proves what (the fast pass or the solver), exact facts of the report, counterexamples that
- * were replayed, SMT-LIB output that a solver confirms. Each test assembles a snippet into a whole image, as the corpus does.
+ * What the corpus does not see of the analysis: who proves what (the fast pass or the solver),
+ * exact facts of the report, counterexamples that were replayed, SMT-LIB output that a solver
+ * confirms. Each test assembles a snippet into a whole image, as the corpus does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,9 +48,11 @@ static void assemble(const char *body)
 	assert_non_null(file);
 	fprintf(file, "%s\n\tTABLES\n", body);
 	fclose(file);
-	shell("cat %s %s/body.s > %s/image.s && as --defsym LOCAL=64 --defsym GLOBAL=64 -o %s/image.o %s/image.s", PROLOGUE, directory, directory, directory,
-	      directory);
-	shell("ld -shared -nostdlib -z now -z noexecstack --build-id=none -o %s/image %s/image.o", directory, directory);
+	shell("cat %s %s/body.s > %s/image.s && as --defsym LOCAL=64 --defsym GLOBAL=64 -o "
+	      "%s/image.o %s/image.s",
+	      PROLOGUE, directory, directory, directory, directory);
+	shell("ld -shared -nostdlib -z now -z noexecstack --build-id=none -o %s/image %s/image.o",
+	      directory, directory);
 	snprintf(path, sizeof(path), "%s/image", directory);
 	file = fopen(path, "r");
 	assert_non_null(file);
@@ -68,7 +71,8 @@ static void accepted(const char *body)
 {
 	verify(body);
 	if (verdict.outcome != FAY_ACCEPTED)
-		fail_msg("%s: %s; missing: %s", fay_rule_id(verdict.rejection.rule), verdict.rejection.what,
+		fail_msg("%s: %s; missing: %s", fay_rule_id(verdict.rejection.rule),
+			 verdict.rejection.what,
 			 verdict.rejection.missing ? verdict.rejection.missing : "-");
 }
 
@@ -109,7 +113,8 @@ static void facts_are_exact(void **state)
 	assert_int_equal(f->worst_instructions, 2);
 	assert_int_equal(f->worst_stack, 8);
 
-	accepted("	push %rbx\n	mov 16(%rdi), %rbx\n	mov 90(%rdi), %ax\n	add %rbx, (%rdx)\n	pop %rbx\n	ret");
+	accepted("	push %rbx\n	mov 16(%rdi), %rbx\n	mov 90(%rdi), %ax\n	add %rbx, "
+		 "(%rdx)\n	pop %rbx\n	ret");
 	f = &verdict.probes[0];
 	assert_int_equal(f->event_fields, (FAY_FIELD_ARG0 << 2) | FAY_FIELD_PID);
 	assert_int_equal(f->clobbered_gprs, 1u << FAY_RAX);
@@ -117,16 +122,22 @@ static void facts_are_exact(void **state)
 	assert_int_equal(f->worst_stack, 16);
 
 	/* A register that is clobbered and restored counts as kept. */
-	accepted("	push %rcx\n	mov 8(%rdi), %rcx\n	mov %rcx, (%rsi)\n	pop %rcx\n	ret");
+	accepted("	push %rcx\n	mov 8(%rdi), %rcx\n	mov %rcx, (%rsi)\n	pop "
+		 "%rcx\n	ret");
 	assert_int_equal(verdict.probes[0].clobbered_gprs, 0);
-	/* Unless its saved copy was overwritten, on one path only and whichever is analysed first. */
-	accepted("	push %rcx\n	cmpq $0, (%rdi)\n	jnz 2f\n	xor %eax, %eax\n1:	pop %rcx\n	ret\n"
+	/* Unless its saved copy was overwritten, on one path only and whichever is analysed first.
+	 * */
+	accepted("	push %rcx\n	cmpq $0, (%rdi)\n	jnz 2f\n	xor %eax, "
+		 "%eax\n1:	pop %rcx\n	ret\n"
 		 "2:	movq $5, (%rsp)\n	xor %eax, %eax\n	jmp 1b");
 	assert_int_equal(verdict.probes[0].clobbered_gprs, 1u << FAY_RAX | 1u << FAY_RCX);
-	/* What must not cross a cache line, on the stack of a program that may have misaligned it. */
-	accepted("	push $1\n	mov $2, %eax\n	xchg %rax, (%rsp)\n	mov %rax, (%rsi)\n	pop %rcx\n	ret");
+	/* What must not cross a cache line, on the stack of a program that may have misaligned it.
+	 * */
+	accepted("	push $1\n	mov $2, %eax\n	xchg %rax, (%rsp)\n	mov %rax, "
+		 "(%rsi)\n	pop %rcx\n	ret");
 	assert_true(verdict.probes[0].aligned_stack);
-	accepted("	push $1\n	mov $2, %eax\n	xadd %rax, (%rsp)\n	lock xadd %rax, (%rsi)\n	pop %rcx\n	ret");
+	accepted("	push $1\n	mov $2, %eax\n	xadd %rax, (%rsp)\n	lock xadd %rax, "
+		 "(%rsi)\n	pop %rcx\n	ret");
 	assert_false(verdict.probes[0].aligned_stack);
 }
 
@@ -137,12 +148,16 @@ static void worst_cases_are_exact(void **state)
 	(void)state;
 	accepted("	mov $10, %ecx\n1:	dec %ecx\n	jne 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 10 * 2 + 1);
-	accepted("	xor %eax, %eax\n1:	add $3, %rax\n	cmp $30, %rax\n	jne 1b\n	ret");
+	accepted("	xor %eax, %eax\n1:	add $3, %rax\n	cmp $30, %rax\n	jne 1b\n	"
+		 "ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 10 * 3 + 1);
-	accepted("	mov $-24, %rax\n1:	incq 24(%rsi,%rax)\n	add $8, %rax\n	jne 1b\n	ret");
+	accepted("	mov $-24, %rax\n1:	incq 24(%rsi,%rax)\n	add $8, %rax\n	jne "
+		 "1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 3 * 3 + 1);
 	/* Nested, the inner bound from a masked input. */
-	accepted("	mov $4, %ecx\n1:	mov (%rdi), %rax\n	and $7, %eax\n	inc %eax\n2:	dec %eax\n	jne 2b\n	dec %ecx\n	jne 1b\n	ret");
+	accepted("	mov $4, %ecx\n1:	mov (%rdi), %rax\n	and $7, %eax\n	inc "
+		 "%eax\n2:	dec %eax\n	jne 2b\n	dec %ecx\n	jne 1b\n	"
+		 "ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 4 * (3 + 8 * 2 + 2) + 1);
 	/* The branch's shorter side does not count. */
 	accepted("	cmpq $0, (%rdi)\n	je 1f\n	nop\n	nop\n1:	ret");
@@ -151,26 +166,32 @@ static void worst_cases_are_exact(void **state)
 	accepted("	call f\n	call f\n	ret\nf:	incq (%rsi)\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 * 3 + 1);
 	assert_int_equal(verdict.probes[0].worst_stack, 16);
-	/* A counter in the outer loop that the inner one leaves alone; one more way round the outer; a copy on the way. */
-	accepted("	xor %r8d, %r8d\n1:	xor %ecx, %ecx\n2:	inc %ecx\n	cmp $3, %ecx\n	jb 2b\n	mov %r8, %r9\n	lea 2(%r9), %r8\n	cmp $10, %r8\n"
+	/* A counter in the outer loop that the inner one leaves alone; one more way round the
+	 * outer; a copy on the way. */
+	accepted("	xor %r8d, %r8d\n1:	xor %ecx, %ecx\n2:	inc %ecx\n	cmp $3, "
+		 "%ecx\n	jb 2b\n	mov %r8, %r9\n	lea 2(%r9), %r8\n	cmp $10, %r8\n"
 		 "	jb 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 5 * (1 + 3 * 3 + 4) + 1);
 	/* Out of two loops at once, and on from there. */
-	accepted("	mov $4, %ecx\n1:	mov $3, %eax\n2:	cmpq $7, (%rdi)\n	je 3f\n	dec %eax\n	jne 2b\n	dec %ecx\n	jne 1b\n	ret\n"
+	accepted("	mov $4, %ecx\n1:	mov $3, %eax\n2:	cmpq $7, (%rdi)\n	je "
+		 "3f\n	dec %eax\n	jne 2b\n	dec %ecx\n	jne 1b\n	ret\n"
 		 "3:	nop\n	nop\n	nop\n	nop\n	nop\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 4 * (1 + 3 * 4 + 2) + 6);
 	/* What rep moves counts by the element, in every round. */
-	accepted("	mov $5, %r8d\n	xor %eax, %eax\n1:	mov %rsi, %rdi\n	mov $8, %ecx\n	rep stosq\n	dec %r8d\n	jne 1b\n	ret");
+	accepted("	mov $5, %r8d\n	xor %eax, %eax\n1:	mov %rsi, %rdi\n	mov $8, "
+		 "%ecx\n	rep stosq\n	dec %r8d\n	jne 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 + 5 * (5 + 8) + 1);
 	/* Obligations count once, however often a loop was looked at. */
 	accepted("	incq (%rsi)\n	incq (%rsi)\n	ret");
 	straight = verdict.obligations;
-	accepted("	xor %eax, %eax\n1:	incq (%rsi)\n	mov %eax, %ecx\n2:	inc %ecx\n	cmp $90, %ecx\n	jb 2b\n	inc %eax\n	cmp $30, %eax\n"
+	accepted("	xor %eax, %eax\n1:	incq (%rsi)\n	mov %eax, %ecx\n2:	inc "
+		 "%ecx\n	cmp $90, %ecx\n	jb 2b\n	inc %eax\n	cmp $30, %eax\n"
 		 "	jb 1b\n	incq (%rsi)\n	ret");
 	assert_int_equal(verdict.obligations, straight);
 	/* No bound is not a great bound. */
 	policy.max_instructions = UINT64_MAX;
-	refused("	xor %eax, %eax\n1:	cmpq $0, (%rdi)\n	jne 1b\n	ret", FAY_RULE_TRM_LOOP, FAY_UNPROVED);
+	refused("	xor %eax, %eax\n1:	cmpq $0, (%rdi)\n	jne 1b\n	ret",
+		FAY_RULE_TRM_LOOP, FAY_UNPROVED);
 	fay_policy_default(&policy);
 }
 
@@ -178,18 +199,24 @@ static void the_solver_proves_the_rest(void **state)
 {
 	(void)state;
 	/* max(x, 1) by carry, then a division. */
-	accepted("	mov (%rdi), %rcx\n	cmp $1, %rcx\n	adc $0, %rcx\n	mov 8(%rdi), %rax\n	xor %edx, %edx\n	div %rcx\n	mov %rax, (%rsi)\n	ret");
+	accepted(
+		"	mov (%rdi), %rcx\n	cmp $1, %rcx\n	adc $0, %rcx\n	mov 8(%rdi), "
+		"%rax\n	xor %edx, %edx\n	div %rcx\n	mov %rax, (%rsi)\n	ret");
 	assert_int_equal(verdict.obligations_by_solver, 1);
 	/* x / 2 + y / 2 stays below 8 when both do: through multiplication and xor. */
-	accepted("	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	xor $7, %ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n	ret");
+	accepted("	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	xor $7, "
+		 "%ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n	ret");
 	assert_true(verdict.obligations_by_solver >= 1);
 	/* A signed division, the sign taken by a shift; after cqo it needs no solver. */
-	accepted("	mov (%rdi), %rax\n	mov %rax, %rdx\n	sar $63, %rdx\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
+	accepted("	mov (%rdi), %rax\n	mov %rax, %rdx\n	sar $63, %rdx\n	mov $10, "
+		 "%ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
 	assert_int_equal(verdict.obligations_by_solver, 1);
-	accepted("	mov (%rdi), %rax\n	cqo\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
+	accepted("	mov (%rdi), %rax\n	cqo\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, "
+		 "(%rsi)\n	ret");
 	assert_int_equal(verdict.obligations_by_solver, 0);
 	/* Within a loop: the head's invariant is the hypothesis. */
-	accepted("	mov $8, %ecx\n1:	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %r8d\n	xor $7, %r8d\n	add %r8d, %eax\n	incq (%rsi,%rax,8)\n"
+	accepted("	mov $8, %ecx\n1:	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, "
+		 "%r8d\n	xor $7, %r8d\n	add %r8d, %eax\n	incq (%rsi,%rax,8)\n"
 		 "	dec %ecx\n	jne 1b\n	ret");
 	assert_true(verdict.obligations_by_solver >= 1);
 }
@@ -197,7 +224,8 @@ static void the_solver_proves_the_rest(void **state)
 /* One question in two probes, or in two calls, is asked once. */
 static void questions_are_asked_once(void **state)
 {
-	const char *body = "	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	xor $7, %ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n";
+	const char *body = "	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	"
+			   "xor $7, %ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n";
 	char text[1024];
 
 	(void)state;
@@ -213,14 +241,23 @@ static void counterexamples_are_replayed(void **state)
 		const char *body;
 		enum fay_rule rule;
 	} cases[] = {
-		{ "	mov (%rdi), %rax\n	cmp $8, %rax\n	ja 1f\n	incq (%rsi,%rax,8)\n1:	ret", FAY_RULE_MEM_BOUNDS },
-		{ "	xor %eax, %eax\n1:	incq (%rsi,%rax,8)\n	inc %rax\n	cmp $8, %rax\n	jbe 1b\n	ret", FAY_RULE_MEM_BOUNDS },
+		{ "	mov (%rdi), %rax\n	cmp $8, %rax\n	ja 1f\n	incq (%rsi,%rax,8)\n1:	"
+		  "ret",
+		  FAY_RULE_MEM_BOUNDS },
+		{ "	xor %eax, %eax\n1:	incq (%rsi,%rax,8)\n	inc %rax\n	cmp $8, "
+		  "%rax\n	jbe 1b\n	ret",
+		  FAY_RULE_MEM_BOUNDS },
 		{ "	mov 64(%rsi), %rax\n	ret", FAY_RULE_MEM_BOUNDS },
-		{ "	movl (%rsi), %eax\n	cmp $3, %eax\n	jne 1f\n	movq $0, (%rdi)\n1:	ret", FAY_RULE_MEM_PERMISSION },
-		{ "	mov 8(%rdi), %rax\n	xor %edx, %edx\n	divq (%rdi)\n	ret", FAY_RULE_ARI_DIVIDE },
+		{ "	movl (%rsi), %eax\n	cmp $3, %eax\n	jne 1f\n	movq $0, "
+		  "(%rdi)\n1:	ret",
+		  FAY_RULE_MEM_PERMISSION },
+		{ "	mov 8(%rdi), %rax\n	xor %edx, %edx\n	divq (%rdi)\n	ret",
+		  FAY_RULE_ARI_DIVIDE },
 		{ "	mov %rcx, (%rsi)\n	ret", FAY_RULE_MEM_UNINIT },
-		{ "	cmpq $5, (%rdi)\n	jne 1f\n	mov $1, %ebx\n1:	ret", FAY_RULE_ENV_SAVED },
-		{ "	cmpq $5, (%rdi)\n	jne 1f\n	mov %rdi, (%rsi)\n1:	ret", FAY_RULE_MEM_LEAK },
+		{ "	cmpq $5, (%rdi)\n	jne 1f\n	mov $1, %ebx\n1:	ret",
+		  FAY_RULE_ENV_SAVED },
+		{ "	cmpq $5, (%rdi)\n	jne 1f\n	mov %rdi, (%rsi)\n1:	ret",
+		  FAY_RULE_MEM_LEAK },
 	};
 
 	(void)state;
@@ -237,15 +274,20 @@ static void unproved_is_not_unsafe(void **state)
 {
 	(void)state;
 	/* Needs that an array in local state stays sorted: nothing says so. */
-	refused("	mov (%rdi), %rcx\n1:	mov (%rdi), %rax\n	cmp %rax, %rcx\n	jne 1b\n	ret", FAY_RULE_TRM_LOOP, FAY_UNPROVED);
+	refused("	mov (%rdi), %rcx\n1:	mov (%rdi), %rax\n	cmp %rax, %rcx\n	"
+		"jne 1b\n	ret",
+		FAY_RULE_TRM_LOOP, FAY_UNPROVED);
 	assert_non_null(verdict.rejection.missing);
 }
 
 static void speculation_needs_more_than_a_branch(void **state)
 {
-	static const char *const branch = "	mov (%rdi), %rax\n	cmp $8, %rax\n	jae 1f\n	incq (%rsi,%rax,8)\n1:	ret";
-	static const char *const fence = "	mov (%rdi), %rax\n	cmp $8, %rax\n	jae 1f\n	lfence\n	incq (%rsi,%rax,8)\n1:	ret";
-	static const char *const mask = "	mov (%rdi), %rax\n	and $7, %eax\n	incq (%rsi,%rax,8)\n	ret";
+	static const char *const branch = "	mov (%rdi), %rax\n	cmp $8, %rax\n	jae "
+					  "1f\n	incq (%rsi,%rax,8)\n1:	ret";
+	static const char *const fence = "	mov (%rdi), %rax\n	cmp $8, %rax\n	jae "
+					 "1f\n	lfence\n	incq (%rsi,%rax,8)\n1:	ret";
+	static const char *const mask =
+		"	mov (%rdi), %rax\n	and $7, %eax\n	incq (%rsi,%rax,8)\n	ret";
 
 	(void)state;
 	accepted(branch);
@@ -272,8 +314,10 @@ static char *read_text(const char *path)
 /* Every obligation is written, and a solver that reads only the file says what the file claims. */
 static void obligations_can_be_rechecked(void **state)
 {
-	static const char *const rules[] = { "MEM-UNINIT", "MEM-REGION", "MEM-PERMISSION", "MEM-BOUNDS", "MEM-LEAK", "ENV-FLAGS",
-					     "ENV-SAVED", "CFI-RETURN", "INVARIANT", "ENTRY" };
+	static const char *const rules[] = { "MEM-UNINIT", "MEM-REGION", "MEM-PERMISSION",
+					     "MEM-BOUNDS", "MEM-LEAK",   "ENV-FLAGS",
+					     "ENV-SAVED",  "CFI-RETURN", "INVARIANT",
+					     "ENTRY" };
 	char path[512], out[256];
 	struct dirent *entry;
 	const char *text;
@@ -282,7 +326,9 @@ static void obligations_can_be_rechecked(void **state)
 
 	(void)state;
 	snprintf(out, sizeof(out), "%s/smt2", directory);
-	assemble("	mov (%rdi), %rax\n	and $7, %eax\n	mov $4, %ecx\n1:	incq (%rsi,%rax,8)\n	dec %ecx\n	jne 1b\n	mov %rax, (%rdx)\n	ret");
+	assemble("	mov (%rdi), %rax\n	and $7, %eax\n	mov $4, %ecx\n1:	incq "
+		 "(%rsi,%rax,8)\n	dec %ecx\n	jne 1b\n	mov %rax, (%rdx)\n	"
+		 "ret");
 	fay_verdict_deinit(&verdict);
 	assert_int_equal(fay_verify_smt2(bytes, size, &policy, out, &verdict), 0);
 	assert_int_equal(verdict.outcome, FAY_ACCEPTED);
@@ -317,7 +363,8 @@ static void obligations_can_be_rechecked(void **state)
 			fail_msg("no obligation of %s in %s", rules[i], text);
 }
 
-/* ---- the inclusion that the last pass rests on: whatever outer says and inner does not is noticed ---- */
+/* ---- the inclusion that the last pass rests on: whatever outer says and inner does not is noticed
+ * ---- */
 
 static struct fay_state *outer, *inner;
 
@@ -354,7 +401,9 @@ static void store(struct fay_state *s, int64_t offset, unsigned width, struct fa
 
 static void inclusion_notices_every_difference(void **state)
 {
-	struct fay_value pointer = fay_value_scalar(fay_scalar_const(0)), number = fay_value_scalar(fay_scalar_range(0, 5)), entry = fay_value_uninit();
+	struct fay_value pointer = fay_value_scalar(fay_scalar_const(0)),
+			 number = fay_value_scalar(fay_scalar_range(0, 5)),
+			 entry = fay_value_uninit();
 
 	(void)state;
 	pointer.kind = KIND_POINTER;
@@ -423,18 +472,22 @@ static void inclusion_notices_every_difference(void **state)
 	store(inner, -16, 8, entry);
 	is_refused();
 	/* relations */
-	outer->relations[outer->relation_count++] =
-		(struct fay_relation){ .x = 1 + FAY_RAX, .y = 1 + FAY_RSI, .a = 1, .b = -1, .lo = INT64_MIN, .hi = 2 };
+	outer->relations[outer->relation_count++] = (struct fay_relation){
+		.x = 1 + FAY_RAX, .y = 1 + FAY_RSI, .a = 1, .b = -1, .lo = INT64_MIN, .hi = 2
+	};
 	is_refused();
-	outer->fills[outer->fill_count++] = (struct fay_fill){ .x = 1 + FAY_RAX, .step = 8, .fixed = -32, .moving = -24 };
+	outer->fills[outer->fill_count++] =
+		(struct fay_fill){ .x = 1 + FAY_RAX, .step = 8, .fixed = -32, .moving = -24 };
 	is_refused();
 }
 
-/* Both questions of an obligation together take no longer than the policy allows, but for what the first overran; each that is asked has a quarter at least. */
+/* Both questions of an obligation together take no longer than the policy allows, but for what the
+ * first overran; each that is asked has a quarter at least. */
 static void two_questions_share_their_time(void **state)
 {
 	for (unsigned ms = 1; ms < 5000; ms++) {
-		unsigned near = fay_smt_near_ms(ms), whole = fay_smt_whole_ms(ms, (uint64_t)near * 1000000);
+		unsigned near = fay_smt_near_ms(ms),
+			 whole = fay_smt_whole_ms(ms, (uint64_t)near * 1000000);
 
 		assert_true(near + whole <= ms && whole >= near && whole > 0);
 		assert_int_equal(fay_smt_whole_ms(ms, 0), ms);

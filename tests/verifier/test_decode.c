@@ -2,8 +2,9 @@
 /*
  * The decoder and its two witnesses: golden cases (decode.cases), real compiled code, random bytes.
  *
- * On compiled code and on random bytes the property is the one the verifier rests on: whatever our decoder admits, Zydis and Capstone read the same way.
- * On compiled code it is also checked that our decoder finds every instruction boundary that Zydis finds.
+ * On compiled code and on random bytes the property is the one the verifier rests on: whatever our
+ * decoder admits, Zydis and Capstone read the same way. On compiled code it is also checked that
+ * our decoder finds every instruction boundary that Zydis finds.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -53,7 +54,8 @@ static void golden_case(unsigned number, const char *hex, const char *expected)
 	else
 		snprintf(got, sizeof(got), "%s %u", fay_op_table[insn.op].name, insn.width);
 	if (strcmp(got, expected) != 0)
-		fail_msg("decode.cases:%u: %s: expected %s, got %s (%s)", number, hex, expected, got, refusal.what ? refusal.what : "");
+		fail_msg("decode.cases:%u: %s: expected %s, got %s (%s)", number, hex, expected,
+			 got, refusal.what ? refusal.what : "");
 	if (refusal.rule == FAY_RULE_NONE) {
 		if (insn.length != size)
 			fail_msg("decode.cases:%u: %s: length %u", number, hex, insn.length);
@@ -91,7 +93,8 @@ struct counts {
 };
 
 /* Checks one place; `length` is Zydis's. */
-static void check_at(const uint8_t *bytes, size_t size, uint64_t address, int length, struct fay_arena *arena, struct counts *counts)
+static void check_at(const uint8_t *bytes, size_t size, uint64_t address, int length,
+		     struct fay_arena *arena, struct counts *counts)
 {
 	struct fay_insn insn;
 	struct fay_refusal refusal = fay_decode(arena, bytes, size, address, &insn);
@@ -110,7 +113,8 @@ static void check_at(const uint8_t *bytes, size_t size, uint64_t address, int le
 		for (int i = 0; i < 15 && (size_t)i < size; i++)
 			print_message("%02x ", bytes[i]);
 		print_message("\n");
-		fail_msg("%#lx: %s (Zydis: %s, %d bytes)", (unsigned long)address, refusal.what ? refusal.what : "length", text, length);
+		fail_msg("%#lx: %s (Zydis: %s, %d bytes)", (unsigned long)address,
+			 refusal.what ? refusal.what : "length", text, length);
 	}
 }
 
@@ -120,7 +124,8 @@ static void sweep_text(const uint8_t *text, size_t size, uint64_t address, struc
 
 	for (size_t at = 0; at < size;) {
 		char line[128];
-		int length = fay_disassemble(text + at, size - at, address + at, line, sizeof(line));
+		int length =
+			fay_disassemble(text + at, size - at, address + at, line, sizeof(line));
 
 		if (length)
 			check_at(text + at, size - at, address + at, length, arena, counts);
@@ -152,7 +157,8 @@ static bool sweep_file(const char *path, struct counts *counts)
 	names = (const char *)file + sections[header->e_shstrndx].sh_offset;
 	for (unsigned i = 0; i < header->e_shnum; i++) {
 		if (strcmp(names + sections[i].sh_name, ".text") == 0)
-			sweep_text(file + sections[i].sh_offset, sections[i].sh_size, sections[i].sh_addr, counts);
+			sweep_text(file + sections[i].sh_offset, sections[i].sh_size,
+				   sections[i].sh_addr, counts);
 	}
 	munmap((void *)file, (size_t)stat.st_size);
 	return true;
@@ -166,7 +172,8 @@ static void test_real_text(void **state)
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		sweep_file(paths[i], &counts);
-	print_message("real code: %lu instructions, %lu decoded, %lu refused\n", (unsigned long)counts.seen, (unsigned long)counts.decoded,
+	print_message("real code: %lu instructions, %lu decoded, %lu refused\n",
+		      (unsigned long)counts.seen, (unsigned long)counts.decoded,
 		      (unsigned long)counts.refused);
 	assert_true(counts.seen > 10000);
 	assert_true(counts.decoded * 10 > counts.seen * 7);
@@ -204,22 +211,27 @@ static void test_random_bytes(void **state)
 		if ((choice & 0xf00) == 0)
 			size = 1 + (choice >> 12) % 8;
 		if (fay_decode(arena, bytes, size, 0x400000, &insn).rule == FAY_RULE_NONE)
-			check_at(bytes, size, 0x400000, fay_disassemble(bytes, size, 0x400000, line, sizeof(line)), arena, &counts);
+			check_at(bytes, size, 0x400000,
+				 fay_disassemble(bytes, size, 0x400000, line, sizeof(line)), arena,
+				 &counts);
 		if (i % 50000 == 0) {
 			fay_arena_destroy(arena);
 			arena = fay_arena_create(ARENA_BYTES);
 		}
 	}
 	fay_arena_destroy(arena);
-	print_message("random bytes: %lu of 1000000 decoded, all agreed\n", (unsigned long)counts.decoded);
+	print_message("random bytes: %lu of 1000000 decoded, all agreed\n",
+		      (unsigned long)counts.decoded);
 	assert_true(counts.decoded > 100000);
 }
 
 /* The witnesses notice when our reading is wrong in any one respect. */
-static void object_to(const uint8_t *bytes, size_t size, const struct fay_insn *insn, const char *respect)
+static void object_to(const uint8_t *bytes, size_t size, const struct fay_insn *insn,
+		      const char *respect)
 {
 	struct fay_arena *arena = fay_arena_create(1 << 20);
-	struct fay_agree *fresh = fay_agree_create(); /* one that has not yet agreed to these bytes */
+	/* one that has not yet agreed to these bytes */
+	struct fay_agree *fresh = fay_agree_create();
 
 	assert_non_null(fresh);
 	if (fay_agree_check(fresh, arena, bytes, size, insn).rule != FAY_RULE_DEC_DISAGREE)
@@ -228,16 +240,17 @@ static void object_to(const uint8_t *bytes, size_t size, const struct fay_insn *
 	fay_arena_destroy(arena);
 }
 
-#define OBJECT(field, value)                                                                                                         \
-	do {                                                                                                                         \
-		struct fay_insn wrong = insn;                                                                                        \
-		wrong.field = value;                                                                                                 \
-		object_to(bytes, size, &wrong, #field);                                                                              \
+#define OBJECT(field, value)                                                                       \
+	do {                                                                                       \
+		struct fay_insn wrong = insn;                                                      \
+		wrong.field = value;                                                               \
+		object_to(bytes, size, &wrong, #field);                                            \
 	} while (0)
 
 static void test_objections(void **state)
 {
-	static const uint8_t add[] = { 0xf0, 0x48, 0x01, 0x4c, 0x8b, 0x10 }; /* lock add [rbx+rcx*4+16], rcx */
+	/* lock add [rbx+rcx*4+16], rcx */
+	static const uint8_t add[] = { 0xf0, 0x48, 0x01, 0x4c, 0x8b, 0x10 };
 	static const uint8_t imul[] = { 0x48, 0x69, 0xc1, 0x00, 0x01, 0x00, 0x00 };
 	static const uint8_t load[] = { 0x8b, 0x05, 0x10, 0x00, 0x00, 0x00 };
 	static const uint8_t jump[] = { 0x0f, 0x84, 0x00, 0x01, 0x00, 0x00 };
@@ -247,8 +260,9 @@ static void test_objections(void **state)
 	static const struct {
 		const uint8_t *bytes;
 		size_t size;
-	} cases[] = { { add, sizeof(add) },   { imul, sizeof(imul) },	  { load, sizeof(load) }, { jump, sizeof(jump) },
-		      { call, sizeof(call) }, { extend, sizeof(extend) }, { shift, sizeof(shift) } };
+	} cases[] = { { add, sizeof(add) },    { imul, sizeof(imul) }, { load, sizeof(load) },
+		      { jump, sizeof(jump) },  { call, sizeof(call) }, { extend, sizeof(extend) },
+		      { shift, sizeof(shift) } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const uint8_t *bytes = cases[i].bytes;
@@ -257,7 +271,8 @@ static void test_objections(void **state)
 		struct fay_insn insn;
 
 		assert_int_equal(fay_decode(arena, bytes, size, 0x4000, &insn).rule, FAY_RULE_NONE);
-		assert_int_equal(fay_agree_check(agree, arena, bytes, size, &insn).rule, FAY_RULE_NONE);
+		assert_int_equal(fay_agree_check(agree, arena, bytes, size, &insn).rule,
+				 FAY_RULE_NONE);
 		OBJECT(length, insn.length - 1);
 		OBJECT(op, OP_BSWAP);
 		OBJECT(locked, !insn.locked);

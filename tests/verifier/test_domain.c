@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The abstract numbers against the concrete ones: every operation on random sets, with random members, must contain the concrete
- * result; every assumption must keep the members that satisfy it.
+ * The abstract numbers against the concrete ones: every operation on random sets, with random
+ * members, must contain the concrete result; every assumption must keep the members that satisfy
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,21 @@ static uint64_t rnd(void)
 
 static uint64_t number(void)
 {
-	static const uint64_t edge[] = { 0, 1, 2, 7, 8, 15, 63, 64, 255, INT32_MAX, (uint64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT64_MAX };
+	static const uint64_t edge[] = { 0,
+					 1,
+					 2,
+					 7,
+					 8,
+					 15,
+					 63,
+					 64,
+					 255,
+					 INT32_MAX,
+					 (uint64_t)INT32_MAX + 1,
+					 UINT32_MAX,
+					 INT64_MAX,
+					 (uint64_t)INT64_MIN,
+					 UINT64_MAX };
 	uint64_t x = rnd();
 
 	switch (x % 4) {
@@ -62,13 +77,15 @@ static struct fay_scalar set_with(uint64_t member)
 	return s;
 }
 
-static void expect(const char *what, const struct fay_scalar *s, uint64_t value, uint64_t a, uint64_t b)
+static void expect(const char *what, const struct fay_scalar *s, uint64_t value, uint64_t a,
+		   uint64_t b)
 {
 	char text[96];
 
 	if (!fay_scalar_contains(s, value))
-		fail_msg("%s of 0x%llx and 0x%llx is 0x%llx, not within %s", what, (unsigned long long)a, (unsigned long long)b,
-			 (unsigned long long)value, fay_scalar_print(s, text, sizeof(text)));
+		fail_msg("%s of 0x%llx and 0x%llx is 0x%llx, not within %s", what,
+			 (unsigned long long)a, (unsigned long long)b, (unsigned long long)value,
+			 fay_scalar_print(s, text, sizeof(text)));
 }
 
 static void operations_contain_results(void **state)
@@ -82,29 +99,46 @@ static void operations_contain_results(void **state)
 		uint64_t mask = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
 
 		expect("membership", &sa, a, a, b);
-		r = fay_scalar_add(&sa, &sb); expect("add", &r, a + b, a, b);
-		r = fay_scalar_sub(&sa, &sb); expect("sub", &r, a - b, a, b);
-		r = fay_scalar_and(&sa, &sb); expect("and", &r, a & b, a, b);
-		r = fay_scalar_or(&sa, &sb); expect("or", &r, a | b, a, b);
-		r = fay_scalar_xor(&sa, &sb); expect("xor", &r, a ^ b, a, b);
-		r = fay_scalar_mul(&sa, &sb); expect("mul", &r, a * b, a, b);
-		r = fay_scalar_mul_high(&sa, &sb); expect("mul high", &r, (uint64_t)((unsigned __int128)a * b >> 64), a, b);
+		r = fay_scalar_add(&sa, &sb);
+		expect("add", &r, a + b, a, b);
+		r = fay_scalar_sub(&sa, &sb);
+		expect("sub", &r, a - b, a, b);
+		r = fay_scalar_and(&sa, &sb);
+		expect("and", &r, a & b, a, b);
+		r = fay_scalar_or(&sa, &sb);
+		expect("or", &r, a | b, a, b);
+		r = fay_scalar_xor(&sa, &sb);
+		expect("xor", &r, a ^ b, a, b);
+		r = fay_scalar_mul(&sa, &sb);
+		expect("mul", &r, a * b, a, b);
+		r = fay_scalar_mul_high(&sa, &sb);
+		expect("mul high", &r, (uint64_t)((unsigned __int128)a * b >> 64), a, b);
 		if (rnd() % 2) {
 			struct fay_scalar other = fay_scalar_const(rnd() % 64);
 
 			sc = fay_scalar_join(&sc, &other);
 		}
-		r = fay_scalar_shl(&sa, &sc); expect("shl", &r, a << c, a, c);
-		r = fay_scalar_shr(&sa, &sc); expect("shr", &r, a >> c, a, c);
-		r = fay_scalar_sar(&sa, &sc); expect("sar", &r, (uint64_t)((int64_t)a >> c), a, c);
+		r = fay_scalar_shl(&sa, &sc);
+		expect("shl", &r, a << c, a, c);
+		r = fay_scalar_shr(&sa, &sc);
+		expect("shr", &r, a >> c, a, c);
+		r = fay_scalar_sar(&sa, &sc);
+		expect("sar", &r, (uint64_t)((int64_t)a >> c), a, c);
 		if (sb.umin) {
-			r = fay_scalar_udiv(&sa, &sb); expect("div", &r, a / b, a, b);
-			r = fay_scalar_urem(&sa, &sb); expect("rem", &r, a % b, a, b);
+			r = fay_scalar_udiv(&sa, &sb);
+			expect("div", &r, a / b, a, b);
+			r = fay_scalar_urem(&sa, &sb);
+			expect("rem", &r, a % b, a, b);
 		}
-		r = fay_scalar_zext(&sa, width); expect("zext", &r, a & mask, a, width);
+		r = fay_scalar_zext(&sa, width);
+		expect("zext", &r, a & mask, a, width);
 		r = fay_scalar_sext(&sa, width);
-		expect("sext", &r, width == 64 ? a : (uint64_t)((int64_t)(a << (64 - width)) >> (64 - width)), a, width);
-		r = fay_scalar_join(&sa, &sb); expect("join", &r, a, a, b); expect("join", &r, b, a, b);
+		expect("sext", &r,
+		       width == 64 ? a : (uint64_t)((int64_t)(a << (64 - width)) >> (64 - width)),
+		       a, width);
+		r = fay_scalar_join(&sa, &sb);
+		expect("join", &r, a, a, b);
+		expect("join", &r, b, a, b);
 		assert_true(fay_scalar_includes(&r, &sa) && fay_scalar_includes(&r, &sb));
 	}
 }
@@ -118,15 +152,15 @@ static void meet_and_assumptions_keep_members(void **state)
 
 		assert_true(fay_scalar_meet(&s, &x));
 		expect("meet", &s, a, a, b);
-#define CHECK(name, holds)                                                       \
-		do {                                                             \
-			struct fay_scalar p = x, q = y;                          \
-			if (holds) {                                             \
-				assert_true(fay_scalar_assume_##name(&p, &q));   \
-				expect(#name, &p, a, a, b);                      \
-				expect(#name, &q, b, a, b);                      \
-			}                                                        \
-		} while (0)
+#define CHECK(name, holds)                                                                         \
+	do {                                                                                       \
+		struct fay_scalar p = x, q = y;                                                    \
+		if (holds) {                                                                       \
+			assert_true(fay_scalar_assume_##name(&p, &q));                             \
+			expect(#name, &p, a, a, b);                                                \
+			expect(#name, &q, b, a, b);                                                \
+		}                                                                                  \
+	} while (0)
 		CHECK(ult, a < b);
 		CHECK(ule, a <= b);
 		CHECK(slt, (int64_t)a < (int64_t)b);
@@ -146,7 +180,8 @@ static void widening_covers_and_ends(void **state)
 		unsigned changes = 0;
 
 		for (unsigned k = 0; k < 300; k++) {
-			struct fay_scalar one = fay_scalar_const(number()), joined = fay_scalar_join(&s, &one), wide;
+			struct fay_scalar one = fay_scalar_const(number()),
+					  joined = fay_scalar_join(&s, &one), wide;
 
 			if (fay_scalar_includes(&s, &joined))
 				continue;
@@ -161,7 +196,8 @@ static void widening_covers_and_ends(void **state)
 
 static void facts_that_proofs_need(void **state)
 {
-	struct fay_scalar s = fay_scalar_const(0), eight = fay_scalar_const(24), end = fay_scalar_const(240), t;
+	struct fay_scalar s = fay_scalar_const(0), eight = fay_scalar_const(24),
+			  end = fay_scalar_const(240), t;
 
 	(void)state;
 	/* for (i = 0; i != 240; i += 24) */

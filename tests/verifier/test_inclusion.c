@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a state includes another: what the last pass of the fixpoint, the sweep and the rounds of a loop rest on. Ties between locations (state.c) and relations
- * of two numbers (relations.c), each with what must be found and, next to it, what must not.
+ * How a state includes another: what the last pass of the fixpoint, the sweep and the rounds of a
+ * loop rest on. Ties between locations (state.c) and relations of two numbers (relations.c), each
+ * with what must be found and, next to it, what must not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void fresh(void)
 }
 
 /* Location i of s is a number in [low, high], and equals the one named `id`, plus delta. */
-static void number(struct fay_state *s, uint32_t i, int64_t low, int64_t high, uint32_t id, uint64_t delta)
+static void number(struct fay_state *s, uint32_t i, int64_t low, int64_t high, uint32_t id,
+		   uint64_t delta)
 {
 	s->loc[i] = fay_value_scalar(fay_scalar_srange(low, high));
 	s->loc[i].id = id;
@@ -62,7 +64,8 @@ static void tied(uint64_t delta)
 	number(outer, FAY_RCX, -100, 100, NAMED(FAY_RAX), delta);
 }
 
-static bool tie_holds(int64_t low_a, int64_t high_a, uint32_t id_a, uint64_t delta_a, int64_t low_c, int64_t high_c, uint32_t id_c, uint64_t delta_c)
+static bool tie_holds(int64_t low_a, int64_t high_a, uint32_t id_a, uint64_t delta_a, int64_t low_c,
+		      int64_t high_c, uint32_t id_c, uint64_t delta_c)
 {
 	number(inner, FAY_RAX, low_a, high_a, id_a, delta_a);
 	number(inner, FAY_RCX, low_c, high_c, id_c, delta_c);
@@ -95,7 +98,8 @@ static void constants_are_their_own_names(void **state)
 	/* one of them only */
 	assert_false(tie_holds(5, 5, X, 0, 3, 8, Y, 0));
 	assert_false(tie_holds(0, 5, X, 0, 8, 8, Y, 0));
-	/* A branch showed one to be a constant; the other, still an interval, has the name that both had. */
+	/* A branch showed one to be a constant; the other, still an interval, has the name that
+	 * both had. */
 	assert_true(tie_holds(5, 5, X, 0, 3, 8, X, 3));
 	assert_false(tie_holds(5, 5, X, 0, 3, 8, X, 2));
 	assert_true(tie_holds(0, 5, X, 0, 8, 8, X, 3));
@@ -106,7 +110,8 @@ static void constants_are_their_own_names(void **state)
 	number(outer, FAY_RCX, 4, 4, NAMED(FAY_RAX), 3);
 	assert_true(tie_holds(1, 1, X, 0, 4, 4, Y, 0));
 	assert_false(tie_holds(1, 1, X, 0, 5, 5, X, 4));
-	/* Unless they are tied otherwise: no execution has both, and one that has these constants is not described. */
+	/* Unless they are tied otherwise: no execution has both, and one that has these constants
+	 * is not described. */
 	number(outer, FAY_RCX, 4, 4, NAMED(FAY_RAX), 2);
 	assert_false(tie_holds(1, 1, X, 0, 4, 4, Y, 0));
 	assert_false(tie_holds(1, 1, X, 0, 4, 4, X, 3));
@@ -155,9 +160,12 @@ static void slots_and_pointers_are_tied_alike(void **state)
 
 /* ---- relations ---- */
 
-static void relate(struct fay_state *s, uint32_t x, uint64_t dx, int64_t a, uint32_t y, uint64_t dy, int64_t b, int64_t lo, int64_t hi)
+static void relate(struct fay_state *s, uint32_t x, uint64_t dx, int64_t a, uint32_t y, uint64_t dy,
+		   int64_t b, int64_t lo, int64_t hi)
 {
-	s->relations[s->relation_count++] = (struct fay_relation){ .x = x, .y = y, .dx = dx, .dy = dy, .a = a, .b = b, .lo = lo, .hi = hi };
+	s->relations[s->relation_count++] = (struct fay_relation){
+		.x = x, .y = y, .dx = dx, .dy = dy, .a = a, .b = b, .lo = lo, .hi = hi
+	};
 }
 
 /* outer: lo <= a * (rax + dx) + b * rcx <= hi. */
@@ -183,7 +191,8 @@ static void a_relation_by_a_relation(void **state)
 	inner->relations[0].hi = -1;
 	assert_true(fay_relations_include(outer, inner));
 	/* the other end */
-	inner->relations[0] = (struct fay_relation){ .x = X, .y = Y, .a = 1, .b = -1, .lo = 0, .hi = INT64_MAX };
+	inner->relations[0] =
+		(struct fay_relation){ .x = X, .y = Y, .a = 1, .b = -1, .lo = 0, .hi = INT64_MAX };
 	assert_false(fay_relations_include(outer, inner));
 	related(0, 1, -1, 2, 9);
 	relate(inner, X, 0, 1, Y, 0, -1, 2, 10);
@@ -193,7 +202,8 @@ static void a_relation_by_a_relation(void **state)
 	inner->relations[0].lo = 1;
 	assert_false(fay_relations_include(outer, inner));
 	/* Said of the same two the other way round. */
-	inner->relations[0] = (struct fay_relation){ .x = X, .y = Y, .a = -1, .b = 1, .lo = -9, .hi = -2 };
+	inner->relations[0] =
+		(struct fay_relation){ .x = X, .y = Y, .a = -1, .b = 1, .lo = -9, .hi = -2 };
 	assert_true(fay_relations_include(outer, inner));
 	inner->relations[0].hi = -1;
 	assert_false(fay_relations_include(outer, inner));
@@ -214,7 +224,9 @@ static void a_relation_is_of_its_own_two(void **state)
 	related(0, 1, -1, INT64_MIN, 0);
 	relate(inner, Y, 0, 1, X, 0, -1, INT64_MIN, 0);
 	assert_false(fay_relations_include(outer, inner));
-	inner->relations[0] = (struct fay_relation){ .x = X, .y = Y + 1, .a = 1, .b = -1, .lo = INT64_MIN, .hi = 0 };
+	inner->relations[0] = (struct fay_relation){
+		.x = X, .y = Y + 1, .a = 1, .b = -1, .lo = INT64_MIN, .hi = 0
+	};
 	assert_false(fay_relations_include(outer, inner));
 }
 
@@ -255,7 +267,8 @@ static void a_relation_at_a_distance(void **state)
 	assert_true(fay_relations_include(outer, inner));
 	number(inner, FAY_RAX, 0, INT64_MAX - 1, X, 0);
 	assert_false(fay_relations_include(outer, inner));
-	/* Where it may wrap: by what the inner state says of another location that is rax + 2 in the outer one. */
+	/* Where it may wrap: by what the inner state says of another location that is rax + 2 in
+	 * the outer one. */
 	related(2, 1, -1, INT64_MIN, 0);
 	number(outer, FAY_R8, INT64_MIN, INT64_MAX, NAMED(FAY_RAX), 2);
 	number(inner, FAY_R8, INT64_MIN, INT64_MAX, X, 2);

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decoder's lengths against the CPU, by the page-edge method, and its agreement with the two other readers.
+ * The decoder's lengths against the CPU, by the page-edge method, and its agreement with the two
+ * other readers.
  *
  *	test_lengths [SYSTEMATIC-STRIDE [RANDOM-ACCEPTED [SEED]]]      (31, 300000, 1)
  *
- * An instruction is put so that it ends where an executable page ends; the page after it is not accessible. If the CPU needs more bytes than
- * our decoder says, the fetch faults at the edge with rip still at the instruction's start. With its last byte cut off the fetch must fault exactly so. The two
- * together say that the CPU's length is ours. What the instruction itself does is of no interest: all registers hold non-canonical numbers, so an access to
- * memory ends in a fault that names no address, and the code is far from all other mappings.
+ * An instruction is put so that it ends where an executable page ends; the page after it is not
+ * accessible. If the CPU needs more bytes than our decoder says, the fetch faults at the edge with
+ * rip still at the instruction's start. With its last byte cut off the fetch must fault exactly so.
+ * The two together say that the CPU's length is ours. What the instruction itself does is of no
+ * interest: all registers hold non-canonical numbers, so an access to memory ends in a fault that
+ * names no address, and the code is far from all other mappings.
  *
- * Each experiment ends in a signal, whose handler notes the outcome and sets up the next experiment in the interrupted context: no system call but sigreturn.
+ * Each experiment ends in a signal, whose handler notes the outcome and sets up the next experiment
+ * in the interrupted context: no system call but sigreturn.
  *
- * The systematic part goes through prefixes, opcode maps, opcodes, ModRM and a few SIB bytes with random displacements and immediates; every
- * STRIDEth is tried. The random part takes random bytes until so many were accepted.
+ * The systematic part goes through prefixes, opcode maps, opcodes, ModRM and a few SIB bytes with
+ * random displacements and immediates; every STRIDEth is tried. The random part takes random bytes
+ * until so many were accepted.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -56,13 +61,26 @@ static uint64_t next_random(void)
 
 /* ---- which bytes ---- */
 
-static const uint8_t prefixes[][3] = { /* length first */
-	{ 0 }, { 1, 0x66 }, { 1, 0xf0 }, { 1, 0xf2 }, { 1, 0xf3 }, { 1, 0x67 }, { 1, 0x2e }, { 1, 0x65 }, { 2, 0x66, 0xf0 }, { 2, 0x66, 0x66 },
+static const uint8_t prefixes[][3] = {
+	/* length first */
+	{ 0 },
+	{ 1, 0x66 },
+	{ 1, 0xf0 },
+	{ 1, 0xf2 },
+	{ 1, 0xf3 },
+	{ 1, 0x67 },
+	{ 1, 0x2e },
+	{ 1, 0x65 },
+	{ 2, 0x66, 0xf0 },
+	{ 2, 0x66, 0x66 },
 	{ 2, 0xf3, 0x66 },
 };
 static const uint8_t rexes[] = { 0, 0x40, 0x41, 0x44, 0x45, 0x48, 0x49, 0x4a, 0x4d, 0x4f };
 /* Escapes before the opcode; VEX of two and three bytes get random fields. */
-static const uint8_t escapes[][4] = { { 0 }, { 1, 0x0f }, { 2, 0x0f, 0x38 }, { 2, 0x0f, 0x3a }, { 2, 0xc5, 0 }, { 3, 0xc4, 1, 0 }, { 3, 0xc4, 2, 0 }, { 3, 0xc4, 3, 0 } };
+static const uint8_t escapes[][4] = {
+	{ 0 },          { 1, 0x0f },       { 2, 0x0f, 0x38 }, { 2, 0x0f, 0x3a },
+	{ 2, 0xc5, 0 }, { 3, 0xc4, 1, 0 }, { 3, 0xc4, 2, 0 }, { 3, 0xc4, 3, 0 }
+};
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static unsigned long position;
@@ -149,7 +167,8 @@ static bool choose(void)
 			complain("the other readers disagree");
 		now.cut = false;
 		/* A jump to itself would not end. */
-		if ((insn.op == OP_JMP || insn.op == OP_JCC || insn.op == OP_CALL) && insn.target == insn.address)
+		if ((insn.op == OP_JMP || insn.op == OP_JCC || insn.op == OP_CALL) &&
+		    insn.target == insn.address)
 			continue;
 		return true;
 	}
@@ -174,7 +193,8 @@ static void set_up(ucontext_t *context)
 
 static void judge(const siginfo_t *info, const ucontext_t *context)
 {
-	const uint8_t *rip = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP], *start = EDGE - (now.length - now.cut);
+	const uint8_t *rip = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP],
+		      *start = EDGE - (now.length - now.cut);
 	bool starved = info->si_signo == SIGSEGV && rip == start && info->si_addr == EDGE;
 
 	if (now.cut && !starved)
@@ -208,8 +228,8 @@ static void on_signal(int number, siginfo_t *info, void *interrupted)
 }
 
 /*
- * 67 E8, which ld makes of a call through the GOT: its target is not cut to 32 bits, as an address would be. The page lies above 4 GiB. The call goes over a ret to
- * what gives 42 and returns there.
+ * 67 E8, which ld makes of a call through the GOT: its target is not cut to 32 bits, as an address
+ * would be. The page lies above 4 GiB. The call goes over a ret to what gives 42 and returns there.
  */
 static bool relaxed_call_is_a_call(void)
 {
@@ -218,8 +238,9 @@ static bool relaxed_call_is_a_call(void)
 	int (*function)(void) = (int (*)(void))(uintptr_t)CODE;
 
 	memcpy(writable, code, sizeof(code));
-	if (fay_decode(arena, code, sizeof(code), (uint64_t)CODE, &insn).rule != FAY_RULE_NONE || insn.op != OP_CALL || insn.length != 6 ||
-	    insn.target != (uint64_t)CODE + 7 || fay_agree_check(agree, arena, code, sizeof(code), &insn).rule != FAY_RULE_NONE)
+	if (fay_decode(arena, code, sizeof(code), (uint64_t)CODE, &insn).rule != FAY_RULE_NONE ||
+	    insn.op != OP_CALL || insn.length != 6 || insn.target != (uint64_t)CODE + 7 ||
+	    fay_agree_check(agree, arena, code, sizeof(code), &insn).rule != FAY_RULE_NONE)
 		return false;
 	return function() == 42;
 }
@@ -227,7 +248,8 @@ static bool relaxed_call_is_a_call(void)
 int main(int argc, char **argv)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 	int fd = memfd_create("edge", 0);
 
@@ -239,8 +261,11 @@ int main(int argc, char **argv)
 	if (fd < 0 || ftruncate(fd, PAGE) || !arena || !agree || !stride || !seed)
 		return 4;
 	writable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (writable == MAP_FAILED || mmap(CODE, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0) != CODE ||
-	    mmap(EDGE, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != EDGE) {
+	if (writable == MAP_FAILED ||
+	    mmap(CODE, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0) !=
+		    CODE ||
+	    mmap(EDGE, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) !=
+		    EDGE) {
 		perror("test_lengths: the pages");
 		return 4;
 	}
@@ -252,7 +277,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < COUNT(signals); i++)
 		sigaction(signals[i], &action, NULL);
 	raise(SIGTRAP); /* its handler begins the chain, and returns here at last */
-	printf("%lu byte strings tried, %lu accepted, %lu experiments on the CPU, seed %s\n", tried, accepted, experiments, argc > 3 ? argv[3] : "1");
+	printf("%lu byte strings tried, %lu accepted, %lu experiments on the CPU, seed %s\n", tried,
+	       accepted, experiments, argc > 3 ? argv[3] : "1");
 	fay_agree_destroy(agree);
 	fay_arena_destroy(arena);
 	if (accepted < 1000) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * POL-TRACEPOINT: fay_policy_allows() against names. Where it allows a glob, every short name that the glob matches is matched by the policy; globs and names are
- * made of few letters, so that all names up to a length can be tried.
+ * POL-TRACEPOINT: fay_policy_allows() against names. Where it allows a glob, every short name that
+ * the glob matches is matched by the policy; globs and names are made of few letters, so that all
+ * names up to a length can be tried.
  */
 #include <fnmatch.h>
 #include <setjmp.h>
@@ -70,7 +71,8 @@ static unsigned below(unsigned n)
 
 static void random_glob(char *glob)
 {
-	static const char *const pieces[] = { "a", "b", "a", "b", "*", "*", "?", "[ab]", "[!a]", "\\a", "[a", "]" };
+	static const char *const pieces[] = { "a", "b",    "a",    "b",   "*",  "*",
+					      "?", "[ab]", "[!a]", "\\a", "[a", "]" };
 	unsigned count = 1 + below(5);
 	*glob = 0;
 	for (unsigned i = 0; i < count; i++)
@@ -105,7 +107,8 @@ static void random_globs(void **state)
 		allowed_count++;
 		do
 			if (!fnmatch(wanted, name, 0) && fnmatch(allowed, name, 0))
-				fail_msg("policy %s allows %s, which matches %s", allowed, wanted, name);
+				fail_msg("policy %s allows %s, which matches %s", allowed, wanted,
+					 name);
 		while (next_name(name));
 	}
 	assert_true(allowed_count > 1000);
@@ -113,6 +116,7 @@ static void random_globs(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(named_cases), cmocka_unit_test(random_globs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(named_cases),
+					    cmocka_unit_test(random_globs) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every vector form of the table: that our decoder reads what was encoded, and that Zydis and Capstone read the same.
+ * Every vector form of the table: that our decoder reads what was encoded, and that Zydis and
+ * Capstone read the same.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +27,15 @@ static unsigned disagreements;
 
 static struct vector_operands random_operands(void)
 {
-	static const uint8_t bases[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RBX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R11, FAY_R14, FAY_R15 };
+	static const uint8_t bases[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RBX, FAY_RSI, FAY_RDI,
+					 FAY_R8,  FAY_R9,  FAY_R11, FAY_R14, FAY_R15 };
 
-	return (struct vector_operands){ .reg = below(16), .vvvv = below(16), .rm = below(16), .base = bases[below(sizeof(bases))],
-					 .disp = (int8_t)below(256), .imm = (uint8_t)below(256) };
+	return (struct vector_operands){ .reg = below(16),
+					 .vvvv = below(16),
+					 .rm = below(16),
+					 .base = bases[below(sizeof(bases))],
+					 .disp = (int8_t)below(256),
+					 .imm = (uint8_t)below(256) };
 }
 
 static void check_form(struct fay_agree *agree, const struct vector_form *form)
@@ -47,8 +53,9 @@ static void check_form(struct fay_agree *agree, const struct vector_form *form)
 	fay_disassemble(code, length, 0x1000, text, sizeof(text));
 	if (refusal.rule != FAY_RULE_NONE) {
 		disagreements++;
-		print_message("%s %s%u %s: %s (Zydis: %s)\n", form->row->name, form->vex ? "VEX." : "", form->length * 8, form->memory ? "mem" : "reg", refusal.what,
-			 text);
+		print_message("%s %s%u %s: %s (Zydis: %s)\n", form->row->name,
+			      form->vex ? "VEX." : "", form->length * 8,
+			      form->memory ? "mem" : "reg", refusal.what, text);
 		fay_arena_destroy(arena);
 		return;
 	}

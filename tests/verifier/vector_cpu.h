@@ -18,7 +18,8 @@ void vector_run(struct frame *frame, const void *code);
 void vector_back(void);
 
 /* Writes the instruction and the jump to `code`. */
-static inline unsigned vector_place(const struct vector_form *form, const struct vector_operands *operands, uint8_t *code)
+static inline unsigned vector_place(const struct vector_form *form,
+				    const struct vector_operands *operands, uint8_t *code)
 {
 	unsigned length = vector_form_encode(form, operands, code);
 	uint64_t back = (uint64_t)vector_back;
@@ -30,9 +31,12 @@ static inline unsigned vector_place(const struct vector_form *form, const struct
 
 static inline bool vector_cpu_has(uint32_t features)
 {
-	return (!(features & FAY_CPU_SSE3) || __builtin_cpu_supports("sse3")) && (!(features & FAY_CPU_SSSE3) || __builtin_cpu_supports("ssse3")) &&
-	       (!(features & FAY_CPU_SSE41) || __builtin_cpu_supports("sse4.1")) && (!(features & FAY_CPU_SSE42) || __builtin_cpu_supports("sse4.2")) &&
-	       (!(features & FAY_CPU_AVX) || __builtin_cpu_supports("avx")) && (!(features & FAY_CPU_AVX2) || __builtin_cpu_supports("avx2")) &&
+	return (!(features & FAY_CPU_SSE3) || __builtin_cpu_supports("sse3")) &&
+	       (!(features & FAY_CPU_SSSE3) || __builtin_cpu_supports("ssse3")) &&
+	       (!(features & FAY_CPU_SSE41) || __builtin_cpu_supports("sse4.1")) &&
+	       (!(features & FAY_CPU_SSE42) || __builtin_cpu_supports("sse4.2")) &&
+	       (!(features & FAY_CPU_AVX) || __builtin_cpu_supports("avx")) &&
+	       (!(features & FAY_CPU_AVX2) || __builtin_cpu_supports("avx2")) &&
 	       (!(features & FAY_CPU_FMA) || __builtin_cpu_supports("fma"));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Encodings of every vector form in the verifier's table, made here from the Intel SDM's rules and not with the decoder's help. */
+/* Encodings of every vector form in the verifier's table, made here from the Intel SDM's rules and
+ * not with the decoder's help. */
 #ifndef FAY_TESTS_VECTOR_FORMS_H
 #define FAY_TESTS_VECTOR_FORMS_H
 
@@ -22,6 +23,7 @@ struct vector_operands {
 	uint8_t imm;
 };
 /* Writes the instruction to `code` (16 bytes); returns its length. */
-unsigned vector_form_encode(const struct vector_form *form, const struct vector_operands *operands, uint8_t *code);
+unsigned vector_form_encode(const struct vector_form *form, const struct vector_operands *operands,
+			    uint8_t *code);
 
 #endif

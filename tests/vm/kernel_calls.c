@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program whose system calls are known exactly: kernel_calls WHAT COUNT [WHAT COUNT ...]; `at ADDRESS` names an address to the kernel. Static, so that nothing else is called meanwhile. */
+/* A program whose system calls are known exactly: kernel_calls WHAT COUNT [WHAT COUNT ...]; `at
+ * ADDRESS` names an address to the kernel. Static, so that nothing else is called meanwhile. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,9 +22,13 @@ static unsigned long long rdtsc(void)
 }
 
 /* Only a probe reads what lies there. */
-static void name_address(const char *address) { syscall(SYS_rmdir, strtoull(address, NULL, 0)); }
+static void name_address(const char *address)
+{
+	syscall(SYS_rmdir, strtoull(address, NULL, 0));
+}
 
-/* Children that end: by a signal, while they run in user mode; by exit(2) of their one thread; by seccomp's strict mode, which kills for a system call. */
+/* Children that end: by a signal, while they run in user mode; by exit(2) of their one thread; by
+ * seccomp's strict mode, which kills for a system call. */
 static void end_child(const char *how)
 {
 	pid_t child = fork();
@@ -78,7 +83,8 @@ static void repeat(const char *what, long count)
 			if (!child)
 				_exit(0);
 			waitpid(child, NULL, 0);
-		} else if (!strcmp(what, "killed") || !strcmp(what, "exit") || !strcmp(what, "strict"))
+		} else if (!strcmp(what, "killed") || !strcmp(what, "exit") ||
+			   !strcmp(what, "strict"))
 			end_child(what);
 		else
 			exit(2);

@@ -2,10 +2,13 @@
 /*
  * /dev/fay as a hostile or broken program would use it:
  *
- *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid session, to see that the device still works. Prints the answers, counted
- *   kernel_ioctl together  sessions made at the same time do not take more memory together than one after the other; more than there are numbers for take none
+ *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid
+ *			    session, to see that the device still works. Prints the answers, counted
+ *   kernel_ioctl together  sessions made at the same time do not take more memory together than one
+ *			    after the other; more than there are numbers for take none
  *   kernel_ioctl check ADDRESS...   whether functions can be traced there
- *   kernel_ioctl stalled   calls whose arguments' memory does not come, by userfaultfd(2): nobody else waits for them
+ *   kernel_ioctl stalled   calls whose arguments' memory does not come, by userfaultfd(2): nobody
+ *			    else waits for them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,18 +43,46 @@ static struct fay_kernel_state states[1024];
 static struct fay_kernel_create valid(void)
 {
 	probes[0] = (struct fay_kernel_probe){ .kind = 1 };
-	return (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI, .local_size = 64, .layout_size = 4096, .code_size = 16, .probe_count = 1,
-					   .slots = (uint64_t)slots, .probes = (uint64_t)probes, .states = (uint64_t)states };
+	return (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI,
+					   .local_size = 64,
+					   .layout_size = 4096,
+					   .code_size = 16,
+					   .probe_count = 1,
+					   .slots = (uint64_t)slots,
+					   .probes = (uint64_t)probes,
+					   .states = (uint64_t)states };
 }
 
 /* An interesting number. */
 static uint64_t any(void)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 7, 8, 63, 64, 65, 4095, 4096, 65535, 65536, 1u << 20, (1u << 20) + 1, 0x7fffffff, 0x80000000, 0xffffffff,
-					  UINT64_MAX, 1ull << 63, 0x7ffffffff000, 0xffff888000000000, 0xffffffff81000000 };
+	static const uint64_t edges[] = { 0,
+					  1,
+					  2,
+					  7,
+					  8,
+					  63,
+					  64,
+					  65,
+					  4095,
+					  4096,
+					  65535,
+					  65536,
+					  1u << 20,
+					  (1u << 20) + 1,
+					  0x7fffffff,
+					  0x80000000,
+					  0xffffffff,
+					  UINT64_MAX,
+					  1ull << 63,
+					  0x7ffffffff000,
+					  0xffff888000000000,
+					  0xffffffff81000000 };
 	uint64_t which = next() % 40;
 
-	return which < sizeof(edges) / sizeof(*edges) ? edges[which] : which < 30 ? next() % 100 : next();
+	return which < sizeof(edges) / sizeof(*edges) ? edges[which]
+	       : which < 30                           ? next() % 100
+						      : next();
 }
 
 /* Some of the bytes, by words. */
@@ -73,7 +104,8 @@ static int one(int fd)
 	uint64_t addresses[8] = { any(), any(), any(), any() };
 	uint8_t answers[64];
 	struct fay_kernel_attach attach = { (uint64_t)sets, (uint64_t)points, 1, 1 };
-	struct fay_kernel_check check = { (uint64_t)addresses, (uint64_t)answers, (uint32_t)(next() % 8), 0 };
+	struct fay_kernel_check check = { (uint64_t)addresses, (uint64_t)answers,
+					  (uint32_t)(next() % 8), 0 };
 	struct fay_kernel_detached detached;
 	uint32_t set = (uint32_t)any();
 
@@ -97,15 +129,17 @@ static int one(int fd)
 		if (check.count > 64)
 			check.answers = any(); /* our own memory is not spoilt */
 		return ioctl(fd, FAY_KERNEL_CHECK, &check);
-	case 3:
-		return ioctl(fd, FAY_KERNEL_RUN, &set);
-	case 4:
-		return ioctl(fd, FAY_KERNEL_DETACH, next() % 8 ? (void *)&detached : (void *)any());
+	case 3: return ioctl(fd, FAY_KERNEL_RUN, &set);
+	case 4: return ioctl(fd, FAY_KERNEL_DETACH, next() % 8 ? (void *)&detached : (void *)any());
 	case 5:
-		return ioctl(fd, (unsigned long)(next() % 4 ? FAY_KERNEL_CREATE ^ 1u << next() % 32 : next()), (void *)any());
+		return ioctl(fd,
+			     (unsigned long)(next() % 4 ? FAY_KERNEL_CREATE ^ 1u << next() % 32
+							: next()),
+			     (void *)any());
 	default: {
 		size_t size = (size_t)(next() % 8 * 4096);
-		void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(next() % 4 * 4096));
+		void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				(off_t)(next() % 4 * 4096));
 
 		if (at == MAP_FAILED)
 			return -1;
@@ -137,7 +171,8 @@ static void *make_call(void *context)
 static void *missing_page(int faults)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct uffdio_register range = { .range = { (uintptr_t)page, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_register range = { .range = { (uintptr_t)page, 4096 },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	return page == MAP_FAILED || ioctl(faults, UFFDIO_REGISTER, &range) ? NULL : page;
 }
@@ -154,15 +189,21 @@ static int one_stalled(const char *name, unsigned long command)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct fay_kernel_create create = valid(), other = valid();
-	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK); /* else poll(2) does not wait */
+	/* else poll(2) does not wait */
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	void *page = faults < 0 || ioctl(faults, UFFDIO_API, &api) ? NULL : missing_page(faults);
-	struct call calls[2] = { { .command = command, .argument = page, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) },
-				 { .command = FAY_KERNEL_CREATE, .argument = &other, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) } };
+	struct call calls[2] = { { .command = command,
+				   .argument = page,
+				   .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) },
+				 { .command = FAY_KERNEL_CREATE,
+				   .argument = &other,
+				   .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) } };
 	struct pollfd fault = { .fd = faults, .events = POLLIN };
 	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, 4096 } };
 	pthread_t threads[2];
 
-	if (!page || calls[0].fd < 0 || calls[1].fd < 0 || (command == FAY_KERNEL_ATTACH && ioctl(calls[0].fd, FAY_KERNEL_CREATE, &create))) {
+	if (!page || calls[0].fd < 0 || calls[1].fd < 0 ||
+	    (command == FAY_KERNEL_ATTACH && ioctl(calls[0].fd, FAY_KERNEL_CREATE, &create))) {
 		perror("stalled");
 		return 1;
 	}
@@ -177,14 +218,18 @@ static int one_stalled(const char *name, unsigned long command)
 	}
 	close(faults);
 	munmap(page, 4096);
-	printf("%s without its argument: another session %s; then: %s\n", name, !made ? "WAITED" : calls[1].failed ? strerror(calls[1].failed) : "was made",
+	printf("%s without its argument: another session %s; then: %s\n", name,
+	       !made             ? "WAITED"
+	       : calls[1].failed ? strerror(calls[1].failed)
+				 : "was made",
 	       strerror(calls[0].failed));
 	return !asked || !made || !stalled || calls[1].failed;
 }
 
 static int stalled(void)
 {
-	return one_stalled("CREATE", FAY_KERNEL_CREATE) | one_stalled("ATTACH", FAY_KERNEL_ATTACH) | one_stalled("CHECK", FAY_KERNEL_CHECK);
+	return one_stalled("CREATE", FAY_KERNEL_CREATE) | one_stalled("ATTACH", FAY_KERNEL_ATTACH) |
+	       one_stalled("CHECK", FAY_KERNEL_CHECK);
 }
 
 /* ---- together ---- */
@@ -196,23 +241,27 @@ static uint64_t free_bytes(void)
 	unsigned long long kib = 0;
 	char line[128];
 
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+	while (file && fgets(line, sizeof(line), file) &&
+	       sscanf(line, "MemAvailable: %llu", &kib) != 1)
 		;
 	if (file)
 		fclose(file);
 	return kib * 1024;
 }
 
-/* A session that takes 2/5 of what is free: one after the other, a second one is more than half of the rest. */
+/* A session that takes 2/5 of what is free: one after the other, a second one is more than half of
+ * the rest. */
 static struct fay_kernel_create large(void)
 {
 	struct fay_kernel_create create = valid();
-	uint64_t slot = (free_bytes() * 2 / 5 - FAY_IMAGE_MAX_GLOBAL) / (FAY_KERNEL_CONTEXTS * (uint64_t)sysconf(_SC_NPROCESSORS_CONF));
+	uint64_t slot = (free_bytes() * 2 / 5 - FAY_IMAGE_MAX_GLOBAL) /
+			(FAY_KERNEL_CONTEXTS * (uint64_t)sysconf(_SC_NPROCESSORS_CONF));
 	uint64_t local = slot > 16u << 20 ? slot - (16u << 20) : 0;
 
 	create.global_size = FAY_IMAGE_MAX_GLOBAL;
 	create.spill_size = 16u << 20;
-	create.local_size = (uint32_t)(local < FAY_IMAGE_MAX_LOCAL ? local : FAY_IMAGE_MAX_LOCAL) & ~4095u;
+	create.local_size =
+		(uint32_t)(local < FAY_IMAGE_MAX_LOCAL ? local : FAY_IMAGE_MAX_LOCAL) & ~4095u;
 	return create;
 }
 
@@ -224,7 +273,9 @@ static int at_once(void)
 	int made = 0;
 
 	for (int i = 0; i < 2; i++) {
-		calls[i] = (struct call){ .command = FAY_KERNEL_CREATE, .argument = &creates[i], .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
+		calls[i] = (struct call){ .command = FAY_KERNEL_CREATE,
+					  .argument = &creates[i],
+					  .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
 		pthread_create(&threads[i], NULL, make_call, &calls[i]);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -245,7 +296,9 @@ static int together(void)
 
 	for (int round = 0; round < 10; round++)
 		wrong += at_once() != 1;
-	printf("two sessions of 2/5 of the memory at once: %d times of 10 not exactly one was made\n", wrong);
+	printf("two sessions of 2/5 of the memory at once: %d times of 10 not exactly one was "
+	       "made\n",
+	       wrong);
 	create = too_large = large();
 	for (unsigned i = 0; i <= FAY_KERNEL_SESSIONS_MAX; i++)
 		fds[i] = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);

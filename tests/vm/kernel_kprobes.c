@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_kprobes OFFSET COUNT LINE FUNCTIONS: makes COUNT more kprobes, OFFSET bytes behind the beginnings of the functions that FUNCTIONS lists from its line LINE on, one a
- * line, as one event, fay/all: so that there is one event's worth of files and memory however many there are. Prints how many were made, how many the kernel refused, and the
- * line to go on with.
+ * kernel_kprobes OFFSET COUNT LINE FUNCTIONS: makes COUNT more kprobes, OFFSET bytes behind the
+ * beginnings of the functions that FUNCTIONS lists from its line LINE on, one a line, as one event,
+ * fay/all: so that there is one event's worth of files and memory however many there are. Prints
+ * how many were made, how many the kernel refused, and the line to go on with.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
 		if (line < first)
 			continue;
 		function[strcspn(function, "\n")] = 0;
-		int size = snprintf(definition, sizeof(definition), "p:fay/all %s+%s\n", function, argv[1]);
+		int size = snprintf(definition, sizeof(definition), "p:fay/all %s+%s\n", function,
+				    argv[1]);
 		if (write(events, definition, (size_t)size) == size)
 			made++;
 		else

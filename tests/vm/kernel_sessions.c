@@ -2,10 +2,15 @@
 /*
  * Kernel sessions by the loader's own functions, inside the machine:
  *
- *   kernel_sessions cycles IMAGE COUNT PATTERN   attaches to other functions than the image's and detaches; prints memory before and after
- *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each must be refused by fay.ko; so must a loader of another version of fay
- *   kernel_sessions in_module IMAGE      names a function of a loadable module, which ftrace would trace: must be refused by fay.ko
- *   kernel_sessions races IMAGE COUNT    attaches COUNT times while the session's module comes and goes, its state is mapped and its probes are run
+ *   kernel_sessions cycles IMAGE COUNT PATTERN   attaches to other functions than the image's and
+ *						  detaches; prints memory before and after
+ *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each
+ *					  must be refused by fay.ko; so must a loader of another
+ *					  version of fay
+ *   kernel_sessions in_module IMAGE      names a function of a loadable module, which ftrace would
+ *					  trace: must be refused by fay.ko
+ *   kernel_sessions races IMAGE COUNT    attaches COUNT times while the session's module comes and
+ *					  goes, its state is mapped and its probes are run
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +30,12 @@ static struct fay_kernel_btf *btf;
 static unsigned spoil_trampoline; /* byte to change, plus one */
 
 /* The loader's trampoline writer, with a fault. */
-uint32_t __real_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code, uint32_t capacity);
-uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code, uint32_t capacity);
-uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code, uint32_t capacity)
+uint32_t __real_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code,
+					    uint32_t capacity);
+uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code,
+					    uint32_t capacity);
+uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code,
+					    uint32_t capacity)
 {
 	uint32_t size = __real_fay_kernel_trampoline_write(trampoline, code, capacity);
 
@@ -54,7 +62,8 @@ static void note_attach(const struct fay_kernel_attach *attach)
 		points[0].address = other_point;
 	memcpy(attached_sets, (void *)attach->sets, attach->set_count * sizeof(*attached_sets));
 	attached_point = points[0];
-	attached = (struct fay_kernel_attach){ (uint64_t)attached_sets, (uint64_t)&attached_point, attach->set_count, 1 };
+	attached = (struct fay_kernel_attach){ (uint64_t)attached_sets, (uint64_t)&attached_point,
+					       attach->set_count, 1 };
 }
 
 long __real_syscall(long number, ...);
@@ -68,9 +77,11 @@ long __wrap_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		arguments[i] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_init_module && (module_bytes = realloc(module_bytes, (size_t)arguments[1])))
+	if (number == SYS_init_module &&
+	    (module_bytes = realloc(module_bytes, (size_t)arguments[1])))
 		memcpy(module_bytes, (void *)arguments[0], module_size = (size_t)arguments[1]);
-	return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+	return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+			      arguments[4], arguments[5]);
 }
 
 /* As a loader of another version calls fay.ko. */
@@ -121,7 +132,8 @@ static long memory_kib(void)
 	return kib;
 }
 
-static int attach(const struct fay_verdict *verdict, struct fay_kernel_session **session, struct fay_error *error)
+static int attach(const struct fay_verdict *verdict, struct fay_kernel_session **session,
+		  struct fay_error *error)
 {
 	return fay_kernel_session_attach_with(verdict, NULL, &symbols, btf, session, error);
 }
@@ -183,7 +195,8 @@ static int refused(const struct fay_verdict *verdict, const char *what, const ch
 
 static int tampered(struct fay_verdict *verdict)
 {
-	static const char other_bytes[] = "not what was verified", other_version[] = "belongs to another version of fay";
+	static const char other_bytes[] = "not what was verified",
+			  other_version[] = "belongs to another version of fay";
 	struct fay_layout *layout = &verdict->layout;
 	int wrong = 0;
 
@@ -215,7 +228,8 @@ static int tampered(struct fay_verdict *verdict)
 
 /* ---- in_module ---- */
 
-/* A function of a loadable module that ftrace knows, as a line `NAME [MODULE]`; 0: there is none. */
+/* A function of a loadable module that ftrace knows, as a line `NAME [MODULE]`; 0: there is none.
+ * */
 static uint64_t traceable_in_module(void)
 {
 	FILE *file = fopen("/sys/kernel/tracing/available_filter_functions", "r");
@@ -250,7 +264,10 @@ static int in_module(const struct fay_verdict *verdict)
 static struct fay_kernel_session *raced;
 static bool raced_enough;
 
-static bool racing(void) { return !__atomic_load_n(&raced_enough, __ATOMIC_ACQUIRE); }
+static bool racing(void)
+{
+	return !__atomic_load_n(&raced_enough, __ATOMIC_ACQUIRE);
+}
 
 static void *come_and_go(void *count)
 {
@@ -266,7 +283,8 @@ static void *come_and_go(void *count)
 static void *map_and_read(void *count)
 {
 	while (racing()) {
-		volatile uint32_t *shm = mmap(NULL, raced->made.shm_size, PROT_READ, MAP_SHARED, raced->device, 0);
+		volatile uint32_t *shm =
+			mmap(NULL, raced->made.shm_size, PROT_READ, MAP_SHARED, raced->device, 0);
 
 		if (shm == MAP_FAILED || *shm == 0)
 			exit(3);
@@ -287,7 +305,8 @@ static void *run_probes(void *count)
 	return NULL;
 }
 
-/* Attached (calls may be under way still when it is detached), or there is no module just then; nothing else. Returns the errno of what else there was. */
+/* Attached (calls may be under way still when it is detached), or there is no module just then;
+ * nothing else. Returns the errno of what else there was. */
 static int attach_often(long count)
 {
 	struct fay_kernel_detached detached;
@@ -297,7 +316,10 @@ static int attach_often(long count)
 		int failed = __real_ioctl(raced->device, FAY_KERNEL_ATTACH, &attached) ? errno : 0;
 
 		if (!failed || failed == EBUSY)
-			failed = __real_ioctl(raced->device, FAY_KERNEL_DETACH, &detached) && errno != EAGAIN ? errno : 0;
+			failed = __real_ioctl(raced->device, FAY_KERNEL_DETACH, &detached) &&
+						 errno != EAGAIN
+					 ? errno
+					 : 0;
 		wrong = failed == ENOEXEC ? 0 : failed;
 		won += !failed;
 	}
@@ -322,15 +344,17 @@ static int races(const struct fay_verdict *verdict, long count)
 	__atomic_store_n(&raced_enough, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	printf("attached: %s; the module came %ld times, %ld mappings, %ld probes run\n", strerror(wrong), did[0], did[1], did[2]);
+	printf("attached: %s; the module came %ld times, %ld mappings, %ld probes run\n",
+	       strerror(wrong), did[0], did[1], did[2]);
 	fay_kernel_session_destroy(raced);
-	return wrong || attach(verdict, &raced, &error) || detach(raced, &error) || (fay_kernel_session_destroy(raced), 0);
+	return wrong || attach(verdict, &raced, &error) || detach(raced, &error) ||
+	       (fay_kernel_session_destroy(raced), 0);
 }
 
 static int run(const char *what, struct fay_verdict *verdict, long count)
 {
-	return !strcmp(what, "cycles")	    ? cycles(verdict, count)
-	       : !strcmp(what, "races")	    ? races(verdict, count)
+	return !strcmp(what, "cycles")      ? cycles(verdict, count)
+	       : !strcmp(what, "races")     ? races(verdict, count)
 	       : !strcmp(what, "in_module") ? in_module(verdict)
 					    : tampered(verdict);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel without loadable modules, as far as one program can tell: kernel_without COMMAND... runs it with init_module(2) and finit_module(2) not there. */
+/* A kernel without loadable modules, as far as one program can tell: kernel_without COMMAND... runs
+ * it with init_module(2) and finit_module(2) not there. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -20,7 +21,8 @@ int main(int argc, char **argv)
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
 
-	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
 		perror("kernel_without");
 		return 2;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
- * The same questions as cost.sh asks Fay, as one would write them by hand with libbpf: entries counted, returns counted, durations added up. Each processor counts in
- * a place of its own of a global array, which is what costs least there: no map is looked up.
+ * The same questions as cost.sh asks Fay, as one would write them by hand with libbpf: entries
+ * counted, returns counted, durations added up. Each processor counts in a place of its own of a
+ * global array, which is what costs least there: no map is looked up.
  */
 #include <linux/bpf.h>
 
@@ -47,7 +48,8 @@ int BPF_PROG(duration_entry)
 SEC("fexit/__do_sys_getppid")
 int BPF_PROG(duration_leave)
 {
-	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), *since = bpf_map_lookup_elem(&begun, &thread);
+	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(),
+	      *since = bpf_map_lookup_elem(&begun, &thread);
 	__u32 cpu = bpf_get_smp_processor_id() & (PROCESSORS - 1);
 
 	if (!since)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libbpf_peer OBJECT entry|leave|duration: runs these programs of libbpf_peer.bpf.c until SIGINT, then says how many events they counted. */
+/* libbpf_peer OBJECT entry|leave|duration: runs these programs of libbpf_peer.bpf.c until SIGINT,
+ * then says how many events they counted. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,13 +43,14 @@ int main(int argc, char **argv)
 
 	if (!object)
 		return say("libbpf_peer: open");
-	bpf_object__for_each_program(program, object)
-		bpf_program__set_autoload(program, !strncmp(bpf_program__name(program), argv[2], strlen(argv[2])));
+	bpf_object__for_each_program(program, object) bpf_program__set_autoload(
+		program, !strncmp(bpf_program__name(program), argv[2], strlen(argv[2])));
 	if (bpf_object__load(object))
 		return say("libbpf_peer: load");
-	bpf_object__for_each_program(program, object)
-		if (bpf_program__autoload(program) && !bpf_program__attach(program))
-			return say("libbpf_peer: attach");
+	bpf_object__for_each_program(
+		program,
+		object) if (bpf_program__autoload(program) &&
+			    !bpf_program__attach(program)) return say("libbpf_peer: attach");
 	signal(SIGINT, end);
 	puts("ready");
 	fflush(stdout);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay-instructions: docs/instructions.md from the verifier's tables (ops.def, opcodes.def, opcodes_vector.def), on standard output.
+ * fay-instructions: docs/instructions.md from the verifier's tables (ops.def, opcodes.def,
+ * opcodes_vector.def), on standard output.
  *
  * Not installed. A test compares the committed page with what this prints.
  */
@@ -15,7 +16,9 @@ struct op_text {
 };
 
 static const struct op_text op_texts[OP_COUNT] = {
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, implicit, meaning) { #ident, #transfer, #semantics },
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
+	   implicit, meaning)                                                                      \
+	{ #ident, #transfer, #semantics },
 #include "ops.def"
 #undef OP
 };
@@ -24,14 +27,17 @@ struct encoding {
 	const char *map;
 	unsigned first, last;
 	const char *ext;
-	int op; /* -1: refused */
+	int op;                                /* -1: refused */
 	const char *form, *width, *lock, *mod; /* refused: form is the rule, width the reason */
 };
 
 static const struct encoding encodings[] = {
-#define ALLOW(map, first, last, ext, op, form, width, lock, mod) { #map, first, last, #ext, OP_##op, #form, #width, #lock, #mod },
-#define REFUSE(map, first, last, ext, rule, why) { #map, first, last, #ext, -1, #rule, why, "", "" },
-#define VEX(map, pp, opcode, ext, op, form) { "VEX" #map #pp, opcode, opcode, #ext, OP_##op, #form, "Y", "NOLOCK", "EITHER" },
+#define ALLOW(map, first, last, ext, op, form, width, lock, mod)                                   \
+	{ #map, first, last, #ext, OP_##op, #form, #width, #lock, #mod },
+#define REFUSE(map, first, last, ext, rule, why)                                                   \
+	{ #map, first, last, #ext, -1, #rule, why, "", "" },
+#define VEX(map, pp, opcode, ext, op, form)                                                        \
+	{ "VEX" #map #pp, opcode, opcode, #ext, OP_##op, #form, "Y", "NOLOCK", "EITHER" },
 #include "opcodes.def"
 #undef ALLOW
 #undef REFUSE
@@ -45,13 +51,17 @@ struct vector_text {
 };
 
 static const struct vector_text vectors[] = {
-#define BOTH(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags) \
+#define BOTH(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)            \
 	{ "both", #name, #map, #pp, opcode, #ext, #mod, #shape, #memory, #set, #wide, #w, #flags },
-#define SSE(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags) \
-	{ "legacy", #name, #map, #pp, opcode, #ext, #mod, #shape, #memory, #set, #wide, #w, #flags },
-#define AVX(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags) \
+#define SSE(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)             \
+	{                                                                                          \
+		"legacy", #name,   #map, #pp,   opcode, #ext,  #mod,                               \
+		#shape,   #memory, #set, #wide, #w,     #flags                                     \
+	},
+#define AVX(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)             \
 	{ "VEX", #name, #map, #pp, opcode, #ext, #mod, #shape, #memory, #set, #wide, #w, #flags },
-#define NOVEC(map, pp, opcode, ext, rule, why) { NULL, why, #map, #pp, opcode, #ext, #rule, "", "", "", "", "", "" },
+#define NOVEC(map, pp, opcode, ext, rule, why)                                                     \
+	{ NULL, why, #map, #pp, opcode, #ext, #rule, "", "", "", "", "", "" },
 #include "opcodes_vector.def"
 #undef BOTH
 #undef SSE
@@ -71,14 +81,42 @@ static const char *lookup(const char *const (*pairs)[2], const char *name)
 static const char *operands(const char *form)
 {
 	static const char *const names[][2] = {
-		{ "NONE", "" }, { "RM_R", "r/m, r" }, { "R_RM", "r, r/m" }, { "R_RM8", "r, r/m8" }, { "R_RM16", "r, r/m16" }, { "R_RM32", "r, r/m32" },
-		{ "RM_IZ", "r/m, imm" }, { "RM_IB", "r/m, imm8" }, { "A_IZ", "rax, imm" }, { "RM", "r/m" }, { "RM_SRC", "r/m" }, { "RM_1", "r/m, 1" },
-		{ "RM_CL", "r/m, cl" }, { "RM_R_IB", "r/m, r, imm8" }, { "RM_R_CL", "r/m, r, cl" }, { "R_RM_IZ", "r, r/m, imm" },
-		{ "R_RM_IB", "r, r/m, imm8" }, { "O", "r (opcode)" }, { "O_SRC", "r (opcode)" }, { "O_IV", "r (opcode), imm" }, { "A_O", "rax, r (opcode)" },
-		{ "IB", "imm8" }, { "IZ", "imm32" }, { "J8", "rel8" }, { "J32", "rel32" },
-		{ "CALL32", "rel32; may have one prefix 67" }, { "EXTEND_A", "rax" }, { "SLOT", "[rip + slot] or r64" },
-		{ "RM_JUMP", "r" }, { "FENCE", "" }, { "MOVS", "[rdi], [rsi]" }, { "STOS", "[rdi], rax" }, { "VEX_R_V_RM", "r, vvvv, r/m" },
-		{ "VEX_V_RM", "vvvv, r/m" }, { "VEX_R_RM_IB", "r, r/m, imm8" }, { NULL, NULL },
+		{ "NONE", "" },
+		{ "RM_R", "r/m, r" },
+		{ "R_RM", "r, r/m" },
+		{ "R_RM8", "r, r/m8" },
+		{ "R_RM16", "r, r/m16" },
+		{ "R_RM32", "r, r/m32" },
+		{ "RM_IZ", "r/m, imm" },
+		{ "RM_IB", "r/m, imm8" },
+		{ "A_IZ", "rax, imm" },
+		{ "RM", "r/m" },
+		{ "RM_SRC", "r/m" },
+		{ "RM_1", "r/m, 1" },
+		{ "RM_CL", "r/m, cl" },
+		{ "RM_R_IB", "r/m, r, imm8" },
+		{ "RM_R_CL", "r/m, r, cl" },
+		{ "R_RM_IZ", "r, r/m, imm" },
+		{ "R_RM_IB", "r, r/m, imm8" },
+		{ "O", "r (opcode)" },
+		{ "O_SRC", "r (opcode)" },
+		{ "O_IV", "r (opcode), imm" },
+		{ "A_O", "rax, r (opcode)" },
+		{ "IB", "imm8" },
+		{ "IZ", "imm32" },
+		{ "J8", "rel8" },
+		{ "J32", "rel32" },
+		{ "CALL32", "rel32; may have one prefix 67" },
+		{ "EXTEND_A", "rax" },
+		{ "SLOT", "[rip + slot] or r64" },
+		{ "RM_JUMP", "r" },
+		{ "FENCE", "" },
+		{ "MOVS", "[rdi], [rsi]" },
+		{ "STOS", "[rdi], rax" },
+		{ "VEX_R_V_RM", "r, vvvv, r/m" },
+		{ "VEX_V_RM", "vvvv, r/m" },
+		{ "VEX_R_RM_IB", "r, r/m, imm8" },
+		{ NULL, NULL },
 	};
 
 	return lookup(names, form);
@@ -86,14 +124,21 @@ static const char *operands(const char *form)
 
 static const char *widths(const char *width)
 {
-	static const char *const names[][2] = { { "B", "8" }, { "V", "16 32 64" }, { "Y", "32 64" }, { "Q", "64" }, { "W", "64" }, { "N", "" }, { NULL, NULL } };
+	static const char *const names[][2] = { { "B", "8" },     { "V", "16 32 64" },
+						{ "Y", "32 64" }, { "Q", "64" },
+						{ "W", "64" },    { "N", "" },
+						{ NULL, NULL } };
 
 	return lookup(names, width);
 }
 
 static const char *places(const char *mod)
 {
-	static const char *const names[][2] = { { "EITHER", "" }, { "REG", "register only" }, { "REGF", "register only" }, { "MEM", "memory only" }, { NULL, NULL } };
+	static const char *const names[][2] = { { "EITHER", "" },
+						{ "REG", "register only" },
+						{ "REGF", "register only" },
+						{ "MEM", "memory only" },
+						{ NULL, NULL } };
 
 	return lookup(names, mod);
 }
@@ -101,8 +146,17 @@ static const char *places(const char *mod)
 static const char *prefix(const char *map)
 {
 	static const char *const names[][2] = {
-		{ "ONE", "" }, { "TWO", "0F " }, { "THREE", "0F 38 " }, { "F3ONE", "F3 " }, { "F3TWO", "F3 0F " }, { "VEX20", "VEX 0F38 " },
-		{ "VEX21", "VEX 66 0F38 " }, { "VEX22", "VEX F3 0F38 " }, { "VEX23", "VEX F2 0F38 " }, { "VEX33", "VEX F2 0F3A " }, { NULL, NULL },
+		{ "ONE", "" },
+		{ "TWO", "0F " },
+		{ "THREE", "0F 38 " },
+		{ "F3ONE", "F3 " },
+		{ "F3TWO", "F3 0F " },
+		{ "VEX20", "VEX 0F38 " },
+		{ "VEX21", "VEX 66 0F38 " },
+		{ "VEX22", "VEX F3 0F38 " },
+		{ "VEX23", "VEX F2 0F38 " },
+		{ "VEX33", "VEX F2 0F3A " },
+		{ NULL, NULL },
 	};
 
 	return lookup(names, map);
@@ -130,7 +184,10 @@ static void print_flags(uint8_t flags)
 		}
 }
 
-static const char *access(bool read, bool written) { return read && written ? "read, written" : read ? "read" : written ? "written" : ""; }
+static const char *access(bool read, bool written)
+{
+	return read && written ? "read, written" : read ? "read" : written ? "written" : "";
+}
 
 /* A bar would end the table's cell. */
 static void print_cell(const char *text)
@@ -152,19 +209,27 @@ static void print_operation(unsigned op)
 	print_flags(info->flags_written & (uint8_t)~info->flags_undefined);
 	printf(" | ");
 	print_flags(info->flags_undefined);
-	printf(" | %s | `%s` | `%s` |\n", info->features ? fay_cpu_feature_name((unsigned)__builtin_ctz(info->features)) : "", op_texts[op].transfer,
-	       op_texts[op].semantics);
+	printf(" | %s | `%s` | `%s` |\n",
+	       info->features ? fay_cpu_feature_name((unsigned)__builtin_ctz(info->features)) : "",
+	       op_texts[op].transfer, op_texts[op].semantics);
 }
 
 static void print_operations(void)
 {
 	puts("## Operations\n\n"
-	     "One row of `verifier/ops.def` each. *dst* and *src* are registers, memory or (src) immediates, as the encoding says; memory is accessed once, at the\n"
-	     "operand's width, in the way the column says; lea's src is not accessed. Writes of 32-bit registers zero the upper half, of 8 and 16 bits keep the rest. A flag that is left\n"
-	     "undefined may not be read (`ENV-FLAGS`); a flag in no column is kept. Shifts and rotates by a masked count of 0 keep all flags, and by 1 define OF.\n"
-	     "*transfer* is the function `fay_transfer_...` on abstract states, *semantics* the function `fay_semantics_...` that the\n"
-	     "interpreter and the solver share. *needs* names the CPU feature that the loader asks for.\n\n"
-	     "| operation | meaning | dst | src | implicit | flags read | defined | undefined | needs | transfer | semantics |\n"
+	     "One row of `verifier/ops.def` each. *dst* and *src* are registers, memory or (src) "
+	     "immediates, as the encoding says; memory is accessed once, at the\n"
+	     "operand's width, in the way the column says; lea's src is not accessed. Writes of "
+	     "32-bit registers zero the upper half, of 8 and 16 bits keep the rest. A flag that is "
+	     "left\n"
+	     "undefined may not be read (`ENV-FLAGS`); a flag in no column is kept. Shifts and "
+	     "rotates by a masked count of 0 keep all flags, and by 1 define OF.\n"
+	     "*transfer* is the function `fay_transfer_...` on abstract states, *semantics* the "
+	     "function `fay_semantics_...` that the\n"
+	     "interpreter and the solver share. *needs* names the CPU feature that the loader asks "
+	     "for.\n\n"
+	     "| operation | meaning | dst | src | implicit | flags read | defined | undefined | "
+	     "needs | transfer | semantics |\n"
 	     "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
 	for (unsigned op = 0; op < OP_COUNT; op++)
 		print_operation(op);
@@ -173,10 +238,13 @@ static void print_operations(void)
 static void print_encodings(void)
 {
 	puts("\n## Encodings\n\n"
-	     "Rows of `verifier/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 where *lock* says so and the destination is memory, one REX directly\n"
-	     "before the opcode whose every bit has an effect; no other. `/n` is a ModRM reg field that selects the operation. No-operations of 1 to 15 bytes as GNU as and\n"
+	     "Rows of `verifier/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 where "
+	     "*lock* says so and the destination is memory, one REX directly\n"
+	     "before the opcode whose every bit has an effect; no other. `/n` is a ModRM reg field "
+	     "that selects the operation. No-operations of 1 to 15 bytes as GNU as and\n"
 	     "LLVM emit them, `pause` and `endbr64` are matched whole (`decode.c`).\n\n"
-	     "| opcode | operation | operands | widths | place | lock |\n| --- | --- | --- | --- | --- | --- |");
+	     "| opcode | operation | operands | widths | place | lock |\n| --- | --- | --- | --- | "
+	     "--- | --- |");
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++) {
 		const struct encoding *e = &encodings[i];
 
@@ -184,8 +252,8 @@ static void print_encodings(void)
 			continue;
 		printf("| ");
 		print_opcode(e);
-		printf(" | %s | %s | %s | %s | %s |\n", fay_op_table[e->op].name, operands(e->form), widths(e->width), places(e->mod),
-		       strcmp(e->lock, "LOCK") ? "" : "yes");
+		printf(" | %s | %s | %s | %s | %s |\n", fay_op_table[e->op].name, operands(e->form),
+		       widths(e->width), places(e->mod), strcmp(e->lock, "LOCK") ? "" : "yes");
 	}
 }
 
@@ -198,7 +266,8 @@ static void print_rule(const char *rule)
 
 static void print_refused(void)
 {
-	puts("\n## Refused on purpose\n\nWhat has no row at all is `DEC-ENCODING`.\n\n| opcode | rule | what it is |\n| --- | --- | --- |");
+	puts("\n## Refused on purpose\n\nWhat has no row at all is `DEC-ENCODING`.\n\n| opcode | "
+	     "rule | what it is |\n| --- | --- | --- |");
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++) {
 		const struct encoding *e = &encodings[i];
 
@@ -214,8 +283,12 @@ static void print_refused(void)
 
 static void print_vector_opcode(const struct vector_text *v)
 {
-	static const char *const maps[][2] = { { "M0F", "0F" }, { "M38", "0F38" }, { "M3A", "0F3A" }, { NULL, NULL } };
-	static const char *const prefixes[][2] = { { "PNP", "" }, { "P66", "66 " }, { "PF3", "F3 " }, { "PF2", "F2 " }, { NULL, NULL } };
+	static const char *const maps[][2] = {
+		{ "M0F", "0F" }, { "M38", "0F38" }, { "M3A", "0F3A" }, { NULL, NULL }
+	};
+	static const char *const prefixes[][2] = {
+		{ "PNP", "" }, { "P66", "66 " }, { "PF3", "F3 " }, { "PF2", "F2 " }, { NULL, NULL }
+	};
 
 	printf("`%s%s %02X", lookup(prefixes, v->pp), lookup(maps, v->map), v->opcode);
 	if (strcmp(v->ext, "ANY"))
@@ -226,9 +299,12 @@ static void print_vector_opcode(const struct vector_text *v)
 static void print_vectors(void)
 {
 	puts("\n## Vector instructions\n\n"
-	     "Rows of `verifier/opcodes_vector.def`, whose head explains shapes and the rest. *forms*: legacy, VEX, or both, then named V... in its VEX form.\n"
-	     "What they compute is not modelled: results are unknown numbers; which of their bytes are initialised is tracked.\n\n"
-	     "| opcode | instruction | forms | operands | place | memory bytes | 128 bits | 256 bits |\n| --- | --- | --- | --- | --- | --- | --- | --- |");
+	     "Rows of `verifier/opcodes_vector.def`, whose head explains shapes and the rest. "
+	     "*forms*: legacy, VEX, or both, then named V... in its VEX form.\n"
+	     "What they compute is not modelled: results are unknown numbers; which of their bytes "
+	     "are initialised is tracked.\n\n"
+	     "| opcode | instruction | forms | operands | place | memory bytes | 128 bits | 256 "
+	     "bits |\n| --- | --- | --- | --- | --- | --- | --- | --- |");
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++) {
 		const struct vector_text *v = &vectors[i];
 
@@ -236,10 +312,11 @@ static void print_vectors(void)
 			continue;
 		printf("| ");
 		print_vector_opcode(v);
-		printf(" | %s | %s | %s | %s | %s | %s | %s |\n", v->name, v->kind, v->shape, places(v->mod), v->memory, v->set,
-		       strcmp(v->wide, "NONE") ? v->wide : "");
+		printf(" | %s | %s | %s | %s | %s | %s | %s |\n", v->name, v->kind, v->shape,
+		       places(v->mod), v->memory, v->set, strcmp(v->wide, "NONE") ? v->wide : "");
 	}
-	puts("\n### Vector instructions refused on purpose\n\n| opcode | rule | what it is |\n| --- | --- | --- |");
+	puts("\n### Vector instructions refused on purpose\n\n| opcode | rule | what it is |\n| "
+	     "--- | --- | --- |");
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++)
 		if (!vectors[i].kind) {
 			printf("| ");
@@ -253,9 +330,11 @@ static void print_vectors(void)
 int main(void)
 {
 	puts("# The instruction subset\n\n"
-	     "Generated from the verifier's tables; the test `verifier_instructions_page` fails where this page and the tables differ. To regenerate:\n\n"
+	     "Generated from the verifier's tables; the test `verifier_instructions_page` fails "
+	     "where this page and the tables differ. To regenerate:\n\n"
 	     "    build/bin/fay-instructions > docs/instructions.md\n\n"
-	     "How each form is compared with the CPU: [verifier.md](verifier.md), \"How it is tested\".\n");
+	     "How each form is compared with the CPU: [verifier.md](verifier.md), \"How it is "
+	     "tested\".\n");
 	print_operations();
 	print_encodings();
 	print_refused();

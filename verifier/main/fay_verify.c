@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The standalone verifier. Everything is in the library, so that `fay verify` and this program cannot differ.
+ * The standalone verifier. Everything is in the library, so that `fay verify` and this program
+ * cannot differ.
  */
 #include "fay/verify.h"
 

@@ -32,15 +32,26 @@ struct generator {
 		{
 			return { std::coroutine_handle<promise_type>::from_promise(*this) };
 		}
-		std::suspend_always initial_suspend() { return {}; }
-		std::suspend_always final_suspend() noexcept { return {}; }
+		std::suspend_always initial_suspend()
+		{
+			return {};
+		}
+		std::suspend_always final_suspend() noexcept
+		{
+			return {};
+		}
 		std::suspend_always yield_value(long x)
 		{
 			value = x;
 			return {};
 		}
-		void return_void() {}
-		void unhandled_exception() { left = std::current_exception(); }
+		void return_void()
+		{
+		}
+		void unhandled_exception()
+		{
+			left = std::current_exception();
+		}
 	};
 	std::coroutine_handle<promise_type> handle;
 };

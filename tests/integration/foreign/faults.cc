@@ -4,7 +4,8 @@
 
 #include "foreign.h"
 
-struct fault {};
+struct fault {
+};
 
 static void on(int signal)
 {

@@ -79,11 +79,11 @@ static inline int run_scenario(int argc, char **argv, const struct scenario *all
 	return 2;
 }
 
-#define SCENARIOS(...)                                                                            \
-	int main(int argc, char **argv)                                                           \
-	{                                                                                         \
-		static const struct scenario all[] = { __VA_ARGS__ };                             \
-		return run_scenario(argc, argv, all, sizeof(all) / sizeof(all[0]));               \
+#define SCENARIOS(...)                                                                             \
+	int main(int argc, char **argv)                                                            \
+	{                                                                                          \
+		static const struct scenario all[] = { __VA_ARGS__ };                              \
+		return run_scenario(argc, argv, all, sizeof(all) / sizeof(all[0]));                \
 	}
 
 #endif

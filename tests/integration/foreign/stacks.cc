@@ -126,7 +126,10 @@ static long vforks()
 
 static long cleaned;
 struct cleanup {
-	~cleanup() { __atomic_fetch_add(&cleaned, 1, __ATOMIC_RELAXED); }
+	~cleanup()
+	{
+		__atomic_fetch_add(&cleaned, 1, __ATOMIC_RELAXED);
+	}
 };
 TRACED void traced_pause()
 {

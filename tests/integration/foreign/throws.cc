@@ -11,7 +11,10 @@ enum { TIMES = 200 };
 static thread_local long cleaned;
 
 struct cleanup {
-	~cleanup() { cleaned++; }
+	~cleanup()
+	{
+		cleaned++;
+	}
 };
 
 TRACED long traced_inner(long x)
@@ -125,7 +128,10 @@ TRACED long traced_deep(long n)
 }
 struct calls_at_end {
 	long *sum;
-	~calls_at_end() { *sum += traced_outer(3); }
+	~calls_at_end()
+	{
+		*sum += traced_outer(3);
+	}
 };
 static long deep()
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Switches ftrace off for good, as a fault found in it would. `kill` is the address of the kernel's ftrace_kill(). */
+/* Switches ftrace off for good, as a fault found in it would. `kill` is the address of the kernel's
+ * ftrace_kill(). */
 #include <linux/module.h>
 
 static unsigned long kill;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* A live patch of __x64_sys_getpgid: it says -ESRCH whatever it is asked, and counts what tasks named kernel_calls ask. */
+/* A live patch of __x64_sys_getpgid: it says -ESRCH whatever it is asked, and counts what tasks
+ * named kernel_calls ask. */
 #include <linux/atomic.h>
 #include <linux/livepatch.h>
 #include <linux/module.h>
@@ -22,8 +23,11 @@ static asmlinkage long patched_getpgid(const struct pt_regs *registers)
 	return -ESRCH;
 }
 
-static struct klp_func functions[] = { { .old_name = "__x64_sys_getpgid", .new_func = patched_getpgid }, {} };
-static struct klp_object objects[] = { { .funcs = functions }, {} }; /* no name: the kernel itself */
+static struct klp_func functions[] = {
+	{ .old_name = "__x64_sys_getpgid", .new_func = patched_getpgid }, {}
+};
+/* no name: the kernel itself */
+static struct klp_object objects[] = { { .funcs = functions }, {} };
 static struct klp_patch patch = { .mod = THIS_MODULE, .objs = objects };
 
 static int __init live_patch_init(void)

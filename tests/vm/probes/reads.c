@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fay_try_read of what is there and of what is not: the path that access() was called with, and addresses that nothing may read. */
+/* fay_try_read of what is there and of what is not: the path that access() was called with, and
+ * addresses that nothing may read. */
 #include <fay/probe.h>
 
 FAY_COUNT(calls);
@@ -25,7 +26,8 @@ FAY_ENTRY("kernel!__x64_sys_access")
 	/* struct pt_regs: rdi is the 15th word */
 	if (fay_try_read(&path, sizeof(path), event->arg[0] + 14 * 8) == 0)
 		fay_count(&kernel_read);
-	if (fay_try_read(&text, sizeof(text), path) == 0 && text == 0x702f6e776f6e6b2f) /* "/known/p" */
+	/* "/known/p" */
+	if (fay_try_read(&text, sizeof(text), path) == 0 && text == 0x702f6e776f6e6b2f)
 		fay_count(&path_right);
 	if (!readable(0))
 		fay_count(&faults); /* the null page */
@@ -47,7 +49,8 @@ FAY_ENTRY("kernel!__x64_sys_rmdir")
 {
 	uint64_t address = 0, value = 0;
 
-	if (fay_try_read(&address, sizeof(address), event->arg[0] + 14 * 8) == 0 && fay_try_read(&value, sizeof(value), address) == 0) {
+	if (fay_try_read(&address, sizeof(address), event->arg[0] + 14 * 8) == 0 &&
+	    fay_try_read(&value, sizeof(value), address) == 0) {
 		fay_count(&named_read);
 		fay_sum(&named_value, (int64_t)value);
 	} else {

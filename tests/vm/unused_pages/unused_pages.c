@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Two pages in the direct mapping: one like all others, and one that is marked as a balloon marks what it holds. */
+/* Two pages in the direct mapping: one like all others, and one that is marked as a balloon marks
+ * what it holds. */
 #include <linux/mm.h>
 #include <linux/module.h>
 
