@@ -59,7 +59,7 @@ coqc_() {
 }
 program crystal Crystal crystal
 crystal_() {
-	for i in $(seq 100); do echo \
+	for i in $(seq 4000); do echo \
 		"def f$i(x) x.to_s.each_char.map { |c| c.ord * $i }.sum end; puts f$i($i)";
 		done >"$work/many.cr"
 	export CRYSTAL_CACHE_DIR=$work/cache

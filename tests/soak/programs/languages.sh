@@ -451,9 +451,9 @@ cobol_() {
 
 program nim Nim nim
 nim_() {
-	for i in $(seq 150); do echo "proc f$i*(x: int): int = (if x > $i: x * $i else: x + $i)";
+	for i in $(seq 2500); do echo "proc f$i*(x: int): int = (if x > $i: x * $i else: x + $i)";
 		done >"$work/many.nim"
-	echo 'echo f1(f2(f150(3)))' >>"$work/many.nim"
+	echo 'echo f1(f2(f2500(3)))' >>"$work/many.nim"
 	made="$work/cache/@mmany.nim.c"
 	subject /usr/bin/nim
 	oneshot /usr/bin/nim c --hints:off --compileOnly -f --nimcache:"$work/cache" \

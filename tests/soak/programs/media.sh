@@ -71,7 +71,7 @@ optipng_() {
 }
 program cwebp C webp libwebp7
 cwebp_() {
-	picture 600
+	picture 2500
 	subject /usr/bin/cwebp cwebp libwebp libc
 	oneshot /usr/bin/cwebp -quiet -m 6 "$work/a.ppm" -o -
 }
@@ -95,9 +95,10 @@ program tesseract C++ tesseract-ocr libtesseract5 tesseract-ocr-eng imagemagick-
 tesseract_() {
 	convert-im6.q16 -size 800x600 xc:white -pointsize 24 -fill black -annotate +20+40 \
 		'The quick brown fox\njumps over 1234 lazy dogs\nagain and again' "$work/a.png"
+	for i in $(seq 60); do echo "$work/a.png"; done >"$work/pages"
 	export OMP_THREAD_LIMIT=1
 	subject /usr/bin/tesseract libtesseract libc
-	oneshot /usr/bin/tesseract "$work/a.png" - --psm 6
+	oneshot /usr/bin/tesseract "$work/pages" - --psm 6
 }
 program pdftotext C++ poppler-utils libpoppler126 ghostscript
 pdftotext_() {

@@ -89,7 +89,7 @@ hugo_() {
 	echo 'baseURL = "http://x/"' >"$work/site/config.toml"
 	echo \
 		'{{ .Title }} {{ .Content }} {{ range first 5 .Site.RegularPages }}{{ .Title }}{{ end }}' | tee "$work/site/layouts/_default/single.html" >"$work/site/layouts/_default/list.html"
-	for i in $(seq 300); do printf -- '---\ntitle: T%d\n---\n# H\n\nText *%d*\n' "$i" "$i" \
+	for i in $(seq 4000); do printf -- '---\ntitle: T%d\n---\n# H\n\nText *%d*\n' "$i" "$i" \
 		>"$work/site/content/p$i.md"; done
 	made="$work/out/p7/index.html $work/out/p299/index.html"
 	subject /usr/bin/hugo hugo libc
@@ -106,7 +106,7 @@ xsltproc_() {
 }
 program xmlstarlet C xmlstarlet libxml2
 xmlstarlet_() {
-	{ echo '<l>'; for i in $(seq 60000); do echo "<e n='$((i * 7919 % 1009))'>w$i</e>"; done;
+	{ echo '<l>'; for i in $(seq 900000); do echo "<e n='$((i * 7919 % 1009))'>w$i</e>"; done;
 		echo '</l>'; } >"$work/a.xml"
 	subject /usr/bin/xmlstarlet xmlstarlet libxml2 libc
 	oneshot /usr/bin/xmlstarlet sel -t -m '//e[@n mod 7 = 1]' -v 'concat(@n, .)' -n \
@@ -191,7 +191,7 @@ glpsol_() {
 program gp C pari-gp
 gp_() {
 	echo \
-		'for(i=1,60,print(factor(2^(100+i)+1)[,1]~," ",nextprime(10^i)," ",polroots(x^5+i*x+1)[1],"  ",ellap(ellinit([0,0,1,-1,i]),10007)))' >"$work/a.gp"; subject /usr/bin/gp
+		'for(i=1,2400,print(factor(2^(60+i%60)+1)[,1]~," ",nextprime(10^(i%60+1))," ",polroots(x^5+i*x+1)[1],"  ",ellap(ellinit([0,0,1,-1,i]),10007)))' >"$work/a.gp"; subject /usr/bin/gp
 	oneshot "$exe" -q -f -D colors= "$work/a.gp"
 }
 program units C units
