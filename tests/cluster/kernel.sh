@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Queries about the kernel over machines. All agents here have the same kernel, so each counts the same events: totals are multiples of what one program did. They run in this process
 # namespace, which the kernel's events are numbered in; one that does not is refused.
+host=1
 . "$(dirname "$0")/lib.sh"
 needs_bpf
 server 0 -js -sd "$work/store"

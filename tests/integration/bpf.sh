@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Queries about the kernel through BPF: exact numbers, compared with what programs did, with what strace counts and with what servers say of themselves.
+host=1
 . "$(dirname "$0")/lib.sh"
 BPF_TARGET=${BPF_TARGET:?path of syscalls_target}
 needs_bpf

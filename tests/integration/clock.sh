@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The system's clock is set by an hour, forwards or back, while a trace with windows of time runs: fay is told so by a library in front of clock_gettime(), since a machine's clock is not a
 # test's to set. Each event stays in its window, and none is missing or twice; calls and system calls at all times, in windows of 100 ms.
+host=1
 . "$(dirname "$0")/lib.sh"
 cat >"$work/set.c" <<'C'
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The queries of examples/queries on Debian's bash, sqlite, CPython, redis, nginx and PostgreSQL, beside what these did.
+host=1
 . "$(dirname "$0")/lib.sh"
 queries=$(dirname "$0")/../../examples/queries
 query() { cat "$queries/$1.linq"; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The commands of docs/from-bpftrace.md: all are planned; those that this machine can run are run on one load, and what they answer is compared with it.
+host=1
 . "$(dirname "$0")/lib.sh"
 page=$(dirname "$0")/../../docs/from-bpftrace.md
 needs_bpf

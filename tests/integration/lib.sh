@@ -1,5 +1,12 @@
 # Shared by the integration tests. Source it; it cleans up what it started.
+#
+# A test runs in namespaces of its own (tests/alone). One that sets `host` before it sources this runs
+# among all processes: the kernel's events, which BPF reads, have the process numbers of the machine.
 set -Eeuo pipefail
+if [ -z "${FAY_ALONE:-}${host:-}" ]; then
+	export FAY_ALONE=1
+	exec "$(dirname "${BASH_SOURCE[0]}")/../alone" "$0" "$@"
+fi
 FAY=${FAY:?path of the fay command}
 work=$(mktemp -d)
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/owned.sh" # what a test owns is killed at its end

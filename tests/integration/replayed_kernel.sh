@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Queries about system calls and tracepoints, through BPF, and at the same time these events saved, once before them and once behind: each answer is what a plain reference makes of the saved
 # ones. The main thread's calls begin before the traces do, and are left out.
+host=1
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/replay_lib.sh"
 needs_bpf

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # fay export --ctf: babeltrace2 reads each event with the time, the fields and the strings that file() has; user and kernel events on one timeline; bad input.
+host=1
 . "$(dirname "$0")/lib.sh"
 BPF_TARGET=${BPF_TARGET:?path of syscalls_target}
 timeline=$(dirname "$TARGET")/timeline_target

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Saved events of the kernel: the same answers from the file as live; arguments by name; user and kernel in one file, on one timeline.
+host=1
 . "$(dirname "$0")/lib.sh"
 BPF_TARGET=${BPF_TARGET:?path of syscalls_target}
 timeline=$(dirname "$TARGET")/timeline_target

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # User and kernel on one timeline: a function of a program joined with the system calls that the same thread makes meanwhile, and events of the kernel with each other.
+host=1
 . "$(dirname "$0")/lib.sh"
 target=$(dirname "$TARGET")/timeline_target
 needs_bpf

@@ -22,5 +22,5 @@ target_compile_definitions(test_vectors PRIVATE VECTOR_IMAGES="${CMAKE_CURRENT_B
   TARGET_PROGRAM="$<TARGET_FILE:vectors-target>" BARE_PROGRAM="$<TARGET_FILE:vectors-target>")
 target_link_libraries(test_vectors PRIVATE fay_loader fay_verifier PkgConfig::CMOCKA)
 add_dependencies(test_vectors vectors-target loader_vector_images)
-add_test(NAME loader_vectors COMMAND test_vectors)
+add_test(NAME loader_vectors COMMAND ${alone} $<TARGET_FILE:test_vectors>)
 set_tests_properties(loader_vectors PROPERTIES LABELS integration TIMEOUT 180 SKIP_RETURN_CODE 77)
