@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The summaries of fay/sketch.h in BPF programs, where calling the functions of sketches.c would
- * need bounds that the kernel's verifier does not see. tests/integration/bpf.sh and
+ * need bounds that the kernel's verifier does not see. tests/integration/queries/bpf.sh and
  * tests/query/test_random.c compare the results with what they should be.
  */
 #include "codegen_bpf.h"

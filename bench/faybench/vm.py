@@ -18,7 +18,7 @@ WAYS = {
 }
 
 
-# Words of tests/vm/peers.sh that tell the question, the first that fits.
+# Words of tests/vm/peers/peers.sh that tell the question, the first that fits.
 QUESTIONS = (("duration", "duration"), ("function_graph", "entry_return"), ("record", "events"), ("ret", "return"), ("leave", "return"), ("", "count"))
 
 
@@ -38,7 +38,7 @@ def one_boot(text):
 
 
 def peers(text):
-    """The lines of tests/vm/peers.sh: `tool, what it does NUMBER`. A tool that did not run printed a number below zero or none."""
+    """The lines of tests/vm/peers/peers.sh: `tool, what it does NUMBER`. A tool that did not run printed a number below zero or none."""
     for name, number in re.findall(r"^([A-Za-z_]+(?:,? [A-Za-z_(),-]+)*) (\d+)$", text, re.MULTILINE):
         question = next(question for word, question in QUESTIONS if word in name)
         yield {"mode": name, "tool": name.partition(",")[0], "question": question, "added": int(number)}

@@ -2,7 +2,7 @@
 /*
  * Kernel queries as BPF programs, and the reader of the kernel's types, on a types file of our own:
  * two tracepoints, a structure with a bit field, a union without a name and pointers. Nothing is
- * loaded; tests/integration/bpf.sh does that.
+ * loaded; tests/integration/queries/bpf.sh does that.
  */
 #include <setjmp.h>
 #include <stdarg.h>

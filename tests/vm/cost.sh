@@ -58,12 +58,12 @@ finish
 IN
 peers=()
 if [ -n "${FAY_VM_PEERS:-}" ]; then
-	peers=(--time 3000 --memory 1024 --with "$here/peers.sh:peers.sh" --with "$(command -v perf)" --with "$(command -v bpftrace)")
-	if "$here/stap.sh" "$kernel" "$BUILD/stap"; then
+	peers=(--time 3000 --memory 1024 --with "$here/peers/peers.sh:peers.sh" --with "$(command -v perf)" --with "$(command -v bpftrace)")
+	if "$here/peers/stap.sh" "$kernel" "$BUILD/stap"; then
 		peers+=(--with "$BUILD/stap/stap_entry.ko:stap/stap_entry.ko" --with "$BUILD/stap/stap_return.ko:stap/stap_return.ko")
 		peers+=(--with "$(command -v staprun)" --with /usr/lib/systemtap/stapio:usr/lib/systemtap/stapio)
 	fi
-	if "$here/libbpf.sh" "$BUILD/libbpf_peer"; then
+	if "$here/peers/libbpf.sh" "$BUILD/libbpf_peer"; then
 		peers+=(--with "$BUILD/libbpf_peer/libbpf_peer" --with "$BUILD/libbpf_peer/libbpf_peer.bpf.o:libbpf_peer.bpf.o")
 	fi
 fi

@@ -13,7 +13,7 @@ finish
 IN
 one() {
 	inside "$work/script" --time 14400 --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay" \
-		--with "$here/come_and_go.sh:come_and_go.sh" -- $((number / machines))
+		--with "$here/guest/come_and_go.sh:come_and_go.sh" -- $((number / machines))
 }
 running=()
 trap 'kill "${running[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT

@@ -59,4 +59,4 @@ memory_check "direct calls"
 echo "   the load: alone $alone s, fay $traced s, ftrace's function tracer $tracer s; available_filter_functions has $(wc -l </sys/kernel/tracing/available_filter_functions)"
 finish
 IN
-inside "$work/script" ${FAY_VM_ICOUNT:+--icount} --with "$here/load.sh:load.sh" --with "$BUILD/tests/vm/every.fay:probes/every.fay"
+inside "$work/script" ${FAY_VM_ICOUNT:+--icount} --with "$here/guest/load.sh:load.sh" --with "$BUILD/tests/vm/every.fay:probes/every.fay"

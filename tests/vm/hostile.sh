@@ -105,5 +105,5 @@ probes=$BUILD/tests/vm
 drivers=$kernel/lib/modules/$version/kernel/drivers
 inside "$work/script" --time $time --append "rcupdate.rcu_expedited=1 memmap=16M!256M" --with "$drivers/nvdimm/libnvdimm.ko:libnvdimm.ko" --with "$drivers/nvdimm/nd_btt.ko:nd_btt.ko" \
 	--with "$drivers/nvdimm/nd_pmem.ko:nd_pmem.ko" --with "$drivers/nvdimm/nd_e820.ko:nd_e820.ko" --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
-	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/come_and_go.sh:come_and_go.sh" --with "$drivers/net/dummy.ko:dummy.ko" \
+	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/guest/come_and_go.sh:come_and_go.sh" --with "$drivers/net/dummy.ko:dummy.ko" \
 	-- "$cycles" "$ioctls"

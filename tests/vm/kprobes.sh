@@ -40,4 +40,4 @@ entry | behind) ;;
 *) set -- entry "$@" ;;
 esac
 [ $# -gt 1 ] || set -- "$1" 1024 4096
-inside "$work/script" --icount --memory 1024 --time 7200 --with "$BUILD/bin/kernel_kprobes" --with "$here/load.sh:load.sh" -- "$@"
+inside "$work/script" --icount --memory 1024 --time 7200 --with "$BUILD/bin/kernel_kprobes" --with "$here/guest/load.sh:load.sh" -- "$@"

@@ -20,7 +20,7 @@ module() {
 inside() {
 	local script=$1 options=() file
 	shift
-	for file in "$BUILD/bin/fay" "$BUILD/bin/fay-verify" "$BUILD/libexec/fay:libexec/fay" "$BUILD/bin/kernel_calls" "$BUILD/bin/kernel_ioctl" "$here/inside.sh:inside.sh" \
+	for file in "$BUILD/bin/fay" "$BUILD/bin/fay-verify" "$BUILD/libexec/fay:libexec/fay" "$BUILD/bin/kernel_calls" "$BUILD/bin/kernel_ioctl" "$here/guest/inside.sh:inside.sh" \
 		"$BUILD/kernel/fay.ko:lib/modules/$version/extra/fay.ko"; do
 		options+=(--with "$file")
 	done

@@ -31,7 +31,7 @@ store=/usr/share/OVMF/OVMF_VARS.fd
 [ -e "$store" ] || { echo "not tried: a kernel that knows the certificate; ovmf is not installed (scripts/deps --test)"; exit 0; }
 openssl x509 -in "$work/crt" -outform DER -out "$work/der"
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/other-key" -out "$work/other-crt" -subj "/CN=somebody else" -days 2 2>/dev/null
-"$here/efi_db.py" "$store" "$work/der" "$work/variables"
+"$here/guest/efi_db.py" "$store" "$work/der" "$work/variables"
 "$kernel/headers/scripts/sign-file" sha256 "$work/key" "$work/crt" "$BUILD/kernel/fay.ko" "$work/fay.ko"
 cat >"$work/trusted" <<'IN'
 . /inside.sh
