@@ -24,6 +24,9 @@ set_tests_properties(rules_examples PROPERTIES LABELS unit)
 add_test(NAME verifier_mutants COMMAND ${CMAKE_SOURCE_DIR}/scripts/mutate --least 5
   ":guard:.*(write && .access->region|count66 > 1 |e_type != ET_DYN|fay_state_depth.an->current. & 15|mark == CFG_INTERIOR|v->kind != KIND_POINTER|status != SLOT_OK)")
 set_tests_properties(verifier_mutants PROPERTIES LABELS long TIMEOUT 1800)
+add_test(NAME verifier_mutants_all COMMAND ${CMAKE_SOURCE_DIR}/scripts/mutate)
+set_tests_properties(verifier_mutants_all PROPERTIES LABELS long TIMEOUT 86400)
+fay_tier(soak verifier_mutants_all)
 
 # Accepted images are executed: random probes here, libFuzzer's below (FAY_FUZZ).
 set(template ${CMAKE_CURRENT_BINARY_DIR}/template.fay)
