@@ -58,11 +58,6 @@ struct fay_value_node {
 	unsigned side;
 };
 
-struct fay_filter {
-	const struct fay_expr *expr;
-	struct fay_filter *next;
-};
-
 struct fay_key {
 	const char *name;
 	const struct fay_expr *expr;

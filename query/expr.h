@@ -191,6 +191,8 @@ extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;
 
 const char *fay_type_name(enum fay_type type);
+/* Of a column that holds such values. */
+enum fay_column_type fay_type_column(enum fay_type type);
 
 const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type, int64_t value);
 const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value);
@@ -266,9 +268,19 @@ static inline bool fay_expr_is_constant(const struct fay_expr *expr)
 bool fay_expr_fold_strings(enum fay_expr_op op, const char *string, size_t length, const char *part,
 			   size_t part_length);
 
+/* Conditions that all must hold. */
+struct fay_filter {
+	const struct fay_expr *expr;
+	struct fay_filter *next;
+};
+/* Those that say nothing more than others are taken out. */
+void fay_rewrite_filters(struct fay_filter **filters);
+
 /* The expression as a query would write it; `event` is the name of the event. */
 void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event);
 /* UTC, ISO 8601, nanoseconds if not zero. */
 void fay_time_print(FILE *out, uint64_t time);
+/* A JSON string. */
+void fay_print_string(FILE *out, const char *bytes, size_t length);
 
 #endif

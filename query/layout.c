@@ -7,21 +7,6 @@
 
 #include <string.h>
 
-enum fay_column_type fay_planner_column_type(enum fay_type type)
-{
-	switch (type) {
-	case TYPE_BOOL: return FAY_TYPE_BOOL;
-	case TYPE_STRING:
-	case TYPE_STACK: return FAY_TYPE_STRING;
-	case TYPE_TIME: return FAY_TYPE_TIME;
-	case TYPE_FUNCTION: return FAY_TYPE_FUNCTION;
-	case TYPE_ADDRESS: return FAY_TYPE_U64;
-	/* computed at the root; an average's column is of what it is the average of */
-	case TYPE_REAL: return FAY_RESULT_REAL;
-	default: return FAY_TYPE_I64;
-	}
-}
-
 /* The key without the marks that say it is seen from after the stage's grouping, or a later one. */
 static const struct fay_expr *strip(const struct fay_plan_private *p, const struct fay_expr *expr)
 {
@@ -180,7 +165,7 @@ void fay_planner_fill_state(struct fay_plan_private *p)
 			i < p->keys ? NULL : column->expr->aggregate;
 		p->spec_columns[i] = (struct fay_spec_column){
 			.name = column->name,
-			.type = fay_planner_column_type(aggregate ? aggregate->type
+			.type = fay_type_column(aggregate ? aggregate->type
 								  : column->expr->type),
 			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
 			.offset = column->offset,

@@ -15,7 +15,6 @@
 #include "calls.h"
 #include "check_join.h"
 #include "fay/stacks.h"
-#include "rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ static bool add_computed(struct fay_planner *planner, const struct fay_expr *exp
 		return false;
 	column->source = FAY_PLAN_COMPUTED;
 	column->index = p->computed_count;
-	column->type = fay_planner_column_type(expr->type);
+	column->type = fay_type_column(expr->type);
 	column->merge = FAY_RESULT_COMPUTED;
 	p->computed[p->computed_count++] = expr;
 	return true;
@@ -74,7 +73,7 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 	if (expr->op == EXPR_AGGREGATE) {
 		column->source = FAY_PLAN_VALUE;
 		column->index = fay_planner_value(planner, expr, name);
-		column->type = fay_planner_column_type(expr->aggregate->type);
+		column->type = fay_type_column(expr->aggregate->type);
 		column->merge = expr->aggregate->merge;
 	} else if (expr->level > planner->private_plan->number) {
 		if (!add_computed(planner, expr, column))
@@ -86,7 +85,7 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 		planner->private_plan->columns[index].name = name; /* what the result calls it */
 		column->source = FAY_PLAN_KEY;
 		column->index = (uint32_t)index;
-		column->type = fay_planner_column_type(expr->type);
+		column->type = fay_type_column(expr->type);
 		column->merge = FAY_MERGE_KEY;
 		column->enumeration = expr->enumeration;
 		column->address = expr->type == TYPE_ADDRESS;

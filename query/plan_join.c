@@ -7,7 +7,6 @@
  */
 #include "check_join.h"
 #include "planner.h"
-#include "rewrite.h"
 #include "source_file.h"
 
 #include <string.h>

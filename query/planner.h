@@ -14,7 +14,6 @@ struct fay_planner {
 	struct fay_span span; /* of the whole query, for errors about its shape */
 };
 
-enum fay_column_type fay_planner_column_type(enum fay_type type);
 /* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
 /* One more column of the result. */

@@ -20,8 +20,6 @@ void fay_print_filters(FILE *out, const struct fay_plan_private *p);
 void fay_print_columns(FILE *out, const struct fay_plan_private *p);
 /* How the rows of all `of` become one result. */
 void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of);
-/* A JSON string. */
-void fay_print_string(FILE *out, const char *bytes, size_t length);
 /* An expression as a JSON string; of an aggregate: what it is of. */
 void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
 			 const struct fay_aggregate *aggregate);

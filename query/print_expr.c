@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions as a query would write them, with all `let`s put in; times and strings. */
-#include "print.h"
+#include "expr.h"
 
 #include <inttypes.h>
 #include <time.h>

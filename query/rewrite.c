@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "rewrite.h"
+/*
+ * Rewrite rules on expressions and conditions, each small, each with its own test
+ * (tests/query/test_rewrite.c). Other rules of the optimiser are where their information is:
+ * folding and common subexpressions in query/expr/expr.c, push-down to a join's sides there and in
+ * query/check/join.c, what a probe computes and what is left to the root in query/check/root.c and
+ * query/plan/plan.c, columns that nothing needs in query/plan/. docs/faylinq.md lists them.
+ */
+#include "expr_private.h"
 
 /* --- operations --- */
 

@@ -205,7 +205,7 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked,
 static bool has_type(const struct fay_saved_column *column, enum fay_type type)
 {
 	return column && !column->flags &&
-	       column->type == (uint32_t)fay_planner_column_type(type) &&
+	       column->type == (uint32_t)fay_type_column(type) &&
 	       column->size == (type == TYPE_STRING ? FAY_COMM_SIZE : 8);
 }
 
