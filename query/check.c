@@ -4,47 +4,11 @@
  * check_operators.c, what an event has in check_event.c, sequences, groups and comprehensions in
  * check_sequence.c.
  */
-#include "check_join.h"
-#include "check_types.h"
-#include "source_file.h"
+#include "check_private.h"
 
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-struct fay_value_node *fay_check_value(struct fay_checked *checked, enum fay_value_kind kind)
-{
-	struct fay_value_node *value = fay_query_alloc(checked->exprs.query, sizeof(*value));
-	if (value)
-		value->kind = kind;
-	return value;
-}
-
-struct fay_value_node *fay_check_scalar(struct fay_checked *checked, const struct fay_expr *expr)
-{
-	struct fay_value_node *value = expr ? fay_check_value(checked, VALUE_SCALAR) : NULL;
-	if (value)
-		value->expr = expr;
-	return value;
-}
-
-const char *fay_check_describe(struct fay_checked *checked, const struct fay_value_node *value)
-{
-	static const char *const kinds[] = {
-		[VALUE_EVENT] = "an event",
-		[VALUE_RECORD] = "a record",
-		[VALUE_GROUP] = "a group",
-		[VALUE_SEQUENCE] = "a sequence",
-		[VALUE_CLUSTER] = "the cluster",
-		[VALUE_KERNEL] = "the kernel",
-		[VALUE_OBJECT] = "a structure or an array",
-	};
-	if (value->kind != VALUE_SCALAR)
-		return kinds[value->kind];
-	const char *name = fay_type_name(value->expr->type);
-	return fay_query_format(checked->exprs.query, "%s %s",
-				value->expr->type == TYPE_INT ? "an" : "a", name);
-}
 
 const char *fay_check_inferred_name(const struct fay_node *node)
 {
@@ -309,6 +273,15 @@ static struct fay_value_node *check_call(struct fay_checked *checked, const stru
 			: "");
 }
 
+static struct fay_value_node *
+check_index(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node)
+{
+	const struct fay_value_node *object = fay_check_node(checked, scope, node->a);
+	const struct fay_expr *index =
+		object ? fay_check_typed(checked, scope, node->b, TYPE_INT, "an index") : NULL;
+	return index ? fay_check_element(checked, node, object, index) : NULL;
+}
+
 static struct fay_value_node *check_new(struct fay_checked *checked, const struct fay_scope *scope,
 					const struct fay_node *node)
 {
@@ -359,7 +332,7 @@ struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct 
 					fay_expr_int(exprs, TYPE_BOOL, (int64_t)node->integer));
 	case NODE_NAME: return check_name(checked, scope, node);
 	case NODE_MEMBER: return check_member(checked, scope, node);
-	case NODE_INDEX: return fay_check_index(checked, scope, node);
+	case NODE_INDEX: return check_index(checked, scope, node);
 	case NODE_CALL: return check_call(checked, scope, node);
 	case NODE_UNARY: return fay_check_scalar(checked, fay_check_unary(checked, scope, node));
 	case NODE_BINARY: return fay_check_scalar(checked, fay_check_binary(checked, scope, node));

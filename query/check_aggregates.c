@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "check_aggregates.h"
 
 #include <string.h>
 
-#include "check_join.h"
-#include "check_root.h"
-#include "check_window.h"
+#include "check_private.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields and methods of an event: which of its source there are, and what they mean. */
-#include "check_join.h"
-#include "check_types.h"
-#include "source_file.h"
+#include "check_private.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of C: the files that `extend "my.c"` names, and calls of what is in them. */
-#include "check_join.h"
+#include "check_private.h"
 
 #include "fay/extension.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `.WhenFull(Block)`, `.WhenFull(Drop)`, `.WhenFull(Overwrite)`: what becomes of an event whose row
  * finds no room in its thread's ring. */
-#include "planner.h"
+#include "check_private.h"
 
 #include <string.h>
 
@@ -41,30 +41,4 @@ struct fay_value_node *fay_check_when_full(struct fay_checked *checked,
 	checked->when_full = (enum fay_when_full)found;
 	checked->when_full_at = call->a->name_span;
 	return object;
-}
-
-bool fay_planner_when_full(struct fay_planner *planner)
-{
-	struct fay_plan *plan = planner->plan;
-	const struct fay_checked *checked = planner->checked;
-	if (!checked->when_full_at.end)
-		return true;
-	plan->when_full = checked->when_full;
-	if (plan->domain == DOMAIN_FILE)
-		return fay_query_fail(
-			       planner->query, FAY_E_USAGE, checked->when_full_at,
-			       "events of a saved trace are in no ring: leave out `WhenFull`") !=
-		       NULL;
-	if (plan->domain == DOMAIN_KERNEL && checked->when_full != FAY_FULL_DROP)
-		return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at,
-				      "probes in the kernel neither wait nor overwrite: where a "
-				      "ring is full they drop the event, `WhenFull(Drop)`") != NULL;
-	for (unsigned side = 0;
-	     checked->when_full == FAY_FULL_OVERWRITE && side < plan->source_count; side++)
-		if (fay_plan_stage(plan, side)->kind != FAY_STATE_STREAM)
-			return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at,
-					      "`Overwrite` is for rows of events: what this query "
-					      "hands on are sums of many, of which none is given "
-					      "up; use `Drop` or `Block`") != NULL;
-	return true;
 }

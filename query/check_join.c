@@ -1,86 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "check_join.h"
-
-#include "check_root.h"
+/*
+ * Joins: `join b in SOURCE on KEY equals KEY within DURATION`, and `.. into g`. Each side is
+ * checked as a source of its own; what the pairs see of it is marked by EXPR_SIDE, and a condition
+ * on one side alone goes into that side's filters: its probe leaves early.
+ */
+#include "check_private.h"
 
 #include <string.h>
 
 typedef struct fay_value_node value;
 
-enum { PAIRS, LEFT };
-
-/* --- which source `checked` speaks of --- */
-
-static void store(struct fay_checked *checked)
-{
-	checked->join->sources[checked->join->active] = (struct fay_check_source){
-		.pattern = checked->pattern,
-		.event_name = checked->event_name,
-		.kind = checked->kind,
-		.domain = checked->domain,
-		.span = checked->source,
-		.kernel = checked->kernel,
-		.function = checked->function,
-		.uses_failed = checked->uses_failed,
-		.uses_end = checked->uses_end,
-		.uses_duration = checked->uses_duration,
-		.saved_kernel = checked->saved_kernel,
-		.filters = checked->filters,
-		.saved = checked->exprs.query->saved,
-	};
-}
-
-static void load(struct fay_checked *checked)
-{
-	const struct fay_check_source *source = &checked->join->sources[checked->join->active];
-	checked->pattern = source->pattern;
-	checked->event_name = source->event_name;
-	checked->kind = source->kind;
-	checked->domain = source->domain;
-	checked->source = source->span;
-	checked->kernel = source->kernel;
-	checked->function = source->function;
-	checked->uses_failed = source->uses_failed;
-	checked->uses_end = source->uses_end;
-	checked->uses_duration = source->uses_duration;
-	checked->saved_kernel = source->saved_kernel;
-	checked->filters = source->filters;
-	checked->filters_tail = &checked->filters;
-	while (*checked->filters_tail)
-		checked->filters_tail = &(*checked->filters_tail)->next;
-	checked->exprs.query->saved = source->saved;
-}
-
-static void change_to(struct fay_checked *checked, unsigned source)
-{
-	store(checked);
-	checked->join->active = source;
-	load(checked);
-}
-
-unsigned fay_check_enter_side(struct fay_checked *checked, unsigned side)
-{
-	unsigned outside = checked->join ? checked->join->active : PAIRS;
-	if (side)
-		change_to(checked, side);
-	return outside;
-}
-
-static value *seen_from_pairs(struct fay_checked *checked, unsigned side, value *of_side);
-
-value *fay_check_leave_side(struct fay_checked *checked, unsigned outside, value *v)
-{
-	unsigned side = checked->join ? checked->join->active : PAIRS;
-	if (side == outside)
-		return v;
-	change_to(checked, outside);
-	return v ? seen_from_pairs(checked, side, v) : NULL;
-}
-
 bool fay_check_side_filter(struct fay_checked *checked, const struct fay_expr *condition)
 {
 	struct fay_filter *filter = fay_query_alloc(checked->exprs.query, sizeof(*filter));
-	struct fay_filter **tail = &checked->join->sources[LEFT + condition->value].filters;
+	struct fay_filter **tail = &checked->join->sources[FAY_LEFT + condition->value].filters;
 	if (!filter)
 		return false;
 	filter->expr = condition->a;
@@ -92,41 +25,6 @@ bool fay_check_side_filter(struct fay_checked *checked, const struct fay_expr *c
 
 /* --- values of one side as the pairs see them --- */
 
-static const struct fay_expr *side_expr(struct fay_checked *checked, unsigned side,
-					const struct fay_expr *expr)
-{
-	return fay_expr_side(&checked->exprs, side - LEFT, checked->join->names[side - LEFT], expr);
-}
-
-/* Records are as deep as the text nests them. */
-static value *seen_from_pairs(struct fay_checked *checked, unsigned side, value *of_side)
-{
-	value *seen = fay_check_value(checked, of_side->kind);
-	if (!seen)
-		return NULL;
-	*seen = *of_side;
-	seen->side = side;
-	if (of_side->kind == VALUE_EVENT || of_side->kind == VALUE_OBJECT) {
-		return seen;
-	} else if (of_side->kind == VALUE_SCALAR) {
-		seen->expr = side_expr(checked, side, of_side->expr);
-		return seen->expr ? seen : NULL;
-	} else if (of_side->kind == VALUE_RECORD) {
-		struct fay_member **tail = &seen->members;
-		for (const struct fay_member *m = of_side->members; m; m = m->next) {
-			struct fay_member *copy =
-				fay_query_alloc(checked->exprs.query, sizeof(*copy));
-			if (!copy || !(copy->value = seen_from_pairs(checked, side, m->value)))
-				return NULL;
-			copy->name = m->name;
-			*tail = copy;
-			tail = &copy->next;
-		}
-		*tail = NULL;
-	}
-	return seen;
-}
-
 /* All names since `outer`, with what the pairs see of them. */
 static const struct fay_scope *scope_of_pairs(struct fay_checked *checked,
 					      const struct fay_scope *outer,
@@ -135,7 +33,7 @@ static const struct fay_scope *scope_of_pairs(struct fay_checked *checked,
 	const struct fay_scope *result = outer;
 	const struct fay_scope **tail = &result;
 	for (; scope != outer; scope = scope->outer) {
-		value *seen = seen_from_pairs(checked, LEFT, scope->value);
+		value *seen = fay_check_seen_from_pairs(checked, FAY_LEFT, scope->value);
 		const struct fay_scope *copy = fay_check_bind(checked, outer, scope->name, seen);
 		if (!copy)
 			return NULL;
@@ -232,7 +130,7 @@ static value *read_source(struct fay_checked *checked, const struct fay_scope *o
 
 static const char *check_domains(const struct fay_check_join *join)
 {
-	if ((join->sources[LEFT].domain == DOMAIN_FILE) !=
+	if ((join->sources[FAY_LEFT].domain == DOMAIN_FILE) !=
 	    (join->sources[join->source_count].domain == DOMAIN_FILE))
 		return "saved events and live ones cannot be joined: all sources are files, or "
 		       "none is";
@@ -251,7 +149,7 @@ static bool begin(struct fay_checked *checked, const struct fay_clause *clause,
 		return fay_query_fail(query, FAY_E_REFUSED, clause->span,
 				      "a join of groups, ordered rows or windows is not supported "
 				      "yet: put the join before them") != NULL;
-	if (checked->join && checked->join->active != PAIRS)
+	if (checked->join && checked->join->active != FAY_PAIRS)
 		return fay_query_fail(
 			       query, FAY_E_REFUSED, clause->span,
 			       "what is joined is one source: write one join behind the other") !=
@@ -260,10 +158,10 @@ static bool begin(struct fay_checked *checked, const struct fay_clause *clause,
 		checked->join = fay_query_alloc(query, sizeof(*checked->join));
 		if (!checked->join)
 			return false;
-		checked->join->active = LEFT;
+		checked->join->active = FAY_LEFT;
 		checked->join->source_count = 1;
 		checked->join->names[0] = checked->event_name ? checked->event_name : "left";
-		store(checked);
+		fay_check_change_source(checked, FAY_LEFT);
 	}
 	checked->join->names[checked->join->source_count++] = clause->name;
 	return true;
@@ -272,11 +170,11 @@ static bool begin(struct fay_checked *checked, const struct fay_clause *clause,
 /* Left behind for the pairs: what they have of the first source, without its conditions. */
 static void begin_pairs(struct fay_checked *checked)
 {
-	struct fay_check_source pairs = checked->join->sources[LEFT];
+	struct fay_check_source pairs = checked->join->sources[FAY_LEFT];
 	pairs.filters = NULL;
 	pairs.uses_failed = pairs.uses_end = pairs.uses_duration = false;
-	checked->join->sources[PAIRS] = pairs;
-	change_to(checked, PAIRS);
+	checked->join->sources[FAY_PAIRS] = pairs;
+	fay_check_change_source(checked, FAY_PAIRS);
 }
 
 /* Both keys, and the source that is joined, of which it returns what its events are. `before`: what
@@ -286,17 +184,17 @@ static value *read_parts(struct fay_checked *checked, const struct fay_scope *ou
 			 unsigned before)
 {
 	unsigned source = checked->join->source_count;
-	change_to(checked, source);
+	fay_check_change_source(checked, source);
 	value *right = read_source(checked, outer, clause);
 	checked->event_name = clause->name;
-	change_to(checked, before);
+	fay_check_change_source(checked, before);
 	value *left_key = right && read_within(checked, scope, clause)
 				  ? fay_check_node(checked, scope, clause->b)
 				  : NULL;
-	change_to(checked, source);
+	fay_check_change_source(checked, source);
 	const struct fay_scope *alone = fay_check_bind(checked, outer, clause->name, right);
 	value *right_key = left_key && alone ? fay_check_node(checked, alone, clause->c) : NULL;
-	change_to(checked, before);
+	fay_check_change_source(checked, before);
 	return right_key && add_keys(checked, clause, left_key, right_key) ? right : NULL;
 }
 
@@ -327,7 +225,7 @@ const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct
 	bool first = !checked->join;
 	if (!begin(checked, clause, *sequence))
 		return NULL;
-	value *right = read_parts(checked, outer, scope, clause, first ? LEFT : PAIRS);
+	value *right = read_parts(checked, outer, scope, clause, first ? FAY_LEFT : FAY_PAIRS);
 	if (first)
 		begin_pairs(checked);
 	if (!right)
@@ -339,11 +237,12 @@ const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct
 	const struct fay_scope *known = first ? scope_of_pairs(checked, outer, scope) : scope;
 	value *pair = fay_check_value(checked, VALUE_SEQUENCE);
 	if (!known || !pair ||
-	    !(pair->element = first ? seen_from_pairs(checked, LEFT, (*sequence)->element)
-				    : (*sequence)->element))
+	    !(pair->element =
+		      first ? fay_check_seen_from_pairs(checked, FAY_LEFT, (*sequence)->element)
+			    : (*sequence)->element))
 		return NULL;
 	*sequence = pair;
-	value *joined = seen_from_pairs(checked, checked->join->source_count, right);
+	value *joined = fay_check_seen_from_pairs(checked, checked->join->source_count, right);
 	if (joined && clause->into)
 		joined = make_groups(checked, clause, pair, joined);
 	return fay_check_bind(checked, known, clause->into ? clause->into : clause->name, joined);

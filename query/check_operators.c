@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators: what types their operands must have, and which type comes out. */
-#include "check_types.h"
+#include "check_private.h"
 
 #include <string.h>
 

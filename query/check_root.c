@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "check_root.h"
-
-#include "kmeans.h"
+#include "check_private.h"
 
 #include <string.h>
 

@@ -7,10 +7,7 @@
  * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a
  * group.
  */
-#include "check_aggregates.h"
-#include "check_join.h"
-#include "check_root.h"
-#include "check_window.h"
+#include "check_private.h"
 
 #include <string.h>
 

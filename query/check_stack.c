@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `Stack(n)`, `UserStack` and `KernelStack` of an event. */
-#include "check.h"
+#include "check_private.h"
 
 #include <string.h>
 

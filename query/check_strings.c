@@ -2,7 +2,7 @@
 /* Methods of strings. */
 #include <string.h>
 
-#include "check.h"
+#include "check_private.h"
 
 static const struct {
 	const char *name;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "check_types.h"
 
 #include <string.h>
 
-#include "check_join.h"
 #include "debug_function.h"
+#include "sources.h"
 
 const struct fay_btf *fay_types_btf(const struct fay_types *types)
 {
@@ -420,14 +419,10 @@ static struct fay_value_node *element_at(struct fay_checked *checked, const stru
 	return place.name ? fay_check_typed_value(checked, node, &place, element) : NULL;
 }
 
-struct fay_value_node *fay_check_index(struct fay_checked *checked, const struct fay_scope *scope,
-				       const struct fay_node *node)
+struct fay_value_node *fay_check_element(struct fay_checked *checked, const struct fay_node *node,
+					 const struct fay_value_node *object,
+					 const struct fay_expr *index)
 {
-	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
-	const struct fay_expr *index =
-		object ? fay_check_typed(checked, scope, node->b, TYPE_INT, "an index") : NULL;
-	if (!index)
-		return NULL;
 	struct fay_value_node own = as_its_side_has_it(object);
 	unsigned outside = fay_check_enter_side(checked, object->side);
 	return fay_check_leave_side(checked, outside, element_at(checked, node, &own, index));

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "check_window.h"
 
-#include "check_join.h"
-#include "check_root.h"
-#include "source_file.h"
+#include "check_private.h"
 
 #define LEAST_STEP 1000000 /* 1 ms */
 #define MOST_PANES 3600

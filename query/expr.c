@@ -101,8 +101,9 @@ const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struc
 	if (x->op == EXPR_SIDE)
 		return fay_expr_side(exprs, (unsigned)x->value, x->name,
 				     fay_expr_square_part(exprs, x->a, part));
-	return fay_expr_intern(exprs, &(struct fay_expr){
-				     .op = EXPR_SQUARE, .type = TYPE_INT, .a = x, .value = part });
+	return fay_expr_intern(
+		exprs,
+		&(struct fay_expr){ .op = EXPR_SQUARE, .type = TYPE_INT, .a = x, .value = part });
 }
 
 static bool strings_equal(const struct fay_expr *a, const struct fay_expr *b)
@@ -182,9 +183,10 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 	result = c ? NULL : fay_rewrite_operation(exprs, op, type, a, b);
 	if (result || exprs->query->failed)
 		return result;
-	return limited(exprs, span,
-		       fay_expr_intern(exprs, &(struct fay_expr){
-					     .op = op, .type = type, .a = a, .b = b, .c = c }));
+	return limited(
+		exprs, span,
+		fay_expr_intern(exprs, &(struct fay_expr){
+					       .op = op, .type = type, .a = a, .b = b, .c = c }));
 }
 
 const struct fay_extension_function *fay_expr_callee(const struct fay_query *query,
@@ -210,9 +212,9 @@ const struct fay_expr *fay_expr_call(struct fay_exprs *exprs, struct fay_span sp
 		const struct fay_expr *argument = one ? inside(arguments[i]) : arguments[i];
 		list = limited(exprs, span,
 			       fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_PAIR,
-								 .type = argument->type,
-								 .a = argument,
-								 .b = list }));
+									  .type = argument->type,
+									  .a = argument,
+									  .b = list }));
 		if (!list)
 			return NULL;
 	}

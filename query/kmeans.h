@@ -2,10 +2,8 @@
 #ifndef FAY_QUERY_KMEANS_H
 #define FAY_QUERY_KMEANS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "values.h"
 
-#define FAY_KMEANS_CLUSTERS_MAX 32u
 #define FAY_KMEANS_VALUES_MAX (4u << 20) /* count * size: 32 MiB */
 #define FAY_KMEANS_ROUNDS 50u            /* after which it ends, settled or not */
 

@@ -165,8 +165,7 @@ void fay_planner_fill_state(struct fay_plan_private *p)
 			i < p->keys ? NULL : column->expr->aggregate;
 		p->spec_columns[i] = (struct fay_spec_column){
 			.name = column->name,
-			.type = fay_type_column(aggregate ? aggregate->type
-								  : column->expr->type),
+			.type = fay_type_column(aggregate ? aggregate->type : column->expr->type),
 			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
 			.offset = column->offset,
 			.size = column->size,

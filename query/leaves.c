@@ -40,29 +40,30 @@ const char *fay_type_name(enum fay_type type)
 
 const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type, int64_t value)
 {
-	return fay_expr_intern(exprs,
-		      &(struct fay_expr){ .op = EXPR_CONSTANT, .type = type, .value = value });
+	return fay_expr_intern(
+		exprs, &(struct fay_expr){ .op = EXPR_CONSTANT, .type = type, .value = value });
 }
 
 const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value)
 {
-	return fay_expr_intern(exprs,
-		      &(struct fay_expr){ .op = EXPR_CONSTANT, .type = TYPE_REAL, .real = value });
+	return fay_expr_intern(
+		exprs, &(struct fay_expr){ .op = EXPR_CONSTANT, .type = TYPE_REAL, .real = value });
 }
 
 const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *bytes, uint32_t length)
 {
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_CONSTANT,
-						 .type = TYPE_STRING,
-						 .string = bytes,
-						 .length = length });
+							  .type = TYPE_STRING,
+							  .string = bytes,
+							  .length = length });
 }
 
 const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
 {
 	exprs->arguments |= (uint8_t)(1u << (index & 7));
-	return fay_expr_intern(exprs, &(struct fay_expr){
-				     .op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index });
+	return fay_expr_intern(
+		exprs,
+		&(struct fay_expr){ .op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index });
 }
 
 const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access,
@@ -70,19 +71,20 @@ const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_ac
 {
 	exprs->arguments |= (uint8_t)(1u << (access.offset & 7));
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_ARG,
-						 .type = TYPE_INT,
-						 .value = fay_access_pack(access),
-						 .name = name });
+							  .type = TYPE_INT,
+							  .value = fay_access_pack(access),
+							  .name = name });
 }
 
 const struct fay_expr *fay_expr_saved(struct fay_exprs *exprs, uint32_t word, enum fay_type type,
 				      const char *name)
 {
-	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_ARG,
-						 .type = type,
-						 .value = fay_access_pack((struct fay_access){
-							 .offset = word, .bytes = 8 }),
-						 .name = name });
+	return fay_expr_intern(exprs,
+			       &(struct fay_expr){ .op = EXPR_ARG,
+						   .type = type,
+						   .value = fay_access_pack((struct fay_access){
+							   .offset = word, .bytes = 8 }),
+						   .name = name });
 }
 
 const struct fay_expr *fay_expr_saved_stack(struct fay_exprs *exprs, uint32_t word, uint32_t frames,
@@ -90,10 +92,10 @@ const struct fay_expr *fay_expr_saved_stack(struct fay_exprs *exprs, uint32_t wo
 {
 	const struct fay_expr *at = fay_expr_int(exprs, TYPE_INT, word);
 	return at ? fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_STACK,
-						      .type = TYPE_STACK,
-						      .a = at,
-						      .value = frames,
-						      .length = of_kernel })
+							       .type = TYPE_STACK,
+							       .a = at,
+							       .value = frames,
+							       .length = of_kernel })
 		  : NULL;
 }
 
@@ -101,11 +103,12 @@ const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay
 				       struct fay_access access, const char *name)
 {
 	exprs->members = true;
-	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_MEMBER,
-						 .type = access.string ? TYPE_STRING : TYPE_INT,
-						 .a = address,
-						 .value = fay_access_pack(access),
-						 .name = name });
+	return fay_expr_intern(exprs,
+			       &(struct fay_expr){ .op = EXPR_MEMBER,
+						   .type = access.string ? TYPE_STRING : TYPE_INT,
+						   .a = address,
+						   .value = fay_access_pack(access),
+						   .name = name });
 }
 
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr,
@@ -120,12 +123,13 @@ const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs)
 {
 	const struct fay_expr *stack = fay_expr_field(exprs, &fay_fields[fay_field_count - 1]);
 	exprs->members = true;
-	return stack ? fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_MEMBER,
-							 .type = TYPE_ADDRESS,
-							 .a = stack,
-							 .value = fay_access_pack(
-								 (struct fay_access){ .bytes = 8 }),
-							 .name = "Caller" })
+	return stack ? fay_expr_intern(
+			       exprs, &(struct fay_expr){ .op = EXPR_MEMBER,
+							  .type = TYPE_ADDRESS,
+							  .a = stack,
+							  .value = fay_access_pack((
+								  struct fay_access){ .bytes = 8 }),
+							  .name = "Caller" })
 		     : NULL;
 }
 
@@ -133,16 +137,16 @@ const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, 
 {
 	exprs->stack_frames = frames > exprs->stack_frames ? frames : exprs->stack_frames;
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_STACK,
-						 .type = TYPE_STACK,
-						 .value = frames,
-						 .length = of_kernel });
+							  .type = TYPE_STACK,
+							  .value = frames,
+							  .length = of_kernel });
 }
 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)
 {
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_FIELD,
-						 .type = field->type,
-						 .value = field - fay_fields });
+							  .type = field->type,
+							  .value = field - fay_fields });
 }
 
 bool fay_expr_is_comm(const struct fay_expr *expr)
@@ -165,10 +169,10 @@ const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_ex
 				    unsigned level)
 {
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_KEY,
-						 .type = key->type,
-						 .a = key,
-						 .value = level,
-						 .enumeration = key->enumeration });
+							  .type = key->type,
+							  .a = key,
+							  .value = level,
+							  .enumeration = key->enumeration });
 }
 
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
@@ -178,8 +182,8 @@ const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_ag
 	if (!copy)
 		return NULL;
 	*copy = aggregate;
-	return fay_expr_intern(exprs,
-		      &(struct fay_expr){ .op = EXPR_AGGREGATE, .type = type, .aggregate = copy });
+	return fay_expr_intern(
+		exprs, &(struct fay_expr){ .op = EXPR_AGGREGATE, .type = type, .aggregate = copy });
 }
 
 const struct fay_expr *fay_expr_side(struct fay_exprs *exprs, unsigned side, const char *event,
@@ -188,19 +192,19 @@ const struct fay_expr *fay_expr_side(struct fay_exprs *exprs, unsigned side, con
 	if (!expr || fay_expr_is_constant(expr))
 		return expr;
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_SIDE,
-						 .type = expr->type,
-						 .a = expr,
-						 .value = side,
-						 .name = event,
-						 .enumeration = expr->enumeration });
+							  .type = expr->type,
+							  .a = expr,
+							  .value = side,
+							  .name = event,
+							  .enumeration = expr->enumeration });
 }
 
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate,
 					 double q)
 {
-	return fay_expr_intern(exprs,
-		      &(struct fay_expr){
-			      .op = EXPR_QUANTILE, .type = TYPE_REAL, .a = aggregate, .real = q });
+	return fay_expr_intern(
+		exprs, &(struct fay_expr){
+			       .op = EXPR_QUANTILE, .type = TYPE_REAL, .a = aggregate, .real = q });
 }
 
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type)
@@ -215,8 +219,8 @@ const struct fay_expr *fay_expr_row(struct fay_exprs *exprs)
 
 const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level)
 {
-	return fay_expr_intern(exprs,
-		      &(struct fay_expr){ .op = EXPR_LABEL, .type = TYPE_INT, .value = level });
+	return fay_expr_intern(
+		exprs, &(struct fay_expr){ .op = EXPR_LABEL, .type = TYPE_INT, .value = level });
 }
 
 const struct fay_expr *fay_expr_window(struct fay_exprs *exprs)

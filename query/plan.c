@@ -12,8 +12,9 @@
  */
 #include "planner.h"
 
+#include "check.h"
+
 #include "calls.h"
-#include "check_join.h"
 #include "fay/stacks.h"
 
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #ifndef FAY_QUERY_PLAN_H
 #define FAY_QUERY_PLAN_H
 
-#include "check.h"
 #include "fay/query.h"
 #include "fay/verify.h"
+#include "values.h"
 
 #define FAY_TABLE_MAX_BYTES (256u << 10) /* of a table in LOCAL */
 #define FAY_TABLE_MAX_ROWS 4096u
@@ -139,8 +139,6 @@ static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
 	       : source == SOURCE_TIMER      ? FAY_KERNEL_TIMER
 					     : FAY_KERNEL_FUNCTIONS;
 }
-/* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
-void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
 /* The stage whose probe reads a source. Of one source: 0. */
 static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan,
 							    unsigned side)

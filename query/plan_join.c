@@ -5,9 +5,8 @@
  * aggregator puts them together (fay/join.h), and the stage of the pairs, which the plan's own
  * layout describes, is interpreted (stage.c).
  */
-#include "check_join.h"
 #include "planner.h"
-#include "source_file.h"
+#include "sources.h"
 
 #include <string.h>
 

@@ -47,8 +47,10 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 uint64_t fay_planner_deadline(const struct fay_plan_private *p);
 /* The image's probes and states: of the stage in the probe. */
 void fay_planner_fill_spec(struct fay_planner *planner);
-/* Whether what the query says of full rings goes with it; check_full.c. */
+/* Whether what the query says of full rings goes with it. */
 bool fay_planner_when_full(struct fay_planner *planner);
+/* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
+void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
 /* Windows of so many events: the stage in the probe, once that of the windows is laid out. */
 bool fay_planner_events(struct fay_planner *planner);
 /* The stages in the probes of both sides of a join, once that of the pairs is laid out. */

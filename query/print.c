@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `fay explain`: the plan by tier, as text. */
 #include "print.h"
-#include "check_join.h"
 
 #include <inttypes.h>
 

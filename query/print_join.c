@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The join of a plan, as `fay explain` shows it. */
-#include "check_join.h"
 #include "print.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cluster.Function(...) and its like: which calls, markers or events of the kernel a query is
  * about. */
-#include "check_join.h"
+#include "check_private.h"
 
 #include <string.h>
 
@@ -92,27 +92,36 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 	return pattern;
 }
 
-static const struct {
-	const char *name;
-	enum fay_source kind;
-} sources[] = { { "Function", SOURCE_ENTRY },        { "Return", SOURCE_RETURN },
-		{ "Usdt", SOURCE_MARKER },           { "Syscall", SOURCE_SYSCALL },
-		{ "Tracepoint", SOURCE_TRACEPOINT }, { "Timer", SOURCE_TIMER } };
-
-enum fay_source fay_check_source_kind(const char *name)
+/* cluster.Timer(period) */
+static const char *check_timer(struct fay_checked *checked, const struct fay_node *call)
 {
-	for (size_t i = 0; i < COUNT_OF(sources); i++)
-		if (!strcmp(sources[i].name, name))
-			return sources[i].kind;
-	return SOURCE_NONE;
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
+	const struct fay_expr *period =
+		at ? fay_check_typed(checked, NULL, at, TYPE_INT, "a period") : NULL;
+	if (!at)
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "`Timer` takes a period such as 10ms");
+	if (!period)
+		return NULL;
+	if (!fay_expr_is_constant(period) || period->value < FAY_BPF_PERIOD_LEAST ||
+	    period->value > (int64_t)FAY_BPF_PERIOD_MOST)
+		return fay_query_fail(query, FAY_E_USAGE, at->span,
+				      "a timer's period is a constant from 100us to 1h");
+	checked->domain = DOMAIN_KERNEL;
+	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));
+	if (!checked->kernel)
+		return NULL;
+	checked->kernel->period = (uint64_t)period->value;
+	checked->kernel->points[checked->kernel->count++].name = "timer";
+	return "kernel!timer";
 }
 
 /* No source has this name. */
 static void *fail_unknown(struct fay_query *query, const struct fay_node *call)
 {
-	const char *names[COUNT_OF(sources)];
-	for (size_t i = 0; i < COUNT_OF(sources); i++)
-		names[i] = sources[i].name;
+	static const char *const names[] = { "Function", "Return",     "Usdt",
+					     "Syscall",  "Tracepoint", "Timer" };
 	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 			      "the cluster has no method `%s`%s", call->a->name,
 			      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
@@ -140,7 +149,7 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 		checked->domain = where->kind == VALUE_KERNEL ? DOMAIN_KERNEL : DOMAIN_USER;
 	}
 	checked->pattern = marker                          ? check_marker_pattern(checked, call)
-			   : checked->kind == SOURCE_TIMER ? fay_check_timer(checked, call)
+			   : checked->kind == SOURCE_TIMER ? check_timer(checked, call)
 			   : point                         ? fay_check_kernel_pattern(checked, call)
 							   : check_pattern(checked, call);
 	checked->source = call->span;

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Saved traces as a source: file("NAME"). The events are what they were when they were saved, as
  * far as their columns tell. */
-#include "source_file.h"
+#include "sources.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "planner.h"
-
-#define FIRST_WORD (offsetof(struct fay_event, address) / 8)
-#define WORDS (sizeof(struct fay_event) / 8)
 
 static struct fay_value_node *open_file(struct fay_checked *checked, const struct fay_node *call)
 {
@@ -85,8 +80,22 @@ struct fay_value_node *fay_check_file(struct fay_checked *checked, const struct 
 	return sequence && choose_stream(checked, call->items->value->span, 0) ? sequence : NULL;
 }
 
-/* --- file("NAME").Function("module!name")
- * ------------------------------------------------------------------------------------ */
+/* --- file("NAME").Function("module!name") --- */
+
+static const struct {
+	const char *name;
+	enum fay_source kind;
+} sources[] = { { "Function", SOURCE_ENTRY },        { "Return", SOURCE_RETURN },
+		{ "Usdt", SOURCE_MARKER },           { "Syscall", SOURCE_SYSCALL },
+		{ "Tracepoint", SOURCE_TRACEPOINT }, { "Timer", SOURCE_TIMER } };
+
+enum fay_source fay_check_source_kind(const char *name)
+{
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (!strcmp(sources[i].name, name))
+			return sources[i].kind;
+	return SOURCE_NONE;
+}
 
 bool fay_check_is_file_source(const struct fay_node *call)
 {
@@ -196,302 +205,4 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked,
 	checked->pattern =
 		fay_query_format(query, "%s, %s", checked->pattern, asked ? asked : saved);
 	return checked->pattern ? sequence : NULL;
-}
-
-/* --- fields
- * -------------------------------------------------------------------------------------------------
- * */
-
-static bool has_type(const struct fay_saved_column *column, enum fay_type type)
-{
-	return column && !column->flags &&
-	       column->type == (uint32_t)fay_type_column(type) &&
-	       column->size == (type == TYPE_STRING ? FAY_COMM_SIZE : 8);
-}
-
-const struct fay_saved_column *fay_saved_field(const struct fay_saved *saved,
-					       const struct fay_field *field)
-{
-	const struct fay_saved_column *column = fay_saved_column(saved, field->name);
-	return has_type(column, field->type) ? column : NULL;
-}
-
-/* NULL: no event has a field of that name. */
-static const struct fay_field *field_of(const char *name)
-{
-	for (size_t i = 0; i < fay_field_count; i++)
-		if (fay_fields[i].sources && !strcmp(fay_fields[i].name, name))
-			return &fay_fields[i];
-	return NULL;
-}
-
-static bool is_argument(const char *name)
-{
-	return !strncmp(name, "Arg(", 4) && name[4] >= '0' && name[4] <= '5' &&
-	       !strcmp(name + 5, ")");
-}
-
-const struct fay_saved_column *fay_saved_own(const struct fay_saved *saved, const char *name)
-{
-	const struct fay_field *field = field_of(name);
-	const struct fay_saved_column *column = fay_saved_column(saved, name);
-	if (field)
-		return fay_saved_field(saved, field);
-	return is_argument(name) && has_type(column, TYPE_INT) ? column : NULL;
-}
-
-static enum fay_type type_of(const struct fay_saved_column *column)
-{
-	if (column->flags)
-		return TYPE_ADDRESS;
-	switch (column->type) {
-	case FAY_TYPE_STRING: return TYPE_STRING;
-	case FAY_TYPE_FUNCTION: return TYPE_FUNCTION;
-	case FAY_TYPE_TIME: return TYPE_TIME;
-	case FAY_TYPE_BOOL: return TYPE_BOOL;
-	default: return TYPE_INT;
-	}
-}
-
-bool fay_check_is_saved(const struct fay_checked *checked, const char *name)
-{
-	return checked->domain == DOMAIN_FILE &&
-	       fay_saved_column(checked->exprs.query->saved, name);
-}
-
-bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const char *name)
-{
-	struct fay_query *query = checked->exprs.query;
-	uint32_t stream = fay_saved_selected(query->saved);
-	if (!name || fay_saved_own(query->saved, name))
-		return name != NULL;
-	const struct fay_saved_column *other = fay_saved_column(query->saved, name);
-	if (other)
-		return fay_query_fail(query, FAY_E_REFUSED, span,
-				      "the saved trace's column `%s` is of type %s: it is not what "
-				      "events have under that name",
-				      name, fay_type_name(type_of(other))) != NULL;
-	char list[512] = "";
-	for (uint32_t i = 0; i < fay_saved_stream_at(query->saved, stream)->column_count; i++) {
-		size_t used = strlen(list);
-		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-			 fay_saved_column_at(query->saved, stream, i)->name);
-	}
-	return fay_query_fail(query, FAY_E_REFUSED, span,
-			      "the saved trace does not have `%s`; it has %s", name, list) != NULL;
-}
-
-/* Columns that are no field of every event: `name` is what the query that saved them called them.
- * */
-static bool is_extra(const struct fay_saved_column *column)
-{
-	if (field_of(column->name) || is_argument(column->name))
-		return false;
-	return column->type != FAY_TYPE_STRING ? column->size == 8
-	       : column->flags                 ? column->size <= 8 * (WORDS - FIRST_WORD)
-					       : column->size == FAY_COMM_SIZE;
-}
-
-/* They lie in what the event has no other use for, in their order; the word at which one begins, 0
- * if there was no room. */
-static uint32_t word_of(const struct fay_saved *saved, const struct fay_saved_column *column)
-{
-	uint32_t word = FIRST_WORD, stream = fay_saved_selected(saved);
-	for (uint32_t i = 0;; i++) {
-		const struct fay_saved_column *one = fay_saved_column_at(saved, stream, i);
-		uint32_t words = is_extra(one) ? one->size / 8 : 0;
-		if (one == column)
-			return words && word + words <= WORDS ? word : 0;
-		word += words;
-	}
-}
-
-const struct fay_expr *fay_check_saved_column(struct fay_checked *checked, const char *name)
-{
-	const struct fay_saved *saved = checked->exprs.query->saved;
-	const struct fay_saved_column *column = fay_saved_column(saved, name);
-	uint32_t word = column ? word_of(saved, column) : 0;
-	if (word && column->type == FAY_TYPE_STRING && column->flags)
-		return fay_expr_saved_stack(&checked->exprs, word, column->size / 8,
-					    column->flags & FAY_SAVED_KERNEL_STACK);
-	return word ? fay_expr_saved(&checked->exprs, word, type_of(column), column->name) : NULL;
-}
-
-struct fay_value_node *fay_check_saved_member(struct fay_checked *checked,
-					      const struct fay_node *node)
-{
-	struct fay_query *query = checked->exprs.query;
-	const struct fay_expr *expr = fay_check_saved_column(checked, node->name);
-	if (expr || query->failed)
-		return fay_check_scalar(checked, expr);
-	if (fay_saved_column(query->saved, node->name))
-		return fay_query_fail(query, FAY_E_LIMIT, node->name_span,
-				      "the saved column `%s` is a stack of too many frames, or one "
-				      "of too many columns",
-				      node->name);
-	fay_check_saved(checked, node->name_span, node->name);
-	return NULL;
-}
-
-/* --- events
- * -------------------------------------------------------------------------------------------------
- * */
-
-static void add_move(struct fay_plan_private *p, const struct fay_saved_column *column, uint32_t to,
-		     uint32_t size)
-{
-	if (column && size && p->move_count < FAY_SAVED_COLUMNS)
-		p->moves[p->move_count++] =
-			(struct fay_saved_move){ column->offset, to,
-						 size < column->size ? size : column->size };
-}
-
-void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved)
-{
-	if (!saved)
-		return;
-	uint32_t stream = fay_saved_selected(saved);
-	for (size_t i = 0; i < fay_field_count; i++)
-		add_move(p, fay_saved_field(saved, &fay_fields[i]), fay_fields[i].offset,
-			 fay_fields[i].size);
-	for (uint32_t i = 0; i < 6; i++) {
-		char name[16];
-		snprintf(name, sizeof(name), "Arg(%u)", i);
-		add_move(p, fay_saved_own(saved, name),
-			 (uint32_t)offsetof(struct fay_event, arg) + 8 * i, 8);
-	}
-	for (uint32_t i = 0; i < fay_saved_stream_at(saved, stream)->column_count; i++) {
-		const struct fay_saved_column *column = fay_saved_column_at(saved, stream, i);
-		uint32_t word = word_of(saved, column);
-		add_move(p, word ? column : NULL, 8 * word, column->size);
-	}
-	for (size_t i = 0; i < fay_field_count; i++)
-		if (fay_fields[i].sources && !fay_fields[i].size)
-			p->failed = fay_saved_field(saved, &fay_fields[i]);
-	p->failed_alone = p->failed && !fay_saved_own(saved, "ReturnValue");
-}
-
-bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row,
-			  struct fay_event *event, uint32_t *probe)
-{
-	const struct fay_plan_private *p = fay_plan_stage(plan, side);
-	uint64_t failed = 0;
-	memset(event, 0, sizeof(*event));
-	for (uint32_t i = 0; i < p->move_count; i++)
-		memcpy((uint8_t *)event + p->moves[i].to, row + p->moves[i].from, p->moves[i].size);
-	event->comm[FAY_COMM_SIZE - 1] = 0;
-	if (p->failed)
-		memcpy(&failed, row + p->failed->offset, sizeof(failed));
-	if (p->checked.saved_kernel) { /* there a call fails by what it returns */
-		if (p->failed_alone)
-			event->retval = failed ? UINT64_MAX : 0;
-		failed = 0;
-	}
-	*probe = failed != 0;
-	for (unsigned before = 0; before < side; before++)
-		*probe += fay_plan_stage(plan, before)->probe_count;
-	return !failed || p->checked.uses_failed;
-}
-
-/* --- what is saved --- */
-
-/* A result has the width and the sign of its type. */
-static bool is_field(const struct fay_expr *expr, const struct fay_field *field)
-{
-	bool result = field->offset == offsetof(struct fay_event, retval);
-	while (expr->op == EXPR_KEY || (result && (expr->op == EXPR_SHL || expr->op == EXPR_SHR ||
-						   expr->op == EXPR_SHR_LOGICAL)))
-		expr = expr->a;
-	return expr->op == EXPR_FIELD && &fay_fields[expr->value] == field;
-}
-
-/* A name that was cut is not what a query over the file asks for, and may be another column's. */
-static int check_length(const char *name, struct fay_error *error)
-{
-	if (strlen(name) < FAY_SAVED_NAME)
-		return FAY_OK;
-	return fay_error_set(error, FAY_E_LIMIT,
-			     "the column's name `%s` is too long to be saved: a saved trace's "
-			     "columns have names of at most %u bytes; call it otherwise",
-			     name, FAY_SAVED_NAME - 1);
-}
-
-/* What has the name of an event's field is taken for it where the file is asked. */
-static int check_names(const struct fay_plan *plan, struct fay_error *error)
-{
-	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
-	for (uint32_t i = 0; i < plan->column_count && !plan->joins; i++) {
-		const struct fay_field *field = field_of(plan->columns[i].name);
-		if (field && !is_field(p->columns[plan->columns[i].index].expr, field))
-			return fay_error_set(
-				error, FAY_E_USAGE,
-				"the column `%s` would be taken for the events' own `%s` where the "
-				"saved trace is asked: call it otherwise",
-				field->name, field->name);
-	}
-	return FAY_OK;
-}
-
-static void describe_stream(const struct fay_plan_private *p, struct fay_saved_stream *stream)
-{
-	stream->source = p->checked.kind;
-	stream->flags = p->checked.domain == DOMAIN_KERNEL || p->checked.saved_kernel
-				? FAY_SAVED_OF_KERNEL
-				: 0;
-	snprintf(stream->pattern, sizeof(stream->pattern), "%s", p->checked.pattern);
-}
-
-static uint32_t address_flags(const struct fay_expr *expr)
-{
-	const struct fay_expr *stack = expr;
-	while (expr->type == TYPE_STACK && stack->op != EXPR_STACK)
-		stack = stack->a;
-	if (expr->type == TYPE_STACK)
-		return stack->length ? FAY_SAVED_KERNEL_STACK : FAY_SAVED_STACK;
-	return expr->type == TYPE_ADDRESS ? FAY_SAVED_CALLER : 0;
-}
-
-/* Of one source, what its rows show: names of equal expressions share their place in the row. Of a
- * join, all of each side. */
-static int describe_column(const struct fay_plan *plan, const struct fay_schema *schema, uint32_t s,
-			   uint32_t i, struct fay_saved_column *column, struct fay_error *error)
-{
-	uint32_t index = plan->joins ? i : plan->columns[i].index;
-	const struct fay_schema_column *c =
-		&schema->columns[schema->states[s].first_column + index];
-	*column = (struct fay_saved_column){
-		.type = c->type,
-		.offset = c->offset,
-		.size = c->size,
-		.flags = address_flags(fay_plan_stage(plan, s)->columns[index].expr)
-	};
-	snprintf(column->name, sizeof(column->name), "%s",
-		 plan->joins ? c->name : plan->columns[i].name);
-	return check_length(plan->joins ? c->name : plan->columns[i].name, error);
-}
-
-int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema,
-			 struct fay_save_layout *layout, struct fay_error *error)
-{
-	if (check_names(plan, error))
-		return (int)error->code;
-	memset(layout, 0, sizeof(*layout));
-	layout->text = plan->text;
-	layout->stream_count = plan->source_count;
-	for (uint32_t s = 0; s < layout->stream_count; s++) {
-		const struct fay_schema_state *state = &schema->states[s];
-		struct fay_saved_stream *stream = &layout->streams[s];
-		describe_stream(fay_plan_stage(plan, s), stream);
-		stream->row_size = state->row_size;
-		stream->column_count =
-			plan->joins ? (uint32_t)state->keys + state->values : plan->column_count;
-		if (stream->column_count > FAY_SAVED_COLUMNS)
-			return fay_error_set(error, FAY_E_LIMIT,
-					     "rows of %u columns cannot be saved",
-					     stream->column_count);
-		for (uint32_t i = 0; i < stream->column_count; i++)
-			if (describe_column(plan, schema, s, i, &layout->columns[s][i], error))
-				return (int)error->code;
-	}
-	return FAY_OK;
 }

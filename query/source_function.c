@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check_types.h"
 #include "debug_function.h"
+#include "sources.h"
 
 struct fay_function_source {
 	struct fay_types types; /* program NULL: nothing is known */

@@ -4,7 +4,7 @@
  * Names and types come from the kernel's own description (BTF), so a query is checked against the
  * kernel that it will run on.
  */
-#include "check_types.h"
+#include "sources.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -146,30 +146,6 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	    !(syscall ? find_syscalls(checked, at) : find_tracepoints(checked, at)))
 		return NULL;
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
-}
-
-const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *call)
-{
-	struct fay_query *query = checked->exprs.query;
-	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
-	const struct fay_expr *period =
-		at ? fay_check_typed(checked, NULL, at, TYPE_INT, "a period") : NULL;
-	if (!at)
-		return fay_query_fail(query, FAY_E_USAGE, call->span,
-				      "`Timer` takes a period such as 10ms");
-	if (!period)
-		return NULL;
-	if (!fay_expr_is_constant(period) || period->value < FAY_BPF_PERIOD_LEAST ||
-	    period->value > (int64_t)FAY_BPF_PERIOD_MOST)
-		return fay_query_fail(query, FAY_E_USAGE, at->span,
-				      "a timer's period is a constant from 100us to 1h");
-	checked->domain = DOMAIN_KERNEL;
-	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));
-	if (!checked->kernel)
-		return NULL;
-	checked->kernel->period = (uint64_t)period->value;
-	checked->kernel->points[checked->kernel->count++].name = "timer";
-	return "kernel!timer";
 }
 
 bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)

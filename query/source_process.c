@@ -3,7 +3,7 @@
  * process, the machine that it is about. */
 #include <string.h>
 
-#include "check.h"
+#include "check_private.h"
 
 #define HIGHEST_PID (1 << 22) /* the kernel's PID_MAX_LIMIT */
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* An event as a row of its own: the fields one wants to see first, or, where it is saved, all that
  * is known of it. */
-#include "check_join.h"
 #include "planner.h"
-#include "source_file.h"
+#include "sources.h"
 
 #include <string.h>
 
