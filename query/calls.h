@@ -10,6 +10,11 @@
 
 #include <stdint.h>
 
+/* Bitcode of the functions that probes call: from one address to the other. */
+extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[],
+	fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[], fay_query_calls[],
+	fay_query_calls_end[];
+
 #define FAY_CALLS_SLOTS 4096u /* more than the dispatcher watches of one thread; a power of two */
 #define FAY_CALLS_STEPS 8u    /* slots that are looked at for one call */
 

@@ -18,21 +18,11 @@
  * A new row's keys are stored before its tag (with release), so that a reader who sees the tag sees
  * them.
  */
-#include "codegen.h"
+#include "probe_private.h"
 
 #include <string.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
-
-LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name)
-{
-	return LLVMAppendBasicBlockInContext(g->context, g->function, name);
-}
-
-void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block)
-{
-	LLVMPositionBuilderAtEnd(g->builder, block);
-}
 
 static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned index,
 			  const char *name)
@@ -84,11 +74,6 @@ static void generate_filters(struct fay_codegen *g)
 }
 
 /* --- values --- */
-
-LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value)
-{
-	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;
-}
 
 static void add_to(struct fay_codegen *g, LLVMValueRef row, uint64_t offset, LLVMValueRef value)
 {

@@ -5,7 +5,7 @@
  * first needed; the state is the processor's slot in a map; there is a ring for rows; and what
  * indexes memory must be bounded in a way that the kernel's verifier sees.
  */
-#include "codegen_bpf.h"
+#include "bpf_machine.h"
 
 #include <string.h>
 #include <sys/ptrace.h>
@@ -458,18 +458,16 @@ static LLVMValueRef or_zero(struct fay_codegen *g, LLVMValueRef value, LLVMBasic
 	return phi;
 }
 
-/* What lies behind a null pointer is zero. */
-static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr)
+struct fay_operand_value fay_bpf_member(struct fay_codegen *g, LLVMValueRef address,
+					struct fay_access access)
 {
-	LLVMValueRef address = fay_codegen_expr(g, expr->a).low;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(g->builder);
 	LLVMBasicBlockRef there = fay_codegen_block(g, "there"),
 			  after = fay_codegen_block(g, "after");
 	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, address, i64(g, 0), ""),
 			after, there);
 	fay_codegen_continue(g, there);
-	struct fay_operand_value value =
-		read_member(g, pointer(g, address), fay_access_unpack(expr->value));
+	struct fay_operand_value value = read_member(g, pointer(g, address), access);
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(g->builder);
 	LLVMBuildBr(g->builder, after);
 	fay_codegen_continue(g, after);
@@ -483,8 +481,6 @@ struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_ex
 {
 	if (expr->op == EXPR_FIELD)
 		return field(g, &fay_fields[expr->value]);
-	if (expr->op == EXPR_MEMBER)
-		return member(g, expr);
 	struct fay_access access = fay_access_unpack(expr->value);
 	if (g->bpf->role == ROLE_ENTER || g->bpf->role == ROLE_EXIT)
 		return one(syscall_argument(g, access.offset));

@@ -2,7 +2,7 @@
 /*
  * What LLVM's BPF target makes of the programs' IR: one section of instructions a program.
  */
-#include "codegen_bpf.h"
+#include "programs_private.h"
 
 #include <libelf.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Whose events a BPF program lets through: processes, threads, names; and children of traced
  * processes, which are traced, too.
  */
-#include "codegen_bpf.h"
+#include "programs_private.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
  * The programs are attached by the tracepoint's type (BPF_TRACE_RAW_TP), so that the kernel's
  * verifier knows what the arguments point to and structures are read without a helper.
  */
-#include "codegen_bpf.h"
+#include "programs_private.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

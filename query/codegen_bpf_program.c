@@ -3,7 +3,7 @@
  * One BPF program: which events it is of, what is noted when a call begins and looked up when it
  * ends.
  */
-#include "codegen_bpf.h"
+#include "programs_private.h"
 
 #include <string.h>
 #include <sys/user.h>

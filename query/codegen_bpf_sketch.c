@@ -4,7 +4,7 @@
  * need bounds that the kernel's verifier does not see. tests/integration/queries/bpf.sh and
  * tests/query/test_random.c compare the results with what they should be.
  */
-#include "codegen_bpf.h"
+#include "bpf_machine_private.h"
 
 #include "fay/sketch.h"
 

@@ -9,7 +9,7 @@
  * the verifier knows it in each round, and the optimiser cannot replace it by an address, whose end
  * the verifier would not know.
  */
-#include "codegen_bpf.h"
+#include "bpf_machine_private.h"
 
 #include "fay/sketch.h"
 

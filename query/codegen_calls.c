@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Arguments in `Return`: a probe at the entry that keeps them, and finding them in the one at the
  * end; both by the functions of calls.c. */
-#include "codegen.h"
+#include "native_private.h"
 
 #include "calls.h"
 

@@ -5,43 +5,7 @@
  */
 #include <string.h>
 
-#include "codegen.h"
-
-LLVMValueRef fay_codegen_i64(const struct fay_codegen *g, uint64_t value)
-{
-	return LLVMConstInt(g->i64, value, 0);
-}
-
-LLVMValueRef fay_codegen_at(const struct fay_codegen *g, LLVMValueRef base, LLVMValueRef offset)
-{
-	return LLVMBuildInBoundsGEP2(g->builder, g->i8, base, &offset, 1, "");
-}
-
-LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset)
-{
-	LLVMValueRef load = LLVMBuildLoad2(g->builder, g->i64,
-					   fay_codegen_at(g, base, fay_codegen_i64(g, offset)), "");
-	LLVMSetAlignment(load, 8);
-	return load;
-}
-
-void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset,
-		       LLVMValueRef value)
-{
-	LLVMValueRef store = LLVMBuildStore(g->builder, value,
-					    fay_codegen_at(g, base, fay_codegen_i64(g, offset)));
-	LLVMSetAlignment(store, 8);
-}
-
-LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
-				   LLVMValueRef *arguments, unsigned count)
-{
-	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-	LLVMTypeRef type = g->i64;
-	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, &type, 1);
-	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, &type, 1), function,
-			      arguments, count, "");
-}
+#include "probe_private.h"
 
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask)
 {
@@ -71,13 +35,6 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 						   ? LLVMConstInt(g->i1, expr->value != 0, 0)
 						   : fay_codegen_i64(g, (uint64_t)expr->value),
 					   NULL };
-}
-
-/* The kernel's error numbers are the last page, of numbers as of pointers. */
-LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value)
-{
-	return LLVMBuildICmp(g->builder, LLVMIntUGE, value, fay_codegen_i64(g, (uint64_t)-4095),
-			     "");
 }
 
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
@@ -233,16 +190,6 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 	return r;
 }
 
-LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access)
-{
-	if (access.bytes == 8 || !access.bytes)
-		return word;
-	LLVMValueRef part = LLVMBuildTrunc(g->builder, word,
-					   LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
-	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "")
-				: LLVMBuildZExt(g->builder, part, g->i64, "");
-}
-
 /* The bits of a string's bytes below `limit` in its word that begins with byte `from`. */
 static LLVMValueRef limited(struct fay_codegen *g, LLVMValueRef word, uint32_t from, uint32_t limit)
 {
@@ -303,9 +250,11 @@ static struct fay_operand_value argument(struct fay_codegen *g, const struct fay
 
 static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)
 {
-	if (g->bpf)
-		return fay_bpf_leaf(g, expr);
 	struct fay_access access = fay_access_unpack(expr->value);
+	if (g->bpf)
+		return expr->op == EXPR_MEMBER
+			       ? fay_bpf_member(g, fay_codegen_expr(g, expr->a).low, access)
+			       : fay_bpf_leaf(g, expr);
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
 	if (expr->op == EXPR_ARG)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of functions of C (check_extend.c), whose bitcode is linked in once all probes are
  * generated. */
-#include "codegen.h"
+#include "probe_private.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>

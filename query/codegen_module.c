@@ -3,7 +3,7 @@
  * A plan's native probes as a module: those in programs, or those in the kernel beside them, which
  * are an image of their own.
  */
-#include "codegen.h"
+#include "native_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,15 +68,6 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 		fay_codegen_body(g);
 	}
 	LLVMBuildRetVoid(g->builder);
-}
-
-void fay_codegen_init(struct fay_codegen *g)
-{
-	g->builder = LLVMCreateBuilderInContext(g->context);
-	g->i1 = LLVMInt1TypeInContext(g->context);
-	g->i8 = LLVMInt8TypeInContext(g->context);
-	g->i64 = LLVMInt64TypeInContext(g->context);
-	g->pointer = LLVMPointerTypeInContext(g->context, 0);
 }
 
 /* Links in what the probes call, and hands the module over. */

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Aggregates that are summaries: calls of the functions in sketches.c, whose bitcode is linked in
- * once all probes are generated.
- */
-#include "codegen.h"
-
-#include "fay/extension.h"
-
-#include <string.h>
-
-#include <llvm-c/BitReader.h>
-#include <llvm-c/Linker.h>
-
-extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[],
-	fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[], fay_query_calls[],
-	fay_query_calls_end[];
+/* Aggregates that are summaries: calls of the functions in query/runtime/sketches.c. */
+#include "probe_private.h"
 
 static const char *function_name(enum fay_merge merge)
 {
@@ -94,39 +80,4 @@ void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggre
 	call(g, aggregate, column, x);
 	LLVMBuildBr(g->builder, next);
 	LLVMPositionBuilderAtEnd(g->builder, next);
-}
-
-static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
-			struct fay_error *error)
-{
-	LLVMModuleRef module;
-	LLVMMemoryBufferRef buffer =
-		LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
-	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &module);
-	LLVMDisposeMemoryBuffer(buffer);
-	if (failed || LLVMLinkModules2(g->module, module))
-		return fay_error_set(error, FAY_E_INTERNAL,
-				     "query: code that the probe calls cannot be linked in");
-	return FAY_OK;
-}
-
-int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
-{
-	const struct {
-		bool called;
-		const char *bytes, *end;
-	} parts[] = {
-		{ g->sketches, fay_query_sketches, fay_query_sketches_end },
-		{ g->reads, fay_query_reads, fay_query_reads_end },
-		{ g->stacks, fay_query_stacks, fay_query_stacks_end },
-		{ g->calls, fay_query_calls, fay_query_calls_end },
-	};
-	int code = FAY_OK;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !code; i++)
-		if (parts[i].called)
-			code = link_bitcode(g, parts[i].bytes, parts[i].end, error);
-	const struct fay_query *query = g->p->query;
-	for (uint32_t i = 0; g->extends && i < query->extension_count && !code; i++)
-		code = fay_extension_link(query->extensions[i].code, g->module, error);
-	return code;
 }

@@ -4,7 +4,7 @@
  * probe's own behind the state. All stacks of an event are the beginning of one, which is walked
  * once, where the first is asked for.
  */
-#include "codegen.h"
+#include "probe_private.h"
 
 #include "fay/stacks.h"
 

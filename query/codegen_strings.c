@@ -6,7 +6,7 @@
  * there is nothing is asked once, of all places together: in a BPF program each comparison is a
  * jump, and the kernel's verifier follows all ways through them.
  */
-#include "codegen.h"
+#include "probe_private.h"
 
 /* The string from byte `from` on. */
 static struct fay_operand_value tail_of(struct fay_codegen *g, struct fay_operand_value x,

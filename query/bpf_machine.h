@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the parts that make BPF programs of a query: codegen_bpf.c (what events and state are in
- * one), codegen_bpf_filter.c (whose events), codegen_bpf_program.c (one program),
- * codegen_bpf_object.c (the programs of a query) and codegen_bpf_emit.c (LLVM's BPF target).
+ * The kernel's machine: where the code of a BPF program differs from a native probe's. An event's
+ * fields come from the kernel's helpers, from the tracepoint's arguments and from the structures
+ * that they point to; the state is the processor's slot in a map; there is a ring for rows;
+ * summaries are computed in place; and what indexes memory must be bounded in a way that the
+ * kernel's verifier sees.
  */
-#ifndef FAY_QUERY_CODEGEN_BPF_H
-#define FAY_QUERY_CODEGEN_BPF_H
+#ifndef FAY_QUERY_BPF_MACHINE_H
+#define FAY_QUERY_BPF_MACHINE_H
 
-#include "codegen.h"
+#include "codegen_ir.h"
 
 /* What one program is. */
 enum fay_bpf_role {
@@ -62,28 +64,33 @@ LLVMValueRef fay_bpf_identity(struct fay_codegen *g);
 /* Where STARTS keeps the thread's call; leaves if there is no place. */
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g);
 
-/* --- codegen_bpf_filter.c --- */
-/* Programs of 32 bits have another table of system calls: leaves if the event is of one. */
-void fay_bpf_require_native(struct fay_codegen *g);
-/* Leaves unless the event is of a process and thread that is asked for. false: the kernel's types
- * lack what is needed. */
-bool fay_bpf_require_process(struct fay_codegen *g);
-/* Whether children of traced processes are traced, too. */
-bool fay_bpf_is_followed(const struct fay_bpf_options *options);
-/* All that a program of sched_process_fork does. false: as above. */
-bool fay_bpf_note_child(struct fay_codegen *g);
-
-/* --- codegen_bpf_program.c --- */
-/* Generates the program that g->bpf->role and ->point say, in a section of its own. false: the
- * kernel's types lack what is needed. */
-bool fay_bpf_program(struct fay_codegen *g, const char *section);
-
-/* --- codegen_bpf_top.c --- */
-/* Feeds x to the `k` counters of a TOP column. */
-void fay_bpf_top(struct fay_codegen *g, uint64_t k, LLVMValueRef column, LLVMValueRef x);
-
-/* --- codegen_bpf_emit.c --- */
-/* Compiles the module; each program's instructions into the object's. */
-int fay_bpf_emit(struct fay_codegen *g, struct fay_bpf_object *object, struct fay_error *error);
+/* An event's field or argument. */
+struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr);
+/* What lies at an address; behind a null pointer, zero. */
+struct fay_operand_value fay_bpf_member(struct fay_codegen *g, LLVMValueRef address,
+					struct fay_access access);
+LLVMValueRef fay_bpf_time(struct fay_codegen *g);
+/* Walks the stack: a pointer to as many frames as `expr` has. And one of its words. */
+LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr);
+LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset);
+/* Finds the processor's state: g->local. Leaves if it is in use. */
+void fay_bpf_enter(struct fay_codegen *g);
+/* Room for a row in the ring, zeroed if `zeroed`. Leaves, the event counted as lost, if there is
+ * none. */
+LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed);
+void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row);
+/* The value, which the optimiser cannot see through. */
+LLVMValueRef fay_bpf_hide(struct fay_codegen *g, LLVMValueRef value);
+/* Such a value, limited to `limit`: the kernel's verifier knows its bounds then. */
+LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t limit);
+/* What was stored before is seen before what is stored afterwards. */
+void fay_bpf_order(struct fay_codegen *g);
+/* x / y or x % y, y neither 0 nor -1: the machine divides unsigned numbers only. */
+LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient);
+/* Feeds x to a summary. */
+void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+		    LLVMValueRef column, LLVMValueRef x);
+/* 32 bits of the square of x, which has 128. */
+LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part);
 
 #endif
