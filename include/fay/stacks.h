@@ -2,7 +2,7 @@
 /*
  * What a probe walks stacks by: for every place in a process's code, where the frame of the
  * function's caller is. The session's side makes it of the modules' .eh_frame (cli/unwind.c) and
- * writes it into the image's GLOBAL region; the walk is probe code (query/stacks.c). Nobody trusts
+ * writes it into the image's GLOBAL region; the walk is probe code (query/runtime/stacks.c). Nobody trusts
  * it: wrong contents give wrong addresses.
  *
  * Rows are added behind those that are there and never change; the list of modules is written

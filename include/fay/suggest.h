@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The candidate that `word` was probably meant to be, or NULL; query/suggest.c. */
+/* The candidate that `word` was probably meant to be, or NULL; query/syntax/suggest.c. */
 const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count);
 
 #endif

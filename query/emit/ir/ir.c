@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Building blocks of generated code: numbers, memory, blocks. */
+#include "ir.h"
+
+#include <string.h>
+
+void fay_codegen_init(struct fay_codegen *g)
+{
+	g->builder = LLVMCreateBuilderInContext(g->context);
+	g->i1 = LLVMInt1TypeInContext(g->context);
+	g->i8 = LLVMInt8TypeInContext(g->context);
+	g->i64 = LLVMInt64TypeInContext(g->context);
+	g->pointer = LLVMPointerTypeInContext(g->context, 0);
+}
+
+LLVMValueRef fay_codegen_i64(const struct fay_codegen *g, uint64_t value)
+{
+	return LLVMConstInt(g->i64, value, 0);
+}
+
+LLVMValueRef fay_codegen_at(const struct fay_codegen *g, LLVMValueRef base, LLVMValueRef offset)
+{
+	return LLVMBuildInBoundsGEP2(g->builder, g->i8, base, &offset, 1, "");
+}
+
+LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset)
+{
+	LLVMValueRef load = LLVMBuildLoad2(g->builder, g->i64,
+					   fay_codegen_at(g, base, fay_codegen_i64(g, offset)), "");
+	LLVMSetAlignment(load, 8);
+	return load;
+}
+
+void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset,
+		       LLVMValueRef value)
+{
+	LLVMValueRef store = LLVMBuildStore(g->builder, value,
+					    fay_codegen_at(g, base, fay_codegen_i64(g, offset)));
+	LLVMSetAlignment(store, 8);
+}
+
+LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
+				   LLVMValueRef *arguments, unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMTypeRef type = g->i64;
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, &type, 1);
+	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, &type, 1), function,
+			      arguments, count, "");
+}
+
+/* The kernel's error numbers are the last page, of numbers as of pointers. */
+LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value)
+{
+	return LLVMBuildICmp(g->builder, LLVMIntUGE, value, fay_codegen_i64(g, (uint64_t)-4095),
+			     "");
+}
+
+LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access)
+{
+	if (access.bytes == 8 || !access.bytes)
+		return word;
+	LLVMValueRef part = LLVMBuildTrunc(g->builder, word,
+					   LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
+	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "")
+				: LLVMBuildZExt(g->builder, part, g->i64, "");
+}
+
+LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name)
+{
+	return LLVMAppendBasicBlockInContext(g->context, g->function, name);
+}
+
+void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block)
+{
+	LLVMPositionBuilderAtEnd(g->builder, block);
+}
+
+LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value)
+{
+	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;
+}

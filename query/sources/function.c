@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arguments and results of a program's functions by name and type. They come from the debug
+ * information of the file that the traced process has mapped, or that will be run: who plans the
+ * query says which file that is (struct fay_query_options). It is looked for when a name is met
+ * that no event has by itself.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "query/debug/debug.h"
+#include "sources.h"
+
+struct fay_function_source {
+	struct fay_types types; /* program NULL: nothing is known */
+	const char *name;
+	const char *reason; /* why nothing is known; NULL: nothing was asked */
+};
+
+/* Opens the debug information of the one function that the pattern means; the reason why not in
+ * *error. */
+static int open_function(struct fay_checked *checked, struct fay_query_function *found,
+			 struct fay_error *error)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_query_options *options = query->options;
+	found->process = checked->process;
+	int code = options->find(options->find_context, checked->pattern, found, error);
+	if (code)
+		return code;
+	if (found->count > 1)
+		code = fay_error_set(error, FAY_E_REFUSED,
+				     "%zu functions match, and names are known of one at a time",
+				     found->count);
+	else if (query->function_count == FAY_QUERY_MAX_FUNCTIONS)
+		code = fay_error_set(error, FAY_E_LIMIT,
+				     "the debug information of %u functions is read at most",
+				     FAY_QUERY_MAX_FUNCTIONS);
+	else
+		code = fay_debug_function_open(found->fd, found->path, found->address, found->name,
+					       &query->functions[query->function_count], error);
+	close(found->fd);
+	if (!code)
+		query->function_count++;
+	return code;
+}
+
+/* What is known of the traced function; tried once. */
+static struct fay_function_source *function_of(struct fay_checked *checked)
+{
+	struct fay_query *query = checked->exprs.query;
+	bool has_functions = checked->domain == DOMAIN_USER &&
+			     (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN);
+	if (checked->function || !has_functions || !query->options || !query->options->find)
+		return checked->function;
+	struct fay_function_source *function = fay_query_alloc(query, sizeof(*function));
+	struct fay_query_function *found = function ? fay_query_alloc(query, sizeof(*found)) : NULL;
+	struct fay_error error = { 0 };
+	if (!found)
+		return NULL;
+	checked->function = function;
+	if (open_function(checked, found, &error)) {
+		function->reason = fay_query_format(query, "%s", error.message);
+	} else {
+		function->types.program = query->functions[query->function_count - 1];
+		function->name = found->name;
+	}
+	return function;
+}
+
+static struct fay_value_node *value_of_argument(struct fay_checked *checked,
+						const struct fay_node *node,
+						struct fay_function_source *function,
+						const struct fay_debug_argument *argument)
+{
+	struct fay_place place = { .types = &function->types,
+				   .offset = argument->index,
+				   .name = argument->name };
+	if (argument->why)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->name_span,
+				      "argument `%s` of `%s` %s", argument->name, function->name,
+				      argument->why);
+	if (argument->by_address) {
+		place.address = fay_expr_named_arg(
+			&checked->exprs,
+			(struct fay_access){ .offset = argument->index, .bytes = 8 },
+			argument->name);
+		place.offset = 0;
+		place.name = "";
+		if (!place.address)
+			return NULL;
+	}
+	return fay_check_typed_value(checked, node, &place, argument->type);
+}
+
+struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
+						   const struct fay_node *node)
+{
+	struct fay_function_source *function = function_of(checked);
+	uint32_t count;
+	if (!function || !function->types.program)
+		return NULL;
+	const struct fay_debug_argument *arguments =
+		fay_debug_function_arguments(function->types.program, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (strcmp(arguments[i].name, node->name))
+			continue;
+		checked->return_arguments |= checked->kind == SOURCE_RETURN;
+		checked->exprs.query->typed = true;
+		return value_of_argument(checked, node, function, &arguments[i]);
+	}
+	return NULL;
+}
+
+struct fay_value_node *fay_check_function_result(struct fay_checked *checked,
+						 const struct fay_node *node,
+						 const struct fay_expr *word)
+{
+	struct fay_function_source *function =
+		strpbrk(checked->pattern, "*?[") ? NULL : function_of(checked);
+	uint32_t type;
+	if (!function || !function->types.program ||
+	    !fay_debug_function_result(function->types.program, &type))
+		return fay_check_scalar(checked, word);
+	if (!type)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->name_span,
+				      "`%s` returns nothing", function->name);
+	struct fay_value_node *value =
+		fay_check_typed_result(checked, node, &function->types, word, type);
+	/* something is read there */
+	checked->exprs.query->typed |= value && value->expr->type == TYPE_STRING;
+	return value;
+}
+
+size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max)
+{
+	const struct fay_function_source *function = checked->function;
+	uint32_t count = 0;
+	if (!function || !function->types.program)
+		return 0;
+	const struct fay_debug_argument *arguments =
+		fay_debug_function_arguments(function->types.program, &count);
+	for (uint32_t i = 0; i < count && i < max; i++)
+		names[i] = arguments[i].name;
+	return count < max ? count : max;
+}
+
+/* Names of the event's own arguments, of a program's function, a tracepoint or a function of the
+ * kernel; *of: what has them, NULL: they are not known. */
+static size_t argument_names(const struct fay_checked *checked, const char **names, size_t max,
+			     const char **of)
+{
+	const struct fay_kernel_source *kernel = checked->kernel;
+	const struct fay_function_source *function = checked->function;
+	*of = NULL;
+	if (!kernel) {
+		*of = function && function->types.program ? function->name : NULL;
+		return fay_check_function_names(checked, names, max);
+	}
+	if (kernel->argument_count)
+		*of = checked->kind == SOURCE_TRACEPOINT ? kernel->points[0].name
+							 : strchr(checked->pattern, '!') + 1;
+	for (size_t i = 0; i < kernel->argument_count && i < max; i++)
+		names[i] = kernel->arguments[i].name;
+	return kernel->argument_count;
+}
+
+const char *fay_check_argument_list(const struct fay_checked *checked)
+{
+	const char *names[FAY_DEBUG_ARGUMENTS_MAX], *of;
+	char list[512] = "";
+	size_t count = argument_names(checked, names, FAY_DEBUG_ARGUMENTS_MAX, &of), used = 0;
+	if (!of)
+		return "";
+	for (size_t i = 0; i < count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s`%s`", i ? ", " : "",
+					 names[i]);
+	return fay_query_format(checked->exprs.query, "`%s` has %s%s", of,
+				count ? "the arguments " : "no arguments", list);
+}
+
+const char *fay_check_function_reason(const struct fay_checked *checked)
+{
+	const struct fay_function_source *function = checked->function;
+	return function && !function->types.program
+		       ? fay_query_format(checked->exprs.query,
+					  "arguments are not known by name: %s", function->reason)
+		       : "";
+}
+
+struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (checked->kind != SOURCE_ENTRY || checked->domain != DOMAIN_USER)
+		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
+				      "`Caller` is known when a call of a program's function "
+				      "begins: use cluster.Function(...) as the source");
+	return fay_check_scalar(checked, fay_expr_caller(&checked->exprs));
+}
