@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accesses.h"
+#include "guards_private.h"
+#include "lower.h"
 
 void *fay_grow(void *array, size_t count, size_t *room, size_t size)
 {

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "address.h"
 #include "fay/event.h"
+#include "ir.h"
 
 bool fay_is_gep(LLVMValueRef v)
 {

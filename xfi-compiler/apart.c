@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "address.h"
+#include "guards_private.h"
 
 #define GROUPS_MAX 48 /* more are not told apart: each access lists all others */
 

@@ -17,7 +17,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "address.h"
+#include "guards_private.h"
 
 #define MASK_NAME "fay.mask"
 #define CLAMP_NAME "fay.clamp"

@@ -11,7 +11,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 #define NUMBERS 3      /* arguments: six registers less the probe's three */
 #define LEAST_SIZE 100 /* instructions, in the function and in what it has inlined */

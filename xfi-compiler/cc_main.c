@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "front_private.h"
 
 struct request {
 	const char *source, *output;

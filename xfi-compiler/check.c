@@ -9,26 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
 #include "fay/event.h"
-
-const char *const fay_helpers[FAY_HELPERS] = { "fay_flush", "fay_emit", "fay_try_read" };
-
-bool fay_is_helper(const char *name)
-{
-	for (unsigned i = 0; i < FAY_HELPERS; i++)
-		if (!strcmp(name, fay_helpers[i]))
-			return true;
-	return false;
-}
-
-const char *fay_callee(LLVMValueRef call)
-{
-	LLVMValueRef callee = LLVMGetCalledValue(call);
-	size_t length;
-
-	return LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : NULL;
-}
+#include "lower.h"
 
 /* Intrinsics that become plain instructions, or nothing. Prefixes of the name after "llvm.". */
 static const char *const intrinsics[] = {

@@ -15,7 +15,7 @@
 
 #include <llvm-c/Support.h>
 
-#include "unit.h"
+#include "link.h"
 
 static void initialise(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fay/event.h"
-#include "unit.h"
+#include "front_private.h"
 
 void fay_declarations_deinit(struct fay_declarations *d)
 {

@@ -17,7 +17,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 static LLVMValueRef build_negative(LLVMBuilderRef b, LLVMValueRef v)
 {

@@ -14,7 +14,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include "fay/extension.h"
-#include "unit.h"
+#include "front_private.h"
 
 /* DWARF 5, section 7.5.3 */
 enum {

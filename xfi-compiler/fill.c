@@ -12,7 +12,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "address.h"
+#include "lower.h"
 
 #define FILL_MIN 16
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "address.h"
+#include "ir.h"
 
 unsigned fay_flow_index(const struct fay_flow *f, LLVMBasicBlockRef block)
 {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "guards_private.h"
+#include "lower.h"
 
 #define FUEL 1024
 #define ROUNDS 16384

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accesses.h"
+#include "guards_private.h"
 
 static LLVMTypeRef i64(const struct fay_guards *p)
 {

@@ -7,7 +7,7 @@
  * that amounts to the same is seen through: a multiplication by 2^24 + 1, for one.) Done after all
  * passes.
  */
-#include "unit.h"
+#include "lower.h"
 
 static bool is_constant(LLVMValueRef v, uint64_t number)
 {

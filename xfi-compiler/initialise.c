@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "lower.h"
 
 #define UNROLL_BYTES 512
 #define ARRAY_MAX 8192 /* what the stack can hold */

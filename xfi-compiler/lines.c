@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
+#include "link.h"
 
 static bool relocate_debug(uint8_t *bytes, size_t size)
 {

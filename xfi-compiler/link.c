@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
+#include "link.h"
 
 struct object {
 	const uint8_t *bytes;

@@ -8,7 +8,7 @@
  * Only what the verifier can find again: it looks for a register that moves one way and stays
  * within an interval.
  */
-#include "address.h"
+#include "ir.h"
 
 #define ROUNDS_MAX 65536
 #define REACH_MAX 256

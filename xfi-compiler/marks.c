@@ -13,7 +13,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "ir.h"
 
 #define PREFIX "fay:"
 #define FILES_MAX 4096

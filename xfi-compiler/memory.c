@@ -10,7 +10,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 #define UNROLL_BYTES 128
 #define COPY_MAX FAY_FILL_MAX

@@ -27,7 +27,10 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
-#include "unit.h"
+#include "front_private.h"
+#include "guards.h"
+#include "link.h"
+#include "lower.h"
 
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define SIMPLIFY                                                                                   \
@@ -210,16 +213,6 @@ static int check_ir(struct fay_unit *unit, const char *after)
 				       "not well-formed IR %s: %.1500s", after, message);
 	LLVMDisposeMessage(message);
 	return result;
-}
-
-void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function)
-{
-	LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(function));
-
-	if (LLVMGetTypeKind(type) == LLVMVoidTypeKind)
-		LLVMBuildRetVoid(b);
-	else
-		LLVMBuildRet(b, LLVMConstNull(type));
 }
 
 /* `unreachable` (after an endless loop, or where the optimiser saw undefined behaviour) must not

@@ -10,7 +10,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 static LLVMValueRef helper(struct fay_unit *unit, const char *name, LLVMTypeRef *type)
 {

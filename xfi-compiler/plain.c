@@ -20,17 +20,7 @@
  */
 #include <string.h>
 
-#include "address.h"
-
-LLVMValueRef fay_hide(LLVMBuilderRef b, LLVMValueRef v)
-{
-	LLVMTypeRef type = LLVMTypeOf(v), function = LLVMFunctionType(type, &type, 1, 0);
-
-	return LLVMBuildCall2(
-		b, function,
-		LLVMGetInlineAsm(function, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), &v,
-		1, "");
-}
+#include "lower.h"
 
 static unsigned width_of(LLVMValueRef v)
 {

@@ -16,7 +16,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 struct numbered {
 	LLVMValueRef *functions; /* whose address is taken; number is the index + 1 */

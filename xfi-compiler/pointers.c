@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "guards_private.h"
 
 struct conversion {
 	LLVMValueRef pointer; /* the phi or select, later what replaced it */

@@ -5,7 +5,7 @@
  * and known bits are used; whatever is too clever here comes back as a refusal by the verifier.
  * Depth-limited, so the cost is bounded for any input.
  */
-#include "address.h"
+#include "ir.h"
 
 #define DEPTH_MAX 12
 #define CHAIN_MAX 24

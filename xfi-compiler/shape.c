@@ -16,7 +16,7 @@
  */
 #include <llvm-c/DebugInfo.h>
 
-#include "unit.h"
+#include "lower.h"
 
 static LLVMValueRef widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {

@@ -8,7 +8,7 @@
  * a[i] and the test of i is the only way out, a program that is right has no more rounds than a has
  * elements: so n is clamped to that once, before the loop, and both are gone.
  */
-#include "address.h"
+#include "guards_private.h"
 
 static bool in_loop(const struct fay_flow *flow, const struct fay_counter *c,
 		    LLVMBasicBlockRef header, LLVMBasicBlockRef block)

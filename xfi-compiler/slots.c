@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "unit.h"
+#include "lower.h"
 
 #define ARGUMENTS_MAX 3
 

@@ -18,7 +18,7 @@
 
 #include <llvm-c/BitReader.h>
 
-#include "unit.h"
+#include "front_private.h"
 
 #define ARGUMENT_MAX 96
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "guards_private.h"
 
 static bool writes(LLVMValueRef i)
 {

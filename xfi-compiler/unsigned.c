@@ -3,7 +3,7 @@
  * Before the guards: signed comparisons and extensions of what is never negative become unsigned
  * ones, of which intervals say more; and an index is widened before constants are added to it.
  */
-#include "address.h"
+#include "guards_private.h"
 
 static bool never_negative(LLVMValueRef v, LLVMValueRef at)
 {

@@ -15,7 +15,7 @@
 
 #include <llvm-c/Core.h>
 
-#include "unit.h"
+#include "lower.h"
 
 struct architecture {
 	const char *name, *cpu, *features;

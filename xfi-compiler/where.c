@@ -14,7 +14,7 @@
 #include <llvm-c/DebugInfo.h>
 
 #include "fay/extension.h"
-#include "unit.h"
+#include "ir.h"
 
 #define LINE_MAX_SHOWN 160
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
+#include "link.h"
 
 #define PAGE 4096u
 #define SECTION_MAX 24
