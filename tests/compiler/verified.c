@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "fay/verify.h"
-#include "unit.h"
+#include "xfi-compiler/ir/ir.h"
 
 int __real_fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,
 			    const struct fay_object *objects, unsigned object_count,

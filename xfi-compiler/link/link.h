@@ -10,7 +10,7 @@
 #ifndef FAY_COMPILER_LINK_H
 #define FAY_COMPILER_LINK_H
 
-#include "ir.h"
+#include "xfi-compiler/ir/ir.h"
 
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);

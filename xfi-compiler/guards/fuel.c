@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "guards_private.h"
-#include "lower.h"
+#include "xfi-compiler/lower/lower.h"
 
 #define FUEL 1024
 #define ROUNDS 16384

@@ -15,7 +15,7 @@
 #ifndef FAY_COMPILER_GUARDS_H
 #define FAY_COMPILER_GUARDS_H
 
-#include "ir.h"
+#include "xfi-compiler/ir/ir.h"
 
 int fay_guard(struct fay_unit *unit);
 /* after the optimiser: guards that it must not judge */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "guards_private.h"
-#include "lower.h"
+#include "xfi-compiler/lower/lower.h"
 
 void *fay_grow(void *array, size_t count, size_t *room, size_t size)
 {

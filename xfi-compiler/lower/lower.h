@@ -22,7 +22,7 @@
 #ifndef FAY_COMPILER_LOWER_H
 #define FAY_COMPILER_LOWER_H
 
-#include "ir.h"
+#include "xfi-compiler/ir/ir.h"
 
 /* refuses those that cannot lead to a function of this file */
 int fay_lower_pointer_calls(struct fay_unit *unit);

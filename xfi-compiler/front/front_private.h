@@ -8,7 +8,7 @@
 #ifndef FAY_COMPILER_FRONT_PRIVATE_H
 #define FAY_COMPILER_FRONT_PRIVATE_H
 
-#include "ir.h"
+#include "xfi-compiler/ir/ir.h"
 
 /* fay_compile_module() with state objects; report fills in the figures. Consumes the module. */
 int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,

@@ -28,9 +28,9 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include "front_private.h"
-#include "guards.h"
-#include "link.h"
-#include "lower.h"
+#include "xfi-compiler/guards/guards.h"
+#include "xfi-compiler/link/link.h"
+#include "xfi-compiler/lower/lower.h"
 
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define SIMPLIFY                                                                                   \
