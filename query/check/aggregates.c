@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
+/* Aggregates, of a group or of the whole query. */
 #include <string.h>
 
 #include "check_private.h"

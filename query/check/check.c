@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checking of expressions: names, members, calls, records, `Now`. Operators are in
- * check_operators.c, what an event has in check_event.c, sequences, groups and comprehensions in
- * check_sequence.c.
+ * operators.c, what an event has in event.c, sequences, groups and comprehensions in
+ * sequence.c.
  */
 #include "check_private.h"
 

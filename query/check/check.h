@@ -3,8 +3,8 @@
  * The checker: what a query's text means. Names are looked up, every expression has a type, and
  * what is left is what struct fay_checked says (query/values/).
  */
-#ifndef FAY_QUERY_CHECK_H
-#define FAY_QUERY_CHECK_H
+#ifndef FAY_QUERY_CHECK_CHECK_H
+#define FAY_QUERY_CHECK_CHECK_H
 
 #include "query/values/values.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the files of the checker. */
-#ifndef FAY_QUERY_CHECK_PRIVATE_H
-#define FAY_QUERY_CHECK_PRIVATE_H
+#ifndef FAY_QUERY_CHECK_CHECK_PRIVATE_H
+#define FAY_QUERY_CHECK_CHECK_PRIVATE_H
 
 #include "check.h"
 #include "query/sources/sources.h"
@@ -41,7 +41,7 @@ struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 /* The name that C# would infer for a member, or NULL. */
 const char *fay_check_inferred_name(const struct fay_node *node);
 
-/* --- check_operators.c --- */
+/* --- operators.c --- */
 
 const struct fay_expr *fay_check_binary(struct fay_checked *checked, const struct fay_scope *scope,
 					const struct fay_node *node);
@@ -51,7 +51,7 @@ const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct
 const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope,
 				      const struct fay_node *node);
 
-/* --- check_extend.c --- */
+/* --- extend.c --- */
 
 /* Compiles the C files that the query names; false with the error recorded. */
 bool fay_check_extensions(struct fay_query *query);
@@ -63,7 +63,7 @@ struct fay_value_node *fay_check_function_call(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *call);
 
-/* --- check_event.c --- */
+/* --- event.c --- */
 
 /* Whether events of some source have this field or method. */
 bool fay_check_is_event_member(const char *name);
@@ -74,14 +74,14 @@ struct fay_value_node *fay_check_event_call(struct fay_checked *checked,
 					    const struct fay_scope *scope,
 					    const struct fay_node *call);
 
-/* --- source_cluster.c --- */
+/* --- cluster.c --- */
 
 /* cluster.Function(...) and its like */
 struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 						const struct fay_scope *scope,
 						const struct fay_node *call);
 
-/* --- source_process.c --- */
+/* --- process.c --- */
 
 /* process("name"), process(PID); also of a machine. */
 struct fay_value_node *fay_check_process(struct fay_checked *checked, const struct fay_scope *scope,
@@ -93,7 +93,7 @@ struct fay_value_node *fay_check_machine(struct fay_checked *checked, const stru
 bool fay_check_one_origin(struct fay_checked *checked, const struct fay_node *call,
 			  const struct fay_value_node *origin);
 
-/* --- check_full.c --- */
+/* --- full.c --- */
 
 /* sequence.WhenFull(Overwrite) */
 struct fay_value_node *fay_check_when_full(struct fay_checked *checked,
@@ -101,7 +101,7 @@ struct fay_value_node *fay_check_when_full(struct fay_checked *checked,
 					   const struct fay_node *call,
 					   struct fay_value_node *object);
 
-/* --- check_strings.c --- */
+/* --- strings.c --- */
 
 /* string.name(arguments), string.Length */
 struct fay_value_node *fay_check_string_method(struct fay_checked *checked,
@@ -112,7 +112,7 @@ struct fay_value_node *fay_check_string_length(struct fay_checked *checked,
 					       const struct fay_node *node,
 					       const struct fay_expr *string);
 
-/* --- check_stack.c --- */
+/* --- stack.c --- */
 
 bool fay_check_is_stack(const char *name);
 /* event.UserStack, event.Stack(n) and the like */
@@ -121,7 +121,7 @@ struct fay_value_node *fay_check_stack_call(struct fay_checked *checked,
 					    const struct fay_scope *scope,
 					    const struct fay_node *call);
 
-/* --- check_join.c --- */
+/* --- join.c --- */
 
 /* The clause's effect on what is known: the new scope, or NULL with the error recorded. *sequence
  * becomes that of the pairs. */
@@ -132,7 +132,7 @@ const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct
 /* A condition (EXPR_SIDE) on events of one side. */
 bool fay_check_side_filter(struct fay_checked *checked, const struct fay_expr *condition);
 
-/* --- check_aggregates.c --- */
+/* --- aggregates.c --- */
 
 /* By name, or NULL. */
 const struct fay_aggregate_kind *fay_check_aggregate_kind(const char *name);
@@ -142,7 +142,7 @@ struct fay_value_node *fay_check_aggregate(struct fay_checked *checked,
 					   const struct fay_value_node *on,
 					   const struct fay_aggregate_kind *kind);
 
-/* --- check_root.c: what is left to the root (query/evaluate/) --- */
+/* --- root.c: what is left to the root (query/evaluate/) --- */
 
 /* Whether a condition must wait for the merged rows: it looks at aggregates, or comes after rows
  * were chosen. */
@@ -180,7 +180,7 @@ static inline unsigned fay_check_level(const struct fay_checked *checked)
 bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, const char *what);
 
 /*
- * --- check_window.c ---
+ * --- window.c ---
  *
  * Windows of so many events: `.Every(100)`. The probe hands on a row of each event; the aggregator
  * puts them in order and counts (query/plan/events.c).

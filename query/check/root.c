@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What is left to the root: conditions on aggregates, order, Take, groups of groups. */
 #include "check_private.h"
 
 #include <string.h>

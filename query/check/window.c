@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
+/* Windows, of time and of so many events. */
 #include "check_private.h"
 
 #define LEAST_STEP 1000000 /* 1 ms */

@@ -11,8 +11,8 @@
  * nothing, or that the argument is kept in the frame (as without optimisation), what the System V
  * ABI says of the types, unless the compiler may have changed the function's own convention.
  */
-#ifndef FAY_QUERY_DEBUG_FUNCTION_H
-#define FAY_QUERY_DEBUG_FUNCTION_H
+#ifndef FAY_QUERY_DEBUG_DEBUG_H
+#define FAY_QUERY_DEBUG_DEBUG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What the debug information says of one function. */
 #include "debug.h"
 
 #include <dwarf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Types of the debug information as BTF. */
 #include "types_private.h"
 
 #include <dwarf.h>

@@ -7,8 +7,8 @@
  * place is computed (virtual ones), Rust's enumerations with data. A base class is an unnamed
  * member: its members are found by their own names. References are pointers.
  */
-#ifndef FAY_QUERY_DEBUG_TYPES_H
-#define FAY_QUERY_DEBUG_TYPES_H
+#ifndef FAY_QUERY_DEBUG_TYPES_PRIVATE_H
+#define FAY_QUERY_DEBUG_TYPES_PRIVATE_H
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * The root stage: what is done with the merged rows where the query was asked. Conditions on
  * aggregates, computing with them, order, Take, Skip, Distinct, aggregates over groups.
  */
-#ifndef FAY_QUERY_ROOT_H
-#define FAY_QUERY_ROOT_H
+#ifndef FAY_QUERY_EVALUATE_EVALUATE_PRIVATE_H
+#define FAY_QUERY_EVALUATE_EVALUATE_PRIVATE_H
 
 #include "query/plan/plan.h"
 

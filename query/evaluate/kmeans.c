@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* K-means clusters of vectors: Lloyd's rounds from Gonzalez's centres. */
 #include "kmeans_private.h"
 
 #include <math.h>

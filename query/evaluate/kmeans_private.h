@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FAY_QUERY_KMEANS_H
-#define FAY_QUERY_KMEANS_H
+#ifndef FAY_QUERY_EVALUATE_KMEANS_PRIVATE_H
+#define FAY_QUERY_EVALUATE_KMEANS_PRIVATE_H
 
 #include "query/values/values.h"
 

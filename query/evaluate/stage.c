@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stages outside the probe: of a join's pairs (pairs.c), and of groups that are grouped again.
- * Conditions, keys and values are interpreted. What codegen.c does in a probe is done here to a row
+ * Conditions, keys and values are interpreted. What query/emit/probe/body.c does in a probe is done here to a row
  * of its own, which the aggregator then merges; the same operators of fay/image.h.
  */
 #include "evaluate_private.h"
@@ -33,7 +33,7 @@ static uint64_t hash_of(const char *bytes, size_t length)
 	return hash;
 }
 
-/* As codegen_sketch.c makes one word of a string. */
+/* As query/emit/probe/sketch.c makes one word of a string. */
 static uint64_t word_of(struct fay_cell cell)
 {
 	uint64_t words[2] = { 0, 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared by the files that print plans. */
-#ifndef FAY_QUERY_PRINT_H
-#define FAY_QUERY_PRINT_H
+#ifndef FAY_QUERY_EXPLAIN_EXPLAIN_PRIVATE_H
+#define FAY_QUERY_EXPLAIN_EXPLAIN_PRIVATE_H
 
 #include "query/plan/plan.h"
 
@@ -35,11 +35,11 @@ void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct
 		       bool first);
 const char *fay_print_tracepoint_name(const struct fay_plan_private *p);
 
-/* print_events.c: windows of so many events. */
+/* events.c: windows of so many events. */
 void fay_print_events(FILE *out, const struct fay_plan *plan);
 void fay_print_json_events(FILE *out, const struct fay_plan *plan);
 
-/* print_join.c: where a join is done, by what, and what is done with its pairs. */
+/* join.c: where a join is done, by what, and what is done with its pairs. */
 void fay_print_pairs(FILE *out, const struct fay_plan *plan);
 void fay_print_json_join(FILE *out, const struct fay_plan *plan);
 

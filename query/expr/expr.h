@@ -11,8 +11,8 @@
  * integers wrap modulo 2^64; x / 0 and x % 0 are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is
  * 0; shift counts are taken modulo 64.
  */
-#ifndef FAY_QUERY_EXPR_H
-#define FAY_QUERY_EXPR_H
+#ifndef FAY_QUERY_EXPR_EXPR_H
+#define FAY_QUERY_EXPR_EXPR_H
 
 #include "fay/event.h"
 #include "fay/image.h"

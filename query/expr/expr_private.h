@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the files that make expressions. */
-#ifndef FAY_QUERY_EXPR_PRIVATE_H
-#define FAY_QUERY_EXPR_PRIVATE_H
+#ifndef FAY_QUERY_EXPR_EXPR_PRIVATE_H
+#define FAY_QUERY_EXPR_EXPR_PRIVATE_H
 
 #include "expr.h"
 

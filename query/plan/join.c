@@ -3,7 +3,7 @@
  * The stages of a join. Each source's probe hands on rows of: the time, the keys, and what else the
  * pairs need of that side, computed there (EXPR_SIDE); what nothing needs is not among them. The
  * aggregator puts them together (fay/join.h), and the stage of the pairs, which the plan's own
- * layout describes, is interpreted (stage.c).
+ * layout describes, is interpreted (query/evaluate/stage.c).
  */
 #include "planner_private.h"
 #include "query/sources/sources.h"

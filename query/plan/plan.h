@@ -4,8 +4,8 @@
  * computes keys and aggregates into thread-local state 0; process, machine and cluster merge it by
  * the operators of its columns, so nothing else has to be planned for them.
  */
-#ifndef FAY_QUERY_PLAN_H
-#define FAY_QUERY_PLAN_H
+#ifndef FAY_QUERY_PLAN_PLAN_H
+#define FAY_QUERY_PLAN_PLAN_H
 
 #include "fay/query.h"
 #include "fay/verify.h"
@@ -52,7 +52,7 @@ struct fay_plan_private {
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
 	/* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state
-	 * (calls.h) */
+	 * (query/runtime/) */
 	uint8_t kept_arguments;
 	/* What is before this stage; all NULL: it is in the probe. */
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by plan.c and plan_join.c: laying out what one stage of a plan keeps. */
-#ifndef FAY_QUERY_PLANNER_H
-#define FAY_QUERY_PLANNER_H
+/* Between the files of the planner: laying out what one stage of a plan keeps. */
+#ifndef FAY_QUERY_PLAN_PLANNER_PRIVATE_H
+#define FAY_QUERY_PLAN_PLANNER_PRIVATE_H
 
 #include "plan.h"
 

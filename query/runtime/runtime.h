@@ -5,8 +5,8 @@
  * instruction, which the events of both its ends have: so nothing depends on calls ending in order,
  * and what a call that never ended (longjmp) has left is overwritten by the next one at its place.
  */
-#ifndef FAY_QUERY_CALLS_H
-#define FAY_QUERY_CALLS_H
+#ifndef FAY_QUERY_RUNTIME_RUNTIME_H
+#define FAY_QUERY_RUNTIME_RUNTIME_H
 
 #include <stdint.h>
 

@@ -13,8 +13,8 @@
  * event happens, and what lies behind a null pointer, or cannot be read, is 0 or "". A pointer to
  * characters is a string, an array or a pointer has elements, `a[3]`.
  */
-#ifndef FAY_QUERY_SOURCES_H
-#define FAY_QUERY_SOURCES_H
+#ifndef FAY_QUERY_SOURCES_SOURCES_H
+#define FAY_QUERY_SOURCES_SOURCES_H
 
 #include "query/values/values.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
+/* Values with types, and what is reached from them by name: see sources.h. */
 #include <string.h>
 
 #include "query/debug/debug.h"

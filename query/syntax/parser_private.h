@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Between parser.c (expressions) and parse_clauses.c (comprehensions). */
-#ifndef FAY_QUERY_PARSER_H
-#define FAY_QUERY_PARSER_H
+/* Between parser.c (expressions) and clauses.c (comprehensions). */
+#ifndef FAY_QUERY_SYNTAX_PARSER_PRIVATE_H
+#define FAY_QUERY_SYNTAX_PARSER_PRIVATE_H
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  * The text is hostile. Every limit is named here; recursion is bounded by FAY_QUERY_MAX_NESTING in
  * the parser and by FAY_QUERY_MAX_DEPTH in everything that walks a tree.
  */
-#ifndef FAY_QUERY_SYNTAX_H
-#define FAY_QUERY_SYNTAX_H
+#ifndef FAY_QUERY_SYNTAX_SYNTAX_H
+#define FAY_QUERY_SYNTAX_SYNTAX_H
 
 #include <stdbool.h>
 #include <stddef.h>

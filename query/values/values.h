@@ -7,11 +7,11 @@
  * value, a record by keeping its members; so comprehension and method form come out as the same
  * pipeline, and only typed expressions remain. All of it lies in the query's memory.
  */
-#ifndef FAY_QUERY_VALUES_H
-#define FAY_QUERY_VALUES_H
+#ifndef FAY_QUERY_VALUES_VALUES_H
+#define FAY_QUERY_VALUES_VALUES_H
 
-#include "query/expr/expr.h"
 #include "fay/join.h"
+#include "query/expr/expr.h"
 
 /* KMeans: most clusters. */
 #define FAY_KMEANS_CLUSTERS_MAX 32u

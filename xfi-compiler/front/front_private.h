@@ -5,8 +5,8 @@
  * that a query calls (extension.c); `fay cc` (cc_main.c). What they offer is fay/compiler.h and
  * fay/extension.h.
  */
-#ifndef FAY_COMPILER_FRONT_PRIVATE_H
-#define FAY_COMPILER_FRONT_PRIVATE_H
+#ifndef FAY_COMPILER_FRONT_FRONT_PRIVATE_H
+#define FAY_COMPILER_FRONT_FRONT_PRIVATE_H
 
 #include "xfi-compiler/ir/ir.h"
 

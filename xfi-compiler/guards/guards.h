@@ -12,8 +12,8 @@
  *   apart.c    accesses that never meet
  *   fuel.c     every loop ends
  */
-#ifndef FAY_COMPILER_GUARDS_H
-#define FAY_COMPILER_GUARDS_H
+#ifndef FAY_COMPILER_GUARDS_GUARDS_H
+#define FAY_COMPILER_GUARDS_GUARDS_H
 
 #include "xfi-compiler/ir/ir.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the files that guard. */
-#ifndef FAY_COMPILER_GUARDS_PRIVATE_H
-#define FAY_COMPILER_GUARDS_PRIVATE_H
+#ifndef FAY_COMPILER_GUARDS_GUARDS_PRIVATE_H
+#define FAY_COMPILER_GUARDS_GUARDS_PRIVATE_H
 
 #include "guards.h"
 

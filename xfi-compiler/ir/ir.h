@@ -13,8 +13,8 @@
  *
  * Nothing here is trusted: a mistake shows as a refusal by the verifier.
  */
-#ifndef FAY_COMPILER_IR_H
-#define FAY_COMPILER_IR_H
+#ifndef FAY_COMPILER_IR_IR_H
+#define FAY_COMPILER_IR_IR_H
 
 #include <stdbool.h>
 #include <stdint.h>

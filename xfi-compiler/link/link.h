@@ -7,8 +7,8 @@
  *   lines.c    its line table
  *   writer.c   the ELF image, byte for byte the same for the same input
  */
-#ifndef FAY_COMPILER_LINK_H
-#define FAY_COMPILER_LINK_H
+#ifndef FAY_COMPILER_LINK_LINK_H
+#define FAY_COMPILER_LINK_LINK_H
 
 #include "xfi-compiler/ir/ir.h"
 

@@ -19,8 +19,8 @@
  *
  * Those that return int refuse with an error.
  */
-#ifndef FAY_COMPILER_LOWER_H
-#define FAY_COMPILER_LOWER_H
+#ifndef FAY_COMPILER_LOWER_LOWER_H
+#define FAY_COMPILER_LOWER_LOWER_H
 
 #include "xfi-compiler/ir/ir.h"
 

@@ -4,8 +4,8 @@
  * program.c (one program), filter.c (whose events) and emit.c (LLVM's BPF target). What they offer
  * is fay_plan_generate_bpf() of fay/query.h.
  */
-#ifndef FAY_QUERY_PROGRAMS_PRIVATE_H
-#define FAY_QUERY_PROGRAMS_PRIVATE_H
+#ifndef FAY_QUERY_EMIT_BPF_PROGRAMS_PRIVATE_H
+#define FAY_QUERY_EMIT_BPF_PROGRAMS_PRIVATE_H
 
 #include "query/emit/bpf_machine/bpf_machine.h"
 #include "query/emit/probe/probe.h"

@@ -6,8 +6,8 @@
  * summaries are computed in place; and what indexes memory must be bounded in a way that the
  * kernel's verifier sees.
  */
-#ifndef FAY_QUERY_BPF_MACHINE_H
-#define FAY_QUERY_BPF_MACHINE_H
+#ifndef FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_H
+#define FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_H
 
 #include "query/emit/ir/ir.h"
 

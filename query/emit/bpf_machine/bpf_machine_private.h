@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the files of the kernel's machine. */
-#ifndef FAY_QUERY_BPF_MACHINE_PRIVATE_H
-#define FAY_QUERY_BPF_MACHINE_PRIVATE_H
+#ifndef FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_PRIVATE_H
+#define FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_PRIVATE_H
 
 #include "bpf_machine.h"
 

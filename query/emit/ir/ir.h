@@ -3,8 +3,8 @@
  * What all code that is generated of a plan is made of: the module under construction and its
  * building blocks. Values are words of 64 bits; memory is base + offset.
  */
-#ifndef FAY_QUERY_IR_H
-#define FAY_QUERY_IR_H
+#ifndef FAY_QUERY_EMIT_IR_IR_H
+#define FAY_QUERY_EMIT_IR_IR_H
 
 #include <llvm-c/Core.h>
 
@@ -34,7 +34,7 @@ struct fay_codegen {
 	LLVMMetadataRef file;
 	LLVMDIBuilderRef lines;
 	bool extends;                        /* functions of C are called */
-	bool sketches, reads, stacks, calls; /* functions of sketches.c and so on are called */
+	bool sketches, reads, stacks, calls; /* functions of query/runtime/ */
 	bool failed;                         /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf;      /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arguments in `Return`: a probe at the entry that keeps them, and finding them in the one at the
- * end; both by the functions of calls.c. */
+ * end; both by the functions of query/runtime/calls.c. */
 #include "native_private.h"
 
 #include "query/runtime/runtime.h"

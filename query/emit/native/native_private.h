@@ -3,8 +3,8 @@
  * Between the files that make native probes of a plan. What they offer is fay_plan_generate() and
  * fay_plan_generate_kernel() of fay/query.h.
  */
-#ifndef FAY_QUERY_NATIVE_PRIVATE_H
-#define FAY_QUERY_NATIVE_PRIVATE_H
+#ifndef FAY_QUERY_EMIT_NATIVE_NATIVE_PRIVATE_H
+#define FAY_QUERY_EMIT_NATIVE_NATIVE_PRIVATE_H
 
 #include "query/emit/probe/probe.h"
 

@@ -200,7 +200,7 @@ static LLVMValueRef limited(struct fay_codegen *g, LLVMValueRef word, uint32_t f
 			    "");
 }
 
-/* What lies at an address, by a function of reads.c. */
+/* What lies at an address, by a function of query/runtime/reads.c. */
 static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr,
 				       struct fay_access access)
 {

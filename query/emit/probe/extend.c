@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of functions of C (check_extend.c), whose bitcode is linked in once all probes are
+/* Calls of functions of C (query/check/extend.c), whose bitcode is linked in once all probes are
  * generated. */
 #include "probe_private.h"
 

@@ -4,8 +4,8 @@
  * native probes and for BPF programs, whose machine (query/emit/bpf_machine/) is asked where they
  * differ.
  */
-#ifndef FAY_QUERY_PROBE_H
-#define FAY_QUERY_PROBE_H
+#ifndef FAY_QUERY_EMIT_PROBE_PROBE_H
+#define FAY_QUERY_EMIT_PROBE_PROBE_H
 
 #include "query/emit/ir/ir.h"
 

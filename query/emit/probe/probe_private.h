@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Between the files that generate a probe's code. */
-#ifndef FAY_QUERY_PROBE_PRIVATE_H
-#define FAY_QUERY_PROBE_PRIVATE_H
+#ifndef FAY_QUERY_EMIT_PROBE_PROBE_PRIVATE_H
+#define FAY_QUERY_EMIT_PROBE_PROBE_PRIVATE_H
 
-#include "query/emit/bpf_machine/bpf_machine.h"
 #include "probe.h"
+#include "query/emit/bpf_machine/bpf_machine.h"
 
 /*
  * The expression's value, generated at the builder's place unless it is there already. All places

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of a program's functions: a call of the walk in stacks.c, which fills memory of the
+ * Stacks of a program's functions: a call of the walk in query/runtime/stacks.c, which fills memory of the
  * probe's own behind the state. All stacks of an event are the beginning of one, which is walked
  * once, where the first is asked for.
  */
