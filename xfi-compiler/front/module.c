@@ -91,17 +91,6 @@ static void clear_text(LLVMValueRef function, const char *name)
 					 name, strlen(name));
 }
 
-static bool is_probe(const struct fay_unit *unit, LLVMValueRef function)
-{
-	size_t length;
-	const char *name = LLVMGetValueName2(function, &length);
-
-	for (uint32_t i = 0; i < unit->spec->probe_count; i++)
-		if (!strcmp(unit->spec->probes[i].symbol, name))
-			return true;
-	return false;
-}
-
 /* Attributes by which the code generator keeps to what can be verified; what the front end said is
  * dropped. */
 static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
@@ -114,7 +103,7 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 						  "tune-cpu",        "stack-protector-buffer-size",
 						  "frame-pointer",   "probe-stack",
 						  "stackrealign",    "patchable-function" };
-	bool probe = is_probe(unit, function);
+	bool probe = fay_is_probe(unit, function);
 
 	for (size_t i = 0; i < sizeof(drop_flags) / sizeof(*drop_flags); i++)
 		clear_flag(function, drop_flags[i]);
@@ -227,7 +216,7 @@ static void close_unreachable(struct fay_unit *unit)
 			LLVMValueRef t = LLVMGetBasicBlockTerminator(k);
 
 			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable ||
-			    !(is_probe(unit, f) || fay_is_called(f)))
+			    !(fay_is_probe(unit, f) || fay_is_called(f)))
 				continue;
 			LLVMPositionBuilderBefore(b, t);
 			fay_build_leave(b, f);

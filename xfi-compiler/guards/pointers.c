@@ -211,25 +211,21 @@ int fay_convert_pointers(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 	if (!r)
 		abort();
 again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
-	     k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
-		     i = LLVMGetNextInstruction(i)) {
-			if (!fay_is_merge(i) ||
-			    LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
-				continue;
-			memset(r, 0, sizeof(*r));
-			fay_find_roots(unit, function, i, r);
-			if (r->unknown || !r->base)
-				continue; /* refused where it is used */
-			if (LLVMIsAInstruction(r->base) && !LLVMIsAAllocaInst(r->base))
-				continue;
-			if (convert_set(unit, b, r)) {
-				free(r);
-				return -1;
-			}
-			goto again;
+	for (LLVMValueRef i = fay_first_of_function(function); i; i = fay_next_of_function(i)) {
+		if (!fay_is_merge(i) || LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
+			continue;
+		memset(r, 0, sizeof(*r));
+		fay_find_roots(unit, function, i, r);
+		if (r->unknown || !r->base)
+			continue; /* refused where it is used */
+		if (LLVMIsAInstruction(r->base) && !LLVMIsAAllocaInst(r->base))
+			continue;
+		if (convert_set(unit, b, r)) {
+			free(r);
+			return -1;
 		}
+		goto again;
+	}
 	free(r);
 	return 0;
 }

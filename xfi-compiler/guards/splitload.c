@@ -104,17 +104,14 @@ void fay_split_loads_in(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef fu
 	if (!r)
 		abort();
 again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
-	     k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
-		     i = LLVMGetNextInstruction(i)) {
-			if (!LLVMIsALoadInst(i))
-				continue;
-			memset(r, 0, sizeof(*r));
-			fay_find_roots(unit, function, LLVMGetOperand(i, 0), r);
-			if (r->unknown && left-- > 0 && split_load(b, i))
-				goto again;
-		}
+	for (LLVMValueRef i = fay_first_of_function(function); i; i = fay_next_of_function(i)) {
+		if (!LLVMIsALoadInst(i))
+			continue;
+		memset(r, 0, sizeof(*r));
+		fay_find_roots(unit, function, LLVMGetOperand(i, 0), r);
+		if (r->unknown && left-- > 0 && split_load(b, i))
+			goto again;
+	}
 	free(r);
 }
 

@@ -91,15 +91,13 @@ static void widen_first(LLVMBuilderRef b, LLVMValueRef extension)
 
 void fay_make_unsigned(LLVMBuilderRef b, LLVMValueRef function)
 {
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
-	     k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
-			next = LLVMGetNextInstruction(i);
-			switch (LLVMGetInstructionOpcode(i)) {
-			case LLVMSExt:
-			case LLVMICmp: make_unsigned(b, i); break;
-			case LLVMZExt: widen_first(b, i); break;
-			default: break;
-			}
+	for (LLVMValueRef i = fay_first_of_function(function), next; i; i = next) {
+		next = fay_next_of_function(i);
+		switch (LLVMGetInstructionOpcode(i)) {
+		case LLVMSExt:
+		case LLVMICmp: make_unsigned(b, i); break;
+		case LLVMZExt: widen_first(b, i); break;
+		default: break;
 		}
+	}
 }

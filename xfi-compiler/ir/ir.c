@@ -14,12 +14,77 @@ bool fay_is_helper(const char *name)
 	return false;
 }
 
+static LLVMValueRef first_from(LLVMBasicBlockRef block)
+{
+	while (block && !LLVMGetFirstInstruction(block))
+		block = LLVMGetNextBasicBlock(block);
+	return block ? LLVMGetFirstInstruction(block) : NULL;
+}
+
+LLVMValueRef fay_first_of_function(LLVMValueRef function)
+{
+	return first_from(LLVMGetFirstBasicBlock(function));
+}
+
+LLVMValueRef fay_next_of_function(LLVMValueRef instruction)
+{
+	LLVMValueRef next = LLVMGetNextInstruction(instruction);
+
+	return next ? next
+		    : first_from(LLVMGetNextBasicBlock(LLVMGetInstructionParent(instruction)));
+}
+
+static LLVMValueRef first_from_function(LLVMValueRef function)
+{
+	LLVMValueRef first = NULL;
+
+	for (; function && !first; function = LLVMGetNextFunction(function))
+		first = fay_first_of_function(function);
+	return first;
+}
+
+LLVMValueRef fay_first_of_module(LLVMModuleRef module)
+{
+	return first_from_function(LLVMGetFirstFunction(module));
+}
+
+LLVMValueRef fay_next_of_module(LLVMValueRef instruction)
+{
+	LLVMValueRef next = fay_next_of_function(instruction);
+
+	return next ? next
+		    : first_from_function(LLVMGetNextFunction(
+			      LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction))));
+}
+
+bool fay_is_probe(const struct fay_unit *unit, LLVMValueRef function)
+{
+	size_t length;
+	const char *name = LLVMGetValueName2(function, &length);
+
+	for (uint32_t i = 0; i < unit->spec->probe_count; i++)
+		if (!strcmp(unit->spec->probes[i].symbol, name))
+			return true;
+	return false;
+}
+
 const char *fay_callee(LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
 	size_t length;
 
 	return LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : NULL;
+}
+
+LLVMValueRef fay_inlined_function(struct fay_unit *unit, const char *name, LLVMTypeRef type)
+{
+	LLVMValueRef function = LLVMAddFunction(unit->module, name, type);
+	unsigned kind = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+
+	LLVMSetLinkage(function, LLVMInternalLinkage);
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(unit->context, kind, 0));
+	return function;
 }
 
 LLVMValueRef fay_hide(LLVMBuilderRef b, LLVMValueRef v)

@@ -79,9 +79,18 @@ int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error);
 #define FAY_HELPERS 3
 extern const char *const fay_helpers[FAY_HELPERS];
 bool fay_is_helper(const char *name);
+/* The instructions of a function, or of a module, one after the other; NULL behind the last. */
+LLVMValueRef fay_first_of_function(LLVMValueRef function);
+LLVMValueRef fay_next_of_function(LLVMValueRef instruction);
+LLVMValueRef fay_first_of_module(LLVMModuleRef module);
+LLVMValueRef fay_next_of_module(LLVMValueRef instruction);
+/* Whether the function is one of the probes. */
+bool fay_is_probe(const struct fay_unit *unit, LLVMValueRef function);
 /* Name of the called function, NULL if indirect. */
 const char *fay_callee(LLVMValueRef call);
 
+/* a new function of the module's own, without a body yet, which is inlined wherever it is called */
+LLVMValueRef fay_inlined_function(struct fay_unit *unit, const char *name, LLVMTypeRef type);
 /* out of a probe or a kept function, with the value 0 */
 void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function);
 /* v, of 32 or 64 bits, which the code generator must have in a register and knows nothing of; no

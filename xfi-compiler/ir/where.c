@@ -240,14 +240,10 @@ int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef
 
 void fay_settle_lines(struct fay_unit *unit)
 {
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-		     b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-			     i = LLVMGetNextInstruction(i)) {
-				LLVMMetadataRef location = LLVMInstructionGetDebugLoc(i);
+	for (LLVMValueRef i = fay_first_of_module(unit->module); i; i = fay_next_of_module(i)) {
+		LLVMMetadataRef location = LLVMInstructionGetDebugLoc(i);
 
-				if (location)
-					LLVMInstructionSetDebugLoc(i, fay_user_location(location));
-			}
+		if (location)
+			LLVMInstructionSetDebugLoc(i, fay_user_location(location));
+	}
 }

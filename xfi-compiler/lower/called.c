@@ -82,19 +82,15 @@ static uint64_t each_call(struct candidate *list, size_t count, LLVMValueRef fun
 {
 	uint64_t size = 0;
 
-	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
-	     b = LLVMGetNextBasicBlock(b))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-		     i = LLVMGetNextInstruction(i)) {
-			struct candidate *callee =
-				LLVMIsACallInst(i) ? find(list, count, LLVMGetCalledValue(i))
-						   : NULL;
+	for (LLVMValueRef i = fay_first_of_function(function); i; i = fay_next_of_function(i)) {
+		struct candidate *callee =
+			LLVMIsACallInst(i) ? find(list, count, LLVMGetCalledValue(i)) : NULL;
 
-			if (callee)
-				visit(callee, data);
-			else
-				size += counts(i);
-		}
+		if (callee)
+			visit(callee, data);
+		else
+			size += counts(i);
+	}
 	return size;
 }
 

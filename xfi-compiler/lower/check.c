@@ -219,18 +219,15 @@ static int check_functions(struct fay_unit *unit)
 					     "%s has variable arguments, which a probe cannot "
 					     "have; pass an array and a count",
 					     fay_source_name(f));
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b && !result;
-		     b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i && !result;
-			     i = LLVMGetNextInstruction(i)) {
-				if (LLVMIsACallInst(i))
-					result = check_call(unit, i);
-				else if (LLVMGetInstructionOpcode(i) == LLVMIndirectBr)
-					result = fay_refuse_at(unit, i,
-							       "computed goto; use `switch`");
-				if (!result)
-					result = check_type(unit, i, LLVMTypeOf(i));
-			}
+		for (LLVMValueRef i = fay_first_of_function(f); i && !result;
+		     i = fay_next_of_function(i)) {
+			if (LLVMIsACallInst(i))
+				result = check_call(unit, i);
+			else if (LLVMGetInstructionOpcode(i) == LLVMIndirectBr)
+				result = fay_refuse_at(unit, i, "computed goto; use `switch`");
+			if (!result)
+				result = check_type(unit, i, LLVMTypeOf(i));
+		}
 		if (result)
 			return result;
 	}
@@ -443,31 +440,25 @@ static int check_fields(struct fay_unit *unit, const struct fay_spec_probe *prob
 {
 	LLVMValueRef f = LLVMGetNamedFunction(unit->module, probe->symbol);
 
-	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-		     i = LLVMGetNextInstruction(i)) {
-			int result = LLVMIsALoadInst(i)
-					     ? check_field(unit, probe->kind, LLVMGetParam(f, 0), i)
-					     : 0;
+	for (LLVMValueRef i = fay_first_of_function(f); i; i = fay_next_of_function(i)) {
+		int result = LLVMIsALoadInst(i)
+				     ? check_field(unit, probe->kind, LLVMGetParam(f, 0), i)
+				     : 0;
 
-			if (result)
-				return result;
-		}
+		if (result)
+			return result;
+	}
 	return 0;
 }
 
 int fay_check_simplified(struct fay_unit *unit)
 {
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-		     b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-			     i = LLVMGetNextInstruction(i)) {
-				int result = check_instruction(unit, i);
+	for (LLVMValueRef i = fay_first_of_module(unit->module); i; i = fay_next_of_module(i)) {
+		int result = check_instruction(unit, i);
 
-				if (result)
-					return result;
-			}
+		if (result)
+			return result;
+	}
 	for (uint32_t i = 0; i < unit->spec->probe_count && unit->object_count; i++) {
 		int result = check_fields(unit, &unit->spec->probes[i]);
 

@@ -62,12 +62,7 @@ static LLVMValueRef division_function(struct fay_unit *unit, LLVMOpcode opcode, 
 	if (function)
 		return function;
 	b = LLVMCreateBuilderInContext(unit->context);
-	function = LLVMAddFunction(unit->module, name, LLVMFunctionType(type, parameters, 2, 0));
-	LLVMSetLinkage(function, LLVMInternalLinkage);
-	LLVMAddAttributeAtIndex(
-		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-		LLVMCreateEnumAttribute(unit->context,
-					LLVMGetEnumAttributeKindForName("alwaysinline", 12), 0));
+	function = fay_inlined_function(unit, name, LLVMFunctionType(type, parameters, 2, 0));
 	from[0] = LLVMAppendBasicBlockInContext(unit->context, function, "");
 	from[1] = LLVMAppendBasicBlockInContext(unit->context, function, "");
 	out = LLVMAppendBasicBlockInContext(unit->context, function, "");
@@ -230,11 +225,9 @@ void fay_define(struct fay_unit *unit)
 			  last = LLVMGetLastFunction(unit->module);
 	     f;
 	     f = f == last ? NULL : LLVMGetNextFunction(f)) /* not those that are added meanwhile */
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
-		     k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
-				next = LLVMGetNextInstruction(i);
-				define_instruction(unit, b, i);
-			}
+		for (LLVMValueRef i = fay_first_of_function(f), next; i; i = next) {
+			next = fay_next_of_function(i);
+			define_instruction(unit, b, i);
+		}
 	LLVMDisposeBuilder(b);
 }

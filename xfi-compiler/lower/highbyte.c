@@ -61,20 +61,17 @@ void fay_avoid_high_bytes(struct fay_unit *unit)
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
 		LLVMValueRef eight = NULL;
 
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k;
-		     k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
-			     i = LLVMGetNextInstruction(i)) {
-				LLVMValueRef x = source_of(i), amount;
+		for (LLVMValueRef i = fay_first_of_function(f); i; i = fay_next_of_function(i)) {
+			LLVMValueRef x = source_of(i), amount;
 
-				if (!x || LLVMGetIntTypeWidth(LLVMTypeOf(x)) > 64)
-					continue;
-				if (!eight)
-					eight = load_eight(unit, b, f);
-				LLVMPositionBuilderBefore(b, i);
-				amount = LLVMBuildIntCast2(b, eight, LLVMTypeOf(x), 0, "");
-				LLVMSetOperand(i, 0, LLVMBuildLShr(b, x, amount, ""));
-			}
+			if (!x || LLVMGetIntTypeWidth(LLVMTypeOf(x)) > 64)
+				continue;
+			if (!eight)
+				eight = load_eight(unit, b, f);
+			LLVMPositionBuilderBefore(b, i);
+			amount = LLVMBuildIntCast2(b, eight, LLVMTypeOf(x), 0, "");
+			LLVMSetOperand(i, 0, LLVMBuildLShr(b, x, amount, ""));
+		}
 	}
 	LLVMDisposeBuilder(b);
 }

@@ -94,12 +94,7 @@ static LLVMValueRef words_function(struct fay_unit *unit, bool copy, uint64_t wo
 		LLVMDisposeBuilder(b);
 		return function;
 	}
-	function = LLVMAddFunction(unit->module, name, type);
-	LLVMSetLinkage(function, LLVMInternalLinkage);
-	LLVMAddAttributeAtIndex(
-		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-		LLVMCreateEnumAttribute(unit->context,
-					LLVMGetEnumAttributeKindForName("alwaysinline", 12), 0));
+	function = fay_inlined_function(unit, name, type);
 	entry = LLVMAppendBasicBlockInContext(unit->context, function, "");
 	loop = LLVMAppendBasicBlockInContext(unit->context, function, "words");
 	end = LLVMAppendBasicBlockInContext(unit->context, function, "");
@@ -144,12 +139,7 @@ static LLVMValueRef compare_function(struct fay_unit *unit, uint64_t size)
 	if (function)
 		return function;
 	b = LLVMCreateBuilderInContext(unit->context);
-	function = LLVMAddFunction(unit->module, name, type);
-	LLVMSetLinkage(function, LLVMInternalLinkage);
-	LLVMAddAttributeAtIndex(
-		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-		LLVMCreateEnumAttribute(unit->context,
-					LLVMGetEnumAttributeKindForName("alwaysinline", 12), 0));
+	function = fay_inlined_function(unit, name, type);
 	entry = LLVMAppendBasicBlockInContext(unit->context, function, "");
 	loop = LLVMAppendBasicBlockInContext(unit->context, function, "bytes");
 	more = LLVMAppendBasicBlockInContext(unit->context, function, "more");
@@ -246,31 +236,25 @@ int fay_expand_memory(struct fay_unit *unit)
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 	int result = 0;
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result;
-	     f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k && !result;
-		     k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i && !result;
-			     i = next) {
-				const char *name;
+	for (LLVMValueRef i = fay_first_of_module(unit->module), next; i && !result; i = next) {
+		const char *name;
 
-				next = LLVMGetNextInstruction(i);
-				name = LLVMIsACallInst(i) ? fay_callee(i) : NULL;
-				if (!name)
-					continue;
-				if (!strncmp(name, "llvm.memset", 11))
-					result = expand_call(unit, b, i, false, false);
-				else if (!strncmp(name, "llvm.memcpy", 11))
-					result = expand_call(unit, b, i, true, false);
-				else if (!strncmp(name, "llvm.memmove", 12))
-					result = expand_call(unit, b, i, true, true);
-				else if (fay_is_compare(name) &&
-					 LLVMIsDeclaration(LLVMGetCalledValue(i)))
-					result = expand_compare(unit, b, i);
-				else if (!strncmp(name, "llvm.assume", 11) ||
-					 !strncmp(name, "llvm.experimental.noalias", 25))
-					LLVMInstructionEraseFromParent(i);
-			}
+		next = fay_next_of_module(i);
+		name = LLVMIsACallInst(i) ? fay_callee(i) : NULL;
+		if (!name)
+			continue;
+		if (!strncmp(name, "llvm.memset", 11))
+			result = expand_call(unit, b, i, false, false);
+		else if (!strncmp(name, "llvm.memcpy", 11))
+			result = expand_call(unit, b, i, true, false);
+		else if (!strncmp(name, "llvm.memmove", 12))
+			result = expand_call(unit, b, i, true, true);
+		else if (fay_is_compare(name) && LLVMIsDeclaration(LLVMGetCalledValue(i)))
+			result = expand_compare(unit, b, i);
+		else if (!strncmp(name, "llvm.assume", 11) ||
+			 !strncmp(name, "llvm.experimental.noalias", 25))
+			LLVMInstructionEraseFromParent(i);
+	}
 	LLVMDisposeBuilder(b);
 	return result;
 }

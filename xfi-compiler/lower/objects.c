@@ -51,21 +51,16 @@ int fay_lower_calls(struct fay_unit *unit)
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 	int result = 0;
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result;
-	     f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k && !result;
-		     k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i && !result;
-			     i = next) {
-				const char *name;
+	for (LLVMValueRef i = fay_first_of_module(unit->module), next; i && !result; i = next) {
+		const char *name;
 
-				next = LLVMGetNextInstruction(i);
-				name = LLVMIsACallInst(i) ? fay_callee(i) : NULL;
-				if (name && !strcmp(name, "fay_object_flush"))
-					result = lower_call(unit, b, i, false);
-				else if (name && !strcmp(name, "fay_object_emit"))
-					result = lower_call(unit, b, i, true);
-			}
+		next = fay_next_of_module(i);
+		name = LLVMIsACallInst(i) ? fay_callee(i) : NULL;
+		if (name && !strcmp(name, "fay_object_flush"))
+			result = lower_call(unit, b, i, false);
+		else if (name && !strcmp(name, "fay_object_emit"))
+			result = lower_call(unit, b, i, true);
+	}
 	LLVMDisposeBuilder(b);
 	return result;
 }
@@ -126,44 +121,37 @@ static int lower_in(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef functi
 	LLVMValueRef region = LLVMGetParam(function, object->scope == FAY_SCOPE_LOCAL ? 1 : 2),
 		     with = NULL;
 
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
-	     k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i;
-		     i = LLVMGetNextInstruction(i)) {
-			bool phi = LLVMIsAPHINode(i) != NULL;
-			int count = phi ? (int)LLVMCountIncoming(i) : LLVMGetNumOperands(i);
+	for (LLVMValueRef i = fay_first_of_function(function); i; i = fay_next_of_function(i)) {
+		bool phi = LLVMIsAPHINode(i) != NULL;
+		int count = phi ? (int)LLVMCountIncoming(i) : LLVMGetNumOperands(i);
 
-			for (int o = 0; o < count; o++) {
-				LLVMValueRef v = phi ? LLVMGetIncomingValue(i, o)
-						     : LLVMGetOperand(i, o),
-					     made;
+		for (int o = 0; o < count; o++) {
+			LLVMValueRef v = phi ? LLVMGetIncomingValue(i, o) : LLVMGetOperand(i, o),
+				     made;
 
-				if (!LLVMIsAConstant(v) || !mentions(v, object->global, 0))
-					continue;
-				if (!with) {
-					LLVMValueRef offset =
-						LLVMConstInt(LLVMInt64TypeInContext(unit->context),
-							     object->offset, 0);
+			if (!LLVMIsAConstant(v) || !mentions(v, object->global, 0))
+				continue;
+			if (!with) {
+				LLVMValueRef offset = LLVMConstInt(
+					LLVMInt64TypeInContext(unit->context), object->offset, 0);
 
-					LLVMPositionBuilderBefore(
-						b, LLVMGetFirstInstruction(
-							   LLVMGetEntryBasicBlock(function)));
-					with = LLVMBuildGEP2(b,
-							     LLVMInt8TypeInContext(unit->context),
-							     region, &offset, 1, "");
-				}
-				LLVMPositionBuilderBefore(b,
-							  phi ? LLVMGetBasicBlockTerminator(
-									LLVMGetIncomingBlock(i, o))
-							      : i);
-				made = rebuild(b, v, object->global, with, 0);
-				if (!made)
-					return fay_refuse_at(unit, i,
-							     "use of the address of a state object "
-							     "that is not an access to it");
-				LLVMSetOperand(i, o, made);
+				LLVMPositionBuilderBefore(
+					b,
+					LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
+				with = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context),
+						     region, &offset, 1, "");
 			}
+			LLVMPositionBuilderBefore(
+				b,
+				phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(i, o)) : i);
+			made = rebuild(b, v, object->global, with, 0);
+			if (!made)
+				return fay_refuse_at(unit, i,
+						     "use of the address of a state object "
+						     "that is not an access to it");
+			LLVMSetOperand(i, o, made);
 		}
+	}
 	return 0;
 }
 

@@ -298,15 +298,13 @@ static void plain_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValue
 
 static void plain_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
 {
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k;
-	     k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
-			next = LLVMGetNextInstruction(i);
-			if (LLVMIsAPHINode(i))
-				carry_tested(b, i);
-			else
-				plain_instruction(unit, b, i);
-		}
+	for (LLVMValueRef i = fay_first_of_function(function), next; i; i = next) {
+		next = fay_next_of_function(i);
+		if (LLVMIsAPHINode(i))
+			carry_tested(b, i);
+		else
+			plain_instruction(unit, b, i);
+	}
 }
 
 void fay_make_plain(struct fay_unit *unit)

@@ -47,12 +47,8 @@ static bool calls_directly(LLVMUseRef use, LLVMValueRef function)
 
 static bool address_taken(const struct fay_unit *unit, LLVMValueRef function)
 {
-	size_t length;
-	const char *name = LLVMGetValueName2(function, &length);
-
-	for (uint32_t i = 0; i < unit->spec->probe_count; i++)
-		if (!strcmp(unit->spec->probes[i].symbol, name))
-			return false;
+	if (fay_is_probe(unit, function))
+		return false;
 	for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u))
 		if (!calls_directly(u, function))
 			return true;
@@ -243,17 +239,12 @@ int fay_lower_pointer_calls(struct fay_unit *unit)
 			     ? fay_error_set(unit->error, FAY_E_LIMIT, "out of memory")
 			     : 0;
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result;
-	     f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k && !result;
-		     k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i && !result;
-			     i = next) {
-				next = LLVMGetNextInstruction(i);
-				if (LLVMIsACallInst(i) &&
-				    !LLVMIsAInlineAsm(LLVMGetCalledValue(i)) && !fay_callee(i))
-					result = lower_call(unit, &n, i);
-			}
+	for (LLVMValueRef i = fay_first_of_module(unit->module), next; i && !result; i = next) {
+		next = fay_next_of_module(i);
+		if (LLVMIsACallInst(i) && !LLVMIsAInlineAsm(LLVMGetCalledValue(i)) &&
+		    !fay_callee(i))
+			result = lower_call(unit, &n, i);
+	}
 	free(n.functions);
 	free(n.dispatchers);
 	return result;

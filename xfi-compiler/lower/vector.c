@@ -51,17 +51,13 @@ static bool is_vector_type(LLVMTypeRef type)
 
 static bool has_vectors(LLVMModuleRef module)
 {
-	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-		     b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-			     i = LLVMGetNextInstruction(i)) {
-				if (is_vector_type(LLVMTypeOf(i)))
-					return true;
-				for (int o = 0; o < LLVMGetNumOperands(i); o++)
-					if (is_vector_type(LLVMTypeOf(LLVMGetOperand(i, o))))
-						return true;
-			}
+	for (LLVMValueRef i = fay_first_of_module(module); i; i = fay_next_of_module(i)) {
+		if (is_vector_type(LLVMTypeOf(i)))
+			return true;
+		for (int o = 0; o < LLVMGetNumOperands(i); o++)
+			if (is_vector_type(LLVMTypeOf(LLVMGetOperand(i, o))))
+				return true;
+	}
 	return false;
 }
 
@@ -128,17 +124,13 @@ static bool alignment_is_ours(LLVMValueRef address)
 
 void fay_clamp_alignment(struct fay_unit *unit)
 {
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-		     b = LLVMGetNextBasicBlock(b))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i;
-			     i = LLVMGetNextInstruction(i)) {
-				bool load = LLVMIsALoadInst(i), store = LLVMIsAStoreInst(i);
+	for (LLVMValueRef i = fay_first_of_module(unit->module); i; i = fay_next_of_module(i)) {
+		bool load = LLVMIsALoadInst(i), store = LLVMIsAStoreInst(i);
 
-				if ((load || store) && LLVMGetAlignment(i) > 8 &&
-				    !alignment_is_ours(LLVMGetOperand(i, load ? 0 : 1)))
-					LLVMSetAlignment(i, 8);
-			}
+		if ((load || store) && LLVMGetAlignment(i) > 8 &&
+		    !alignment_is_ours(LLVMGetOperand(i, load ? 0 : 1)))
+			LLVMSetAlignment(i, 8);
+	}
 }
 
 static bool has_masked(LLVMModuleRef module)
