@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each cases/NAME.q is a query; cases/NAME.plan is what `fay explain` prints for it, or
- * cases/NAME.error its exit code and message. `ninja query-golden` (FAY_REGENERATE=1) writes them
- * anew for review. Limits on size and nesting, whose texts would be long, are tested here without
- * files.
+ * What queries give, against the tables of cases.h. Limits on size and nesting, whose texts would
+ * be long, are tested here without tables.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,28 +13,13 @@
 
 #include <cmocka.h>
 
+#include "cases.h"
 #include "fay/query.h"
 
 #define NOW 1700000000000000000u
 
-static char *read_file(const char *path)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *file = fopen(path, "r");
-	if (!file)
-		return NULL;
-	FILE *memory = open_memstream(&text, &size);
-	assert_non_null(memory);
-	for (int c; (c = getc(file)) != EOF;)
-		putc(c, memory);
-	fclose(memory);
-	fclose(file);
-	return text;
-}
-
 /* What the query gives: a plan, text and JSON, or an error. */
-static char *outcome(const char *text, const char **suffix)
+static char *outcome(const char *text, const char **kind)
 {
 	struct fay_error error = { 0 };
 	struct fay_plan *plan = NULL;
@@ -47,7 +29,7 @@ static char *outcome(const char *text, const char **suffix)
 	assert_non_null(memory);
 	int code = fay_query_plan_with(
 		text, &(struct fay_query_options){ .now = NOW, .extend = true }, &plan, &error);
-	*suffix = code ? "error" : "plan";
+	*kind = code ? "error" : "plan";
 	if (code) {
 		assert_int_equal(code, error.code);
 		fprintf(memory, "exit code %d\n%s\n", code, error.message);
@@ -60,58 +42,47 @@ static char *outcome(const char *text, const char **suffix)
 	return result;
 }
 
-static void write_file(const char *path, const char *text)
+/* True if the case is as expected; says what differs otherwise. */
+static bool check_case(const char *path, const struct query_case *c)
 {
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+	const char *kind;
+	char *is = outcome(c->text, &kind);
+	bool same = c->kind && strcmp(c->kind, kind) == 0 && strcmp(is, c->outcome) == 0;
+	if (!same)
+		print_error("%s: %s: expected %s\n%s\nbut it is %s\n%s\n", path, c->name,
+			    c->kind ? c->kind : "(nothing)", c->kind ? c->outcome : "", kind, is);
+	free(is);
+	return same;
 }
 
-/* True if the case is as expected; says what differs otherwise. */
-static bool check_case(const char *name)
+static void regenerate(struct query_table *table)
 {
-	char path[4096], other[4096];
-	const char *suffix;
-	int stem = (int)strlen(name) - 2;
-	snprintf(path, sizeof(path), "%s/%s", FAY_QUERY_CASES, name);
-	char *text = read_file(path);
-	assert_non_null(text);
-	char *is = outcome(text, &suffix);
-	snprintf(path, sizeof(path), "%s/%.*s.%s", FAY_QUERY_CASES, stem, name, suffix);
-	snprintf(other, sizeof(other), "%s/%.*s.%s", FAY_QUERY_CASES, stem, name,
-		 strcmp(suffix, "plan") ? "plan" : "error");
-	if (getenv("FAY_REGENERATE")) {
-		unlink(other);
-		write_file(path, is);
-	}
-	char *expected = read_file(path);
-	bool same = expected && strcmp(is, expected) == 0;
-	if (!same)
-		print_error("%s: expected\n%s\nbut it is\n%s\n", path,
-			    expected ? expected : "(no such file)", is);
-	free(text);
-	free(is);
-	free(expected);
-	return same;
+	for (size_t i = 0; i < table->count; i++)
+		table->cases[i].outcome = outcome(table->cases[i].text, &table->cases[i].kind);
+	query_table_write(table);
+	for (size_t i = 0; i < table->count; i++)
+		free((char *)table->cases[i].outcome);
 }
 
 static void golden_cases(void **state)
 {
-	unsigned count = 0, wrong = 0;
-	DIR *directory = opendir(FAY_QUERY_CASES);
-	assert_non_null(directory);
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		size_t length = strlen(entry->d_name);
-		if (length < 3 || strcmp(entry->d_name + length - 2, ".q") != 0)
-			continue;
-		count++;
-		wrong += !check_case(entry->d_name);
+	static struct query_table table;
+	size_t count = 0, wrong = 0;
+	DIR *folder = opendir(FAY_QUERY_CASES);
+	assert_non_null(folder);
+	while (query_table_next(folder, FAY_QUERY_CASES, &table)) {
+		count += table.count;
+		if (getenv("FAY_REGENERATE"))
+			regenerate(&table);
+		else
+			for (size_t i = 0; i < table.count; i++)
+				wrong += !check_case(table.path, &table.cases[i]);
+		query_table_free(&table);
 	}
-	closedir(directory);
-	print_message("%u cases\n", count);
+	closedir(folder);
+	print_message("%zu cases\n", count);
 	assert_int_equal(wrong, 0);
-	assert_true(count >= 60);
+	assert_true(count >= 300);
 }
 
 /* `head`, then `count` times `piece`, then `tail`. */

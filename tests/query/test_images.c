@@ -4,7 +4,6 @@
  * accept it: no probe of ours may need more trust than a stranger's. With FAY_QUERY_IMAGES=FOLDER
  * they are kept there.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +17,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "cases.h"
 #include "fay/query.h"
 #include "fay/verify.h"
 
@@ -118,28 +118,23 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 
 static void cases_are_accepted(void **state)
 {
+	static struct query_table table;
 	unsigned accepted = 0, refused = 0;
-	DIR *directory = opendir(FAY_QUERY_CASES);
-	assert_non_null(directory);
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		char path[4096], text[65536];
-		size_t length = strlen(entry->d_name);
-		if (length < 3 || strcmp(entry->d_name + length - 2, ".q") != 0)
-			continue;
-		const char *only = getenv("FAY_ONLY");
-		if (only && strcmp(only, entry->d_name) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", FAY_QUERY_CASES, entry->d_name);
-		FILE *file = fopen(path, "r");
-		assert_non_null(file);
-		text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-		fclose(file);
-		refused += !verify_query(entry->d_name, text, &accepted);
+	const char *only = getenv("FAY_ONLY");
+	DIR *folder = opendir(FAY_QUERY_CASES);
+	assert_non_null(folder);
+	while (query_table_next(folder, FAY_QUERY_CASES, &table)) {
+		for (size_t i = 0; i < table.count; i++) {
+			const struct query_case *c = &table.cases[i];
+			if (!only || strcmp(only, c->name) == 0)
+				refused += !verify_query(c->name, c->text, &accepted);
+		}
+		query_table_free(&table);
 	}
-	closedir(directory);
+	closedir(folder);
 	print_message("%u accepted, %u refused\n", accepted, refused);
 	assert_int_equal(refused, 0);
-	if (!getenv("FAY_ONLY"))
+	if (!only)
 		assert_true(accepted >= 30);
 }
 

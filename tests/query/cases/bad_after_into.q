@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-group io by io.tid into g select new { io.tid, n = g.Count() }

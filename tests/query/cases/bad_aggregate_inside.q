@@ -1,1 +1,0 @@
-from io in cluster.Function("libc!read") group io by io.tid into g where g.Sum(x => g.Count()) > 5 select g.Key

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Where(x => x.Arg(0) = 3).Count()

@@ -1,1 +1,0 @@
-cluster.Function("a!b").Count(x => (x.tid == 1)

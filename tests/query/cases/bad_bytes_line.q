@@ -1,1 +1,0 @@
-/* ÿ[31m Ã */ cluster.Funct("a!b")

@@ -1,1 +1,0 @@
-cluster.Function("libc!malloc").Count(e => e.Caller == "main");

@@ -1,1 +1,0 @@
-cluster.Return("libc!malloc").Count(e => e.Caller == 1);

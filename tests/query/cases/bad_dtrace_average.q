@@ -1,1 +1,0 @@
-from s in cluster.Syscall("read") group s by s.comm into g select new { g.Key, n = g.avg(x => x.Duration) }

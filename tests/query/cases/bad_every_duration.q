@@ -1,1 +1,0 @@
-cluster.Function("a!b").Every(1s).Count()

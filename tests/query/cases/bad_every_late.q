@@ -1,1 +1,0 @@
-cluster.Function("a!b").GroupBy(x => x.tid).Every(10).Select(g => g.Count())

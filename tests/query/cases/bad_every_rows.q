@@ -1,1 +1,0 @@
-cluster.Function("a!b").Every(10).Select(x => x.tid)

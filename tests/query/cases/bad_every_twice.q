@@ -1,1 +1,0 @@
-cluster.Function("a!b").Tumbling(1s).Every(10).Count()

@@ -1,1 +1,0 @@
-cluster.Function("a!b").Every(x => x.tid).Count()

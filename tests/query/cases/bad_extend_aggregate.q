@@ -1,1 +1,0 @@
-extend "functions.c" cluster.Function("a!b").GroupBy(x => x.tid).Select(g => bucket(g.Count(), 3))

@@ -1,1 +1,0 @@
-extend "functions.c" cluster.Syscall("read").Count(x => is_hot(x.tid))

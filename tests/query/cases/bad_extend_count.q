@@ -1,2 +1,0 @@
-extend "functions.c"
-cluster.Function("a!b").Sum(x => bucket(x.tid))

@@ -1,1 +1,0 @@
-cluster.Function("a!b").Sum(x => bucket(x.tid, 3))

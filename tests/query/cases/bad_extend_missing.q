@@ -1,1 +1,0 @@
-extend "no_such.c" cluster.Function("a!b").Count(x => f(x.tid) > 0)

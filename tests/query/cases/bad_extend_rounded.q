@@ -1,1 +1,0 @@
-extend "functions.c" cluster.Function("a!b").Sum(x => rounded(x.tid))

@@ -1,1 +1,0 @@
-extend "functions.c" extend "functions.c" cluster.Function("a!b").Count()

@@ -1,3 +1,0 @@
-from io in cluster.Function("libc!read")
-where io.tme < Now.AddMinutes(5)
-select io

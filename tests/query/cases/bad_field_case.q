@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-where io.Time < Now select io

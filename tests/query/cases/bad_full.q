@@ -1,1 +1,0 @@
-cluster.Function("a!b").WhenFull(Overwite).Select(m => m.tid)

@@ -1,1 +1,0 @@
-cluster.Function("a!b").WhenFull(Overwrite).GroupBy(m => m.tid).Select(g => g.Count())

@@ -1,1 +1,0 @@
-cluster.Syscall("write").WhenFull(Block).Select(w => w.tid)

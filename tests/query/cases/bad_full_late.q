@@ -1,1 +1,0 @@
-cluster.Function("a!b").GroupBy(m => m.tid).WhenFull(Drop).Select(g => g.Count())

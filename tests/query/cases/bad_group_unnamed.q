@@ -1,1 +1,0 @@
-from r in cluster.Function("libc!read") group r by r.tid select r.Count()

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Count(e => e.fd[1] == 1);

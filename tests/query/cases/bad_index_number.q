@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Count(e => e.pid[1] == 1);

@@ -1,1 +1,0 @@
-from a in cluster.Function("a!f") join b in cluster.Function("a!f") on a.tid equals b.tid within 1ms join c in cluster.Function("a!f") on a.tid equals c.tid within 1ms join d in cluster.Function("a!f") on a.tid equals d.tid within 1ms select d

@@ -1,1 +1,0 @@
-(from a in cluster.Function("a!f") join b in cluster.Function("a!g") on a.tid equals b.tid within 1ms into g select g.Count()).Tumbling(1s).Sum()

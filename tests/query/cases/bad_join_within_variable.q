@@ -1,1 +1,0 @@
-from a in cluster.Function("a!f") join b in cluster.Function("a!g") on a.tid equals b.tid within a.cpu select a.tid

@@ -1,1 +1,0 @@
-from where in cluster.Function("a!b") select 1

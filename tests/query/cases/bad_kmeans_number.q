@@ -1,1 +1,0 @@
-cluster.Function("a!b").GroupBy(x => x.tid).KMeans(33, g => g.Key, g => 1, g => g.Count())

@@ -1,1 +1,0 @@
-cluster.Function("a!b").GroupBy(x => x.comm).KMeans(2, g => g.Key, g => 1, g => g.Key)

@@ -1,1 +1,0 @@
-machine(1).Function("libc!malloc").Count()

@@ -1,1 +1,0 @@
-machine("web1").Count()

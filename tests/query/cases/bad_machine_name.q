@@ -1,1 +1,0 @@
-machin("web1").Function("a!b").Count()

@@ -1,1 +1,0 @@
-cluster.Funktion("a!b").Count()

@@ -1,1 +1,0 @@
-from c in cluster.Function("libc!read") where c.pid == 3 and c.tid == 4 select c.pid

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Sum(x => x.arg2)

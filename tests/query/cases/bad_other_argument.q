@@ -1,1 +1,0 @@
-cluster.Syscall("read").Count(x => x.fd == 3)

@@ -1,1 +1,0 @@
-from c in Function("libc!read") select c.pid

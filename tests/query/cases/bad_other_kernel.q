@@ -1,1 +1,0 @@
-kernel.Function("vfs_read").Count()

@@ -1,1 +1,0 @@
-cluster.Kprobe("vfs_read").Count()

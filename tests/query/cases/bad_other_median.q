@@ -1,1 +1,0 @@
-cluster.Return("libc!read").Median(r => r.Duration)

@@ -1,1 +1,0 @@
-cluster.Return("kernel!vfs_read").Count()

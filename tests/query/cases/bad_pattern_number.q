@@ -1,1 +1,0 @@
-cluster.Function(5).Count()

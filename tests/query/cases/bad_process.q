@@ -1,1 +1,0 @@
-process(0).Function("redis-server!call").Count();

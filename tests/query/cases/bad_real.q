@@ -1,1 +1,0 @@
-cluster.Function("a!b").Sum(x => 1.5)

@@ -1,1 +1,0 @@
-from a in cluster.Function("a!f") from b in cluster.Function("a!g") select a.tid

@@ -1,1 +1,0 @@
-from f in cluster.Function("libc!read") group f by f.tid into g select g.Key, g.Count()

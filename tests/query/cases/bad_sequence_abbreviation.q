@@ -1,1 +1,0 @@
-cluster.Function("a!b").Avg(x => x.Arg(0))

@@ -1,1 +1,0 @@
-cluster.Retrun("libc!read").Count()

@@ -1,1 +1,0 @@
-SELECT comm, COUNT(*) FROM syscalls GROUP BY comm ORDER BY 2 DESC LIMIT 10

@@ -1,1 +1,0 @@
-from s in cluster.Syscall("read") group by s.comm select new { s.comm, n = count() }

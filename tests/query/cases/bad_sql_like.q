@@ -1,1 +1,0 @@
-from s in cluster.Syscall("read") where s.comm LIKE "dd%" select s

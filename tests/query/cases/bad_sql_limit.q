@@ -1,1 +1,0 @@
-from s in cluster.Syscall("read") select s.comm limit 10

@@ -1,1 +1,0 @@
-cluster.Return("libc!read").DistinctCount(e => e.UserStack)

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Count(e => e.comm.Contains("a name of seventeen"));

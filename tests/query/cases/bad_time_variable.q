@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-where io.time < Now.AddMinutes(io.tid) select io

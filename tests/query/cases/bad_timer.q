@@ -1,1 +1,0 @@
-cluster.Timer(10).Count()

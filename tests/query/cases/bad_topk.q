@@ -1,1 +1,0 @@
-cluster.Function("libc!read").TopK(x => x.Arg(2))

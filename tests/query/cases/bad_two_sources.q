@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-where cluster.Function("a!b").Count() == 1 select io

@@ -1,1 +1,0 @@
-cluster.Usdt("postgres", "postgresql:query__start").Count()

@@ -1,1 +1,0 @@
-cluster.Usdt("a!b:c").Sum(x => x.Duration)

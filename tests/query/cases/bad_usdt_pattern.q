@@ -1,1 +1,0 @@
-cluster.Usdt("postgres:query__start").Count()

@@ -1,1 +1,0 @@
-cluster.Function("größe!é").Count(x => x.größe == 1)

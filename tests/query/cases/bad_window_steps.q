@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Sliding(10s, 3s).Count()

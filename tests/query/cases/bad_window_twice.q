@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Tumbling(1s).Tumbling(2s).Count()

@@ -1,3 +1,0 @@
-/* a */ cluster . /* b
- */ Function("a!b") // c
- .Count() /**/ ;

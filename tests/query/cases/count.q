@@ -1,1 +1,0 @@
-cluster.Function("redis-server!call").Count()

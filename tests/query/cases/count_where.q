@@ -1,1 +1,0 @@
-cluster.Function("libc!*").Count(event => (event.time < Now.AddMinutes(5)));

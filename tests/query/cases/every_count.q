@@ -1,1 +1,0 @@
-cluster.Function("libc!malloc").Every(100).Max(x => x.Arg(0))

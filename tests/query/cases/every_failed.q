@@ -1,1 +1,0 @@
-cluster.Return("libc!read").Every(1000).Count(r => r.Failed)

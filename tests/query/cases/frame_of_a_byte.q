@@ -1,1 +1,0 @@
-(from x in cluster.Function("a!b") where ((!(x.comm.Length > 7)) && ((x.comm == "redis") == (x.comm.Contains("s-s")))) where ((x.Arg(0) == x.Arg(3)) | (!("abcdefghijklmno" == x.comm))) select x).StdDev(x => ((x.Arg(3) + (0x1)) ^ (x.cpu >>> x.Arg(5))))

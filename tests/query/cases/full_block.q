@@ -1,1 +1,0 @@
-cluster.Function("libc!malloc").WhenFull(Block).Select(m => m.tid)

@@ -1,1 +1,0 @@
-cluster.Function("libc!malloc").WhenFull(Drop).GroupBy(m => m.tid).Select(g => g.Count())

@@ -1,1 +1,0 @@
-cluster.Function("libc!malloc").WhenFull(Overwrite).Every(10).Max(m => m.Arg(0))

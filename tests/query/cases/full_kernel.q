@@ -1,1 +1,0 @@
-cluster.Syscall("write").WhenFull(Drop).Select(w => w.tid)

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Histogram(x => x.Arg(2))

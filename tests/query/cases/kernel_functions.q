@@ -1,1 +1,0 @@
-cluster.Function(kernel, "ExAllocate*").Count(event => (event.time < Now.AddMinutes(5)));

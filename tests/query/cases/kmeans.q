@@ -1,1 +1,0 @@
-cluster.Syscall("read").GroupBy(s => new { second = (s.time - Now) / 1s, s.comm }).KMeans(5, g => g.Key.second, g => g.Key.comm, g => g.Average(x => x.ReturnValue)).GroupBy(x => x.Cluster).Select(c => new { c.Key, seconds = c.Count() })

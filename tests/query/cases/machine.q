@@ -1,1 +1,0 @@
-machine("web*").Function("libc!malloc").Count()

@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Max(x => x.Arg(0) - 5)

@@ -1,1 +1,0 @@
-cluster.Function("a!b").Where((x) => x.cpu < 2).Count()

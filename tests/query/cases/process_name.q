@@ -1,1 +1,0 @@
-process("redis-server").Function("redis-server!call").Count();

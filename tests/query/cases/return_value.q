@@ -1,1 +1,0 @@
-cluster.Return("libc!read").Where(r => r.ReturnValue < 0).Count()

@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-group io by io.comm into g select g.Count()

@@ -1,1 +1,0 @@
-from e in cluster.Function("libc!malloc") where e.Arg(0) > 4096 group e by new { e.comm, stack = e.Stack(8) } into g orderby g.Count() descending select new { g.Key, n = g.Count(), few = g.DistinctCount(x => x.Stack(2)) } take 10;

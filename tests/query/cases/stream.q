@@ -1,3 +1,0 @@
-from io in cluster.Function("libc!read")
-where io.comm == "redis-server"
-select new {io.tid, size = io.Arg(2)}

@@ -1,2 +1,0 @@
-from io in cluster.Function("libc!read")
-select io.Arg(2)

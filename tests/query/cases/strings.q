@@ -1,1 +1,0 @@
-cluster.Function("libc!read").Count(e => e.comm.EndsWith("server") && (e.comm.Contains("redis") || e.comm.Length > 12));
