@@ -5,13 +5,15 @@
 #define FAY_LOADER_KERNEL_H
 
 #include "../dispatcher/kernel/trampoline.h"
-#include "fay/bpf.h"
 #include "fay/kernel.h"
 
 /* ---- kernel_btf.c: the kernel's types ---- */
 
 struct fay_kernel_btf;
 int fay_kernel_btf_open(struct fay_kernel_btf **btf, struct fay_error *error);
+/* The same of bytes in memory, malloc'ed and taken over in any case. */
+int fay_kernel_btf_create(uint8_t *bytes, size_t size, struct fay_kernel_btf **btf,
+			  struct fay_error *error);
 void fay_kernel_btf_close(struct fay_kernel_btf *btf);
 /* sizeof(struct module) and the offset of its name; false: not found. */
 bool fay_kernel_btf_module(const struct fay_kernel_btf *btf, uint32_t *size, uint32_t *name_offset);

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fay/bpf.h"
 #include "kernel_session.h"
 
 #define SPILL_MIN 65536u
