@@ -2,7 +2,8 @@
 /*
  * What differs from machine to machine, and a program is told when it is loaded.
  */
-#include <stdlib.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -25,18 +26,10 @@ static uint64_t read_number(const char *path, uint64_t otherwise)
 
 uint32_t fay_bpf_processors(void)
 {
-	/* "0-3" or "0,2-5": the last number is the highest. */
-	char line[256] = "";
-	FILE *file = fopen("/sys/devices/system/cpu/possible", "re");
-	uint32_t last = (uint32_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
-	if (file && fgets(line, sizeof(line), file)) {
-		const char *at = strrchr(line, '-'), *comma = strrchr(line, ',');
-		at = at > comma ? at : comma;
-		last = (uint32_t)strtoul(at ? at + 1 : line, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return last < MAX_PROCESSORS ? last + 1 : MAX_PROCESSORS;
+	/* x86's possible processors are numbered without a gap. */
+	int count = libbpf_num_possible_cpus();
+	uint32_t processors = (uint32_t)(count > 0 ? count : sysconf(_SC_NPROCESSORS_CONF));
+	return processors < MAX_PROCESSORS ? processors : MAX_PROCESSORS;
 }
 
 uint32_t fay_bpf_threads(void)

@@ -2,11 +2,12 @@
 /*
  * A session's maps: made, filled, mapped into this process; rows are taken out of the ring.
  */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -25,83 +26,50 @@ static size_t slots_size(const struct fay_bpf_object *object)
 		       object->slot_stride);
 }
 
-static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum fay_bpf_map map)
+/* A map's descriptor, or -errno. */
+static int create_map(const struct fay_bpf_object *object, enum fay_bpf_map map)
 {
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.map_type = BPF_MAP_TYPE_ARRAY;
-	attributes.key_size = 4;
-	attributes.max_entries = 1;
+	uint32_t size;
+	LIBBPF_OPTS(bpf_map_create_opts, options);
 	switch (map) {
-	case FAY_BPF_SLOTS:
-		attributes.value_size = (uint32_t)slots_size(object);
-		attributes.map_flags = BPF_F_MMAPABLE;
-		break;
 	case FAY_BPF_RING:
-		attributes.map_type = BPF_MAP_TYPE_RINGBUF;
-		attributes.key_size = 0;
-		attributes.max_entries = RING_BYTES;
-		break;
+		return bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, RING_BYTES, NULL);
+	case FAY_BPF_CALLS: return bpf_map_create(BPF_MAP_TYPE_HASH, NULL, 8, 8, CALLS_MAX, NULL);
 	case FAY_BPF_STARTS:
-		attributes.value_size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] *
-						   sizeof(struct fay_bpf_start));
+		size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] *
+				  sizeof(struct fay_bpf_start));
 		break;
-	case FAY_BPF_NAMES: attributes.value_size = FAY_BPF_SYSCALLS * sizeof(uint64_t); break;
-	case FAY_BPF_CALLS:
-		attributes.map_type = BPF_MAP_TYPE_HASH;
-		attributes.key_size = attributes.value_size = 8;
-		attributes.max_entries = CALLS_MAX;
+	case FAY_BPF_NAMES: size = FAY_BPF_SYSCALLS * sizeof(uint64_t); break;
+	case FAY_BPF_SLOTS:
+		size = (uint32_t)slots_size(object);
+		options.map_flags = BPF_F_MMAPABLE;
 		break;
 	default: /* PIDS */
-		attributes.value_size = FAY_BPF_PIDS_MAX;
-		attributes.map_flags = BPF_F_MMAPABLE;
+		size = FAY_BPF_PIDS_MAX;
+		options.map_flags = BPF_F_MMAPABLE;
 		break;
 	}
-	return attributes;
-}
-
-static int update(int map, const void *key, const void *value)
-{
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.map_fd = (uint32_t)map;
-	attributes.key = (uintptr_t)key;
-	attributes.value = (uintptr_t)value;
-	return fay_bpf_call(BPF_MAP_UPDATE_ELEM, &attributes);
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, size, 1, &options);
 }
 
 static int fill_maps(struct fay_bpf_session *session)
 {
-	const struct fay_bpf_object *object = session->object;
+	int names = session->maps[FAY_BPF_NAMES];
 	uint32_t zero = 0;
-	return session->maps[FAY_BPF_NAMES] >= 0
-		       ? update(session->maps[FAY_BPF_NAMES], &zero, object->names)
-		       : 0;
-}
-
-/* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
-static void raise_memlock(void)
-{
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-	setrlimit(RLIMIT_MEMLOCK, &limit);
+	return names >= 0 ? bpf_map_update_elem(names, &zero, session->object->names, BPF_ANY) : 0;
 }
 
 int fay_bpf_maps_create(struct fay_bpf_session *session, struct fay_error *error)
 {
 	int code = 0;
-	raise_memlock();
-	for (int i = 0; !code && i < FAY_BPF_MAPS; i++) {
-		if (!(session->object->maps >> i & 1))
-			continue;
-		union bpf_attr attributes = map_attributes(session->object, i);
-		session->maps[i] = fay_bpf_call(BPF_MAP_CREATE, &attributes);
-		if (session->maps[i] < 0)
-			code = session->maps[i];
-	}
-	if (!code)
+	for (int i = 0; code >= 0 && i < FAY_BPF_MAPS; i++)
+		if (session->object->maps >> i & 1)
+			code = session->maps[i] = create_map(session->object, i);
+	if (code >= 0)
 		code = fill_maps(session);
-	return code ? fay_bpf_refused(code, "creating the kernel's memory for the result", error)
-		    : FAY_OK;
+	return code < 0
+		       ? fay_bpf_refused(code, "creating the kernel's memory for the result", error)
+		       : FAY_OK;
 }
 
 /* --- our side of the memory
@@ -142,20 +110,26 @@ static int map_slots(struct fay_bpf_session *session, struct fay_error *error)
 	return FAY_OK;
 }
 
+/* A row of the ring; negative: no more for now. */
+static int take_record(void *context, void *row, size_t size)
+{
+	struct fay_bpf_session *session = context;
+	session->drained++;
+	session->drained_bytes += size;
+	return session->take(session->take_context, row) && session->drained_bytes < RING_BYTES
+		       ? 0
+		       : -1;
+}
+
 static int map_ring(struct fay_bpf_session *session, struct fay_error *error)
 {
 	int map = session->maps[FAY_BPF_RING];
 	if (map < 0)
 		return FAY_OK;
-	void *consumer = mmap(NULL, FAY_SHM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	void *producer = mmap(NULL, FAY_SHM_PAGE + 2 * (size_t)RING_BYTES, PROT_READ, MAP_SHARED,
-			      map, FAY_SHM_PAGE);
-	session->consumer = consumer == MAP_FAILED ? NULL : consumer;
-	session->producer = producer == MAP_FAILED ? NULL : producer;
-	if (!session->consumer || !session->producer)
+	session->ring = ring_buffer__new(map, take_record, session, NULL);
+	if (!session->ring)
 		return fay_error_set(error, FAY_E_INTERNAL, "mapping the ring: %s",
 				     strerror(errno));
-	session->data = (const uint8_t *)producer + FAY_SHM_PAGE;
 	return FAY_OK;
 }
 
@@ -188,10 +162,7 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session)
 {
 	if (session->memory)
 		munmap(session->memory, session->size);
-	if (session->consumer)
-		munmap(session->consumer, FAY_SHM_PAGE);
-	if (session->producer)
-		munmap((void *)session->producer, FAY_SHM_PAGE + 2 * (size_t)RING_BYTES);
+	ring_buffer__free(session->ring);
 	if (session->listed)
 		munmap(session->listed, FAY_BPF_PIDS_MAX);
 	for (int i = 0; i < FAY_BPF_MAPS; i++)
@@ -214,26 +185,14 @@ bool fay_bpf_session_has_processes(const struct fay_bpf_session *session)
 	return any_runs(session->listed) || any_runs(session->listed);
 }
 
+/* libbpf goes on for as long as rows come: no more than a full ring are taken at a time, or the
+ * caller would not get to its own work while programs are fast. */
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context)
 {
-	size_t count = 0;
-	bool wanted = true;
-	if (!session->consumer)
-		return 0;
-	uint64_t at = *session->consumer,
-		 head = __atomic_load_n(session->producer, __ATOMIC_ACQUIRE);
-	while (at < head && wanted) {
-		const uint8_t *record = session->data + (at & (RING_BYTES - 1));
-		uint32_t length = __atomic_load_n((const uint32_t *)record, __ATOMIC_ACQUIRE);
-		if (length & BPF_RINGBUF_BUSY_BIT)
-			break; /* reserved, not filled in yet */
-		if (!(length & BPF_RINGBUF_DISCARD_BIT)) {
-			wanted = take(context, record + BPF_RINGBUF_HDR_SZ);
-			count++;
-		}
-		length &= ~BPF_RINGBUF_DISCARD_BIT;
-		at += (length + BPF_RINGBUF_HDR_SZ + 7) & ~7u;
-		__atomic_store_n(session->consumer, at, __ATOMIC_RELEASE);
-	}
-	return count;
+	session->take = take;
+	session->take_context = context;
+	session->drained = session->drained_bytes = 0;
+	if (session->ring)
+		ring_buffer__consume(session->ring);
+	return session->drained;
 }

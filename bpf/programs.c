@@ -3,6 +3,7 @@
  * Loading a session's programs: this machine's values and maps are put into them, and what the
  * kernel's verifier says against one is handed on.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,24 +46,14 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session,
 	return code;
 }
 
-static int load(struct fay_bpf_session *session, const struct fay_bpf_program *program,
-		struct bpf_insn *code, char *log)
+/* The program's descriptor, or -errno. libbpf asks for a log, which costs time, when a program is
+ * refused only. */
+static int load(const struct fay_bpf_program *program, const struct bpf_insn *code, char *log)
 {
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.prog_type = program->type;
-	attributes.expected_attach_type = program->attach;
-	attributes.attach_btf_id = program->btf_id;
-	attributes.insns = (uintptr_t)code;
-	attributes.insn_cnt = program->count;
-	attributes.license = (uintptr_t)"Dual MIT/GPL";
-	memcpy(attributes.prog_name, "fay", 3);
-	if (log) {
-		attributes.log_buf = (uintptr_t)log;
-		attributes.log_size = LOG_BYTES;
-		attributes.log_level = 1;
-	}
-	return fay_bpf_call(BPF_PROG_LOAD, &attributes);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = program->attach,
+		    .attach_btf_id = program->btf_id, .log_buf = log, .log_size = LOG_BYTES);
+	*log = 0;
+	return bpf_prog_load(program->type, "fay", "Dual MIT/GPL", code, program->count, &options);
 }
 
 /* The end of the verifier's log: what it was looking at and what it says. */
@@ -89,37 +80,31 @@ static int explain_refusal(int code, const struct fay_bpf_program *program, cons
 			     program->name, strerror(-code), last_lines(log, 8));
 }
 
-/* First without a log, which costs time; once more with one to be told why. */
-static int load_program(struct fay_bpf_session *session, uint32_t index, struct fay_error *error)
+static int load_program(struct fay_bpf_session *session, uint32_t index, char *log,
+			struct fay_error *error)
 {
 	const struct fay_bpf_program *program = &session->object->programs[index];
 	struct bpf_insn *code = resolve(session, program);
-	int fd = code ? load(session, program, code, NULL) : -ENOMEM;
-	int result = FAY_OK;
-	if (fd < 0) {
-		char *log = code ? calloc(1, LOG_BYTES) : NULL;
-		if (log && (fd = load(session, program, code, log)) < 0)
-			result = explain_refusal(fd, program, log, error);
-		else if (!log)
-			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		free(log);
-	}
+	if (!code)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	int fd = load(program, code, log);
 	free(code);
-	if (fd >= 0) {
-		session->programs[index] = fd;
-		session->instructions += program->count;
-	}
-	return result;
+	if (fd < 0)
+		return explain_refusal(fd, program, log, error);
+	session->programs[index] = fd;
+	session->instructions += program->count;
+	return FAY_OK;
 }
 
-int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error)
+/* All but those that are refused, if there may be such; the first one's error. */
+static int load_all(struct fay_bpf_session *session, char *log, struct fay_error *error)
 {
 	const struct fay_bpf_object *object = session->object;
 	uint32_t loaded = 0;
 	int code = FAY_OK;
 	for (uint32_t i = 0; i < object->program_count; i++) {
 		struct fay_error one;
-		int failed = load_program(session, i, &one);
+		int failed = load_program(session, i, log, &one);
 		loaded += !failed;
 		if (!failed)
 			continue;
@@ -131,4 +116,13 @@ int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *err
 			return code;
 	}
 	return loaded ? FAY_OK : code;
+}
+
+int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error)
+{
+	char *log = malloc(LOG_BYTES);
+	int code = log ? load_all(session, log, error)
+		       : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	free(log);
+	return code;
 }

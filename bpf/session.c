@@ -13,6 +13,7 @@
  * same processor is kept out by the slot's busy flag, or by the kernel's own guard of a program
  * against itself). Rows in the ring come in the order of their reservation.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
@@ -24,12 +25,6 @@
 #include <unistd.h>
 
 #include "session.h"
-
-int fay_bpf_call(int command, union bpf_attr *attributes)
-{
-	long result = syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-	return result < 0 ? -errno : (int)result;
-}
 
 void fay_bpf_object_deinit(struct fay_bpf_object *object)
 {
@@ -221,10 +216,8 @@ static int attach(struct fay_bpf_session *session, uint32_t index)
 {
 	if (session->object->programs[index].period)
 		return attach_clocks(session, index);
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.raw_tracepoint.prog_fd = (uint32_t)session->programs[index];
-	return session->links[index] = fay_bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attributes);
+	/* Without a name: by the program's own type. */
+	return session->links[index] = bpf_raw_tracepoint_open(NULL, session->programs[index]);
 }
 
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error)
@@ -258,16 +251,11 @@ int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *er
 /* The kernel counts the events that found their own program already running on the processor. */
 static uint64_t missed(int program)
 {
-	struct bpf_prog_info info;
-	union bpf_attr attributes;
-	memset(&info, 0, sizeof(info));
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.info.bpf_fd = (uint32_t)program;
-	attributes.info.info_len = sizeof(info);
-	attributes.info.info = (uintptr_t)&info;
-	return program < 0 || fay_bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attributes)
-		       ? 0
-		       : info.recursion_misses;
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size))
+		return 0;
+	return info.recursion_misses;
 }
 
 void fay_bpf_session_detach(struct fay_bpf_session *session)

@@ -16,12 +16,11 @@ struct fay_bpf_session {
 	int *refusals;                       /* errno of programs that were left out; 0 */
 	uint8_t *memory;                     /* control page, then the slots */
 	size_t size;
-	uint8_t *listed; /* PIDS; NULL: there is none */
-	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over.
-	 * */
-	uint64_t *consumer;
-	const uint64_t *producer;
-	const uint8_t *data;
+	uint8_t *listed;          /* PIDS; NULL: there is none */
+	struct ring_buffer *ring; /* libbpf's; NULL: there is none */
+	fay_bpf_take_row *take;   /* while the ring is drained */
+	void *take_context;
+	size_t drained, drained_bytes;
 	uint32_t instructions;
 };
 

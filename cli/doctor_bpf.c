@@ -3,6 +3,8 @@
  * What BPF this kernel grants, by trying it: programs that do nothing are loaded, attached and
  * removed. The same findings choose the back end of a query about the kernel.
  */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -14,28 +16,13 @@
 #include "fay/kernel.h"
 
 /* Loads "return 0". Returns the program's descriptor or -errno. */
-static int load_nothing(uint32_t type, uint32_t expected_attach, uint32_t btf_id)
+static int load_nothing(enum bpf_prog_type type, enum bpf_attach_type attach, uint32_t btf_id)
 {
 	static const struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
 						{ .code = BPF_JMP | BPF_EXIT } };
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.prog_type = type;
-	attributes.insns = (uintptr_t)code;
-	attributes.insn_cnt = 2;
-	attributes.license = (uintptr_t)"Dual MIT/GPL";
-	attributes.expected_attach_type = expected_attach;
-	attributes.attach_btf_id = btf_id;
-	return fay_bpf_call(BPF_PROG_LOAD, &attributes);
-}
-
-/* Attaches by the program's own type. Returns the link's descriptor or -errno. */
-static int attach(int program)
-{
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.raw_tracepoint.prog_fd = (uint32_t)program;
-	return fay_bpf_call(BPF_RAW_TRACEPOINT_OPEN, &attributes);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach,
+		    .attach_btf_id = btf_id);
+	return bpf_prog_load(type, NULL, "Dual MIT/GPL", code, 2, &options);
 }
 
 static const char *why_refused(int code)
@@ -55,7 +42,7 @@ static const char *why_refused(int code)
 
 void fay_doctor_btf(struct finding *finding)
 {
-	struct fay_btf *btf;
+	const struct btf *btf;
 	struct fay_error error;
 	if (fay_btf_open(NULL, &btf, &error)) {
 		fay_doctor_found(finding, false, "%.400s", error.message);
@@ -63,14 +50,14 @@ void fay_doctor_btf(struct finding *finding)
 	}
 	fay_doctor_found(finding, true,
 			 "%u types, %zu tracepoints: arguments are known by name and type",
-			 fay_btf_count(btf), fay_btf_tracepoints(btf, NULL, 0));
+			 btf__type_cnt(btf), fay_btf_tracepoints(btf, NULL, 0));
 	fay_btf_close(btf);
 }
 
 /* By what name and kind in the kernel's types; 0: it is not there. */
 static uint32_t find_type(unsigned kind, const char *name)
 {
-	struct fay_btf *btf;
+	const struct btf *btf;
 	if (fay_btf_open(NULL, &btf, NULL))
 		return 0;
 	uint32_t id = fay_btf_find(btf, kind, name);
@@ -93,7 +80,7 @@ static void try_to_attach(struct finding *finding, uint32_t type, const char *wh
 					 : "");
 		return;
 	}
-	int link = attach(program);
+	int link = bpf_raw_tracepoint_open(NULL, program); /* by the program's own type */
 	close(program);
 	if (link < 0) {
 		fay_doctor_found(finding, false, "a program for %s loads, but attaching it: %s",
@@ -130,18 +117,14 @@ void fay_doctor_fentry(struct finding *finding)
 void fay_doctor_kprobe_multi(struct finding *finding)
 {
 	const char *symbols[] = { "vfs_read" };
-	union bpf_attr attributes;
+	LIBBPF_OPTS(bpf_link_create_opts, options, .kprobe_multi.syms = symbols,
+		    .kprobe_multi.cnt = 1);
 	int program = load_nothing(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, 0);
 	if (program < 0) {
 		fay_doctor_found(finding, false, "loading a program: %s", why_refused(program));
 		return;
 	}
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.link_create.prog_fd = (uint32_t)program;
-	attributes.link_create.attach_type = BPF_TRACE_KPROBE_MULTI;
-	attributes.link_create.kprobe_multi.syms = (uintptr_t)symbols;
-	attributes.link_create.kprobe_multi.cnt = 1;
-	int link = fay_bpf_call(BPF_LINK_CREATE, &attributes);
+	int link = bpf_link_create(program, 0, BPF_TRACE_KPROBE_MULTI, &options);
 	close(program);
 	if (link < 0) {
 		fay_doctor_found(finding, false, "attaching to vfs_read: %s (CONFIG_FPROBE)",

@@ -413,7 +413,7 @@ int fay_object_check_policy(const struct fay_object *object, const struct fay_po
 	return FAY_OK;
 }
 
-static int check_types(const struct fay_object *object, const struct fay_btf *btf,
+static int check_types(const struct fay_object *object, const struct btf *btf,
 		       struct fay_error *error)
 {
 	uint8_t types[FAY_KEY_BYTES];
@@ -440,7 +440,7 @@ static int check_types(const struct fay_object *object, const struct fay_btf *bt
 	return FAY_OK;
 }
 
-static int resolve_program(struct fay_bpf_program *program, const struct fay_btf *btf,
+static int resolve_program(struct fay_bpf_program *program, const struct btf *btf,
 			   struct fay_error *error)
 {
 	struct fay_btf_tracepoint point;
@@ -459,7 +459,7 @@ static int resolve_program(struct fay_bpf_program *program, const struct fay_btf
 
 int fay_object_resolve(struct fay_object *object, struct fay_error *error)
 {
-	struct fay_btf *btf;
+	const struct btf *btf;
 	if (fay_btf_open(NULL, &btf, error))
 		return error->code;
 	int result = check_types(object, btf, error);

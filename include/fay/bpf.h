@@ -21,27 +21,23 @@
 /* --- the kernel's types (bpf/btf.c)
  * ----------------------------------------------------------------------------------- */
 
-struct fay_btf;
+struct btf; /* libbpf's <bpf/btf.h> */
 
-/* A type format file, BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running
- * kernel. */
-int fay_btf_open(const char *path, struct fay_btf **btf, struct fay_error *error);
-/* The same of bytes in memory, malloc'ed and taken over in any case; `what` is for messages. */
-int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **btf,
-		   struct fay_error *error);
-void fay_btf_close(struct fay_btf *btf);
-/* The number of types; ids are below it. */
-uint32_t fay_btf_count(const struct fay_btf *btf);
-/* NULL: void, or no such type. What follows its header in memory is complete. */
-const struct btf_type *fay_btf_type(const struct fay_btf *btf, uint32_t id);
-/* A string by its offset; "" if it has none. */
-const char *fay_btf_string(const struct fay_btf *btf, uint32_t offset);
+/*
+ * Types of a file in BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running kernel,
+ * which are read once and stay for as long as the process lives.
+ */
+int fay_btf_open(const char *path, const struct btf **btf, struct fay_error *error);
+void fay_btf_close(const struct btf *btf);
+/* A string by its offset; "" if there is none: libbpf takes files whose names lie outside. */
+const char *fay_btf_name(const struct btf *btf, uint32_t offset);
 /* The type of that kind (BTF_KIND_...) and name; 0: there is none. */
-uint32_t fay_btf_find(const struct fay_btf *btf, unsigned kind, const char *name);
-/* Without typedefs and qualifiers. */
-uint32_t fay_btf_strip(const struct fay_btf *btf, uint32_t id);
+uint32_t fay_btf_find(const struct btf *btf, uint32_t kind, const char *name);
+/* Without typedefs and qualifiers; 0: nothing is left. btf__resolve_type() refuses what is only
+ * declared (BTF_KIND_FWD). */
+uint32_t fay_btf_strip(const struct btf *btf, uint32_t id);
 /* Bytes of a value of this type; 0: unknown. */
-uint32_t fay_btf_size(const struct fay_btf *btf, uint32_t id);
+uint32_t fay_btf_size(const struct btf *btf, uint32_t id);
 
 struct fay_btf_field {
 	const char *name;
@@ -50,26 +46,26 @@ struct fay_btf_field {
 	uint32_t bits;       /* of a bit field; 0: it is none */
 };
 /* A member of a structure or union, members of unnamed ones inside it included. */
-bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name,
+bool fay_btf_member(const struct btf *btf, uint32_t structure, const char *name,
 		    struct fay_btf_field *field);
 /* All names that fay_btf_member() knows, up to `max`; returns how many. */
-size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names,
+size_t fay_btf_member_names(const struct btf *btf, uint32_t structure, const char **names,
 			    size_t max);
 
 /* A tracepoint: its typedef (what programs are attached by) and the arguments behind __data. */
+#define FAY_BTF_ARGUMENTS_MAX 12u
 struct fay_btf_tracepoint {
 	uint32_t id;
 	uint32_t argument_count;
 	struct {
 		const char *name;
 		uint32_t type;
-	} arguments[12];
+	} arguments[FAY_BTF_ARGUMENTS_MAX];
 };
-bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name,
+bool fay_btf_tracepoint(const struct btf *btf, const char *name,
 			struct fay_btf_tracepoint *tracepoint);
 /* The same of a function of the kernel; id: of the function. */
-bool fay_btf_function(const struct fay_btf *btf, const char *name,
-		      struct fay_btf_tracepoint *function);
+bool fay_btf_function(const struct btf *btf, const char *name, struct fay_btf_tracepoint *function);
 /*
  * What a function of this prototype returns: the low `bytes` of the result register count, with
  * their sign or without; 0: it returns nothing. 8 also of what is not understood.
@@ -78,9 +74,9 @@ struct fay_btf_result {
 	uint32_t bytes;
 	bool is_signed;
 };
-struct fay_btf_result fay_btf_result(const struct fay_btf *btf, uint32_t prototype);
+struct fay_btf_result fay_btf_result(const struct btf *btf, uint32_t prototype);
 /* Names of tracepoints, in the order of the types; returns how many there are. */
-size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max);
+size_t fay_btf_tracepoints(const struct btf *btf, const char **names, size_t max);
 
 /* --- a generated object
  * -----------------------------------------------------------------------------------------------
@@ -239,10 +235,5 @@ uint32_t fay_bpf_session_tick(struct fay_bpf_session *session);
 const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint32_t program);
 /* Instructions of all programs, as the kernel's verifier took them. */
 uint32_t fay_bpf_session_instructions(const struct fay_bpf_session *session);
-
-/* --- the system calls, directly
- * ---------------------------------------------------------------------------------------- */
-
-int fay_bpf_call(int command, union bpf_attr *attributes); /* -errno on failure */
 
 #endif

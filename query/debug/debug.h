@@ -44,7 +44,7 @@ const struct fay_debug_argument *
 fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t *count);
 /* What it returns; 0: nothing. false: that is not known. */
 bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type);
-const struct fay_btf *fay_debug_function_types(const struct fay_debug_function *function);
+const struct btf *fay_debug_function_types(const struct fay_debug_function *function);
 /*
  * A structure of which only the name is known where the function is: looks for its definition in
  * the whole file. true: found, and fay_debug_function_types() is another object now, in which the

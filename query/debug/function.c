@@ -2,6 +2,7 @@
 /* What the debug information says of one function. */
 #include "debug.h"
 
+#include <bpf/btf.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct fay_debug_function {
 	Dwarf_Die unit, die;
 	uint64_t entry; /* as the debug information counts */
 	struct fay_debug_types types;
-	struct fay_btf *editions[EDITIONS_MAX];
+	const struct btf *editions[EDITIONS_MAX];
 	uint32_t edition_count;
 	uint32_t result;
 	struct fay_debug_argument arguments[FAY_DEBUG_ARGUMENTS_MAX];
@@ -43,7 +44,7 @@ bool fay_debug_function_result(const struct fay_debug_function *function, uint32
 	return *type || dwarf_srclang((Dwarf_Die *)&function->unit) != DW_LANG_Mips_Assembler;
 }
 
-const struct fay_btf *fay_debug_function_types(const struct fay_debug_function *function)
+const struct btf *fay_debug_function_types(const struct fay_debug_function *function)
 {
 	return function->editions[function->edition_count - 1];
 }
@@ -217,11 +218,9 @@ static enum location location_of(const struct fay_debug_function *function, Dwar
 	return is_masked_register(ops, count) ? LOCATION_REGISTER : LOCATION_OTHER;
 }
 
-static bool is_structure(const struct fay_btf *btf, uint32_t id)
+static bool is_structure(const struct btf *btf, uint32_t id)
 {
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, id));
-	return type && (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ||
-			BTF_INFO_KIND(type->info) == BTF_KIND_UNION);
+	return btf_is_composite(btf__type_by_id(btf, fay_btf_strip(btf, id)));
 }
 
 /* A class with a copy constructor or the like is handed over by its address. What is not said of a
@@ -262,11 +261,11 @@ static enum passing passing_of_parameter(const struct fay_debug_function *functi
 
 /* How a value is handed over: in so many general registers; 0: not in general registers, *why says
  * where; -1: not known. */
-static int general_registers(const struct fay_btf *btf, uint32_t id, const char **why)
+static int general_registers(const struct btf *btf, uint32_t id, const char **why)
 {
 	uint32_t stripped = fay_btf_strip(btf, id), size = fay_btf_size(btf, stripped);
-	const struct btf_type *type = fay_btf_type(btf, stripped);
-	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+	const struct btf_type *type = btf__type_by_id(btf, stripped);
+	switch (btf_kind(type)) {
 	case BTF_KIND_PTR: return 1;
 	case BTF_KIND_INT:
 	case BTF_KIND_ENUM64: return size && size <= 8 ? 1 : size == 16 ? 2 : -1;
@@ -286,7 +285,7 @@ static int general_registers(const struct fay_btf *btf, uint32_t id, const char 
 static void place_by_abi(struct fay_debug_function *function, const enum passing *passing,
 			 enum passing result)
 {
-	const struct fay_btf *btf = fay_debug_function_types(function);
+	const struct btf *btf = fay_debug_function_types(function);
 	int used = result == PASSED_BY_ADDRESS;
 	bool known = result != PASSED_UNKNOWN;
 	for (uint32_t i = 0; i < function->argument_count; i++) {
@@ -335,7 +334,7 @@ static void place_by_location(struct fay_debug_function *function,
  * */
 static enum passing passing_of_result(struct fay_debug_function *function)
 {
-	const struct fay_btf *btf = fay_debug_function_types(function);
+	const struct btf *btf = fay_debug_function_types(function);
 	bool large =
 		is_structure(btf, function->result) && fay_btf_size(btf, function->result) > 16;
 	return large ? PASSED_BY_ADDRESS : passing_of(function, &function->die, function->result);
@@ -455,11 +454,9 @@ static bool find_definition(struct fay_debug_function *function, const char *nam
 
 bool fay_debug_function_complete(struct fay_debug_function *function, uint32_t id)
 {
-	const struct fay_btf *btf = fay_debug_function_types(function);
-	const struct btf_type *type = fay_btf_type(btf, id);
-	const char *name = type && BTF_INFO_KIND(type->info) == BTF_KIND_FWD
-				   ? fay_btf_string(btf, type->name_off)
-				   : "";
+	const struct btf *btf = fay_debug_function_types(function);
+	const struct btf_type *type = btf__type_by_id(btf, id);
+	const char *name = type && btf_is_fwd(type) ? fay_btf_name(btf, type->name_off) : "";
 	Dwarf_Die die;
 	if (!*name || function->edition_count == EDITIONS_MAX ||
 	    !find_definition(function, name, &die))

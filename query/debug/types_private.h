@@ -17,11 +17,6 @@
 
 #include "fay/bpf.h"
 
-struct fay_debug_bytes {
-	uint8_t *data;
-	size_t size, room;
-};
-
 struct fay_debug_entry {
 	Dwarf_Die die;
 	/* of an array: which one; the element of dimension n is dimension n + 1 */
@@ -29,13 +24,12 @@ struct fay_debug_entry {
 };
 
 struct fay_debug_types {
-	struct fay_debug_bytes types, strings;
+	struct btf *btf;                 /* being written */
 	struct fay_debug_entry *entries; /* by id - 1: what each type stands for */
-	size_t count, room, described;   /* described: of `entries`, in `types` already */
+	size_t count, room, described;   /* described: of `entries`, in `btf` already */
 	uint32_t *places;                /* id by entry: open addressing, 0 free; a power of two */
 	size_t place_count;
-	uint32_t *offsets; /* by id - 1: of its description in `types` */
-	bool failed;       /* no memory, or more than FAY_DEBUG_TYPES_MAX */
+	bool failed; /* no memory, or more than FAY_DEBUG_TYPES_MAX */
 };
 
 #define FAY_DEBUG_TYPES_MAX (1u << 20)
@@ -50,7 +44,7 @@ uint32_t fay_debug_types_of(struct fay_debug_types *types, Dwarf_Die *die);
  * */
 void fay_debug_types_complete(struct fay_debug_types *types, uint32_t id, Dwarf_Die *die);
 /* All types so far. */
-int fay_debug_types_btf(struct fay_debug_types *types, struct fay_btf **btf,
+int fay_debug_types_btf(struct fay_debug_types *types, const struct btf **btf,
 			struct fay_error *error);
 
 #endif

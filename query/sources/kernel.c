@@ -6,6 +6,7 @@
  */
 #include "sources.h"
 
+#include <bpf/btf.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static bool find_syscalls(struct fay_checked *checked, const struct fay_node *at
 	return add_matches(checked, at, at->name, names, SYSCALL_COUNT, "system call");
 }
 
-static struct fay_btf *kernel_types(struct fay_checked *checked, struct fay_span span)
+static const struct btf *kernel_types(struct fay_checked *checked, struct fay_span span)
 {
 	struct fay_query *query = checked->exprs.query;
 	struct fay_error error;
@@ -114,7 +115,7 @@ static bool find_arguments(struct fay_checked *checked, const struct fay_node *a
 static bool find_tracepoints(struct fay_checked *checked, const struct fay_node *at)
 {
 	const char *colon = strchr(at->name, ':'), *glob = colon ? colon + 1 : at->name;
-	struct fay_btf *btf = kernel_types(checked, at->span);
+	const struct btf *btf = kernel_types(checked, at->span);
 	if (!btf)
 		return false;
 	const char **names = malloc(NAMES_MAX * sizeof(*names));
@@ -204,16 +205,16 @@ struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked,
 
 bool fay_check_kernel_is_plain(const struct fay_checked *checked, uint32_t index)
 {
-	const struct fay_btf *btf = checked->exprs.query->btf;
+	const struct btf *btf = checked->exprs.query->btf;
 	const struct btf_type *type =
-		fay_btf_type(btf, fay_btf_strip(btf, checked->kernel->arguments[index].type));
-	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+		btf__type_by_id(btf, fay_btf_strip(btf, checked->kernel->arguments[index].type));
+	switch (btf_kind(type)) {
 	case BTF_KIND_INT: return type->size <= 8;
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64: return true;
 	case BTF_KIND_PTR: /* to characters: a string */
-		type = fay_btf_type(btf, fay_btf_strip(btf, type->type));
-		return type && BTF_INFO_KIND(type->info) == BTF_KIND_INT && type->size == 1;
+		type = btf__type_by_id(btf, fay_btf_strip(btf, type->type));
+		return btf_is_int(type) && type->size == 1;
 	default: return false;
 	}
 }

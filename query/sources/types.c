@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* Values with types, and what is reached from them by name: see sources.h. */
+#include <bpf/btf.h>
 #include <string.h>
 
 #include "query/debug/debug.h"
 #include "sources.h"
 
-const struct fay_btf *fay_types_btf(const struct fay_types *types)
+const struct btf *fay_types_btf(const struct fay_types *types)
 {
 	return types->program ? fay_debug_function_types(types->program) : types->kernel;
 }
 
-static unsigned kind_of(const struct fay_btf *btf, uint32_t id)
+static unsigned kind_of(const struct btf *btf, uint32_t id)
 {
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, id));
-	return type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN;
+	return btf_kind(btf__type_by_id(btf, fay_btf_strip(btf, id)));
 }
 
-static bool is_char(const struct fay_btf *btf, uint32_t id)
+static bool is_char(const struct btf *btf, uint32_t id)
 {
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, id));
-	return kind_of(btf, id) == BTF_KIND_INT && type->size == 1 &&
-	       !(BTF_INT_ENCODING(*(const uint32_t *)(type + 1)) & BTF_INT_BOOL);
+	const struct btf_type *type = btf__type_by_id(btf, fay_btf_strip(btf, id));
+	return btf_is_int(type) && type->size == 1 && !(btf_int_encoding(type) & BTF_INT_BOOL);
 }
 
 /* Of a structure of which only the name is known, the definition is looked for. */
 static bool is_structure(struct fay_types *types, uint32_t id)
 {
-	const struct fay_btf *btf = fay_types_btf(types);
+	const struct btf *btf = fay_types_btf(types);
 	if (types->program && kind_of(btf, id) == BTF_KIND_FWD &&
 	    fay_debug_function_complete(types->program, fay_btf_strip(btf, id)))
 		btf = fay_types_btf(types);
@@ -105,9 +104,9 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
 						    struct fay_types *types, uint32_t id)
 {
 	struct fay_query *query = checked->exprs.query;
-	const struct fay_btf *btf = fay_types_btf(types);
-	const struct btf_type *type = fay_btf_type(btf, id);
-	uint32_t count = BTF_INFO_VLEN(type->info);
+	const struct btf *btf = fay_types_btf(types);
+	const struct btf_type *type = btf__type_by_id(btf, id);
+	uint32_t count = btf_vlen(type);
 	for (struct fay_enumeration *known = types->enumerations; known; known = known->next)
 		if (known->type == id)
 			return known;
@@ -115,20 +114,19 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
 		query, sizeof(*enumeration) + count * sizeof(enumeration->items[0]));
 	if (!enumeration)
 		return NULL;
-	const struct btf_enum *narrow = (const void *)(type + 1);
-	const struct btf_enum64 *wide = (const void *)(type + 1);
-	enumeration->name = fay_btf_string(btf, type->name_off);
+	enumeration->name = fay_btf_name(btf, type->name_off);
 	enumeration->type = id;
 	enumeration->next = types->enumerations;
 	types->enumerations = enumeration;
 	enumeration->count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		bool is_wide = BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64;
+		const struct btf_enum *narrow = &btf_enum(type)[i];
+		const struct btf_enum64 *wide = &btf_enum64(type)[i];
+		bool is_wide = btf_is_enum64(type);
 		enumeration->items[i].name =
-			fay_btf_string(btf, is_wide ? wide[i].name_off : narrow[i].name_off);
+			fay_btf_name(btf, is_wide ? wide->name_off : narrow->name_off);
 		enumeration->items[i].value =
-			is_wide ? (int64_t)((uint64_t)wide[i].val_hi32 << 32 | wide[i].val_lo32)
-				: narrow[i].val;
+			is_wide ? (int64_t)btf_enum64_value(wide) : narrow->val;
 	}
 	return enumeration;
 }
@@ -137,11 +135,11 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
  * them is negative. */
 static bool is_signed(const struct btf_type *type)
 {
-	const struct btf_enum *items = (const void *)(type + 1);
+	const struct btf_enum *items = btf_enum(type);
 	bool negative = type->size == sizeof(items->val);
-	if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64)
-		return BTF_INFO_KFLAG(type->info);
-	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++)
+	if (btf_is_enum64(type))
+		return btf_kflag(type);
+	for (uint32_t i = 0; i < btf_vlen(type); i++)
 		negative |= items[i].val < 0;
 	return negative;
 }
@@ -149,7 +147,7 @@ static bool is_signed(const struct btf_type *type)
 static struct fay_value_node *enumerated(struct fay_checked *checked, const struct fay_place *place,
 					 uint32_t id)
 {
-	const struct btf_type *type = fay_btf_type(fay_types_btf(place->types), id);
+	const struct btf_type *type = btf__type_by_id(fay_types_btf(place->types), id);
 	struct fay_value_node *value = number(checked, place, type->size, is_signed(type), false);
 	const struct fay_enumeration *enumeration =
 		value ? enumeration_of(checked, place->types, id) : NULL;
@@ -228,12 +226,12 @@ static struct fay_value_node *pointing_to(struct fay_types *types, struct fay_va
 static struct fay_value_node *pointer(struct fay_checked *checked, const struct fay_place *place,
 				      uint32_t target)
 {
-	const struct fay_btf *btf = fay_types_btf(place->types);
+	const struct btf *btf = fay_types_btf(place->types);
 	const struct fay_expr *address = access_place(checked, place, 8, false);
 	/* A pointer from the kernel into the program's memory has a tag of that name. */
-	const struct btf_type *type = fay_btf_type(btf, target);
-	bool user = type && BTF_INFO_KIND(type->info) == BTF_KIND_TYPE_TAG &&
-		    !strcmp(fay_btf_string(btf, type->name_off), "user");
+	const struct btf_type *type = btf__type_by_id(btf, target);
+	bool user =
+		type && btf_is_type_tag(type) && !strcmp(fay_btf_name(btf, type->name_off), "user");
 	if (user)
 		return scalar(checked, address);
 	return pointing_to(place->types,
@@ -245,8 +243,8 @@ static struct fay_value_node *pointer(struct fay_checked *checked, const struct 
 static struct fay_value_node *array(struct fay_checked *checked, const struct fay_node *at,
 				    const struct fay_place *place, uint32_t id)
 {
-	const struct fay_btf *btf = fay_types_btf(place->types);
-	const struct btf_array *array = (const void *)(fay_btf_type(btf, id) + 1);
+	const struct btf *btf = fay_types_btf(place->types);
+	const struct btf_array *array = btf_array(btf__type_by_id(btf, id));
 	if (!place->address)
 		return unsupported(checked, at, place->name, "an array");
 	if (!is_char(btf, array->type))
@@ -259,12 +257,12 @@ static struct fay_value_node *array(struct fay_checked *checked, const struct fa
 struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const struct fay_node *at,
 					     const struct fay_place *place, uint32_t id)
 {
-	const struct fay_btf *btf = fay_types_btf(place->types);
+	const struct btf *btf = fay_types_btf(place->types);
 	uint32_t stripped = fay_btf_strip(btf, id), encoding;
-	const struct btf_type *type = fay_btf_type(btf, stripped);
-	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+	const struct btf_type *type = btf__type_by_id(btf, stripped);
+	switch (btf_kind(type)) {
 	case BTF_KIND_INT:
-		encoding = BTF_INT_ENCODING(*(const uint32_t *)(type + 1));
+		encoding = btf_int_encoding(type);
 		if (type->size > 8)
 			return unsupported(checked, at, place->name,
 					   "an integer of more than 64 bits");
@@ -299,6 +297,7 @@ struct fay_value_node *fay_check_typed_result(struct fay_checked *checked,
 	case BTF_KIND_UNION:
 	case BTF_KIND_FLOAT: return fay_check_typed_value(checked, at, &place, id);
 	case BTF_KIND_FWD:
+	case BTF_KIND_FUNC_PROTO:
 		return unsupported(checked, at, place.name, "a structure handed over by value");
 	default: return scalar(checked, word);
 	}
@@ -329,9 +328,9 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 	const char *candidates[512];
 	struct fay_btf_field field;
 	bool structure = is_structure(object->types, object->type);
-	const struct fay_btf *btf = fay_types_btf(object->types);
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, object->type));
-	const char *name = type ? fay_btf_string(btf, type->name_off) : "";
+	const struct btf *btf = fay_types_btf(object->types);
+	const struct btf_type *type = btf__type_by_id(btf, fay_btf_strip(btf, object->type));
+	const char *name = fay_btf_name(btf, type->name_off);
 	if (!structure && *name && kind_of(btf, object->type) == BTF_KIND_FWD)
 		return fay_query_fail(
 			query, FAY_E_REFUSED, node->name_span,
@@ -341,10 +340,10 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 				      "this is no structure, so it has no member `%s`", node->name);
 	if (!fay_btf_member(btf, object->type, node->name, &field)) {
 		size_t count = fay_btf_member_names(btf, object->type, candidates, 512);
-		return fay_query_fail(
-			query, FAY_E_USAGE, node->name_span, "`%s %s` has no member `%s`%s",
-			BTF_INFO_KIND(type->info) == BTF_KIND_UNION ? "union" : "struct", name,
-			node->name, fay_query_did_you_mean(query, node->name, candidates, count));
+		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
+				      "`%s %s` has no member `%s`%s",
+				      btf_is_union(type) ? "union" : "struct", name, node->name,
+				      fay_query_did_you_mean(query, node->name, candidates, count));
 	}
 	struct fay_place place = { .types = object->types,
 				   .address = object->expr,
@@ -369,13 +368,13 @@ struct fay_value_node *fay_check_typed_member(struct fay_checked *checked,
 /* What is counted: an array's elements, or what a pointer points to. */
 static uint32_t element_of(const struct fay_value_node *object, uint64_t *count)
 {
-	const struct fay_btf *btf = fay_types_btf(object->types);
+	const struct btf *btf = fay_types_btf(object->types);
 	uint32_t id = fay_btf_strip(btf, object->type);
 	*count = UINT32_MAX;
 	if (kind_of(btf, id) != BTF_KIND_ARRAY ||
 	    (object->kind == VALUE_SCALAR && object->expr->type != TYPE_STRING))
 		return object->kind == VALUE_SCALAR ? object->type : 0;
-	const struct btf_array *array = (const void *)(fay_btf_type(btf, id) + 1);
+	const struct btf_array *array = btf_array(btf__type_by_id(btf, id));
 	*count = array->nelems ? array->nelems : UINT32_MAX; /* a last member without a size */
 	return array->type;
 }

@@ -47,7 +47,7 @@ struct fay_query {
 	struct fay_saved *saved;
 	struct fay_saved *opened[FAY_JOIN_SOURCES]; /* all of them */
 	unsigned opened_count;
-	struct fay_btf *btf; /* the kernel's types, once they were needed */
+	const struct btf *btf; /* the kernel's types, once they were needed */
 	/* Debug information of functions, once it was needed. */
 	struct fay_debug_function *functions[FAY_QUERY_MAX_FUNCTIONS];
 	uint32_t function_count;

@@ -35,7 +35,7 @@ struct fay_member {
 
 /* Where types come from. */
 struct fay_types {
-	const struct fay_btf *kernel;
+	const struct btf *kernel;
 	struct fay_debug_function *program;   /* instead */
 	struct fay_enumeration *enumerations; /* that were met */
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/btf.h>
 #include <cmocka.h>
 
 #include "fay/query.h"
@@ -134,7 +135,7 @@ static void write_types(const uint8_t *bytes, size_t size)
 static void types_are_read(void **state)
 {
 	uint8_t bytes[8192];
-	struct fay_btf *btf;
+	const struct btf *btf;
 	struct fay_btf_tracepoint point;
 	struct fay_btf_field member;
 	write_types(bytes, make(bytes));
@@ -158,7 +159,7 @@ static void damaged_types(void **state)
 {
 	uint8_t bytes[8192], damaged[8192];
 	size_t size = make(bytes);
-	struct fay_btf *btf;
+	const struct btf *btf;
 	srand(1);
 	for (size_t cut = 0; cut < size; cut += 7) {
 		write_types(bytes, cut);
@@ -176,7 +177,7 @@ static void damaged_types(void **state)
 		if (fay_btf_open(path, &btf, NULL))
 			continue;
 		fay_btf_tracepoint(btf, "demo", &point);
-		for (uint32_t id = 0; id < fay_btf_count(btf); id++) {
+		for (uint32_t id = 0; id < btf__type_cnt(btf); id++) {
 			fay_btf_size(btf, id);
 			fay_btf_member(btf, id, "first", &member);
 			fay_btf_member_names(btf, id, names, 64);

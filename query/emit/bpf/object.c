@@ -15,6 +15,7 @@
  */
 #include "programs_private.h"
 
+#include <bpf/btf.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +64,8 @@ static int add_function(struct job *job, const char *name, uint32_t id,
 {
 	const struct fay_checked *checked = &job->g.p->checked;
 	bool ends = checked->kind == SOURCE_RETURN;
-	job->bpf.result = fay_btf_result(job->bpf.btf, fay_btf_type(job->bpf.btf, id)->type);
-	job->bpf.argument_count = BTF_INFO_VLEN(prototype->info) + (ends && job->bpf.result.bytes);
+	job->bpf.result = fay_btf_result(job->bpf.btf, btf__type_by_id(job->bpf.btf, id)->type);
+	job->bpf.argument_count = btf_vlen(prototype) + (ends && job->bpf.result.bytes);
 	int code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY,
 			       id);
 	if (!code && ends && checked->uses_duration)
@@ -75,14 +76,16 @@ static int add_function(struct job *job, const char *name, uint32_t id,
 /* Functions of the kernel whose names match, those that BTF describes. */
 static int add_functions(struct job *job, const char *glob)
 {
-	const struct fay_btf *btf = job->bpf.btf;
+	const struct btf *btf = job->bpf.btf;
 	uint32_t count = 0;
 	int code = FAY_OK;
-	for (uint32_t id = 1; !code && id < fay_btf_count(btf); id++) {
-		const struct btf_type *type = fay_btf_type(btf, id), *prototype;
-		const char *name = fay_btf_string(btf, type->name_off);
-		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || fnmatch(glob, name, 0) ||
-		    !(prototype = fay_btf_type(btf, type->type)))
+	for (uint32_t id = 1; !code && id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		const char *name = fay_btf_name(btf, type->name_off);
+		if (!btf_is_func(type) || fnmatch(glob, name, 0))
+			continue;
+		const struct btf_type *prototype = btf__type_by_id(btf, type->type);
+		if (!prototype || !btf_is_func_proto(prototype))
 			continue;
 		if (count++ == FAY_KERNEL_POINTS_MAX)
 			return fay_error_set(job->error, FAY_E_LIMIT,

@@ -27,7 +27,7 @@ struct fay_codegen_bpf {
 	const struct fay_bpf_options *options;
 	struct fay_bpf_object *object;
 	const struct fay_kernel_source *source;
-	const struct fay_btf *btf;
+	const struct btf *btf;
 	enum fay_bpf_role role;
 	const char *point; /* TRACEPOINT, FUNCTION: its name */
 	/* FUNCTION: words in the context; of one that ends with its value, the last */
