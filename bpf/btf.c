@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's own description of its types, read by libbpf. What is here is what libbpf does not
- * have: errors that say what is missing, members of unnamed structures, tracepoints and functions by
- * name.
+ * have: errors that say what is missing, members of unnamed structures, tracepoints and functions
+ * by name.
  */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fay/bpf.h"
 
@@ -37,24 +41,45 @@ static int explain(int code, const char *path, struct fay_error *error)
 	}
 }
 
+/* The running kernel's, for as long as this process lives. */
+static struct btf *kernel;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Linux 6.16 lets its types be mapped, which is faster: read(2) gives a page at a time. NULL: it
+ * does not. */
+static struct btf *map_kernel(void)
+{
+	struct stat status;
+	int fd = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
+	bool sized = fd >= 0 && !fstat(fd, &status) && status.st_size > 0 &&
+		     status.st_size <= UINT32_MAX;
+	void *bytes = sized ? mmap(NULL, (size_t)status.st_size, PROT_READ,
+				   MAP_PRIVATE | MAP_POPULATE, fd, 0)
+			    : MAP_FAILED;
+	struct btf *btf = NULL;
+	if (bytes != MAP_FAILED) {
+		btf = btf__new(bytes, (uint32_t)status.st_size);
+		munmap(bytes, (size_t)status.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
+	return btf;
+}
+
 /* btf__load_vmlinux_btf() would do, but says only ESRCH, and believes files in /boot, too. */
 static int parse(const char *path, struct btf **btf, struct fay_error *error)
 {
-	*btf = btf__parse_raw(path);
+	*btf = path ? btf__parse_raw(path) : map_kernel() ?: btf__parse_raw(KERNEL_BTF);
 	if (!*btf)
-		return explain(-errno, path, error);
+		return explain(-errno, path ?: KERNEL_BTF, error);
 	btf__set_pointer_size(*btf, 8);
 	return FAY_OK;
 }
 
-/* The running kernel's, for as long as this process lives. */
-static struct btf *kernel;
-
 static int open_kernel(const struct btf **btf, struct fay_error *error)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&lock);
-	int code = kernel ? FAY_OK : parse(KERNEL_BTF, &kernel, error);
+	int code = kernel ? FAY_OK : parse(NULL, &kernel, error);
 	*btf = kernel;
 	pthread_mutex_unlock(&lock);
 	return code;
@@ -73,7 +98,10 @@ int fay_btf_open(const char *path, const struct btf **btf, struct fay_error *err
 
 void fay_btf_close(const struct btf *btf)
 {
-	if (btf != kernel)
+	pthread_mutex_lock(&lock);
+	bool own = btf != kernel;
+	pthread_mutex_unlock(&lock);
+	if (own)
 		btf__free((struct btf *)btf);
 }
 

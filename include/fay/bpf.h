@@ -24,8 +24,8 @@
 struct btf; /* libbpf's <bpf/btf.h> */
 
 /*
- * Types of a file in BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running kernel,
- * which are read once and stay for as long as the process lives.
+ * Types of a file in BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running
+ * kernel, which are read once and stay for as long as the process lives.
  */
 int fay_btf_open(const char *path, const struct btf **btf, struct fay_error *error);
 void fay_btf_close(const struct btf *btf);
