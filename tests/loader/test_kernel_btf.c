@@ -144,6 +144,54 @@ static void damaged(void **state)
 	btf__free(made);
 }
 
+/* Sections that begin or end behind the file, by a little and by much. All types are zeros, but for
+ * the first one's kind. */
+static void sections(void **state)
+{
+	enum { ROOM = 120 };
+	static const struct {
+		uint32_t header, type_off, type_len, str_off, str_len;
+		bool fine;
+		uint32_t kind;
+	} cases[] = {
+		{ 24, 0, ROOM, 0, ROOM, true, 0 },
+		{ 24, 0, 96, 96, 24, true, 0 },
+		{ 24, 0, ROOM + 12, 0, ROOM, false, 0 },
+		{ 24, 8, ROOM, 0, ROOM, false, 0 },
+		{ 24, ROOM + 4, 0, 0, ROOM, false, 0 },
+		{ 24, 0, 96, 8, ROOM, false, 0 },
+		{ 24, 0, 96, ROOM + 1, 1, false, 0 },
+		{ 24, 0, 96, 0, 0, false, 0 },
+		{ 24, 2, 96, 0, ROOM, false, 0 },
+		{ 22, 0, 96, 0, ROOM, false, 0 },
+		{ 24 + ROOM + 4, 0, 0, 0, 1, false, 0 },
+		{ 24, 0, 100, 0, ROOM, false, 0 }, /* a part of a type */
+		{ 24, UINT32_MAX - 3, 96, 0, ROOM, false, 0 },
+		{ 24, 0, 96, UINT32_MAX, ROOM, false, 0 },
+		{ 24, 0, 96, 96, 24, false, BTF_KIND_ENUM64 + 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct btf_header *file = calloc(1, sizeof(*file) + ROOM);
+		struct fay_kernel_btf *btf;
+
+		assert_non_null(file);
+		*file = (struct btf_header){ .magic = BTF_MAGIC,
+					     .version = BTF_VERSION,
+					     .hdr_len = cases[i].header,
+					     .type_off = cases[i].type_off,
+					     .type_len = cases[i].type_len,
+					     .str_off = cases[i].str_off,
+					     .str_len = cases[i].str_len };
+		((struct btf_type *)(file + 1))->info = cases[i].kind << 24;
+		int code = fay_kernel_btf_create((uint8_t *)file, sizeof(*file) + ROOM, &btf, NULL);
+
+		if (!code)
+			fay_kernel_btf_close(btf);
+		assert_int_equal(!code, cases[i].fine);
+	}
+}
+
 /* --- the running kernel's --- */
 
 /* Registers of a plain argument, as libbpf sees it; 0: something else. */
@@ -222,6 +270,7 @@ static void as_libbpf_reads_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(answers), cmocka_unit_test(damaged),
+					    cmocka_unit_test(sections),
 					    cmocka_unit_test(as_libbpf_reads_them) };
 
 	libbpf_set_print(NULL);
