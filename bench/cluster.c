@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "cluster/agent/agent.h"
 
 #define STEP 10000000ull /* ns */
 #define CONNECT_TRIES 20u

@@ -12,7 +12,7 @@
  * to so long later. PROCESSORS: that all machines share, being processes of one; 0: each has its
  * own. HELLOS: that come to the root each second.
  *
- * The rules are those of cluster/reduce.c: a parent sends on what it has merged when its children
+ * The rules are those of cluster/job/reduce.c: a parent sends on what it has merged when its children
  * have told the window that it has closed itself, when half a window has passed since the first of
  * it came, or when a message is full of bytes or members. Each machine, and the root, does one
  * thing at a time; a message takes LATENCY_US. All machines have the same groups, as those of

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "cluster.h"
+#include "cli/options/options.h"
 
 #include "fay/compiler.h"
 #include "fay/suggest.h"

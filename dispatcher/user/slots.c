@@ -15,7 +15,7 @@
  *	  namespace, and this process is in the same: a child in
  *	  a namespace of its own neither takes slots in this way nor leaves any;
  *	- no probe and no flush was under way in it: a child that was killed there leaves what its
- *	  next reader has to know (aggregator/snapshot.c);
+ *	  next reader has to know (aggregator/live/snapshot.c);
  *	- this process's memory has no records for it, as a child of that child's has.
  *
  * Ordering guarantees: `pid` and `taken` change by one compare-and-swap, so of two children only

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a probe walks stacks by: for every place in a process's code, where the frame of the
- * function's caller is. The session's side makes it of the modules' .eh_frame (cli/unwind.c) and
- * writes it into the image's GLOBAL region; the walk is probe code (query/runtime/stacks.c). Nobody trusts
- * it: wrong contents give wrong addresses.
+ * function's caller is. The session's side makes it of the modules' .eh_frame (process/unwind.c)
+ * and writes it into the image's GLOBAL region; the walk is probe code (query/runtime/stacks.c).
+ * Nobody trusts it: wrong contents give wrong addresses.
  *
  * Rows are added behind those that are there and never change; the list of modules is written
  * beside the current one before `current` says so. So a probe that runs meanwhile sees one list or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See producer.h. The order of stores here is the producer's half of the argument in
- * aggregator/snapshot.c. */
+ * aggregator/live/snapshot.c. */
 #include <assert.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator.h"
+#include "aggregator/live/aggregator_parts.h"
 #include "producer.h"
 
 enum { KEYS = 500, THREADS = 6 };

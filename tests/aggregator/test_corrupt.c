@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator.h"
+#include "aggregator/live/aggregator_parts.h"
 #include "producer.h"
 
 enum { SLOTS = 3, SPILL = 2048 };

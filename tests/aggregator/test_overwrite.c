@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator.h"
+#include "aggregator/live/aggregator_parts.h"
 #include "producer.h"
 
 #ifdef __SANITIZE_THREAD__

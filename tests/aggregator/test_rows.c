@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "aggregator.h"
+#include "aggregator/live/aggregator_parts.h"
 #include "producer.h"
 
 enum { WORDS = 8, KEY_BYTES = WORDS * 8, ROW_BYTES = 8 + KEY_BYTES + 8, ROWS = 4000, KEYS = 700 };

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../../cli/cli.h"
+#include "process/process.h"
 
 #define LINES_MAX 60
 #define COLUMNS_MAX 200

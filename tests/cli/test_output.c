@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../cli/cli.h"
+#include "process/process.h"
 
 #define ROW_SIZE (8 + 16 + 8 + 8 + 16 + 65 * 8)
 

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "../../cli/stacks.h"
+#include "process/stacks.h"
 
 #define CHAINS 400
 #define DEPTH_MAX 60

@@ -4,8 +4,8 @@
 #ifndef FAY_TEST_CLUSTER_FIXTURE_H
 #define FAY_TEST_CLUSTER_FIXTURE_H
 
-#include "job.h"
-#include "root_private.h"
+#include "cluster/job/job.h"
+#include "cluster/root/root_private.h"
 
 struct fixture_row {
 	uint64_t tag, key, count, sum, least;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "object.h"
+#include "cluster/wire/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

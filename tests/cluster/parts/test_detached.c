@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "bus_private.h"
+#include "cluster/bus/bus_private.h"
 #include "fixture.h"
 
 #define STORED 8u

@@ -10,7 +10,7 @@
 
 #include <nats/nats.h>
 
-#include "wire.h"
+#include "cluster/wire/wire.h"
 
 static natsMsg *wait_for_start(natsSubscription *agents, struct fay_wire_head *head)
 {

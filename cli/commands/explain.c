@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* `fay explain 'QUERY'`: the plan, tier by tier; nothing is installed. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Core.h>
+
+#include "process/process.h"
+
+/* The query's probes as they would be run in a process: compiled and verified. Both are the
+ * caller's if the compiler makes an image. */
+static int compile_and_verify(struct fay_plan *plan, struct fay_buffer *image,
+			      struct fay_verdict *verdict, struct fay_error *error)
+{
+	struct fay_compile_options options = { .size = sizeof(options),
+					       .unfuelled = plan->extended,
+					       .debug_lines = plan->extended };
+	struct fay_policy policy;
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	int result = fay_plan_generate(plan, context, &module, error);
+	if (!result)
+		result = fay_compile_module(module, &plan->spec, &options, image, error);
+	LLVMContextDispose(context);
+	if (result)
+		return result;
+	fay_policy_default(&policy);
+	fay_verify(image->data, image->size, &policy, verdict);
+	return FAY_OK;
+}
+
+/* Nothing is installed. What the compiler or the verifier has against the probes `fay trace` says
+ * at length. */
+static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functions *functions,
+			     bool json)
+{
+	pid_t pids[FAY_CLI_PROCESSES_MAX];
+	size_t processes = fay_cli_processes(functions, plan->process, pids);
+	struct fay_buffer image = { 0 };
+	struct fay_verdict verdict;
+	struct fay_error error;
+	int result = compile_and_verify(plan, &image, &verdict, &error);
+	if (!json)
+		printf("dispatch\n");
+	if (result) {
+		if (!json)
+			printf("  the compiler refuses the probe: %s\n", error.message);
+		return;
+	}
+	if (verdict.outcome != FAY_ACCEPTED) {
+		if (!json)
+			printf("  the verifier refuses the probe (%s)\n",
+			       fay_rule_id(verdict.rejection.rule));
+		processes = 0;
+	} else if (json) {
+		fay_cli_print_dispatch_json(stdout, &verdict);
+	} else {
+		fay_cli_print_dispatch(stdout, "  ", &verdict);
+		printf("  where 256 functions or more have the same probes they share a trampoline "
+		       "(--share)\n");
+	}
+	for (size_t i = 0; i < processes; i++)
+		fay_cli_print_points(stdout, json, pids[i], &verdict);
+	fay_verdict_deinit(&verdict);
+	fay_buffer_deinit(&image);
+}
+
+static const char usage[] =
+	"usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
+
+struct explain {
+	struct fay_cli_functions functions;
+	const char *comm, *query;
+	pid_t pid;
+	bool json, help;
+};
+
+/* false: the words are off. */
+static bool read_options(struct explain *explain, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },       { "pid", required_argument, NULL, 'p' },
+		{ "comm", required_argument, NULL, 'c' }, { "analyze", no_argument, NULL, 'A' },
+		{ "help", no_argument, NULL, 'h' },       { 0 }
+	};
+	struct fay_cli_functions *functions = &explain->functions;
+	char *end;
+	int option;
+	/* What follows `--` is the command, whatever it looks like. */
+	int own = 1;
+	while (own < argc && strcmp(argv[own], "--"))
+		own++;
+	functions->command = own + 1 < argc ? argv + own + 1 : NULL;
+	optind = 1;
+	while ((option = fay_cli_getopt(own, argv, "p:", options)) != -1) {
+		if (option == 'p' && (explain->pid = (pid_t)strtol(optarg, &end, 10)) > 0 &&
+		    !*end) {
+			functions->pids = &explain->pid;
+			functions->pid_count = 1;
+		} else if (option == 'c') {
+			explain->comm = optarg;
+			functions->comms = &explain->comm;
+			functions->comm_count = 1;
+		} else if (option == 'j') {
+			explain->json = true;
+		} else if (option == 'h') {
+			explain->help = true;
+			return true;
+		} else {
+			if (option == 'A')
+				fputs("fay explain: a plan is measured while it runs: fay trace "
+				      "--analyze 'QUERY' ...\n",
+				      stderr);
+			return false;
+		}
+	}
+	explain->query = argv[optind];
+	if (optind == own)
+		fputs("fay explain: a query is missing\n", stderr);
+	else if (own - optind > 1)
+		fprintf(stderr,
+			"fay explain: '%s' is one word too many: a query is one argument (quote "
+			"it), and a command comes behind `--`\n",
+			argv[optind + 1]);
+	return own - optind == 1 && (own == argc || functions->command);
+}
+
+int fay_explain_main(int argc, char **argv)
+{
+	struct explain explain = { 0 };
+	struct fay_plan *plan;
+	struct fay_error error;
+	if (!read_options(&explain, argc, argv) || explain.help) {
+		fputs(usage, explain.help ? stdout : stderr);
+		return explain.help ? FAY_OK : FAY_E_USAGE;
+	}
+	if (explain.pid && !fay_cli_process_of(explain.pid)) {
+		fprintf(stderr, "fay: there is no process %d\n", (int)explain.pid);
+		return FAY_E_REFUSED;
+	}
+	struct fay_query_options options = { .now = fay_cli_realtime(),
+					     .extend = true,
+					     .find = fay_cli_find_function,
+					     .find_context = &explain.functions };
+	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {
+		fay_cli_query_hint(explain.query, &error);
+		return fay_cli_fail(&error);
+	}
+	if (plan->domain == DOMAIN_KERNEL)
+		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
+	else if (plan->kernel_sides) /* of a join: its sides there have one back end */
+		plan->back_end = fay_cli_kernel_back_end(
+			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)));
+	if (explain.json)
+		fay_plan_print_json(stdout, plan);
+	else
+		fay_plan_print(stdout, plan);
+	if (plan->domain == DOMAIN_USER)
+		explain_dispatch(plan, &explain.functions, explain.json);
+	fay_plan_destroy(plan);
+	if (fflush(stdout)) {
+		fprintf(stderr, "fay: cannot write: %m\n");
+		return FAY_E_INTERNAL;
+	}
+	return FAY_OK;
+}

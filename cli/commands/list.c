@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `fay list`: the functions that a pattern names, in a process, a file or the running kernel, one a
+ * line:
+ *
+ *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
+ *
+ * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object
+ * a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the
+ * kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
+ * /proc/kallsyms names all functions, and that is said.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/process.h"
+
+struct list_options {
+	pid_t pid;
+	const char *comm;
+	bool kernel, json, usdt;
+	const char *file, *pattern;
+};
+
+static void print_usage(FILE *out)
+{
+	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | FILE] "
+		     "['module!glob']\n"
+		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
+		     "  fay list /usr/bin/redis-server 'call*'\n"
+		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT markers\n"
+		     "  fay list --kernel 'kernel!vfs_*'\n");
+}
+
+static void print_function(const struct list_options *options, const struct fay_function *function)
+{
+	const struct fay_marker *marker = function->marker;
+
+	if (!options->json) {
+		char buffer[256];
+		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
+		printf("%016" PRIx64 " %6" PRIu64 " ", function->address, function->size);
+		fay_cli_put(stdout, function->module);
+		putchar('!');
+		fay_cli_put(stdout, function->name);
+		if (readable != function->name) {
+			fputs("  ", stdout);
+			fay_cli_put(stdout, readable);
+		}
+		if (marker && *marker->arguments) {
+			putchar(' ');
+			fay_cli_put(stdout, marker->arguments);
+		}
+		puts(marker && marker->semaphore ? " (semaphore)" : "");
+		return;
+	}
+	printf("{\"type\":\"%s\",\"module\":", marker ? "marker" : "function");
+	fay_json_string(stdout, function->module, strlen(function->module));
+	printf(",\"%s\":", marker ? "marker" : "function");
+	fay_json_string(stdout, function->name, strlen(function->name));
+	printf(",\"path\":");
+	fay_json_string(stdout, function->path, strlen(function->path));
+	if (marker) {
+		printf(",\"arguments\":");
+		fay_json_string(stdout, marker->arguments, strlen(marker->arguments));
+		printf(",\"semaphore\":%s", marker->semaphore ? "true" : "false");
+	}
+	/* As text: a JSON number loses bits of an address above 2^53. */
+	printf(",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 "}\n", function->address,
+	       function->size);
+}
+
+static int finish_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return FAY_OK;
+	fprintf(stderr, "fay list: cannot write the list: %s\n", strerror(errno));
+	return FAY_E_INTERNAL;
+}
+
+static int list_target(const struct list_options *options)
+{
+	struct fay_target *target;
+	struct fay_function_list list;
+	struct fay_error error;
+	int code = options->pid ? fay_target_open_pid(options->pid, &target, &error)
+				: fay_target_open_file(options->file, &target, &error);
+	if (code)
+		return fay_cli_fail(&error);
+	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error)
+			     : fay_target_find(target, options->pattern, &list, &error);
+	if (code) {
+		fay_target_close(target);
+		return fay_cli_fail(&error);
+	}
+	for (size_t i = 0; i < list.count; i++)
+		print_function(options, &list.items[i]);
+	fay_function_list_deinit(&list);
+	fay_target_close(target);
+	return finish_output();
+}
+
+/* --- the kernel
+ * -------------------------------------------------------------------------------------------------
+ * */
+
+struct kernel_source {
+	const char *path;
+	/* lines "name [module]"; else kallsyms' "address type name [module]" */
+	bool traceable_only;
+};
+
+static const struct kernel_source kernel_sources[] = {
+	{ "/sys/kernel/tracing/available_filter_functions", true },
+	{ "/sys/kernel/debug/tracing/available_filter_functions", true },
+	{ "/proc/kallsyms", false },
+};
+
+/* False for what is not a function. */
+static bool parse_kernel_line(bool traceable_only, char *line, uint64_t *address, char name[512],
+			      char module[256])
+{
+	char type = 'T', in[256] = "";
+	int got;
+	*address = 0;
+	if (traceable_only)
+		got = sscanf(line, "%511s [%255[^]]", name, in) >= 1;
+	else
+		got = sscanf(line, "%" SCNx64 " %c %511s [%255[^]]", address, &type, name, in) >= 3;
+	snprintf(module, 256, "%s", in[0] ? in : "kernel");
+	return got && strchr("tTwW", type);
+}
+
+static bool kernel_module_matches(const char *pattern, const char *module)
+{
+	return !fnmatch(pattern, module, 0) ||
+	       (!strcmp(module, "kernel") && !fnmatch(pattern, "vmlinux", 0));
+}
+
+static int list_kernel_from(const struct list_options *options, const struct kernel_source *source,
+			    FILE *file, const char *module_pattern, const char *function_pattern)
+{
+	char *line = NULL, name[512], module[256];
+	size_t room = 0, functions = 0, matches = 0;
+	uint64_t address, addresses = 0;
+	while (getline(&line, &room, file) > 0) {
+		if (!parse_kernel_line(source->traceable_only, line, &address, name, module))
+			continue;
+		functions++;
+		addresses |= address;
+		if (!kernel_module_matches(module_pattern, module) ||
+		    fnmatch(function_pattern, name, 0))
+			continue;
+		struct fay_function function = {
+			.module = module, .name = name, .path = source->path, .address = address
+		};
+		print_function(options, &function);
+		matches++;
+	}
+	free(line);
+	if (!source->traceable_only && functions && !addresses)
+		fprintf(stderr, "fay list: addresses are hidden (kernel.kptr_restrict, or "
+				"CAP_SYSLOG is missing)\n");
+	if (matches)
+		return finish_output();
+	fprintf(stderr, "fay: no kernel function matches `%s` among the %zu of %s; try '*%s*'\n",
+		options->pattern, functions, source->path, function_pattern);
+	return functions ? FAY_E_USAGE : FAY_E_REFUSED;
+}
+
+static int list_kernel(const struct list_options *options)
+{
+	char module[256], function[256];
+	struct fay_error error;
+	int why = 0;
+	if (fay_pattern_split(options->pattern, module, function, &error))
+		return fay_cli_fail(&error);
+	for (size_t i = 0; i < sizeof(kernel_sources) / sizeof(kernel_sources[0]); i++) {
+		const struct kernel_source *source = &kernel_sources[i];
+		FILE *file = fopen(source->path, "re");
+		if (!file) {
+			why = why ? why : errno;
+			continue;
+		}
+		if (!source->traceable_only)
+			fprintf(stderr,
+				"fay list: %s: %s; from /proc/kallsyms instead, which does not say "
+				"which of these functions "
+				"can be traced\n",
+				kernel_sources[0].path, strerror(why));
+		int code = list_kernel_from(options, source, file, module, function);
+		fclose(file);
+		return code;
+	}
+	fprintf(stderr,
+		"fay: the kernel's functions cannot be listed: neither tracefs (mount -t tracefs "
+		"tracefs /sys/kernel/tracing) nor "
+		"/proc/kallsyms is readable: %s\n",
+		strerror(why));
+	return FAY_E_REFUSED;
+}
+
+/* --- options
+ * -------------------------------------------------------------------------------------------------
+ * */
+
+static bool parse_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	errno = 0;
+	long number = strtol(text, &end, 10);
+	if (errno || *end || end == text || number <= 0 || number > INT_MAX)
+		return false;
+	*pid = (pid_t)number;
+	return true;
+}
+
+static int usage_error(const char *message)
+{
+	fprintf(stderr, "fay list: %s\n", message);
+	print_usage(stderr);
+	return FAY_E_USAGE;
+}
+
+static int parse_operands(struct list_options *options, int count, char **operands)
+{
+	if ((options->pid != 0) + (options->comm != NULL) + options->kernel > 1)
+		return usage_error("-p, --comm and --kernel exclude each other");
+	if (!options->pid && !options->comm && !options->kernel) {
+		if (!count)
+			return usage_error("say where: -p PID, --comm NAME, --kernel or a FILE");
+		if (strchr(operands[0], '!') && count == 1)
+			return usage_error("that is a pattern; say where: -p PID, --comm NAME, "
+					   "--kernel or a FILE");
+		options->file = *operands++;
+		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
+		    fay_cli_process_of(atoi(options->file)))
+			return usage_error("that is a number, and there is no such file; -p PID "
+					   "names a process");
+		count--;
+	}
+	if (count > 1)
+		return usage_error("more than one pattern");
+	if (options->kernel && options->usdt)
+		return usage_error("the kernel has no USDT markers");
+	options->pattern = count ? operands[0] : "*!*";
+	return FAY_OK;
+}
+
+static int resolve_comm(struct list_options *options)
+{
+	pid_t pids[1];
+	size_t count = fay_cli_find_comm(options->comm, pids, 1);
+	if (!count) {
+		const char *nearest = fay_cli_nearest_comm(options->comm);
+		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm,
+			nearest ? "; did you mean `" : "", nearest ? nearest : "",
+			nearest ? "`?" : "");
+		return FAY_E_REFUSED;
+	}
+	if (count > 1)
+		fprintf(stderr, "fay list: %zu processes are called `%s`; this is of PID %d\n",
+			count, options->comm, pids[0]);
+	options->pid = pids[0];
+	return FAY_OK;
+}
+
+int fay_list_main(int argc, char **argv)
+{
+	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' },
+						      { "usdt", no_argument, NULL, 'u' },
+						      { "kernel", no_argument, NULL, 'k' },
+						      { "comm", required_argument, NULL, 'c' },
+						      { "pid", required_argument, NULL, 'p' },
+						      { "help", no_argument, NULL, 'h' },
+						      { 0 } };
+	struct list_options options = { 0 };
+	int option;
+	optind = 0;
+	while ((option = fay_cli_getopt(argc, argv, "p:h", long_options)) != -1) {
+		switch (option) {
+		case 'p':
+			if (!parse_pid(optarg, &options.pid))
+				return usage_error("-p wants a process id, a positive number");
+			break;
+		case 'c': options.comm = optarg; break;
+		case 'k': options.kernel = true; break;
+		case 'u': options.usdt = true; break;
+		case 'j': options.json = true; break;
+		case 'h': print_usage(stdout); return FAY_OK;
+		default: print_usage(stderr); return FAY_E_USAGE;
+		}
+	}
+	int code = parse_operands(&options, argc - optind, argv + optind);
+	if (!code && options.comm)
+		code = resolve_comm(&options);
+	if (code)
+		return code;
+	return options.kernel ? list_kernel(&options) : list_target(&options);
+}

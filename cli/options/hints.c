@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* What may have been meant: of words of the command line that mean nothing, and of queries that a
+ * shell or the habits of another tool have changed. */
+#include <ctype.h>
+#include <dirent.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/process.h"
+#include "fay/suggest.h"
+
+#define CANDIDATES_MAX 2048u
+
+/* Processes' and threads' names are those of others: they are shown as text only. */
+const char *fay_cli_nearest_comm(const char *comm)
+{
+	static char names[CANDIDATES_MAX][FAY_COMM_SIZE + 1];
+	const char *candidates[CANDIDATES_MAX];
+	size_t count = 0;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	while (proc && count < CANDIDATES_MAX && (entry = readdir(proc))) {
+		char path[300];
+		FILE *file;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		if (!isdigit((unsigned char)entry->d_name[0]) || !(file = fopen(path, "re")))
+			continue;
+		if (fgets(names[count], sizeof(names[count]), file)) {
+			names[count][strcspn(names[count], "\n")] = 0;
+			candidates[count] = names[count];
+			count++;
+		}
+		fclose(file);
+	}
+	if (proc)
+		closedir(proc);
+	return fay_query_suggest(comm, candidates, count);
+}
+
+bool fay_cli_is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+static const char *nearest_option(const char *word, const struct option *options)
+{
+	const char *candidates[CANDIDATES_MAX];
+	size_t count = 0;
+	for (; options[count].name && count < CANDIDATES_MAX; count++)
+		candidates[count] = options[count].name;
+	return fay_query_suggest(word, candidates, count);
+}
+
+int fay_cli_getopt(int argc, char **argv, const char *letters, const struct option *options)
+{
+	int option = getopt_long(argc, argv, letters, options, NULL);
+	const char *word = option == '?' && optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	if (strncmp(word, "--", 2) || strlen(word) > 40)
+		return option;
+	char name[64];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	const char *nearest = nearest_option(name, options);
+	if (nearest && strcmp(nearest, name))
+		fprintf(stderr, "%s: did you mean '--%s'?\n", argv[0], nearest);
+	return option;
+}
+
+/* "libc!read", with nothing around it. */
+static bool is_pattern(const char *query)
+{
+	const char *bang = strchr(query, '!');
+	return bang && bang > query && bang[1] && !strpbrk(query, " \t\n(\"=");
+}
+
+/* "kprobe:vfs_read { ... }": of bpftrace and its kin. */
+static bool is_probe_of_others(const char *query)
+{
+	static const char *const kinds[] = {
+		"kprobe:",   "kretprobe:", "uprobe:",   "uretprobe:", "tracepoint:",
+		"t:",        "k:",         "kr:",       "u:",         "ur:",
+		"usdt:",     "fentry:",    "fexit:",    "kfunc:",     "kretfunc:",
+		"profile:",  "interval:",  "software:", "hardware:",  "rawtracepoint:",
+		"syscall::", "syscall:",   "pid$",      "BEGIN",      "END",
+		"probe "
+	};
+	query += strspn(query, " \t\n");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strncmp(query, kinds[i], strlen(kinds[i])))
+			return true;
+	return false;
+}
+
+/* A source whose name has no quotes: a shell has taken them away. */
+static bool has_lost_quotes(const char *query)
+{
+	static const char *const sources[] = { "Function(", "Return(",  "Syscall(", "Tracepoint(",
+					       "Usdt(",     "process(", "file(" };
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]) && !strchr(query, '"'); i++) {
+		const char *name = strstr(query, sources[i]);
+		name += name ? strlen(sources[i]) : 0;
+		if (name && *name && (isalpha((unsigned char)*name) || strchr("_*/.", *name)) &&
+		    strncmp(name, "kernel", 6))
+			return true;
+	}
+	return false;
+}
+
+void fay_cli_query_hint(const char *query, struct fay_error *error)
+{
+	size_t used = strlen(error->message), room = sizeof(error->message) - used;
+	if (error->code != FAY_E_USAGE || strncmp(error->message, "query:", 6))
+		return;
+	if (is_probe_of_others(query))
+		snprintf(error->message + used, room,
+			 "\nthat is no FayLINQ; what one-liners of bpftrace are here: "
+			 "docs/from-bpftrace.md");
+	else if (is_pattern(query))
+		snprintf(error->message + used, room,
+			 "\na query says what is asked of the function: "
+			 "'cluster.Function(\"%.100s\").Count()'",
+			 query);
+	else if (has_lost_quotes(query))
+		snprintf(
+			error->message + used, room,
+			"\nthe query has no double quotes: a shell takes them away unless the "
+			"whole query is in single ones, 'cluster.Function(\"libc!read\").Count()'");
+}

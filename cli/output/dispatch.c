@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* How probes are dispatched: what `fay explain`, `fay trace --verbose` and `--timing` say of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "process/process.h"
+
+static bool runs_in_fay(const struct fay_probe_facts *facts)
+{
+	return facts->kind == FAY_PROBE_BEGIN || facts->kind == FAY_PROBE_END ||
+	       facts->kind == FAY_PROBE_TIMER;
+}
+
+void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verdict *verdict)
+{
+	struct fay_dispatch dispatch;
+	fay_dispatch_choose(verdict, &dispatch);
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		fprintf(out, "%sprobe %u: ", indent, i);
+		if (runs_in_fay(&verdict->probes[i]))
+			fprintf(out, "runs in fay itself\n");
+		else if (dispatch.inlined[i])
+			fprintf(out, "inlined into the trampoline, %u bytes; %s\n",
+				dispatch.size[i],
+				dispatch.unguarded ? "needs no guard against reentrance"
+						   : "guarded against reentrance");
+		else
+			fprintf(out, "called from the trampoline; guarded against reentrance\n");
+	}
+}
+
+void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict)
+{
+	struct fay_dispatch dispatch;
+	fay_dispatch_choose(verdict, &dispatch);
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const struct fay_probe_facts *facts = &verdict->probes[i];
+		fprintf(out,
+			"{\"type\":\"probe\",\"probe\":%u,\"kind\":\"%s\",\"strategy\":\"%s\","
+			"\"bytes\":%u,\"guarded\":%s}\n",
+			i, fay_probe_kind_name(facts->kind),
+			runs_in_fay(facts)    ? "in fay"
+			: dispatch.inlined[i] ? "inlined"
+					      : "called",
+			dispatch.size[i],
+			dispatch.unguarded || runs_in_fay(facts) ? "false" : "true");
+	}
+}
+
+static void print_point(FILE *out, pid_t pid, const struct fay_function *function, bool shared)
+{
+	fprintf(out, "{\"type\":\"point\",\"process\":%d,\"module\":", (int)pid);
+	fay_json_string(out, function->module, strlen(function->module));
+	fputs(",\"function\":", out);
+	fay_json_string(out, function->name, strlen(function->name));
+	fprintf(out, ",\"trampoline\":\"%s\"}\n", shared ? "shared" : "own");
+}
+
+static void print_skipped(FILE *out, pid_t pid, const struct fay_skipped_point *skipped)
+{
+	fprintf(out, "{\"type\":\"not_traced\",\"process\":%d,\"function\":", (int)pid);
+	fay_json_string(out, skipped->function, strlen(skipped->function));
+	fputs(",\"reason\":", out);
+	fay_json_string(out, skipped->reason, strlen(skipped->reason));
+	fputs("}\n", out);
+}
+
+static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_session *session)
+{
+	size_t points = fay_session_point_count(session),
+	       skipped = fay_session_skipped_count(session),
+	       shared = fay_session_shared_points(session);
+	if (!json) {
+		fprintf(out,
+			"  process %d: %zu trampolines of a function's own, %zu functions that "
+			"share one; %zu that cannot be traced\n",
+			(int)pid, points - shared, shared, skipped);
+		return;
+	}
+	for (size_t i = 0; i < points; i++)
+		print_point(out, pid, fay_session_point(session, i),
+			    fay_session_point_is_shared(session, i));
+	for (size_t i = 0; i < skipped; i++)
+		print_skipped(out, pid, fay_session_skipped(session, i));
+}
+
+void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict)
+{
+	struct fay_attach_options options = { .size = sizeof(options), .plan_only = true };
+	struct fay_target *target = NULL;
+	struct fay_session *session = NULL;
+	struct fay_error error;
+	if (fay_target_open_pid(pid, &target, &error) ||
+	    fay_session_attach(target, verdict, &options, &session, &error))
+		fprintf(stderr, "fay: %s\n", error.message);
+	else
+		print_planned(out, json, pid, session);
+	fay_session_destroy(session);
+	fay_target_close(target);
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results on standard output: a table (redrawn in place on a terminal), JSON lines, CSV, or folded
+ * stacks.
+ *
+ * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each
+ * picture, with "final" true in the last picture, then {"type":"end"...} from trace.c.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output_parts.h"
+
+#define MAX_BAR 40
+#define STREAM_CELL 16
+#define LEAST_CELL 12
+#define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
+
+static const char *const merge_names[] = { "key",       "count",     "sum",       "min",
+					   "max",       "average",   "histogram", "histogram",
+					   "histogram", "quantiles", "distinct",  "top",
+					   "first",     "last",      "sample" };
+static const char *const type_names[] = { "?",        "int64", "uint64", "string",
+					  "function", "time",  "bool" };
+
+static const char *merge_name(const struct fay_schema_column *column)
+{
+	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed"
+							      : merge_names[column->merge];
+}
+
+static const char *type_name(const struct fay_view_column *view)
+{
+	const struct fay_schema_column *column = view->column;
+	if (view->stack_frames)
+		return "stack";
+	if (view->address || view->enumeration)
+		return view->address ? "address" : "enum";
+	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
+}
+
+/* --- histograms ---------------------------------------------------------------------------------
+ * */
+
+/* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and
+ * could not be drawn over. */
+static int bar_width(const struct fay_writer *writer, int used)
+{
+	int width = fay_output_width(writer), room = width - used - 2;
+	return !width ? MAX_BAR : room < 0 ? 0 : room < MAX_BAR ? room : MAX_BAR;
+}
+
+static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest, int width)
+{
+	unsigned length = largest ? (unsigned)((double)value * width / (double)largest + 0.5) : 0;
+	if (value && !length && width)
+		length = 1;
+	memset(text, '#', length);
+	text[length] = 0;
+}
+
+/* The buckets from the first to the last that is not empty: how many. */
+static size_t find_buckets(const uint64_t *buckets, size_t count, size_t *first)
+{
+	*first = 0;
+	while (*first < count && !buckets[*first])
+		++*first;
+	while (count > *first && !buckets[count - 1])
+		count--;
+	return count - *first;
+}
+
+static void print_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint64_t *buckets, size_t count)
+{
+	size_t first, last = find_buckets(buckets, count, &first);
+	uint64_t largest = 0;
+	last += first;
+	for (size_t i = first; i < last; i++)
+		largest = buckets[i] > largest ? buckets[i] : largest;
+	FILE *out = writer->out;
+	int width = bar_width(writer, HISTOGRAM_LABELS);
+	for (size_t i = first; i < last; i++) {
+		char label[64], text[MAX_BAR + 1];
+		fay_output_bucket_label(view->column, i, count, label);
+		bar(text, buckets[i], largest, width);
+		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], width, text);
+	}
+	if (first == last)
+		fprintf(out, "  (no value yet)\n");
+}
+
+/* --- whole results
+ * ---------------------------------------------------------------------------------- */
+
+void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
+		      size_t count)
+{
+	if (writer->format != FAY_FORMAT_JSON)
+		return;
+	FILE *out = writer->out;
+	fprintf(out, "{\"type\":\"schema\",\"query\":");
+	if (query)
+		fay_json_string(out, query, strlen(query));
+	else
+		fprintf(out, "null");
+	fprintf(out, ",\"results\":[");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "%s{\"name\":", i ? "," : "");
+		if (views[i].title)
+			fay_json_string(out, views[i].title, strlen(views[i].title));
+		else
+			fprintf(out, "null");
+		fprintf(out, ",\"columns\":[");
+		for (uint32_t c = 0; c < views[i].column_count; c++) {
+			const struct fay_view_column *column = &views[i].columns[c];
+			fprintf(out, "%s{\"name\":", c ? "," : "");
+			fay_json_string(out, column->name, strlen(column->name));
+			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}", type_name(column),
+				merge_name(column->column));
+		}
+		fprintf(out, "]}");
+	}
+	fprintf(out, "]}\n");
+}
+
+static void write_json_row(struct fay_writer *writer, const struct fay_view *view,
+			   const uint8_t *row, bool final)
+{
+	FILE *out = writer->out;
+	fprintf(out, "{\"type\":\"row\",\"result\":");
+	if (view->title)
+		fay_json_string(out, view->title, strlen(view->title));
+	else
+		fprintf(out, "null");
+	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false",
+		writer->revised ? ",\"revised\":true" : "");
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		if (c)
+			fputc(',', out);
+		fay_json_string(out, view->columns[c].name, strlen(view->columns[c].name));
+		fputc(':', out);
+		fay_output_json_value(writer, &view->columns[c], row);
+	}
+	fprintf(out, "}}\n");
+}
+
+static bool is_numeric(const struct fay_view_column *column)
+{
+	return !column->address && column->column->type != FAY_TYPE_STRING &&
+	       column->column->type != FAY_TYPE_FUNCTION && column->column->type != FAY_TYPE_TIME;
+}
+
+/* The count column that bars are drawn for, or -1: the first COUNT of a grouped result. */
+static int bar_column(const struct fay_view *view)
+{
+	bool grouped = false;
+	int count = -1;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		grouped |= view->columns[c].column->merge == FAY_MERGE_KEY;
+		if (view->columns[c].column->merge == FAY_MERGE_COUNT && count < 0)
+			count = (int)c;
+	}
+	return grouped ? count : -1;
+}
+
+static uint64_t column_count_value(const struct fay_view *view, int column, const uint8_t *row)
+{
+	struct fay_value value;
+	if (!fay_value_decode(view->columns[column].column, row, &value))
+		return 0;
+	return value.kind == FAY_VALUE_I64 ? (uint64_t)value.i64 : value.u64;
+}
+
+struct ranked {
+	uint64_t count;
+	size_t row;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Which rows a picture that has no room for all shows: those of the largest counts. */
+static struct ranked *rank_rows(const struct fay_view *view, const struct fay_result *result,
+				int bars)
+{
+	struct ranked *ranked = calloc(result->row_count, sizeof(*ranked));
+	if (!ranked)
+		return NULL;
+	for (size_t r = 0; r < result->row_count; r++)
+		ranked[r] = (struct ranked){
+			column_count_value(view, bars, result->rows + r * result->row_size), r
+		};
+	qsort(ranked, result->row_count, sizeof(*ranked), compare_ranked);
+	return ranked;
+}
+
+static const uint8_t *row_at(const struct fay_result *result, const struct ranked *ranked, size_t r)
+{
+	return result->rows + (ranked ? ranked[r].row : r) * result->row_size;
+}
+
+static void column_widths(const struct fay_writer *writer, const struct fay_view *view,
+			  const struct fay_result *result, const struct ranked *ranked, size_t rows,
+			  int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++)
+		widths[c] = (int)fay_output_columns(view->columns[c].name);
+	for (size_t r = 0; r < rows; r++) {
+		for (uint32_t c = 0; c < view->column_count; c++) {
+			char text[CELL_SIZE];
+			fay_output_format_value(writer, &view->columns[c],
+						row_at(result, ranked, r), text, sizeof(text));
+			int width = (int)fay_output_columns(text);
+			widths[c] = width > widths[c] ? width : widths[c];
+		}
+	}
+}
+
+/* In a live picture names give way to numbers: the widest columns of text become narrower until all
+ * columns fit, or none is wide any more. */
+static void narrow(const struct fay_writer *writer, const struct fay_view *view, int *widths)
+{
+	int used = 0, room = fay_output_width(writer);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		used += widths[c] + 2;
+	while (writer->limited && room && used - 2 > room) {
+		int widest = -1;
+		for (uint32_t c = 0; c < view->column_count; c++)
+			if (!is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL &&
+			    (widest < 0 || widths[c] > widths[widest]))
+				widest = (int)c;
+		if (widest < 0)
+			return;
+		widths[widest]--;
+		used--;
+	}
+}
+
+/* Text that is wider than its column has that only in live pictures: its end is left out. */
+static void print_cell(const struct fay_writer *writer, const struct fay_view_column *column,
+		       int width, const char *text)
+{
+	FILE *out = writer->out;
+	unsigned columns = fay_output_columns(text);
+	int gap = width - (int)columns;
+	if (gap < 0 && writer->limited) {
+		size_t bytes = fay_output_fit(text, strlen(text), (unsigned)width - 3, &columns);
+		fprintf(out, "%.*s...%*s  ", (int)bytes, text, width - 3 - (int)columns, "");
+		return;
+	}
+	gap = gap < 0 ? 0 : gap;
+	fprintf(out, "%*s%s%*s  ", is_numeric(column) ? gap : 0, "", text,
+		is_numeric(column) ? 0 : gap, "");
+}
+
+/* What is behind a row's cells, and below them. */
+struct table {
+	struct ranked *ranked; /* NULL: rows are in the result's order */
+	size_t rows;           /* that are shown */
+	int *widths;
+	int used; /* characters of all cells */
+	int bars; /* the column that bars are drawn for, or -1 */
+	int bar_width;
+	uint64_t largest;
+	const struct fay_view_column *heat_column; /* NULL: no heat map */
+	struct fay_heat heat;
+};
+
+static void measure_table(const struct fay_writer *writer, const struct fay_view *view,
+			  const struct fay_result *result, struct table *table)
+{
+	column_widths(writer, view, result, table->ranked, table->rows, table->widths);
+	narrow(writer, view, table->widths);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		table->used += table->widths[c] + 2;
+	table->bar_width = bar_width(writer, table->used);
+	for (size_t r = 0; table->bars >= 0 && r < result->row_count; r++) {
+		uint64_t count =
+			column_count_value(view, table->bars, result->rows + r * result->row_size);
+		table->largest = count > table->largest ? count : table->largest;
+	}
+	for (size_t r = 0; table->heat_column && r < table->rows; r++)
+		fay_output_heat_widen(&table->heat, table->heat_column,
+				      row_at(result, table->ranked, r));
+}
+
+static void print_head(const struct fay_writer *writer, const struct fay_view *view,
+		       const int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++)
+		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL,
+			   view->columns[c].name);
+	fputc('\n', writer->out);
+}
+
+static void print_cells(const struct fay_writer *writer, const struct fay_view *view,
+			const uint8_t *row, const int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		char text[CELL_SIZE];
+		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
+		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL, text);
+	}
+}
+
+/* Stacks, and histograms that are not in the heat map. */
+static void print_below(const struct fay_writer *writer, const struct fay_view *view,
+			const struct table *table, const uint8_t *row)
+{
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		const struct fay_view_column *column = &view->columns[c];
+		struct fay_value value;
+		if (column->stack_frames)
+			fay_output_stack_lines(writer, column, row);
+		if (fay_output_is_histogram(column) && column != table->heat_column &&
+		    fay_value_decode(column->column, row, &value))
+			print_histogram(writer, column, value.histogram.buckets,
+					value.histogram.count);
+	}
+}
+
+/* Lines of one row, with what is below it. */
+static unsigned row_height(const struct fay_view *view, const struct table *table,
+			   const uint8_t *row)
+{
+	unsigned lines = 1;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		const struct fay_view_column *column = &view->columns[c];
+		struct fay_value value;
+		size_t first, count;
+		uint32_t depth = column->stack_frames ? fay_output_stack_depth(column, row) : 0;
+		lines += depth ? depth - 1 : 0;
+		if (!fay_output_is_histogram(column) || column == table->heat_column ||
+		    !fay_value_decode(column->column, row, &value))
+			continue;
+		count = find_buckets(value.histogram.buckets, value.histogram.count, &first);
+		lines += count ? (unsigned)count : 1;
+	}
+	return lines;
+}
+
+/* How many of the rows have room in so many lines. */
+static size_t rows_that_fit(const struct fay_view *view, const struct fay_result *result,
+			    const struct table *table, unsigned lines)
+{
+	unsigned used = 0;
+	for (size_t r = 0; r < result->row_count; r++) {
+		used += row_height(view, table, row_at(result, table->ranked, r));
+		if (used > lines)
+			return r;
+	}
+	return result->row_count;
+}
+
+static void print_rows(const struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, const struct table *table)
+{
+	for (size_t r = 0; r < table->rows; r++) {
+		const uint8_t *row = row_at(result, table->ranked, r);
+		print_cells(writer, view, row, table->widths);
+		if (table->heat_column) {
+			fay_output_heat_line(writer, &table->heat, table->heat_column, row,
+					     table->used);
+		} else if (table->bars >= 0 && table->bar_width) {
+			char text[MAX_BAR + 1];
+			bar(text, column_count_value(view, table->bars, row), table->largest,
+			    table->bar_width);
+			fprintf(writer->out, "|%-*s|", table->bar_width, text);
+		}
+		fputc('\n', writer->out);
+		print_below(writer, view, table, row);
+	}
+}
+
+/* Which rows are shown: in a picture that is cut to the terminal's size as many as have room, and
+ * one at least, whose end is cut off. `lines`: behind the table's head. */
+static void choose_rows(const struct fay_writer *writer, const struct fay_view *view,
+			const struct fay_result *result, struct table *table, unsigned lines)
+{
+	table->rows =
+		writer->limited ? rows_that_fit(view, result, table, lines) : result->row_count;
+	if (table->rows == result->row_count)
+		return;
+	if (table->bars >= 0 && !view->ordered)
+		table->ranked = rank_rows(view, result, table->bars);
+	/* a line says how many more there are */
+	table->rows = rows_that_fit(view, result, table, lines ? lines - 1 : 0);
+	table->rows += !table->rows;
+}
+
+static void print_table(struct fay_writer *writer, const struct fay_view *view,
+			const struct fay_result *result)
+{
+	struct table table = { .bars = bar_column(view),
+			       .heat_column =
+				       writer->heat_map ? fay_output_heat_column(view) : NULL };
+	unsigned share = fay_live_share(writer),
+		 head = 1 + (view->title != NULL) + (table.heat_column != NULL);
+	table.widths = calloc(view->column_count + 1, sizeof(*table.widths));
+	if (!table.widths)
+		return;
+	choose_rows(writer, view, result, &table, share > head ? share - head : 0);
+	measure_table(writer, view, result, &table);
+	print_head(writer, view, table.widths);
+	if (table.heat.end)
+		fay_output_heat_axis(writer, &table.heat, table.heat_column, table.used);
+	print_rows(writer, view, result, &table);
+	if (table.rows < result->row_count)
+		fprintf(writer->out, "... and %zu more\n", result->row_count - table.rows);
+	free(table.ranked);
+	free(table.widths);
+}
+
+void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final)
+{
+	size_t rows = result->row_count;
+	switch (writer->format) {
+	case FAY_FORMAT_JSON:
+		for (size_t r = 0; r < rows; r++)
+			write_json_row(writer, view, result->rows + r * result->row_size, final);
+		return;
+	case FAY_FORMAT_CSV:
+		if (!final)
+			return;
+		fay_output_csv_header(writer, view);
+		for (size_t r = 0; r < rows; r++)
+			fay_output_csv_row(writer, view, result->rows + r * result->row_size);
+		return;
+	case FAY_FORMAT_FOLDED:
+		if (final)
+			fay_output_folded(writer, view, result);
+		return;
+	case FAY_FORMAT_TABLE: break;
+	}
+	if (view->title)
+		fprintf(writer->out, "%s:\n", view->title);
+	if (result->row_count)
+		print_table(writer, view, result);
+	else
+		fputs(final ? "(no event matched)\n" : "(no event matched yet)\n", writer->out);
+	fay_live_view_end(writer);
+}
+
+/* Rows that come one by one: what is wide enough for them all is not known. */
+static void write_table_row(struct fay_writer *writer, const struct fay_view *view,
+			    const uint8_t *row)
+{
+	const struct fay_view_column *heat = fay_output_heat_column(view);
+	int used = (int)view->column_count * (STREAM_CELL + 2);
+	fay_live_clear(writer);
+	if (!writer->header_written)
+		print_head(writer, view, NULL);
+	writer->header_written = true;
+	if (heat && fay_output_heat_widen(&writer->heat, heat, row))
+		fay_output_heat_axis(writer, &writer->heat, heat, used);
+	print_cells(writer, view, row, NULL);
+	if (heat)
+		fay_output_heat_line(writer, &writer->heat, heat, row, used);
+	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		if (view->columns[c].stack_frames)
+			fay_output_stack_lines(writer, &view->columns[c], row);
+}
+
+void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+{
+	if (writer->format == FAY_FORMAT_JSON) {
+		write_json_row(writer, view, row, true);
+		return;
+	}
+	if (writer->format == FAY_FORMAT_CSV) {
+		if (!writer->header_written)
+			fay_output_csv_header(writer, view);
+		writer->header_written = true;
+		fay_output_csv_row(writer, view, row);
+		return;
+	}
+	if (writer->format == FAY_FORMAT_FOLDED) {
+		fay_output_folded(writer, view,
+				  &(struct fay_result){ .rows = (uint8_t *)row,
+							.row_count = 1,
+							.row_size = view->row_size });
+		return;
+	}
+	write_table_row(writer, view, row);
+}

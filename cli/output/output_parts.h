@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files that write results: output.c (pictures and rows), output_values.c (single
+ * values), output_csv.c, output_stack.c (stacks). */
+#ifndef FAY_CLI_OUTPUT_H
+#define FAY_CLI_OUTPUT_H
+
+#include "process/process.h"
+
+/* bytes of a table's cell, NUL included: what is longer ends with `...` */
+#define CELL_SIZE 128
+#define FAY_OUTPUT_NAME 8192 /* of a place in code, for programs to read */
+
+/* A value as it is, not one that many were merged into. */
+bool fay_output_is_plain(const struct fay_schema_column *column);
+/* The inclusive lower and upper bound of a histogram's bucket. */
+void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
+			     char label[64]);
+/* A value as text, whole, whatever its bytes are; of a stack its innermost frame, of a histogram in
+ * tables how many values it has. */
+void fay_output_put_value(FILE *out, const struct fay_writer *writer,
+			  const struct fay_view_column *view, const uint8_t *row);
+/* The same for a table's cell: cut, and without what would command the terminal. */
+void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			     const uint8_t *row, char *text, size_t size);
+void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			   const uint8_t *row);
+
+/* --- output_csv.c --- */
+
+void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
+void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+
+/* --- columns.c --- */
+
+/* How many bytes of a line fit into `room` columns, and the columns that these take. Commands for
+ * colours take none. */
+size_t fay_output_fit(const char *text, size_t size, unsigned room, unsigned *columns);
+/* Of the whole text. */
+unsigned fay_output_columns(const char *text);
+
+/* --- output_live.c --- */
+
+/* The lines that a view may take in a picture that is cut to the terminal's size. */
+unsigned fay_live_share(const struct fay_writer *writer);
+/* A view is written; what is more is cut off. */
+void fay_live_view_end(struct fay_writer *writer);
+
+/* --- output_heat.c --- */
+
+bool fay_output_is_histogram(const struct fay_view_column *column);
+/* The column that is shown as a heat map, the first histogram; NULL: there is none. */
+const struct fay_view_column *fay_output_heat_column(const struct fay_view *view);
+/* Of the terminal; 0: it is none. */
+int fay_output_width(const struct fay_writer *writer);
+/* The map shows the row's buckets, too; whether it did not before. */
+bool fay_output_heat_widen(struct fay_heat *heat, const struct fay_view_column *column,
+			   const uint8_t *row);
+/* A line with the values at both ends; the map begins behind `used` characters. */
+void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat *heat,
+			  const struct fay_view_column *column, int used);
+/* The row's part of the map. */
+void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat *heat,
+			  const struct fay_view_column *column, const uint8_t *row, int used);
+
+/* --- output_stack.c --- */
+
+/* How many frames the stack has. */
+uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row);
+/* The name of one frame, 0 the innermost; without what would command the terminal, but for CSV and
+ * JSON, which escape it. */
+void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint8_t *row, uint32_t frame, unsigned form, char *text,
+			    size_t size);
+/* All frames but the innermost, a line each; returns how many. */
+unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view,
+				const uint8_t *row);
+/* An array of strings. */
+void fay_output_json_stack(const struct fay_writer *writer, const struct fay_view_column *view,
+			   const uint8_t *row);
+/* Frames with `;` between them, the innermost first; malloc'ed, NULL: no memory. */
+char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint8_t *row);
+/* Rows as lines "outermost;...;innermost COUNT", equal ones added up: what makes flame graphs. */
+void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Single values as text: cells of tables and of CSV, JSON. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fay/utf8.h"
+#include "output_parts.h"
+
+#define READABLE 64 /* bytes of a demangled name */
+
+/* A value as it is, not one that many were merged into. */
+bool fay_output_is_plain(const struct fay_schema_column *column)
+{
+	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
+}
+
+void fay_json_string(FILE *out, const char *bytes, size_t size)
+{
+	size = strnlen(bytes, size);
+	fputc('"', out);
+	for (size_t i = 0, length; i < size; i += length) {
+		unsigned char c = (unsigned char)bytes[i];
+		length = fay_utf8_printable((const uint8_t *)bytes + i, size - i);
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (length)
+			fwrite(bytes + i, length, 1, out);
+		else
+			/* no character of UTF-8, or one that commands a terminal: each byte as
+			 * Latin-1 */
+			fprintf(out, "\\u%04x", c);
+		length += !length;
+	}
+	fputc('"', out);
+}
+
+static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
+{
+	const char *name =
+		writer->function_name ? writer->function_name(writer->name_context, hash) : NULL;
+	if (name)
+		return name;
+	snprintf(unknown, 32, "function#%016" PRIx64, hash);
+	return unknown;
+}
+
+/* As people write it where people read it; programs get the symbol's name, by which it can be
+ * selected. */
+static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32],
+				  char readable[READABLE])
+{
+	const char *name = function_name(writer, hash, unknown);
+	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE)
+						  : name;
+}
+
+static void format_time(uint64_t ns, char *text, size_t size)
+{
+	time_t seconds = (time_t)(ns / 1000000000u);
+	struct tm tm;
+	char date[64];
+	localtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%F %T", &tm);
+	snprintf(text, size, "%s.%09u", date, (unsigned)(ns % 1000000000u));
+}
+
+/* The inclusive lower and upper bound of a bucket, as text. */
+void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
+			     char label[64])
+{
+	if (column->merge == FAY_MERGE_HIST_LOG2) {
+		if (bucket == 0)
+			snprintf(label, 64, "<= 0");
+		else if (bucket == 1)
+			snprintf(label, 64, "1");
+		else
+			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, (uint64_t)1 << (bucket - 1),
+				 ((uint64_t)1 << (bucket - 1)) - 1 + ((uint64_t)1 << (bucket - 1)));
+		return;
+	}
+	if (column->merge == FAY_MERGE_HIST_LOGLINEAR) {
+		unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
+		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket,
+			 next = bucket + 1;
+		if (exponent) {
+			start = (part + (1u << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
+			next = start + (UINT64_C(1) << (exponent - 1));
+		}
+		if (bucket == 0)
+			snprintf(label, 64, "<= 0");
+		else if (next - start == 1)
+			snprintf(label, 64, "%" PRIu64, start);
+		else
+			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, start, next - 1);
+		return;
+	}
+	int64_t low = column->param[0], width = column->param[1];
+	if (bucket == 0)
+		snprintf(label, 64, "< %" PRId64, low);
+	else if (bucket == count - 1)
+		snprintf(label, 64, ">= %" PRId64, low + width * (int64_t)(count - 2));
+	else
+		snprintf(label, 64, "%" PRId64 "..%" PRId64, low + width * (int64_t)(bucket - 1),
+			 low + width * (int64_t)bucket - 1);
+}
+
+/* A key of a list, by the column's type. */
+static void put_key(FILE *out, const struct fay_writer *writer,
+		    const struct fay_schema_column *column, uint64_t key)
+{
+	char unknown[32], readable[READABLE];
+	if (column->type == FAY_TYPE_I64)
+		fprintf(out, "%" PRId64, (int64_t)key);
+	else if (column->type == FAY_TYPE_FUNCTION)
+		fputs(shown_function(writer, key, unknown, readable), out);
+	else
+		fprintf(out, "%" PRIu64, key);
+}
+
+/* People get six digits, programs as many as there are. */
+static void put_real(FILE *out, const struct fay_writer *writer, double value)
+{
+	char text[32];
+	for (int digits = writer->format == FAY_FORMAT_TABLE ? 6 : 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (writer->format == FAY_FORMAT_TABLE || strtod(text, NULL) == value)
+			break;
+	}
+	fputs(text, out);
+}
+
+/* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample. */
+static void put_list(FILE *out, const struct fay_writer *writer,
+		     const struct fay_schema_column *column, const uint8_t *row)
+{
+	struct fay_item item;
+	size_t i = 0;
+	for (; fay_value_item(column, row, i, &item); i++) {
+		fputs(i ? " " : "", out);
+		if (item.label) {
+			fprintf(out, "%s ", item.label);
+			put_real(out, writer, item.value);
+			continue;
+		}
+		put_key(out, writer, column, item.key);
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, ":%" PRIu64, item.count);
+	}
+	if (!i)
+		fputs("none is frequent", out);
+}
+
+/* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a
+ * sample an array of values. */
+static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column,
+		      const uint8_t *row)
+{
+	FILE *out = writer->out;
+	struct fay_item item;
+	fputc(column->merge == FAY_MERGE_QUANTILE ? '{' : '[', out);
+	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
+		char unknown[32];
+		if (i)
+			fputc(',', out);
+		if (item.label) {
+			fprintf(out, "\"%s\":%.17g", item.label, item.value);
+			continue;
+		}
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, "{\"key\":");
+		if (column->type == FAY_TYPE_FUNCTION) {
+			const char *name = function_name(writer, item.key, unknown);
+			fay_json_string(out, name, strlen(name));
+		} else {
+			put_key(out, writer, column, item.key);
+		}
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, ",\"count\":%" PRIu64 "}", item.count);
+	}
+	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
+}
+
+static void put_histogram(FILE *out, const struct fay_writer *writer,
+			  const struct fay_schema_column *column, const struct fay_value *value)
+{
+	uint64_t total = 0;
+	size_t shown = 0;
+	for (size_t i = 0; i < value->histogram.count; i++) {
+		char label[64];
+		total += value->histogram.buckets[i];
+		if (!value->histogram.buckets[i] || writer->format != FAY_FORMAT_CSV)
+			continue;
+		fay_output_bucket_label(column, i, value->histogram.count, label);
+		fprintf(out, "%s%s:%" PRIu64, shown++ ? " " : "", label,
+			value->histogram.buckets[i]);
+	}
+	if (writer->format != FAY_FORMAT_CSV)
+		fprintf(out, "(%" PRIu64 " values)", total);
+}
+
+static void put_unsigned(FILE *out, const struct fay_writer *writer,
+			 const struct fay_view_column *view, uint64_t value)
+{
+	const struct fay_schema_column *column = view->column;
+	char unknown[32], text[FAY_OUTPUT_NAME], readable[READABLE];
+	if (view->address && writer->address_name) {
+		writer->address_name(writer->name_context, value,
+				     writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0,
+				     text, sizeof(text));
+		fputs(text, out);
+	} else if (column->type == FAY_TYPE_FUNCTION) {
+		fputs(shown_function(writer, value, unknown, readable), out);
+	} else if (column->type == FAY_TYPE_TIME) {
+		format_time(value, text, sizeof(text));
+		fputs(text, out);
+	} else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column)) {
+		fputs(value ? "true" : "false", out);
+	} else {
+		fprintf(out, "%" PRIu64, value);
+	}
+}
+
+void fay_output_put_value(FILE *out, const struct fay_writer *writer,
+			  const struct fay_view_column *view, const uint8_t *row)
+{
+	const char *name = NULL;
+	struct fay_value value;
+	char text[FAY_OUTPUT_NAME];
+	if (view->stack_frames && fay_output_stack_depth(view, row)) {
+		fay_output_stack_frame(writer, view, row, 0,
+				       writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE
+									  : 0,
+				       text, sizeof(text));
+		fputs(text, out);
+		return;
+	}
+	if (!fay_value_decode(view->column, row, &value)) {
+		fputc('-', out);
+		return;
+	}
+	switch (value.kind) {
+	case FAY_VALUE_I64:
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
+					 : NULL;
+		if (name)
+			fputs(name, out);
+		else
+			fprintf(out, "%" PRId64, value.i64);
+		break;
+	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
+	case FAY_VALUE_DOUBLE: put_real(out, writer, value.d); break;
+	case FAY_VALUE_STRING:
+		fprintf(out, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
+			value.string.bytes);
+		break;
+	case FAY_VALUE_HISTOGRAM: put_histogram(out, writer, view->column, &value); break;
+	case FAY_VALUE_LIST: put_list(out, writer, view->column, row); break;
+	}
+}
+
+/* What ends a text that has no room: never half a character, which could not be told from what the
+ * program made of it. */
+static void mark_cut(char *text, size_t size)
+{
+	size_t at = size - 4;
+	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+		at--;
+	strcpy(text + at, "...");
+}
+
+void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			     const uint8_t *row, char *text, size_t size)
+{
+	char *whole = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&whole, &length);
+	if (memory) {
+		fay_output_put_value(memory, writer, view, row);
+		fclose(memory);
+	}
+	snprintf(text, size, "%s", whole ? whole : "out of memory");
+	if (whole && length >= size)
+		mark_cut(text, size);
+	free(whole);
+	fay_cli_printable(text);
+}
+
+void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
+			   const uint8_t *row)
+{
+	const struct fay_schema_column *column = view->column;
+	const char *name = NULL;
+	struct fay_value value;
+	char unknown[32];
+	FILE *out = writer->out;
+	if (view->stack_frames) {
+		fay_output_json_stack(writer, view, row);
+		return;
+	}
+	if (!fay_value_decode(column, row, &value)) {
+		fprintf(out, "null");
+		return;
+	}
+	switch (value.kind) {
+	case FAY_VALUE_I64:
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
+					 : NULL;
+		if (name)
+			fay_json_string(out, name, strlen(name));
+		else
+			fprintf(out, "%" PRId64, value.i64);
+		break;
+	case FAY_VALUE_U64:
+		if (view->address && writer->address_name) {
+			char text[FAY_OUTPUT_NAME];
+			writer->address_name(writer->name_context, value.u64, 0, text,
+					     sizeof(text));
+			fay_json_string(out, text, strlen(text));
+		} else if (column->type == FAY_TYPE_FUNCTION) {
+			name = function_name(writer, value.u64, unknown);
+			fay_json_string(out, name, strlen(name));
+		} else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column)) {
+			fprintf(out, "%s", value.u64 ? "true" : "false");
+		} else {
+			fprintf(out, "%" PRIu64, value.u64);
+		}
+		break;
+	case FAY_VALUE_DOUBLE: fprintf(out, "%.17g", value.d); break;
+	case FAY_VALUE_STRING: fay_json_string(out, value.string.bytes, value.string.size); break;
+	case FAY_VALUE_HISTOGRAM:
+		fputc('[', out);
+		for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
+			char label[64];
+			if (!value.histogram.buckets[i])
+				continue;
+			fay_output_bucket_label(column, i, value.histogram.count, label);
+			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}",
+				shown++ ? "," : "", label, value.histogram.buckets[i]);
+		}
+		fputc(']', out);
+		break;
+	case FAY_VALUE_LIST: json_list(writer, column, row); break;
+	}
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace of a query about the kernel, through BPF: docs/bpf.md. Nothing is installed in any
+ * process. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace_parts.h"
+
+#define SKIPPED_SHOWN 5u
+#define PROGRAMS_SHOWN 4u
+#define LOOK_EVERY 100000000u /* ns */
+
+static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
+{
+	if (fay_plan_kernel_kind(trace->plan, side) == FAY_KERNEL_FUNCTIONS &&
+	    !fay_cli_kernel_bpf_functions())
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "functions of the kernel cannot be traced here: %s",
+				     fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
+	if (!fay_bpf_knows_processes())
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "fay runs in a PID namespace (a container): the kernel's "
+				     "events have other process numbers than are known here");
+	return FAY_OK;
+}
+
+int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
+{
+	bool here = !trace->cluster.root.bus.url; /* else its agents say what they cannot do */
+	for (unsigned side = 0; side < trace->plan->source_count; side++) {
+		if (!(trace->plan->kernel_sides >> side & 1))
+			continue;
+		if (here && check_side(trace, side, error))
+			return error->code;
+		trace->bpf[trace->bpf_count++].side = side;
+	}
+	if (!fay_trace_is_kernel(trace))
+		return FAY_OK; /* the schema is the image's */
+	if (trace->plan->joins || trace->plan->window_events)
+		fay_plan_sources_schema(trace->plan, &trace->kernel_schema);
+	else
+		fay_plan_schema(trace->plan, &trace->kernel_schema);
+	trace->schema = &trace->kernel_schema;
+	trace->verdict.schema = trace->kernel_schema; /* what a root merges by */
+	return FAY_OK;
+}
+
+int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	int result = FAY_OK;
+	/* `pids` are then also those that the name meant at the beginning */
+	bool by_name = trace->comm_count && fay_trace_is_mixed(trace);
+	struct fay_bpf_options options = {
+		.not_self = true,
+		.pids = trace->pids,
+		.pid_count = by_name ? trace->pid_named : trace->pid_count,
+		.follow = trace->follow,
+		.tids = trace->tids,
+		.tid_count = trace->tid_count,
+		.comms = trace->comms,
+		.comm_count = trace->comm_count,
+	};
+	for (size_t i = 0; !result && i < trace->bpf_count; i++) {
+		options.side = trace->bpf[i].side;
+		result = fay_plan_generate_bpf(trace->plan, &options, &trace->bpf[i].object, error);
+		if (!trace->native_side) /* fay.ko has the system's clock */
+			trace->bpf[i].object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
+	}
+	fay_trace_stage(trace, "generate BPF programs", since);
+	return result;
+}
+
+static void report_skipped(const struct trace *trace, const struct trace_bpf *bpf)
+{
+	uint32_t skipped = 0;
+	for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+		const char *why = fay_bpf_session_skipped(bpf->session, i);
+		if (why && (++skipped <= SKIPPED_SHOWN || trace->verbose))
+			fprintf(stderr, "fay: not traced: %s: %s\n", bpf->object.programs[i].name,
+				why);
+	}
+	if (skipped > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: not traced: %u more; --verbose names them\n",
+			skipped - SKIPPED_SHOWN);
+}
+
+static void report(const struct trace *trace)
+{
+	uint32_t shown = 0, more = 0, programs = 0, instructions = 0;
+	for (size_t b = 0; b < trace->bpf_count; b++)
+		report_skipped(trace, &trace->bpf[b]);
+	fprintf(stderr, "fay: tracing the kernel through BPF: ");
+	for (size_t b = 0; b < trace->bpf_count; b++) {
+		const struct trace_bpf *bpf = &trace->bpf[b];
+		for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+			if (fay_bpf_session_skipped(bpf->session, i))
+				continue;
+			if (shown == PROGRAMS_SHOWN)
+				more++;
+			else
+				fprintf(stderr, "%s%s", shown++ ? ", " : "",
+					bpf->object.programs[i].name);
+		}
+		programs += bpf->object.program_count;
+		instructions += fay_bpf_session_instructions(bpf->session);
+	}
+	if (more)
+		fprintf(stderr, " and %u more", more);
+	fprintf(stderr, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
+	if (trace->verbose)
+		fprintf(stderr,
+			"fay: %u BPF programs of %u instructions together; the kernel's verifier "
+			"took them\n",
+			programs, instructions);
+}
+
+static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *error)
+{
+	size_t size;
+	if (fay_bpf_session_create(&bpf->object, &bpf->session, error))
+		return error->code;
+	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
+	int result = fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+	return result ? result : fay_bpf_session_attach(bpf->session, error);
+}
+
+int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
+{
+	int result;
+	if ((result = fay_trace_check_processes(trace, error)) ||
+	    (result = fay_trace_bpf_generate(trace, error)))
+		return result;
+	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
+		fay_cli_addresses_take(&trace->addresses, trace->pids[i]);
+	uint64_t since = fay_cli_monotonic();
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if ((result = attach(trace, &trace->bpf[i], error)))
+			return result;
+	fay_trace_stage(trace, "load and attach", since);
+	report(trace);
+	if (trace->child && fay_trace_is_kernel(trace))
+		kill(trace->child, SIGCONT);
+	return FAY_OK;
+}
+
+struct taker {
+	struct trace *trace;
+	struct fay_error *error;
+	uint32_t state;
+	int result;
+};
+
+static bool take_row(void *context, const uint8_t *row)
+{
+	struct taker *taker = context;
+	taker->result =
+		fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
+	return !taker->result;
+}
+
+static void look_for_processors(struct trace_bpf *bpf)
+{
+	uint32_t came = bpf->session ? fay_bpf_session_tick(bpf->session) : 0;
+	if (came)
+		fprintf(stderr,
+			"fay: %u processor%s switched on during this trace; up to %u ms of what "
+			"ran there then are missing\n",
+			came, came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
+}
+
+int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		struct taker taker = { trace, error, trace->bpf[i].side, FAY_OK };
+		look_for_processors(&trace->bpf[i]);
+		if (trace->bpf[i].session)
+			fay_bpf_session_drain(trace->bpf[i].session, take_row, &taker);
+		if (taker.result)
+			return taker.result;
+	}
+	return FAY_OK;
+}
+
+/* Once the command has ended, if there is one, it is looked now and then whether children of its
+ * are left. */
+static bool has_followed(struct trace *trace)
+{
+	uint64_t now = fay_cli_monotonic();
+	if (trace->child || now < trace->next_look)
+		return true;
+	trace->next_look = now + LOOK_EVERY;
+	return fay_bpf_session_has_processes(trace->bpf[0].session);
+}
+
+bool fay_trace_bpf_goes_on(struct trace *trace)
+{
+	if (trace->follow && trace->pid_count)
+		return has_followed(trace);
+	if (trace->command)
+		return trace->child != 0;
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (!kill(trace->pids[i], 0) || errno != ESRCH)
+			return true;
+	return !trace->pid_count || trace->comm_count; /* others of the name may come */
+}
+
+void fay_trace_bpf_detach(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if (trace->bpf[i].session)
+			fay_bpf_session_detach(trace->bpf[i].session);
+}
+
+void fay_trace_bpf_deinit(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		fay_bpf_session_destroy(trace->bpf[i].session);
+		fay_bpf_object_deinit(&trace->bpf[i].object);
+	}
+}
+
+/* The programs of functions are named after these. */
+const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash)
+{
+	const char *name = fay_plan_kernel_name(trace->plan, hash);
+	for (size_t b = 0; !name && b < trace->bpf_count; b++) {
+		const struct fay_bpf_object *object = &trace->bpf[b].object;
+		for (uint32_t i = 0; !name && i < object->program_count; i++) {
+			const char *space = strchr(object->programs[i].name, ' ');
+			if (space && fay_name_hash(space + 1) == hash)
+				name = space + 1;
+		}
+	}
+	return name;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `fay trace`. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace_parts.h"
+
+static const char usage_text[] = "usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
+				 "[--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
+				 "                 [-o FILE] [--timing] [--verbose] [--policy "
+				 "FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
+				 "[--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+
+static int usage(const char *message)
+{
+	if (message)
+		fprintf(stderr, "fay trace: %s\n", message);
+	fputs(usage_text, stderr);
+	return FAY_E_USAGE;
+}
+
+void fay_trace_help(void)
+{
+	fputs(usage_text, stdout);
+	printf("\n"
+	       "  -p, --pid PID    a process; may be given several times\n"
+	       "  --comm NAME      all processes of that name; may be given several times. What is "
+	       "given by -p and by --comm is traced,\n"
+	       "                   the ones as well as the others\n"
+	       "                   (a query about the kernel needs neither: it is about the whole "
+	       "machine then)\n"
+	       "  --tid TID        only this thread; may be given several times\n"
+	       "  --wait           what is asked for may come later: processes of the name, or "
+	       "modules that a process loads\n"
+	       "  -- COMMAND       start a program and trace it from the start\n"
+	       "  --follow         count forked children, too, and trace what they and the process "
+	       "execute\n"
+	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
+	       "  --every T        print the result so far each T\n"
+	       "  --json, --csv    for other programs to read\n"
+	       "  -o, --output FILE  results into a file, which is made anew, instead of standard "
+	       "output; messages stay on standard error\n"
+	       "  --heat-map       histograms of groups as lines of a heat map; those of windows "
+	       "of time are in any case\n"
+	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame "
+	       "graphs\n"
+	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
+	       "  --rotate SIZE|T  begin a new file after so many bytes, such as 64MB, or so long, "
+	       "such as 10m; FILE.1 is the first\n"
+	       "                   that is full. SIGUSR2 sets apart what is there\n"
+	       "  --keep N         with --rotate: keep only the last N files\n"
+	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a "
+	       "query\n"
+	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
+	       "  --budget P%%      leave functions out, the costliest first, where probes take "
+	       "more than P%% of the processor time\n"
+	       "  --share N        N functions with the same probes share one trampoline (256 "
+	       "unless given)\n"
+	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of "
+	       "its edges: at the end, with each\n"
+	       "                   result of --every, and when SIGUSR1 comes\n"
+	       "  --timing         how long each stage took, on standard error\n"
+	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
+	       "error\n"
+	       "\nOn many machines (docs/cluster.md):\n"
+	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s",
+	       fay_cli_cluster_help);
+}
+
+static int add_pid(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long pid = strtol(text, &end, 10);
+	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
+		fprintf(stderr,
+			"fay trace: '%s' is not a process id; --comm takes the name of a program\n",
+			text);
+		return FAY_E_USAGE;
+	}
+	if (trace->pid_count == FAY_CLI_MAX_TARGETS) {
+		fprintf(stderr, "fay trace: more than %u processes\n", FAY_CLI_MAX_TARGETS);
+		return FAY_E_LIMIT;
+	}
+	trace->pids[trace->pid_count++] = (pid_t)pid;
+	return FAY_OK;
+}
+
+/* The process it is in is traced, too, if it was not named. */
+static int add_tid(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long tid = strtol(text, &end, 10);
+	if (errno || *end || end == text || tid <= 0 || tid > INT32_MAX) {
+		fprintf(stderr, "fay trace: '%s' is not a thread id\n", text);
+		return FAY_E_USAGE;
+	}
+	if (trace->tid_count == FAY_TIDS_MAX) {
+		fprintf(stderr, "fay trace: more than %u threads\n", FAY_TIDS_MAX);
+		return FAY_E_LIMIT;
+	}
+	trace->tids[trace->tid_count++] = (pid_t)tid;
+	return FAY_OK;
+}
+
+static bool names_process(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (trace->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int find_threads(struct trace *trace, struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->tid_count; i++) {
+		pid_t pid = fay_cli_process_of(trace->tids[i]);
+		if (!pid)
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
+					     (int)trace->tids[i]);
+		if (names_process(trace, pid))
+			continue;
+		if (trace->pid_count == FAY_CLI_MAX_TARGETS)
+			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
+					     FAY_CLI_MAX_TARGETS);
+		trace->pids[trace->pid_count++] = pid;
+	}
+	return FAY_OK;
+}
+
+static int add_comm(struct trace *trace, const char *comm)
+{
+	if (trace->comm_count == TRACE_COMMS_MAX) {
+		fprintf(stderr, "fay trace: more than %u names\n", TRACE_COMMS_MAX);
+		return FAY_E_LIMIT;
+	}
+	trace->comms[trace->comm_count++] = comm;
+	return FAY_OK;
+}
+
+static int find_comm(struct trace *trace, const char *comm, struct fay_error *error)
+{
+	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
+	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
+	if (!found && !trace->wait) {
+		const char *nearest = fay_cli_nearest_comm(comm);
+		bool number = fay_cli_is_number(comm) && fay_cli_process_of(atoi(comm));
+		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm,
+				     number    ? "; -p "
+				     : nearest ? "; did you mean '"
+					       : "",
+				     number    ? comm
+				     : nearest ? nearest
+					       : "",
+				     number    ? " takes a process by its number"
+				     : nearest ? "'?"
+					       : "");
+	}
+	if (found > room)
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
+				     FAY_CLI_MAX_TARGETS);
+	trace->pid_count += found;
+	return FAY_OK;
+}
+
+static int set_duration(const char *name, const char *text, uint64_t *value)
+{
+	if (fay_cli_duration(text, value) && *value)
+		return FAY_OK;
+	fprintf(stderr, "fay trace: %s wants a duration such as 10s or 500ms, not '%s'\n", name,
+		text);
+	return FAY_E_USAGE;
+}
+
+static int set_share(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long share = strtol(text, &end, 10);
+	if (errno || *end || end == text || share <= 0 || share > INT32_MAX) {
+		fprintf(stderr, "fay trace: --share wants a number of functions, not '%s'\n", text);
+		return FAY_E_USAGE;
+	}
+	trace->share = (uint32_t)share;
+	return FAY_OK;
+}
+
+static int set_budget(struct trace *trace, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+	if (*end == '%')
+		end++;
+	if (*end || end == text || !(percent > 0 && percent <= 100)) {
+		fprintf(stderr,
+			"fay trace: --budget wants a share of the processor time such as 2%%, not "
+			"'%s'\n",
+			text);
+		return FAY_E_USAGE;
+	}
+	trace->budget = percent / 100;
+	return FAY_OK;
+}
+
+/* After so many bytes, or so long; both may be given. */
+static int set_rotation(struct trace *trace, const char *text)
+{
+	if (fay_cli_size(text, &trace->save_bytes) ||
+	    (fay_cli_duration(text, &trace->save_age) && trace->save_age))
+		return FAY_OK;
+	fprintf(stderr,
+		"fay trace: --rotate wants a size such as 64MB or a duration such as 10m, not "
+		"'%s'\n",
+		text);
+	return FAY_E_USAGE;
+}
+
+static int set_keep(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long keep = strtol(text, &end, 10);
+	if (errno || *end || end == text || keep < 2 || keep > 1000000) {
+		fprintf(stderr, "fay trace: --keep wants a number of files, at least 2, not '%s'\n",
+			text);
+		return FAY_E_USAGE;
+	}
+	trace->save_keep = (uint64_t)keep;
+	return FAY_OK;
+}
+
+static int parse_option(struct trace *trace, int option)
+{
+	switch (option) {
+	case 'S': trace->save_path = optarg; return FAY_OK;
+	case 'p': return add_pid(trace, optarg);
+	case 'c': return add_comm(trace, optarg);
+	case 'T': return add_tid(trace, optarg);
+	case 'F': trace->follow = true; return FAY_OK;
+	case 'w': trace->wait = true; return FAY_OK;
+	case 'f': return set_duration("--for", optarg, &trace->duration);
+	case 'e': return set_duration("--every", optarg, &trace->every);
+	case 'j':
+	case 'C':
+	case 'O':
+		if (trace->writer.format != FAY_FORMAT_TABLE)
+			return usage("--json, --csv or --folded, one of them");
+		trace->writer.format = option == 'j'   ? FAY_FORMAT_JSON
+				       : option == 'C' ? FAY_FORMAT_CSV
+						       : FAY_FORMAT_FOLDED;
+		return FAY_OK;
+	case 'P': trace->probe_path = optarg; return FAY_OK;
+	case 'y': trace->policy_path = optarg; return FAY_OK;
+	case 'o': trace->output_path = optarg; return FAY_OK;
+	case 's': return set_share(trace, optarg);
+	case 'B': return set_budget(trace, optarg);
+	case 'A': trace->analyze = true; return FAY_OK;
+	case 'r': return set_rotation(trace, optarg);
+	case 'k': return set_keep(trace, optarg);
+	case 'H': trace->writer.heat_map = true; return FAY_OK;
+	case 't': trace->timing = true; return FAY_OK;
+	case 'v': trace->verbose = true; return FAY_OK;
+	case 'D': trace->detach = true; return FAY_OK;
+	case 'h': trace->help = true; return FAY_OK;
+	}
+	return fay_cli_cluster_option(&trace->cluster, "fay trace", option, optarg) ? usage(NULL)
+										    : FAY_OK;
+}
+
+/* Processes are looked for on the machines. */
+static int check_cluster(const struct trace *trace)
+{
+	if (trace->command || trace->save_path || trace->tid_count)
+		return usage(
+			"--cluster goes with --comm or -p, not with a command, --tid or --save");
+	return FAY_OK;
+}
+
+int fay_trace_options(struct trace *trace, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' },
+		{ "comm", required_argument, NULL, 'c' },
+		{ "for", required_argument, NULL, 'f' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "csv", no_argument, NULL, 'C' },
+		{ "folded", no_argument, NULL, 'O' },
+		{ "probe", required_argument, NULL, 'P' },
+		{ "timing", no_argument, NULL, 't' },
+		{ "policy", required_argument, NULL, 'y' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "follow", no_argument, NULL, 'F' },
+		{ "wait", no_argument, NULL, 'w' },
+		{ "save", required_argument, NULL, 'S' },
+		{ "rotate", required_argument, NULL, 'r' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "heat-map", no_argument, NULL, 'H' },
+		FAY_CLUSTER_OPTIONS,
+		{ "detach", no_argument, NULL, 'D' },
+		{ "tid", required_argument, NULL, 'T' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "share", required_argument, NULL, 's' },
+		{ "budget", required_argument, NULL, 'B' },
+		{ "analyze", no_argument, NULL, 'A' },
+		{ 0 },
+	};
+	/* What follows `--` is the command, whatever it looks like. */
+	int own = argc;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			trace->command = argv + i + 1;
+			own = i;
+			break;
+		}
+	}
+	int option, result;
+	optind = 1;
+	fay_cli_cluster_init(&trace->cluster);
+	while ((option = fay_cli_getopt(own, argv, "p:o:vh", options)) != -1) {
+		if ((result = parse_option(trace, option)))
+			return result;
+		if (trace->help)
+			return FAY_OK;
+	}
+	if (optind < own && !trace->probe_path)
+		trace->query = argv[optind++];
+	if (optind < own && trace->probe_path)
+		return usage("either a query or --probe IMAGE, not both");
+	if (optind < own) {
+		fprintf(stderr,
+			"fay trace: '%s' is one word too many: a query is one argument (quote it), "
+			"and a command comes behind `--`\n",
+			argv[optind]);
+		return usage(NULL);
+	}
+	if (!trace->query && !trace->probe_path)
+		return usage("a query or --probe IMAGE is missing");
+	if (trace->command && !trace->command[0])
+		return usage("no command after --");
+	if (trace->save_path && !trace->query)
+		return usage("--save goes with a query");
+	if (trace->save_path && trace->output_path)
+		return usage("--output is for results, and --save keeps events in a file of its "
+			     "own instead of showing any");
+	if (trace->detach && trace->output_path)
+		return usage("--output is for results, and --detach leaves them to `fay attach`");
+	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
+		return usage("--rotate goes with --save FILE");
+	if (trace->save_keep && !trace->save_bytes && !trace->save_age)
+		return usage("--keep goes with --rotate");
+	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
+		return usage("--wait goes with --comm NAME, -p PID or a command");
+	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
+		return usage("--tid names threads that run; it goes with -p or alone");
+	if (trace->command && (trace->pid_count || trace->comm_count))
+		return usage("either running processes or a command, not both");
+	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
+		return usage("--budget goes with processes that run or a command, not with "
+			     "--follow, --wait or --cluster");
+	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
+		return usage("--analyze goes with a query on this machine");
+	if (trace->detach && !trace->cluster.root.bus.url)
+		return usage("--detach goes with --cluster");
+	if (trace->cluster.root.bus.url)
+		return check_cluster(trace);
+	return FAY_OK;
+}
+
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
+			  struct fay_error *error)
+{
+	if (trace->pid_count || trace->comm_count || trace->command || trace->tid_count)
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"the query names its process: leave out -p, --comm, --tid and the command");
+	if (process->comm)
+		trace->comms[trace->comm_count++] = process->comm;
+	else
+		trace->pids[trace->pid_count++] = process->pid;
+	return FAY_OK;
+}
+
+int fay_trace_check_machine(const struct trace *trace, const char *machine, struct fay_error *error)
+{
+	char name[256] = "", first[256];
+	if (trace->cluster.root.bus.url)
+		return FAY_OK; /* agents say what they are called */
+	gethostname(name, sizeof(name) - 1);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
+	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the query is about machine(\"%s\"), and this one is called '%s'; "
+			     "other machines are asked with --cluster",
+			     machine, name);
+}
+
+/* Each process once, whatever ways it was named, and by its own number: what looks like a process
+ * of a thread's number is one whose events all seem another's. */
+static int check_numbers(struct trace *trace, struct fay_error *error)
+{
+	size_t count = trace->pid_count;
+	trace->pid_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		pid_t pid = trace->pids[i], process = fay_cli_process_of(pid);
+		if (process && process != pid)
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "%d is a thread of process %d: -p %d traces the "
+					     "process, --tid %d that thread alone",
+					     (int)pid, (int)process, (int)process, (int)pid);
+		if (!names_process(trace, pid))
+			trace->pids[trace->pid_count++] = pid;
+	}
+	return FAY_OK;
+}
+
+/* The kernel is asked for numbers and names, whoever has them: a number that nobody has is a
+ * mistake, a name may come. */
+static int check_kernel(struct trace *trace, struct fay_error *error)
+{
+	pid_t none;
+	for (size_t i = 0; i < trace->tid_count; i++)
+		if (!fay_cli_process_of(trace->tids[i]))
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
+					     (int)trace->tids[i]);
+	for (size_t i = 0; i < trace->comm_count; i++)
+		if (!fay_cli_find_comm(trace->comms[i], &none, 0))
+			fprintf(stderr,
+				"fay: no process is named '%s' yet; threads that have, or get, "
+				"that name are traced\n",
+				trace->comms[i]);
+	return check_numbers(trace, error);
+}
+
+int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
+{
+	int result;
+	if (trace->budget &&
+	    (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
+		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
+	if (trace->cluster.root.bus.url) /* agents look for processes themselves */
+		return FAY_OK;
+	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"of a query about the kernel --follow goes with -p or a command: --comm is "
+			"any process of that name, whoever's child it is, and no other");
+	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
+		return check_kernel(trace, error);
+	if (fay_trace_is_file(trace)) {
+		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
+			return FAY_OK;
+		return fay_error_set(error, FAY_E_USAGE,
+				     "a saved trace needs no process: leave out -p, --comm, "
+				     "--follow and the command");
+	}
+	if ((result = check_numbers(trace, error)))
+		return result;
+	trace->pid_named = trace->pid_count;
+	for (size_t i = 0; i < trace->comm_count; i++)
+		if ((result = find_comm(trace, trace->comms[i], error)))
+			return result;
+	if ((result = check_numbers(trace, error)) || trace->native)
+		return result;
+	if ((result = find_threads(trace, error)))
+		return result;
+	if (!trace->command && !trace->pid_count && !(trace->wait && trace->comm_count))
+		return fay_error_set(error, FAY_E_USAGE,
+				     "which process? Give -p PID, --comm NAME, or -- COMMAND");
+	return FAY_OK;
+}

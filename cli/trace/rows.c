@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of events as they come: shown at once, skipped, or kept until the end where the query orders
+ * them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_parts.h"
+
+#define COLLECTED_BYTES (256u << 20)
+
+/* Room for one row more. What no later row can bring into the result is dropped first. */
+static bool make_room(struct trace *trace, uint32_t row_size)
+{
+	struct fay_result *rows = &trace->collected;
+	if (rows->row_count < trace->collected_room)
+		return true;
+	if (rows->row_count && fay_plan_prune(trace->plan, rows, fay_trace_function_name, trace)) {
+		trace->collected_room = rows->row_count; /* the smaller memory is exactly full */
+		if (!rows->row_count)
+			return make_room(trace, row_size);
+	}
+	size_t room = rows->row_count < 512 ? 1024 : 2 * rows->row_count;
+	if (room > COLLECTED_BYTES / row_size)
+		room = COLLECTED_BYTES / row_size;
+	if (room <= rows->row_count)
+		return false;
+	uint8_t *larger = realloc(rows->rows, room * row_size);
+	if (!larger)
+		return false;
+	rows->rows = larger;
+	trace->collected_room = room;
+	return true;
+}
+
+static void collect(struct trace *trace, const struct fay_view *view, const uint8_t *row)
+{
+	struct fay_result *rows = &trace->collected;
+	rows->state = view->state;
+	rows->row_size = view->row_size;
+	if (trace->collect_failed || !make_room(trace, rows->row_size)) {
+		trace->collect_failed = true;
+		return;
+	}
+	memcpy(rows->rows + rows->row_count++ * rows->row_size, row, rows->row_size);
+}
+
+static void show(struct trace *trace, const struct fay_view *view, const uint8_t *row)
+{
+	const struct fay_plan *plan = trace->plan;
+	if (plan && (trace->rows_seen++ < plan->first_row || trace->rows_shown >= plan->row_limit))
+		return;
+	trace->rows_shown++;
+	if (trace->save)
+		fay_trace_save_row(trace, 0, row);
+	else
+		fay_write_row(&trace->writer, view, row);
+}
+
+void fay_trace_row(void *context, uint32_t state, const uint8_t *row)
+{
+	struct trace *trace = context;
+	for (size_t i = 0; i < trace->view_count; i++) {
+		if (trace->views[i].state != state)
+			continue;
+		if (trace->views[i].streams)
+			show(trace, &trace->views[i], row);
+		else
+			collect(trace, &trace->views[i], row);
+	}
+}
+
+bool fay_trace_has_all_rows(const struct trace *trace)
+{
+	return trace->plan && trace->plan->streams && !trace->plan->collects &&
+	       trace->rows_shown >= trace->plan->row_limit;
+}
+
+int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
+{
+	if (!trace->collect_failed)
+		return fay_trace_join_error(trace, error) ?: fay_trace_counted_error(trace, error);
+	return fay_error_set(error, FAY_E_LIMIT,
+			     "more rows than %u MiB hold are to be ordered: a `take` behind the "
+			     "order, a condition, or groups make them fewer",
+			     COLLECTED_BYTES >> 20);
+}

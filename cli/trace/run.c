@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* While a trace runs: results so far, and what ends it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fay/saved.h"
+#include "trace_parts.h"
+
+#define POLL_MS 5
+#define DEFAULT_EVERY 1000000000u
+
+static bool targets_alive(struct trace *trace)
+{
+	if (fay_trace_reap(trace)) {
+		trace->child = 0;
+		trace->child_ended = true;
+	}
+	fay_trace_executed_tick(trace);
+	if (fay_trace_is_kernel(trace) || trace->native)
+		return fay_trace_bpf_goes_on(trace);
+	if (trace->wait && trace->comm_count)
+		return true;
+	if (trace->follow)
+		return !trace->follower.ended;
+	if (trace->wait && fay_trace_watches(trace))
+		return true;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		if (fay_session_target_alive(trace->sessions[i]))
+			return true;
+	}
+	return false;
+}
+
+int fay_trace_errno_of_output; /* of the first write that failed */
+
+static int cannot_write(const struct trace *trace, struct fay_error *error)
+{
+	if (!fay_trace_errno_of_output)
+		fay_trace_errno_of_output = errno;
+	if (trace->output_path)
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result to '%s': %s",
+				     trace->output_path, strerror(fay_trace_errno_of_output));
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
+			     strerror(fay_trace_errno_of_output));
+}
+
+/* Whether the output took everything so far. */
+int fay_trace_check_output(struct trace *trace, struct fay_error *error)
+{
+	return !fflush(trace->writer.out) && !ferror(trace->writer.out)
+		       ? FAY_OK
+		       : cannot_write(trace, error);
+}
+
+static bool is_asked(const struct trace *trace, int descriptor)
+{
+	bool is = false;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++)
+		is |= fay_saved_is(fay_plan_saved(trace->plan, side), descriptor);
+	return is;
+}
+
+/* It is emptied once it is known not to be a saved trace that is asked. */
+static FILE *create_output(const struct trace *trace, struct fay_error *error)
+{
+	int descriptor = open(trace->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	bool asked = descriptor >= 0 && is_asked(trace, descriptor);
+	struct stat status;
+	FILE *out = descriptor < 0 || asked || fstat(descriptor, &status) ||
+				    (S_ISREG(status.st_mode) && ftruncate(descriptor, 0))
+			    ? NULL
+			    : fdopen(descriptor, "w");
+	if (out)
+		return out;
+	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", trace->output_path,
+		      asked ? "it is the saved trace that is asked" : strerror(errno));
+	if (descriptor >= 0)
+		close(descriptor);
+	return NULL;
+}
+
+int fay_trace_open_output(struct trace *trace, struct fay_error *error)
+{
+	FILE *out = trace->output_path ? create_output(trace, error) : trace->writer.out;
+	if (!out)
+		return error->code;
+	trace->writer.out = out;
+	trace->writer.live = trace->writer.format == FAY_FORMAT_TABLE && isatty(fileno(out));
+	return FAY_OK;
+}
+
+int fay_trace_close_output(struct trace *trace, struct fay_error *error)
+{
+	FILE *out = trace->writer.out;
+	/* Nothing may have been written to a standard output that is not there. */
+	if (!fclose(out) || (out == stdout && errno == EBADF))
+		return FAY_OK;
+	return cannot_write(trace, error);
+}
+
+/* What the root makes of the merged rows, or of the rows collected so far. */
+static int draw_finished(struct trace *trace, const struct fay_view *view,
+			 const struct fay_result *merged, bool final, struct fay_error *error)
+{
+	const struct fay_plan *plan = trace->plan;
+	struct fay_result finished;
+	trace->measured.result_rows = merged->row_count;
+	if (!plan || !plan->finishes) {
+		fay_write_result(&trace->writer, view, merged, final);
+		return FAY_OK;
+	}
+	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged,
+			    fay_trace_function_name, trace, &finished, error))
+		return error->code;
+	trace->measured.result_rows = finished.row_count;
+	fay_write_result(&trace->writer, view, &finished, final);
+	fay_result_deinit(&finished);
+	return FAY_OK;
+}
+
+static int draw_views(struct trace *trace, bool final, struct fay_result *last,
+		      struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->view_count; i++) {
+		const struct fay_view *view = &trace->views[i];
+		struct fay_result result;
+		if (fay_trace_snapshot(trace, view->state, &result, error))
+			return error->code;
+		int drawn =
+			view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
+		if (last) {
+			if (result.threads < last->threads) /* those that filled another state */
+				result.threads = last->threads;
+			fay_result_deinit(last);
+			*last = result;
+		} else {
+			fay_result_deinit(&result);
+		}
+		if (drawn)
+			return drawn;
+	}
+	return FAY_OK;
+}
+
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last,
+		   struct fay_error *error)
+{
+	if (final)
+		fay_trace_count_unknown(trace);
+	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
+		return error->code;
+	if (trace->counted && final && fay_trace_counted_end(trace, last, error))
+		return error->code;
+	if (trace->plan && (trace->plan->window_step || trace->counted))
+		return fay_trace_check_output(trace, error);
+	size_t pictured = 0;
+	for (size_t i = 0; i < trace->view_count; i++)
+		pictured += !trace->views[i].streams;
+	if (pictured)
+		fay_live_begin(&trace->writer, pictured, final);
+	int result = draw_views(trace, final, last, error);
+	fay_live_end(&trace->writer);
+	return fay_trace_check_output(trace, error) ? (int)error->code : result;
+}
+
+/* Whether any event was counted yet, for --timing. */
+static bool any_event(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->session_count; i++) {
+		size_t size;
+		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
+		if (!__atomic_load_n(&shm->slot_next, __ATOMIC_RELAXED))
+			continue;
+		for (size_t v = 0; v < trace->view_count; v++) {
+			struct fay_result result;
+			struct fay_error error;
+			if (fay_aggregator_snapshot(trace->aggregator, trace->views[v].state,
+						    &result, &error))
+				continue;
+			bool any = false;
+			for (size_t b = 0; b < result.row_count * result.row_size && !any; b++)
+				any = result.rows[b] != 0;
+			fay_result_deinit(&result);
+			if (any)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether a process is there and runs a program. One that is ending gives up its memory before it
+ * becomes a zombie; it then has no executable any more (proc(5), /proc/pid/exe).
+ */
+static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
+{
+	char path[64], link[2], state = 'Z';
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, link, sizeof(link)) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%16[^)]) %c", comm, &state) != 2)
+		state = 'Z';
+	fclose(file);
+	return state != 'Z' && state != 'X';
+}
+
+/* It has given up its memory, or has been waited for. */
+static bool is_without_program(pid_t pid)
+{
+	char path[64], link[2];
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, link, sizeof(link)) < 0 && errno == ENOENT;
+}
+
+static void say_end(const struct trace *trace, char *text, size_t size)
+{
+	int killed = trace->child_ended && WIFSIGNALED(trace->child_status)
+			     ? WTERMSIG(trace->child_status)
+			     : 0;
+	if (killed && sigabbrev_np(killed))
+		snprintf(text, size, "ended: killed by SIG%s", sigabbrev_np(killed));
+	else if (killed)
+		snprintf(text, size, "ended: killed by signal %d", killed);
+	else if (trace->child_ended)
+		snprintf(text, size, "ended with exit status %d", WEXITSTATUS(trace->child_status));
+	else
+		snprintf(text, size, "ended");
+}
+
+/* All targets are gone: how the command ended, or that a process goes on as another program. */
+static const char *how_targets_ended(struct trace *trace)
+{
+	char comm[FAY_COMM_SIZE + 1] = "", end[64];
+	bool sure;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		pid_t pid = fay_target_pid(trace->targets[i]);
+		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
+			continue;
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "process %d replaced its program (execve) and is now '%s', which is not "
+			 "traced; with --follow it is",
+			 pid, comm);
+		return trace->reason;
+	}
+	say_end(trace, end, sizeof(end));
+	const struct trace_executed *executed = fay_trace_executed(trace, &sure);
+	if (!executed)
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program %s", end);
+	else if (sure)
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "process %d replaced its program (execve) by %s%s%s, which was not traced "
+			 "(with --follow it is), and %s",
+			 executed->pid, executed->last[0] ? "'" : "",
+			 executed->last[0] ? executed->last : "another",
+			 executed->last[0] ? "'" : "", end);
+	else
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program %s; it was called '%s' by then: if that is another "
+			 "one that it executed, that was not traced; with --follow it is",
+			 end, executed->last);
+	return trace->reason;
+}
+
+static const char *reason_to_end(struct trace *trace, uint64_t end)
+{
+	if (fay_trace_interrupted)
+		return "interrupted";
+	if (end && fay_cli_monotonic() >= end)
+		return "time is up";
+	if (trace->plan && trace->plan->deadline && fay_trace_now(trace) > trace->plan->deadline)
+		return "the query's own deadline passed";
+	if (fay_trace_has_all_rows(trace))
+		return "the query has its rows";
+	if (fay_trace_budget_exhausted(trace))
+		return "the budget leaves nothing to trace";
+	if (!targets_alive(trace)) {
+		/*
+		 * A child of ours that is ending has given up its memory before it can be waited
+		 * for: a moment, or seconds where there was much of it and the machine is busy. One
+		 * that executes something else is not waited for so long.
+		 */
+		for (int i = 0; trace->child && !targets_alive(trace) &&
+				i < (is_without_program(trace->child) ? 20000 : 100);
+		     i++)
+			usleep(1000);
+		return how_targets_ended(trace);
+	}
+	return NULL;
+}
+
+int fay_trace_run(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_cli_monotonic();
+	uint64_t end = trace->duration ? now + trace->duration : 0;
+	uint64_t every = trace->every ? trace->every : DEFAULT_EVERY;
+	bool pictures = trace->writer.live || trace->every;
+	uint64_t next = now + every;
+	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace) && !trace->native;
+	if (fay_trace_windows_start(trace, error))
+		return error->code;
+	while (!(trace->end_reason = reason_to_end(trace, end))) {
+		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
+		for (size_t i = 0; i < trace->session_count; i++)
+			fay_session_tick(trace->sessions[i]);
+		fay_trace_native_tick(trace);
+		uint64_t polled = fay_trace_now(trace); /* what was ready by then is taken up now */
+		if (fay_trace_bpf_poll(trace, error) ||
+		    (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
+			return error->code;
+		if (fay_trace_poll(trace, error) < 0 || fay_trace_rows_error(trace, error) ||
+		    fay_trace_windows_tick(trace, polled, error))
+			return error->code;
+		fay_trace_join_advance(trace, polled);
+		fay_trace_counted_advance(trace, polled);
+		if (waiting_first && any_event(trace)) {
+			fay_trace_stage(trace, "first event", now);
+			fay_trace_stage(trace, "start to first event", trace->started);
+			waiting_first = false;
+		}
+		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) ||
+		    fay_trace_save_tick(trace, error))
+			return error->code;
+		bool over = fay_cli_monotonic() >= next;
+		if (!over && !(trace->writer.live && fay_live_due))
+			continue;
+		fay_live_due = 0;
+		if (over) {
+			next += every;
+			trace->analyze_due = trace->every;
+		}
+		if (pictures && fay_trace_draw(trace, false, NULL, error))
+			return error->code;
+		if (fay_trace_check_output(trace, error))
+			return error->code;
+	}
+	return FAY_OK;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes that a trace attaches to. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "trace_parts.h"
+
+#define SKIPPED_SHOWN 5
+#define LATER_SHOWN 20u
+
+/* What was found by its name may have ended since. */
+int fay_trace_check_processes(const struct trace *trace, struct fay_error *error)
+{
+	size_t count = fay_trace_is_kernel(trace) ? trace->pid_count : trace->pid_named;
+	for (size_t i = 0; i < count; i++)
+		if (kill(trace->pids[i], 0) && errno == ESRCH)
+			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d",
+					     trace->pids[i]);
+	return FAY_OK;
+}
+
+static void say_later(struct trace *trace, size_t index)
+{
+	struct fay_session *session = trace->sessions[index];
+	size_t points = fay_session_point_count(session);
+	if (++trace->later > LATER_SHOWN && !trace->verbose)
+		return;
+	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points,
+		points == 1 ? "" : "s", "more, in", fay_target_pid(trace->targets[index]),
+		trace->later == LATER_SHOWN && !trace->verbose
+			? "; what follows is named with --verbose only"
+			: "");
+}
+
+/* In our PID namespace, whose numbers the kernel's events have, too (fay_trace_bpf_prepare()). */
+static bool has_our_numbers(pid_t pid)
+{
+	char path[64];
+	struct stat ours, its;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+/* What events of the program and of the kernel are joined by has to mean the same in both. In doubt
+ * whatever reads such a number joins by it. */
+static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error *error)
+{
+	uint32_t fields = 0;
+	for (uint32_t i = 0; i < trace->verdict.probe_count; i++)
+		fields |= trace->verdict.probes[i].event_fields;
+	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) ||
+	    has_our_numbers(pid))
+		return FAY_OK;
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"process %d is in another PID namespace (a container): in its events `pid` and "
+		"`tid` are the numbers there, in the kernel's those of the machine, "
+		"so such events cannot be joined",
+		pid);
+}
+
+/* The last session's, with what its probes walk stacks by. */
+static int attach_session(struct trace *trace, struct fay_target *target,
+			  struct fay_attach_options *options, struct fay_error *error)
+{
+	struct fay_stack_tables *tables;
+	size_t index = trace->session_count;
+	if (trace->plan && trace->plan->typed &&
+	    fay_cli_check_function(&trace->described, target, error))
+		return error->code;
+	if (check_numbers(trace, fay_target_pid(target), error) ||
+	    fay_trace_stacks_make(trace, target, options, &tables, error))
+		return error->code;
+	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
+		free(tables);
+		return error->code;
+	}
+	trace->targets[index] = target;
+	trace->stack_tables[index] = tables;
+	trace->session_count++;
+	return FAY_OK;
+}
+
+int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
+{
+	struct fay_session *beside[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .shared_from = trace->share,
+					      .some = later || trace->follow,
+					      .beside = beside,
+					      .tids = trace->tids,
+					      .tid_count = trace->tid_count,
+					      .when_full = trace->plan ? trace->plan->when_full
+								       : FAY_FULL_BLOCK,
+					      .clock = fay_trace_clock_set(trace),
+					      .costs = trace->budget > 0 || trace->analyze };
+	struct fay_target *target;
+	size_t size;
+	/* before its modules are read: one that comes meanwhile is seen later */
+	fay_trace_watch(trace, pid);
+	if (!fay_trace_make_room(trace, error))
+		return error->code;
+	size_t index = trace->session_count;
+	options.beside_count = fay_trace_sessions_of(trace, pid, beside);
+	options.modules = !options.beside_count;
+	options.loading = options.beside_count;
+	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
+	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) ||
+	    fay_target_open_pid(pid, &target, error))
+		return error->code;
+	int code = attach_session(trace, target, &options, error);
+	if (code) {
+		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules ||
+		    !fay_trace_modules_wait(trace, pid, target))
+			fay_target_close(target);
+		return error->code;
+	}
+	if (trace->plan && trace->plan->addresses)
+		fay_cli_addresses_take(&trace->addresses, pid);
+	struct fay_session *session = trace->sessions[index];
+	struct fay_shm_control *shm = fay_session_shm(session, &size);
+	fay_trace_executed_watch(trace, pid);
+	if (first)
+		fay_session_run(session, FAY_PROBE_BEGIN);
+	if (later)
+		say_later(trace, index);
+	if (trace->verbose && fay_session_unhooked(session))
+		fprintf(stderr,
+			"fay: process %d does not wait when it loads modules: %s; they are looked "
+			"for\n",
+			pid, fay_session_unhooked(session));
+	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid,
+				  error);
+}
+
+void fay_trace_report_dispatch(const struct trace *trace)
+{
+	size_t shared = 0;
+	if (trace->session_count)
+		fay_cli_print_dispatch(stderr, "  ", &trace->verdict);
+	for (size_t i = 0; i < trace->session_count; i++)
+		shared += fay_session_shared_points(trace->sessions[i]);
+	if (shared)
+		fprintf(stderr, "  %zu functions share a trampoline\n", shared);
+}
+
+void fay_trace_report_points(const struct trace *trace)
+{
+	size_t points = 0, skipped_count = 0;
+	for (size_t s = 0; s < trace->session_count; s++) {
+		const struct fay_session *session = trace->sessions[s];
+		points += fay_session_point_count(session);
+		for (size_t i = 0; i < fay_session_skipped_count(session); i++) {
+			const struct fay_skipped_point *skipped = fay_session_skipped(session, i);
+			if (++skipped_count > SKIPPED_SHOWN && !trace->verbose)
+				continue;
+			fprintf(stderr, "fay: not traced: %s: %s\n", skipped->function,
+				skipped->reason);
+		}
+	}
+	if (skipped_count > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n",
+			skipped_count - SKIPPED_SHOWN);
+	if (!trace->session_count) {
+		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
+			trace->comm_count ? "waiting for processes"
+			: trace->follow   ? "following"
+					  : "waiting for modules");
+		return;
+	}
+	if (trace->verbose)
+		fay_trace_report_dispatch(trace);
+	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
+		points == 1 ? "" : "s", trace->session_count,
+		trace->session_count == 1 ? "" : "es");
+}
+
+/* How a module that is not there yet is traced. */
+static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
+{
+	size_t used = strlen(error->message);
+	if (!strncmp(error->message, "no module ", 10))
+		snprintf(error->message + used, sizeof(error->message) - used,
+			 "\nif it is loaded later: with --wait it is traced then%s",
+			 trace->child ? "; if it belongs to a program that this one executes or "
+					"starts: with --follow"
+				      : "");
+}
+
+/* Several processes, or by name with --wait: one that cannot be traced is named, the others are
+ * traced. What is followed may come to something that can be traced. */
+int fay_trace_attach(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	for (size_t i = 0; i < trace->pid_count; i++) {
+		if (!fay_trace_attach_one(trace, trace->pids[i], false, error))
+			continue;
+		if (!trace->first_failure.code)
+			trace->first_failure = *error;
+		/* by its name, and said then: look_for_names() */
+		bool again = trace->wait && i >= trace->pid_named;
+		if (again || ((trace->follow || trace->wait) && error->code == FAY_E_USAGE))
+			continue;
+		if (trace->pid_count == 1) {
+			say_how_to_wait(trace, error);
+			return error->code;
+		}
+		fprintf(stderr, "fay: process %d is not traced: %s\n", trace->pids[i],
+			error->message);
+	}
+	fay_trace_stage(trace, "find and attach", since);
+	if (!trace->session_count && !trace->follow && !trace->wait)
+		return error->code ? (int)error->code : FAY_E_REFUSED;
+	for (size_t i = 0; trace->follow && i < trace->pid_count; i++)
+		fay_follow_take(&trace->follower, trace->pids[i]);
+	if (trace->child && !trace->follow)
+		kill(trace->child, SIGCONT);
+	return FAY_OK;
+}
+
+const char *fay_trace_function_name(void *context, uint64_t hash)
+{
+	const struct trace *trace = context;
+	const char *name;
+	if (trace->root && !fay_trace_is_kernel(trace))
+		return fay_root_function_name(trace->root, hash);
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++) {
+		name = fay_saved_name(fay_plan_saved(trace->plan, side), hash);
+		if (name || side + 1 == trace->plan->source_count)
+			return name;
+	}
+	if (trace->functions &&
+	    ((name = fay_kernel_session_function_name(trace->functions, hash)) || trace->native))
+		return name;
+	if (fay_trace_is_kernel(trace))
+		return fay_trace_bpf_name(trace, hash);
+	for (size_t i = 0; i < trace->session_count; i++) {
+		if ((name = fay_target_function_name(trace->targets[i], hash)))
+			return name;
+	}
+	for (size_t i = 0; i < trace->gone_count; i++) {
+		if ((name = fay_target_function_name(trace->gone[i], hash)))
+			return name;
+	}
+	return fay_trace_is_mixed(trace) ? fay_trace_bpf_name(trace, hash) : NULL;
+}
+
+void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text, size_t size)
+{
+	struct trace *trace = context;
+	if (trace->root)
+		fay_cli_code_name(fay_root_function_name(trace->root, address), address, form, text,
+				  size);
+	else if (fay_trace_is_file(trace))
+		fay_trace_saved_address(trace, address, form, text, size);
+	else
+		fay_cli_address_name(&trace->addresses, address, form, text, size);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c,
+ * trace_bpf.c, trace_native.c, trace_run.c, trace_executed.c, trace_rows.c, trace_follow.c,
+ * trace_modules.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c,
+ * trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+#ifndef FAY_CLI_TRACE_H
+#define FAY_CLI_TRACE_H
+
+#include <signal.h>
+
+#include "process/process.h"
+#include "cli/options/options.h"
+#include "fay/bpf.h"
+#include "fay/kernel.h"
+#include "process/follow.h"
+#include "process/stacks.h"
+
+struct stage {
+	const char *name;
+	uint64_t nanoseconds;
+};
+
+#define TRACE_COMMS_MAX 16u
+#define TRACE_WATCHED_MAX 1024u
+#define TRACE_EXECUTED_MAX 64u
+
+struct trace {
+	/* options */
+	const char *query;
+	const char *probe_path;
+	const char *policy_path;
+	char **command;
+	uint64_t duration, every;
+	uint32_t share; /* fay_attach_options.shared_from */
+	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
+	bool timing, verbose, help, analyze;
+	struct fay_measured measured; /* trace_analyze.c */
+	bool analyze_due;             /* it is printed with this picture */
+	const char *output_path;      /* of --output; NULL: standard output */
+	const char *save_path;        /* of --save */
+	/* of --rotate: after so many bytes, ns a new file begins; 0: never */
+	uint64_t save_bytes, save_age;
+	uint64_t save_keep; /* so many files stay; 0: all */
+	bool follow, wait;
+	pid_t tids[FAY_TIDS_MAX]; /* of --tid */
+	size_t tid_count;
+	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
+	size_t comm_count;
+	/* what is traced */
+	pid_t pids[FAY_CLI_MAX_TARGETS];
+	size_t pid_count;
+	size_t pid_named; /* so many of them, the first ones, were named by number */
+	pid_t child;      /* of `-- COMMAND`; 0 once it has ended */
+	int child_status; /* wait status, valid if child_ended */
+	bool child_ended;
+	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
+	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
+	size_t session_count;
+	/* processes of whom it is to be known whether they executed another program
+	 * (trace_executed.c); none with --follow */
+	struct trace_executed {
+		pid_t pid;
+		int counter;  /* negative: not allowed */
+		int children; /* of a command, with its children; negative: none */
+		/* a command's name while it is traced, of need without counter only, and when it
+		 * has ended; "": unknown */
+		char traced[FAY_COMM_SIZE], last[FAY_COMM_SIZE];
+	} executed[TRACE_EXECUTED_MAX];
+	size_t executed_count;
+	/* following (trace_follow.c) */
+	struct fay_follow follower;
+	struct fay_target **gone; /* of sessions that were retired: their functions' names */
+	size_t gone_count;
+	pid_t *seen; /* processes of that name which are, or cannot be, traced */
+	size_t seen_count;
+	struct trace_watched {
+		pid_t pid;
+		/* fay_process_modules() before it was attached to, or last looked at */
+		uint64_t modules;
+		/* fay_process_start(): another process of that number is not watched */
+		uint64_t born;
+		/* the program has nothing of what is asked for, and waits when it loads modules
+		 * (trace_modules.c); NULL */
+		struct fay_session *waits;
+		struct fay_target *target; /* of `waits` */
+		/* processes that may load more of what is asked for, traced already or not */
+	} watched[TRACE_WATCHED_MAX];
+	size_t watched_count;
+	uint64_t next_look, next_names; /* monotonic ns */
+	struct fay_error first_failure; /* code 0: none */
+	size_t later, later_failures;   /* processes and modules that came later */
+	/* times that a program that changed its modules went on before they were attached to; of
+	 * sessions that are gone */
+	uint64_t modules_late;
+	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
+	struct fay_cli_stacks stacks;       /* trace_stacks.c */
+	/* of each session; NULL: its probes walk no stacks */
+	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS];
+	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
+	/* of a detached query: what that was when it was asked; path "": there is none */
+	struct fay_cli_functions known;
+	/* pipeline */
+	struct fay_plan *plan;
+	struct fay_buffer image;
+	struct fay_verdict verdict;
+	bool verified;
+	const struct fay_schema *schema; /* of the image, or of the kernel's object */
+	struct fay_aggregator *aggregator;
+	struct fay_trace_join *join; /* trace_join.c; NULL: the query has one source */
+	/* trace_counted.c; NULL: the query has no windows of so many events */
+	struct fay_trace_counted *counted;
+	/* of a query with a join or windows of so many events, or that groups groups */
+	struct fay_schema result_schema;
+	const struct fay_schema *shown; /* what views show: `schema` or `result_schema` */
+	struct fay_view *views;
+	size_t view_count;
+	struct fay_writer writer;
+	/* rows of events (trace_rows.c) */
+	struct fay_result collected; /* kept for the end; memory for collected_room rows */
+	size_t collected_room;
+	bool collect_failed;
+	uint64_t rows_seen, rows_shown;
+	/* queries about the kernel (trace_bpf.c) */
+	struct fay_schema kernel_schema;
+	struct trace_bpf {
+		unsigned side; /* of a join: whose events */
+		struct fay_bpf_object object;
+		struct fay_bpf_session *session; /* NULL: not attached */
+	} bpf[FAY_JOIN_SOURCES];
+	size_t bpf_count;
+	struct fay_trace_save *save;       /* trace_save.c; NULL: rows are shown */
+	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
+	struct fay_trace_budget *spending; /* trace_budget.c; NULL: there is no budget */
+	/* kernel functions through fay.ko (trace_native.c) */
+	bool native; /* known once the query is planned, or the image verified */
+	struct fay_kernel_session *functions; /* NULL: not attached */
+	/* The same of a source in the kernel beside one in programs: an image of its own. */
+	bool native_side;
+	bool functions_off; /* they were switched off while they were traced, and that is said */
+	uint64_t functions_looked; /* when it was looked for; fay_cli_monotonic() */
+	struct fay_buffer side_image;
+	struct fay_verdict side_verdict;
+	bool side_verified;
+	/* the cluster (trace_cluster.c); root NULL: this machine alone */
+	struct fay_cli_cluster cluster;
+	struct fay_root *root;
+	bool detach;                         /* the query goes on without us */
+	uint64_t asked;                      /* ns since the epoch: what `Now` means; 0: now */
+	struct fay_aggregator *cluster_rows; /* what the root merges into */
+	/* bookkeeping */
+	/* ns from the boot clock to the system clock's epoch, as that was set when the trace began
+	 * */
+	uint64_t epoch;
+	uint64_t started; /* monotonic ns at main */
+	struct stage stages[16];
+	size_t stage_count;
+	/* that are in no window since all of theirs had been looked at for the last time; where the
+	 * query counts */
+	uint64_t events_late;
+	/* calls that ended and whose beginning was not kept, of a plan that keeps_arguments */
+	uint64_t unknown_calls;
+	const char *end_reason;
+	char reason[256]; /* where end_reason is made up */
+};
+
+/* trace.c */
+extern volatile sig_atomic_t fay_trace_interrupted; /* the signal that asks for the end; 0 none */
+extern volatile sig_atomic_t fay_trace_asked_for_figures;  /* SIGUSR1 came, of --analyze */
+extern volatile sig_atomic_t fay_trace_asked_for_snapshot; /* SIGUSR2 came, of --save */
+/* Output, names and signals; all else is zero. */
+void fay_trace_init(struct trace *trace);
+void fay_trace_deinit(struct trace *trace);
+/*
+ * The time by which events are stamped, ns since the epoch: the system's clock as it was set when
+ * the trace began. It goes on evenly when that clock is set, and while the machine sleeps. On a
+ * cluster, and of functions of the kernel through fay.ko, it is the system's clock as it is set
+ * now, as of the events there.
+ */
+uint64_t fay_trace_now(const struct trace *trace);
+/* What is to be added to times of the system's clock, if that was set since; else 0. */
+int64_t fay_trace_clock_set(const struct trace *trace);
+void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
+/* Starts the command, stopped: in the kernel it is seen from its first instruction on, else once
+ * its libraries are there. It is one of `pids` then. */
+int fay_trace_spawn(struct trace *trace, struct fay_error *error);
+
+/* trace_options.c */
+int fay_trace_options(struct trace *trace, int argc, char **argv);
+void fay_trace_help(void);
+/* The process that the query names. */
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
+			  struct fay_error *error);
+/* Whether this machine is one that the query names, or other machines are asked. */
+int fay_trace_check_machine(const struct trace *trace, const char *machine,
+			    struct fay_error *error);
+/* Processes by name; that there are any, if the query needs some. */
+int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
+
+/* trace_image.c: query or file to an accepted image, and its views. */
+int fay_trace_image(struct trace *trace, struct fay_error *error);
+/* The accepted image of a `native_side`, now that its processes are known. */
+int fay_trace_side_image(struct trace *trace, struct fay_error *error);
+
+/* trace_targets.c */
+/* That all processes that are asked for are there. */
+int fay_trace_check_processes(const struct trace *trace, struct fay_error *error);
+int fay_trace_attach(struct trace *trace, struct fay_error *error);
+/* `later`: it began, or loaded a module, after the others: what is not there is no error, what was
+ * attached is said. */
+int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
+void fay_trace_report_points(const struct trace *trace);
+/* How each probe is run: inlined or called, how many functions share a trampoline. */
+void fay_trace_report_dispatch(const struct trace *trace);
+const char *fay_trace_function_name(void *context, uint64_t hash);
+void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text,
+			    size_t size);
+
+/* trace_stacks.c */
+/* Whether the query's stacks, and --folded, go with the other options. */
+int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error);
+/* What probes walk stacks by in the target, as `options->global`; NULL: they walk none. To be
+ * freed. */
+int fay_trace_stacks_make(struct trace *trace, struct fay_target *target,
+			  struct fay_attach_options *options, struct fay_stack_tables **tables,
+			  struct fay_error *error);
+/* The process has loaded modules. */
+void fay_trace_stacks_update(struct trace *trace, pid_t pid);
+void fay_trace_stacks_deinit(struct trace *trace);
+
+/* trace_bpf.c */
+static inline bool fay_trace_is_kernel(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
+}
+/* Whether programs of the query's run in the kernel beside probes in processes. */
+static inline bool fay_trace_is_mixed(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_USER && trace->plan->kernel_sides;
+}
+int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error);
+/* The query's programs into trace->bpf. */
+int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error);
+int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error);
+int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);
+/* Whether a process that was asked for, if any was, or one that is followed still runs. */
+bool fay_trace_bpf_goes_on(struct trace *trace);
+void fay_trace_bpf_detach(struct trace *trace);
+void fay_trace_bpf_deinit(struct trace *trace);
+/* Of an event's function, by its hash; NULL. */
+const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
+
+/* trace_native.c */
+/* Whether verified code of the trace's would run in the kernel: sets `native` or `native_side`, and
+ * refuses what means nothing there. */
+int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
+int fay_trace_native_attach(struct trace *trace, struct fay_error *error);
+/* Of a `native_side`: before the processes are attached to. */
+int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
+/* Runs timer probes; says so if the kernel's functions, by fay.ko or BPF, have been switched off
+ * meanwhile. */
+void fay_trace_native_tick(struct trace *trace);
+int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
+
+/* trace_follow.c */
+/* From now on the process is looked at for modules other than it has now. Beyond TRACE_WATCHED_MAX
+ * none is. */
+void fay_trace_watch(struct trace *trace, pid_t pid);
+/* Whether any process that is watched still runs. */
+bool fay_trace_watches(const struct trace *trace);
+int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
+/* Makes room for one more session, if need be by letting go of some whose process is gone. False:
+ * there is none. */
+bool fay_trace_make_room(struct trace *trace, struct fay_error *error);
+
+/* A program that waits until what it has loaded is attached to; the session by which it does is
+ * gone if the program is. */
+struct trace_waiting {
+	struct fay_session *session;
+	uint32_t number;
+};
+/* A process has other modules than before: what went is forgotten, what is new is attached to.
+ * NULL: it does not wait. */
+void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace_waiting *waiting);
+/* A session that is detached and whose results were taken up. */
+void fay_trace_forget_session(struct trace *trace, size_t index);
+
+/* trace_modules.c: programs that wait while they load and unload modules. */
+/* Serves those that wait. */
+void fay_trace_modules_tick(struct trace *trace);
+void fay_trace_modules_answer(const struct trace *trace, const struct trace_waiting *waiting);
+/* Functions of modules that are gone are forgotten; sessions that have no others end, but not while
+ * children that are followed call theirs. */
+void fay_trace_drop_unloaded(struct trace *trace, pid_t pid);
+void fay_trace_retire_empty(struct trace *trace, pid_t pid);
+/* The process, which has nothing of what is asked for yet, is to wait from now on. Takes the target
+ * if it does. */
+bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target);
+/* The live sessions of one process, with that by which it does so, last; FAY_CLI_MAX_TARGETS + 1 at
+ * most. */
+size_t fay_trace_sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list);
+/* Ends that. */
+void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched);
+/* How often a program went on before what it had loaded was attached to. */
+uint64_t fay_trace_modules_late(const struct trace *trace);
+
+/* trace_run.c */
+int fay_trace_run(struct trace *trace, struct fay_error *error);
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last,
+		   struct fay_error *error);
+extern int fay_trace_errno_of_output; /* of the first write that failed */
+int fay_trace_check_output(struct trace *trace, struct fay_error *error);
+/* Makes the file of --output anew, if there is one; decides whether pictures are drawn. */
+int fay_trace_open_output(struct trace *trace, struct fay_error *error);
+/* After the last result. What a file system refuses only now (a quota, a server's full disk) is an
+ * error, too. */
+int fay_trace_close_output(struct trace *trace, struct fay_error *error);
+
+/* trace_executed.c: processes that execute another program, which is not traced, without --follow.
+ * */
+/* From now on; the process has just been attached to. */
+void fay_trace_executed_watch(struct trace *trace, pid_t pid);
+/* Again and again while a command runs. */
+void fay_trace_executed_tick(struct trace *trace);
+/* Waits for the command if it has ended: whether it has. */
+bool fay_trace_reap(struct trace *trace);
+/* The first that did, or NULL. Not `sure`: a command of which only its name says so, which programs
+ * may change. */
+const struct trace_executed *fay_trace_executed(const struct trace *trace, bool *sure);
+/* A command's children did, and it did not itself. */
+bool fay_trace_children_executed(const struct trace *trace);
+void fay_trace_executed_deinit(struct trace *trace);
+
+/* trace_rows.c */
+void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
+/* The query asked for so many rows, and they were shown. */
+bool fay_trace_has_all_rows(const struct trace *trace);
+/* FAY_E_LIMIT if rows could not be kept. */
+int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
+
+/*
+ * trace_join.c: a query with several sources. Rows that the aggregator takes are joined, and the
+ * pairs fill an aggregator of their own, whose rows are shown.
+ */
+int fay_trace_join_start(struct trace *trace, struct fay_error *error);
+void fay_trace_join_deinit(struct trace *trace);
+/* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was
+ * not running has not handed on yet. */
+void fay_trace_join_advance(struct trace *trace, uint64_t time);
+int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
+/* trace_counted.c: windows of so many events. Rows of events that the aggregator takes are put in
+ * order and counted; windows are shown as they are full. */
+int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
+void fay_trace_counted_deinit(struct trace *trace);
+/* As fay_trace_join_advance(). */
+void fay_trace_counted_advance(struct trace *trace, uint64_t time);
+int fay_trace_counted_error(const struct trace *trace, struct fay_error *error);
+/* Shows the last window as far as it went; what was lost goes to *last. */
+int fay_trace_counted_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
+void fay_trace_counted_print_end(const struct trace *trace);
+/* trace_analyze.c: --analyze. What is measured of each poll and of the last picture is measured
+ * always. */
+void fay_trace_analyze_start(struct trace *trace);
+int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);
+/* `last`: the merged rows. */
+void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last, bool final);
+/* The figures so far, where they are due (`analyze_due`) or were asked for by a signal. */
+int fay_trace_analyze_tick(struct trace *trace, struct fay_error *error);
+
+/* Into `measured`, if there is a join. */
+void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured);
+/* What was joined, and what was dropped. */
+void fay_trace_join_print_end(const struct trace *trace);
+/* What takes the rows that are merged, and their schema: the aggregator's own, or that of the
+ * pairs. */
+struct fay_aggregator *fay_trace_merged(const struct trace *trace);
+const struct fay_schema *fay_trace_merged_schema(const struct trace *trace);
+/* The merged rows, with what was lost. */
+int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result,
+		       struct fay_error *error);
+
+/* trace_windows.c: shows windows of time that are over; at the end also those that are not, and
+ * leaves the last snapshot in *last. */
+/* ns after a window's end that it is looked at again and forgotten, where the events are */
+#define FAY_WINDOWS_HORIZON 2000000000u
+int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
+int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *error);
+int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
+/* trace_cluster.c: a trace on a cluster, from the verified image on. */
+int fay_trace_cluster(struct trace *trace, struct fay_error *error);
+/* A picture of what is merged by now, and what it covers. */
+/* Where machines' rows replace: trace->aggregator is all that they have, put together anew, until
+ * fay_trace_cluster_gathered(). Nothing otherwise. */
+int fay_trace_cluster_gather(struct trace *trace, struct fay_error *error);
+void fay_trace_cluster_gathered(struct trace *trace);
+int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last,
+			   struct fay_error *error);
+
+/* trace_budget.c: measures what the probes cost each so often, and takes the costliest points out
+ * where that is more than --budget allows. */
+int fay_trace_budget_tick(struct trace *trace, struct fay_error *error);
+/* All points were taken out. */
+bool fay_trace_budget_exhausted(const struct trace *trace);
+/* Of a session that is destroyed before the trace ends. */
+void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session);
+/* What was left out, and how much the probes cost in all. */
+void fay_trace_budget_print(const struct trace *trace);
+void fay_trace_budget_deinit(struct trace *trace);
+
+/* trace_save.c: --save. `lost`: events, since the trace began. */
+int fay_trace_save_start(struct trace *trace, struct fay_error *error);
+void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row);
+/* Begins a new file where it is time to, or SIGUSR2 asked for what is there. */
+int fay_trace_save_tick(struct trace *trace, struct fay_error *error);
+int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error);
+/* trace_file.c: file("NAME") from the first saved event to the last result. */
+int fay_trace_file(struct trace *trace, struct fay_error *error);
+/* What an address in the file was called when it was saved. */
+void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text,
+			     size_t size);
+static inline bool fay_trace_is_file(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_FILE;
+}
+
+/* trace_end.c: detaches first in every case; then the last picture, if the output still takes it.
+ * */
+int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
+/* Keeps for the end how many calls ended whose beginning was not kept: the last picture's number.
+ * */
+void fay_trace_count_unknown(struct trace *trace);
+/* How it ended, and what was lost. */
+void fay_trace_print_end(struct trace *trace, const struct fay_result *result);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file whose debug information tells the names and types of a traced function's arguments: the
+ * one that the traced process has mapped. A command that is not started yet, and `fay explain`
+ * without a process, have the one that would be run. Offsets of another build would be wrong
+ * without a sign, so a process that turns out to have another file is not traced.
+ */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process.h"
+
+/* The first function that matches, of an open target. */
+static int find_in(struct fay_cli_functions *functions, struct fay_target *target,
+		   const char *pattern, struct fay_query_function *function,
+		   struct fay_error *error)
+{
+	struct fay_function_list list;
+	int code = fay_target_find(target, pattern, &list, error);
+	if (code)
+		return code;
+	if (!fay_target_file_of(target, &list.items[0], &functions->file) ||
+	    (function->fd = dup(functions->file.fd)) < 0) {
+		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in",
+				     pattern);
+	} else {
+		snprintf(function->path, sizeof(function->path), "%s", functions->file.path);
+		snprintf(function->name, sizeof(function->name), "%s", list.items[0].name);
+		snprintf(functions->pattern, sizeof(functions->pattern), "%s", pattern);
+		snprintf(functions->path, sizeof(functions->path), "%s", functions->file.path);
+		function->address = functions->file.address;
+		function->count = list.count;
+	}
+	fay_function_list_deinit(&list);
+	return code;
+}
+
+static int find_in_process(struct fay_cli_functions *functions, pid_t pid, const char *pattern,
+			   struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_target *target;
+	int code = fay_target_open_pid(pid, &target, error);
+	if (code)
+		return code;
+	code = find_in(functions, target, pattern, function, error);
+	fay_target_close(target);
+	return code;
+}
+
+static int find_in_file(struct fay_cli_functions *functions, const char *path, const char *pattern,
+			struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_target *target;
+	int code = fay_target_open_file(path, &target, error);
+	if (code)
+		return code;
+	code = find_in(functions, target, pattern, function, error);
+	fay_target_close(target);
+	return code;
+}
+
+static bool same_build(const struct fay_function_file *a, const struct fay_function_file *b)
+{
+	return a->build_id_size == b->build_id_size &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_size);
+}
+
+static int find_known(struct fay_cli_functions *functions, const char *pattern,
+		      struct fay_query_function *function, struct fay_error *error)
+{
+	const struct fay_cli_functions *known = functions->known;
+	bool found = !find_in_file(functions, known->path, pattern, function, error);
+	if (found && same_build(&functions->file, &known->file))
+		return FAY_OK;
+	if (found)
+		close(function->fd);
+	function->fd = -1;
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the query's names are those of %s as it was when the query was "
+			     "asked, and %s: attach where it is as it was",
+			     known->path,
+			     found ? "here it is another build" : "here it is not to be read");
+}
+
+/* As execvp() finds it. */
+static bool find_program(const char *name, char path[4096])
+{
+	const char *folders = getenv("PATH");
+	if (strchr(name, '/'))
+		return snprintf(path, 4096, "%s", name) < 4096;
+	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
+		size_t length = strcspn(folders, ":");
+		if (snprintf(path, 4096, "%.*s/%s", (int)length, length ? folders : ".", name) <
+			    4096 &&
+		    !access(path, X_OK))
+			return true;
+		folders += length + (folders[length] == ':');
+	}
+	return false;
+}
+
+/* A library by the name that a pattern calls it by. */
+static int find_in_libraries(struct fay_cli_functions *functions, const char *module,
+			     const char *pattern, struct fay_query_function *function,
+			     struct fay_error *error)
+{
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/local/lib", "/lib64",
+					       "/usr/lib" };
+	int code = fay_error_set(error, FAY_E_REFUSED,
+				 "which file `%s` means is known once a process is named: -p PID, "
+				 "--comm NAME, or -- COMMAND",
+				 module);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char name[512];
+		glob_t files;
+		snprintf(name, sizeof(name), "%s/%s.so*", folders[i], module);
+		if (glob(name, 0, NULL, &files))
+			continue;
+		struct fay_error unused;
+		for (size_t k = 0; k < files.gl_pathc && code; k++)
+			if (!find_in_file(functions, files.gl_pathv[k], pattern, function, &unused))
+				code = FAY_OK;
+		globfree(&files);
+	}
+	return code;
+}
+
+size_t fay_cli_processes(const struct fay_cli_functions *functions,
+			 const struct fay_query_process *process, pid_t pids[FAY_CLI_PROCESSES_MAX])
+{
+	size_t count = 0;
+	if (process && process->pid)
+		pids[count++] = process->pid;
+	if (process && process->comm) {
+		count = fay_cli_find_comm(process->comm, pids, FAY_CLI_PROCESSES_MAX);
+		count = count < FAY_CLI_PROCESSES_MAX ? count : FAY_CLI_PROCESSES_MAX;
+	}
+	for (size_t i = 0; i < functions->pid_count && count < FAY_CLI_PROCESSES_MAX; i++)
+		pids[count++] = functions->pids[i];
+	for (size_t i = 0; i < functions->comm_count && count < FAY_CLI_PROCESSES_MAX; i++) {
+		size_t found = fay_cli_find_comm(functions->comms[i], pids + count,
+						 FAY_CLI_PROCESSES_MAX - count);
+		count = found < FAY_CLI_PROCESSES_MAX - count ? count + found
+							      : FAY_CLI_PROCESSES_MAX;
+	}
+	return count;
+}
+
+int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function,
+			  struct fay_error *error)
+{
+	struct fay_cli_functions *functions = context;
+	pid_t pids[FAY_CLI_PROCESSES_MAX];
+	char module[256], name[256], path[4096];
+	struct fay_error unused;
+	if (functions->known)
+		return find_known(functions, pattern, function, error);
+	size_t count = fay_cli_processes(functions, function->process, pids);
+	for (size_t i = 0; i < count; i++)
+		if (!find_in_process(functions, pids[i], pattern, function, error))
+			return FAY_OK;
+	if (count)
+		return (int)error->code;
+	if (fay_pattern_split(pattern, module, name, error))
+		return error->code;
+	bool program = find_program(functions->command ? functions->command[0] : module, path);
+	if (program && !find_in_file(functions, path, pattern, function, error))
+		return FAY_OK;
+	/* If there is no such library either, what was wrong with the program is said. */
+	return find_in_libraries(functions, module, pattern, function, program ? &unused : error)
+		       ? (int)error->code
+		       : FAY_OK;
+}
+
+int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target,
+			   struct fay_error *error)
+{
+	const struct fay_function_file *known = &functions->file;
+	struct fay_function_list list;
+	struct fay_function_file file;
+	if (fay_target_find(target, functions->pattern, &list, NULL))
+		return FAY_OK; /* it is not traced there */
+	bool found = fay_target_file_of(target, &list.items[0], &file);
+	bool same = found && (known->build_id_size
+				      ? same_build(known, &file)
+				      : known->device == file.device && known->inode == file.inode);
+	fay_function_list_deinit(&list);
+	if (same)
+		return FAY_OK;
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"process %d runs another build of %s than the one that the query's types are of",
+		fay_target_pid(target), functions->pattern);
+}

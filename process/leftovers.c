@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What fays left in processes: a session goes on in its target when its fay is killed with SIGKILL,
+ * and costs a little for nothing. `fay doctor` shows such sessions, `fay doctor --clean` removes
+ * them, and `fay trace` does so in what it attaches to.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+
+/* Calls `each` for every process that can be looked into and carries a session. */
+static void each_process(void (*each)(void *context, pid_t pid,
+				      const struct fay_installed_sessions *list),
+			 void *context)
+{
+	struct fay_installed_sessions list;
+	struct fay_error ignored; /* the process is gone, or not ours to look into */
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = isdigit((unsigned char)entry->d_name[0])
+				    ? (pid_t)strtol(entry->d_name, NULL, 10)
+				    : 0;
+		if (pid <= 0 || fay_installed_sessions(pid, &list, &ignored))
+			continue;
+		if (list.count || list.foreign)
+			each(context, pid, &list);
+		fay_installed_sessions_deinit(&list);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+static size_t count_state(const struct fay_installed_sessions *list, enum fay_owner_state state)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < list->count; i++)
+		count += list->items[i].owner_state == state;
+	return count;
+}
+
+static void name_process(char names[160], pid_t pid, size_t sessions)
+{
+	size_t used = strlen(names);
+	if (sessions && used + 16 < 160)
+		snprintf(names + used, 160 - used, " %d", pid);
+}
+
+static void note_process(void *context, pid_t pid, const struct fay_installed_sessions *list)
+{
+	struct fay_cli_leftovers *all = context;
+	size_t abandoned = count_state(list, FAY_OWNER_DEAD),
+	       unknown = count_state(list, FAY_OWNER_UNKNOWN);
+	all->abandoned += abandoned;
+	all->unknown += unknown;
+	all->traced += list->count - abandoned - unknown;
+	name_process(all->abandoned_in, pid, abandoned);
+	name_process(all->unknown_in, pid, unknown);
+	struct fay_cli_leftover *grown =
+		realloc(all->items, (all->count + list->count + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	all->items = grown;
+	for (size_t i = 0; i < list->count; i++)
+		all->items[all->count++] =
+			(struct fay_cli_leftover){ .pid = pid, .session = list->items[i] };
+	if (list->foreign)
+		all->items[all->count++] = (struct fay_cli_leftover){ .pid = pid, .foreign = true };
+}
+
+void fay_cli_leftovers_find(struct fay_cli_leftovers *all)
+{
+	memset(all, 0, sizeof(*all));
+	each_process(note_process, all);
+}
+
+void fay_cli_leftovers_deinit(struct fay_cli_leftovers *all)
+{
+	free(all->items);
+	memset(all, 0, sizeof(*all));
+}
+
+void fay_cli_leftovers_print(const struct fay_cli_leftovers *all, bool json)
+{
+	static const char *const states[] = { [FAY_OWNER_DEAD] = "is gone",
+					      [FAY_OWNER_UNKNOWN] = "may run or be gone",
+					      [FAY_OWNER_LIVES] = "runs" };
+	static const char *const words[] = { [FAY_OWNER_DEAD] = "dead",
+					     [FAY_OWNER_UNKNOWN] = "unknown",
+					     [FAY_OWNER_LIVES] = "lives" };
+	for (size_t i = 0; i < all->count; i++) {
+		const struct fay_installed_session *session = &all->items[i].session;
+		char space[64] = "";
+		if (all->items[i].foreign) {
+			printf(json ? "{\"type\":\"session\",\"pid\":%d,\"state\":\"foreign\"}\n"
+				    : "                     process %d: code of a fay of another "
+				      "version, whose `fay doctor` knows more\n",
+			       all->items[i].pid);
+			continue;
+		}
+		if (json) {
+			printf("{\"type\":\"session\",\"pid\":%d,\"places\":%zu,\"fay\":%d,\"pid_"
+			       "namespace\":%" PRIu64 ",\"state\":\"%s\"}\n",
+			       all->items[i].pid, session->points, session->owner,
+			       session->owner_namespace, words[session->owner_state]);
+			continue;
+		}
+		if (session->owner_namespace)
+			snprintf(space, sizeof(space), " of PID namespace %" PRIu64,
+				 session->owner_namespace);
+		printf("                     process %d, %zu place%s: fay %d%s %s\n",
+		       all->items[i].pid, session->points, session->points == 1 ? "" : "s",
+		       session->owner, space, states[session->owner_state]);
+	}
+}
+
+/* Of those that are to be removed. */
+static bool any_patched(const struct fay_installed_sessions *list, bool unknown)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].points &&
+		    list->items[i].owner_state <= (unknown ? FAY_OWNER_UNKNOWN : FAY_OWNER_DEAD))
+			return true;
+	return false;
+}
+
+int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
+{
+	struct fay_installed_sessions list;
+	struct fay_error unseen;
+	size_t removed, kept;
+	if (fay_installed_sessions(pid, &list, &unseen))
+		return FAY_OK; /* attaching will say why it cannot be looked into */
+	size_t abandoned = count_state(&list, FAY_OWNER_DEAD),
+	       doubtful = count_state(&list, FAY_OWNER_UNKNOWN);
+	bool ended = !any_patched(&list, unknown); /* as they should, but a thread was inside */
+	fay_installed_sessions_deinit(&list);
+	if (doubtful && !unknown)
+		fprintf(stderr,
+			"fay: process %d: left %zu session%s of a fay in another PID namespace "
+			"alone, which may run or be gone (`fay doctor`)\n",
+			pid, doubtful, doubtful == 1 ? "" : "s");
+	if (!abandoned && !(doubtful && unknown))
+		return FAY_OK;
+	if (fay_leftovers_remove(pid, unknown, &removed, &kept, error))
+		return error->code;
+	if (!removed && !kept)
+		return FAY_OK; /* it was being removed when it was looked at */
+	if (ended && kept)
+		fprintf(stderr,
+			"fay: process %d: left %zu session%s mapped that an earlier trace had "
+			"left, since a thread may still be inside\n",
+			pid, kept, kept == 1 ? "" : "s");
+	if (ended && removed)
+		fprintf(stderr,
+			"fay: process %d: removed %zu session%s left mapped by an earlier trace\n",
+			pid, removed, removed == 1 ? "" : "s");
+	if (!ended)
+		fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept,
+			removed + kept == 1 ? "" : "s",
+			doubtful && unknown ? "" : " of a fay that was killed");
+	return FAY_OK;
+}
+
+static void clean_process(void *context, pid_t pid, const struct fay_installed_sessions *list)
+{
+	int *result = context;
+	struct fay_error error = { 0 };
+	if (count_state(list, FAY_OWNER_DEAD) && fay_cli_leftovers_clean_pid(pid, false, &error))
+		*result = fay_cli_fail(&error);
+}
+
+int fay_cli_leftovers_clean(void)
+{
+	int result = FAY_OK;
+	each_process(clean_process, &result);
+	return result;
+}
