@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cluster/agent/agent.h"
+#include "fay/clock.h"
 
 #define STEP 10000000ull /* ns */
 #define CONNECT_TRIES 20u

@@ -6,7 +6,11 @@
  */
 #include <string.h>
 
-#include "cli/options/options.h"
+#include "cli/commands/commands.h"
+#include "cli/doctor/doctor.h"
+#include "cli/export/export.h"
+#include "cli/trace/trace.h"
+#include "process/process.h"
 
 #include "fay/compiler.h"
 #include "fay/suggest.h"
@@ -86,7 +90,7 @@ static int help_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	fay_cli_guard_messages();
+	fay_messages_guard();
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;

@@ -12,7 +12,7 @@
 
 #define SNAPSHOTS_MAX 1024u
 
-void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid)
+void fay_addresses_take(struct fay_addresses *addresses, pid_t pid)
 {
 	struct fay_target *target, **grown;
 	if (addresses->count == SNAPSHOTS_MAX || fay_target_open_pid(pid, &target, NULL))
@@ -33,7 +33,7 @@ void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid)
 	memset(addresses->known, 0, sizeof(addresses->known));
 }
 
-void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses)
+void fay_addresses_deinit(struct fay_addresses *addresses)
 {
 	for (size_t i = 0; i < addresses->count; i++)
 		fay_target_close(addresses->snapshots[i]);
@@ -49,7 +49,7 @@ static bool same_place(const struct fay_code_place *a, const struct fay_code_pla
 }
 
 /* false: nobody has code there, or it is not known whose it is. */
-static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bool exact,
+static bool find_place(struct fay_addresses *addresses, uint64_t address, bool exact,
 		       struct fay_code_place *place)
 {
 	/* what a call returns to may be another function's first byte */
@@ -68,7 +68,7 @@ static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bo
 	return found;
 }
 
-static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address, bool exact,
+static bool find_in_kernel(struct fay_addresses *addresses, uint64_t address, bool exact,
 			   struct fay_code_place *place)
 {
 	struct fay_error error; /* then they are shown as numbers */
@@ -84,11 +84,11 @@ static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address
 }
 
 /* The kernel's addresses are none of a process's. */
-const struct fay_code_place *fay_cli_address_place(struct fay_cli_addresses *addresses,
-						   uint64_t address, unsigned form)
+const struct fay_code_place *fay_addresses_place(struct fay_addresses *addresses, uint64_t address,
+						 unsigned form)
 {
 	bool exact = form & FAY_ADDRESS_EXACT;
-	uint64_t at = (address ^ exact) % FAY_CLI_ADDRESSES_KNOWN;
+	uint64_t at = (address ^ exact) % FAY_ADDRESSES_KNOWN;
 	struct fay_code_place *place = &addresses->known[at].place;
 	if (addresses->known[at].address == address && addresses->known[at].exact == exact &&
 	    address)

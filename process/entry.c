@@ -79,7 +79,7 @@ static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
 	}
 }
 
-int fay_cli_run_to_entry(pid_t pid, struct fay_error *error)
+int fay_process_run_to_entry(pid_t pid, struct fay_error *error)
 {
 	if (is_32_bit(pid))
 		return fay_error_set(error, FAY_E_REFUSED,

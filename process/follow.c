@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "follow.h"
+#include "follow_private.h"
+#include "process.h"
 
 /* Keeps the two pipes only: the end of orders must be closed once fay closes its own, also if an
  * agent has other followers that were started later. */

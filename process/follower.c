@@ -30,8 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "follow_private.h"
 #include "process.h"
-#include "follow.h"
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
@@ -213,7 +213,7 @@ static void executed(struct follower *follower, pid_t pid)
 	for (size_t i = follower->count; i-- > 0;)
 		if (follower->threads[i].pid == pid)
 			follower->threads[i] = follower->threads[--follower->count];
-	if (fay_cli_run_to_entry(pid, &error)) {
+	if (fay_process_run_to_entry(pid, &error)) {
 		add(follower, pid, pid); /* it has ended, which is reported next, or goes on */
 		ptrace(PTRACE_CONT, pid, 0, 0);
 		return;
@@ -235,16 +235,16 @@ static void born(struct follower *follower, pid_t parent)
 {
 	unsigned long tid;
 	if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &tid) || find(follower, (pid_t)tid) ||
-	    fay_cli_tracer_of((pid_t)tid) != getpid())
+	    fay_process_tracer((pid_t)tid) != getpid())
 		return;
-	pid_t pid = fay_cli_process_of((pid_t)tid);
+	pid_t pid = fay_process_of_thread((pid_t)tid);
 	add(follower, (pid_t)tid, pid ? pid : (pid_t)tid);
 }
 
 static void stopped(struct follower *follower, pid_t tid, int status)
 {
 	struct thread *thread = find(follower, tid);
-	pid_t pid = thread ? thread->pid : fay_cli_process_of(tid);
+	pid_t pid = thread ? thread->pid : fay_process_of_thread(tid);
 	int event = status >> 16, number = WSTOPSIG(status);
 	if (!thread)
 		thread = add(follower, tid, pid ? pid : tid);

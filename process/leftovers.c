@@ -52,7 +52,7 @@ static void name_process(char names[160], pid_t pid, size_t sessions)
 
 static void note_process(void *context, pid_t pid, const struct fay_installed_sessions *list)
 {
-	struct fay_cli_leftovers *all = context;
+	struct fay_leftovers *all = context;
 	size_t abandoned = count_state(list, FAY_OWNER_DEAD),
 	       unknown = count_state(list, FAY_OWNER_UNKNOWN);
 	all->abandoned += abandoned;
@@ -60,31 +60,31 @@ static void note_process(void *context, pid_t pid, const struct fay_installed_se
 	all->traced += list->count - abandoned - unknown;
 	name_process(all->abandoned_in, pid, abandoned);
 	name_process(all->unknown_in, pid, unknown);
-	struct fay_cli_leftover *grown =
+	struct fay_leftover *grown =
 		realloc(all->items, (all->count + list->count + 1) * sizeof(*grown));
 	if (!grown)
 		return;
 	all->items = grown;
 	for (size_t i = 0; i < list->count; i++)
 		all->items[all->count++] =
-			(struct fay_cli_leftover){ .pid = pid, .session = list->items[i] };
+			(struct fay_leftover){ .pid = pid, .session = list->items[i] };
 	if (list->foreign)
-		all->items[all->count++] = (struct fay_cli_leftover){ .pid = pid, .foreign = true };
+		all->items[all->count++] = (struct fay_leftover){ .pid = pid, .foreign = true };
 }
 
-void fay_cli_leftovers_find(struct fay_cli_leftovers *all)
+void fay_leftovers_find(struct fay_leftovers *all)
 {
 	memset(all, 0, sizeof(*all));
 	each_process(note_process, all);
 }
 
-void fay_cli_leftovers_deinit(struct fay_cli_leftovers *all)
+void fay_leftovers_deinit(struct fay_leftovers *all)
 {
 	free(all->items);
 	memset(all, 0, sizeof(*all));
 }
 
-void fay_cli_leftovers_print(const struct fay_cli_leftovers *all, bool json)
+void fay_leftovers_print(const struct fay_leftovers *all, bool json)
 {
 	static const char *const states[] = { [FAY_OWNER_DEAD] = "is gone",
 					      [FAY_OWNER_UNKNOWN] = "may run or be gone",
@@ -128,7 +128,7 @@ static bool any_patched(const struct fay_installed_sessions *list, bool unknown)
 	return false;
 }
 
-int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
+int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
 	struct fay_error unseen;
@@ -170,11 +170,13 @@ static void clean_process(void *context, pid_t pid, const struct fay_installed_s
 {
 	int *result = context;
 	struct fay_error error = { 0 };
-	if (count_state(list, FAY_OWNER_DEAD) && fay_cli_leftovers_clean_pid(pid, false, &error))
-		*result = fay_cli_fail(&error);
+	if (!count_state(list, FAY_OWNER_DEAD) || !fay_leftovers_clean_pid(pid, false, &error))
+		return;
+	fprintf(stderr, "fay: %s\n", error.message);
+	*result = error.code;
 }
 
-int fay_cli_leftovers_clean(void)
+int fay_leftovers_clean(void)
 {
 	int result = FAY_OK;
 	each_process(clean_process, &result);

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "fay/utf8.h"
+
+#include "process.h"
 
 /* How many bytes at `text` are shown as they are; 0: the first is not. */
 static size_t shown(const char *text, size_t size)
@@ -16,7 +17,7 @@ static size_t shown(const char *text, size_t size)
 	return *text == '\n' || *text == '\t' ? 1 : fay_utf8_printable((const uint8_t *)text, size);
 }
 
-void fay_cli_printable(char *text)
+void fay_printable(char *text)
 {
 	size_t size = strlen(text);
 	for (size_t at = 0; at < size;) {
@@ -27,7 +28,7 @@ void fay_cli_printable(char *text)
 	}
 }
 
-void fay_cli_put(FILE *out, const char *text)
+void fay_printable_put(FILE *out, const char *text)
 {
 	size_t size = strlen(text);
 	for (size_t at = 0, length; at < size; at += length ? length : 1) {
@@ -51,14 +52,14 @@ static bool write_all(const char *bytes, size_t size)
 	return true;
 }
 
-void (*fay_cli_before_message)(void);
+void (*fay_messages_before)(void);
 
 static ssize_t write_message(void *cookie, const char *bytes, size_t size)
 {
 	char out[512];
 	size_t used = 0;
-	if (fay_cli_before_message)
-		fay_cli_before_message();
+	if (fay_messages_before)
+		fay_messages_before();
 	for (size_t at = 0, length; at < size; at += length ? length : 1) {
 		length = shown(bytes + at, size - at);
 		if (used + 4 > sizeof(out)) {
@@ -75,7 +76,7 @@ static ssize_t write_message(void *cookie, const char *bytes, size_t size)
 	return write_all(out, used) ? (ssize_t)size : 0;
 }
 
-void fay_cli_guard_messages(void)
+void fay_messages_guard(void)
 {
 	FILE *guarded = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = write_message });
 	if (!guarded)

@@ -90,7 +90,7 @@ static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *er
 	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it
 	 * ends with fay. */
 	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL);
-	int result = to_entry ? fay_cli_run_to_entry(child, error) : FAY_OK;
+	int result = to_entry ? fay_process_run_to_entry(child, error) : FAY_OK;
 	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
 		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s",
 				       strerror(errno));
@@ -105,12 +105,12 @@ static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *er
 	return FAY_OK;
 }
 
-int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
+int fay_process_spawn(char **command, pid_t *pid, struct fay_error *error)
 {
 	return spawn(command, true, pid, error);
 }
 
-int fay_cli_spawn_early(char **command, pid_t *pid, struct fay_error *error)
+int fay_process_spawn_early(char **command, pid_t *pid, struct fay_error *error)
 {
 	return spawn(command, false, pid, error);
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "stacks.h"
-
+/* The tables by which probes walk stacks: the unwind rows of each file that a process has mapped,
+ * read once a file. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
+#include "unwind_private.h"
+
 #define FILES_MAX 4096u
 
-void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks)
+struct fay_stacks_file {
+	uint64_t device, inode;
+	struct fay_unwind_rows rows;
+};
+
+void fay_stacks_deinit(struct fay_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->count; i++)
 		fay_unwind_rows_deinit(&stacks->files[i].rows);
@@ -15,7 +23,7 @@ void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks)
 }
 
 /* The rows of the file, read once, none if they cannot be; NULL: no memory, or too many files. */
-static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks,
+static const struct fay_unwind_rows *rows_of(struct fay_stacks *stacks,
 					     const struct fay_code_range *range)
 {
 	for (size_t i = 0; i < stacks->count; i++)
@@ -24,12 +32,12 @@ static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks,
 			return &stacks->files[i].rows;
 	if (stacks->count == FILES_MAX)
 		return NULL;
-	struct fay_cli_stacks_file *grown =
+	struct fay_stacks_file *grown =
 		realloc(stacks->files, (stacks->count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	stacks->files = grown;
-	struct fay_cli_stacks_file *file = &grown[stacks->count];
+	struct fay_stacks_file *file = &grown[stacks->count];
 	file->device = range->device;
 	file->inode = range->inode;
 	fay_unwind_read_file(range->fd, &file->rows);
@@ -51,7 +59,7 @@ static size_t first_row(const struct fay_unwind_rows *rows, uint64_t address)
 }
 
 /* Appends the rows of one mapping to the tables; count 0: there are none, or no room. */
-static void add_rows(struct fay_cli_stacks *stacks, struct fay_stack_tables *tables,
+static void add_rows(struct fay_stacks *stacks, struct fay_stack_tables *tables,
 		     const struct fay_code_range *range, struct fay_stack_module *module)
 {
 	const struct fay_unwind_rows *rows = rows_of(stacks, range);
@@ -105,8 +113,8 @@ static int compare_modules(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *target,
-			 struct fay_stack_tables *tables)
+void fay_stacks_fill(struct fay_stacks *stacks, struct fay_target *target,
+		     struct fay_stack_tables *tables)
 {
 	uint64_t current = tables->current & 1;
 	struct fay_stack_modules *list = &tables->lists[!current];
@@ -134,14 +142,14 @@ static size_t used_size(const struct fay_stack_tables *tables)
 	       tables->row_count * sizeof(tables->rows[0]);
 }
 
-int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target,
-			struct fay_attach_options *options, struct fay_stack_tables **tables,
-			struct fay_error *error)
+int fay_stacks_make(struct fay_stacks *stacks, struct fay_target *target,
+		    struct fay_attach_options *options, struct fay_stack_tables **tables,
+		    struct fay_error *error)
 {
 	*tables = calloc(1, sizeof(**tables));
 	if (!*tables)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	fay_cli_stacks_fill(stacks, target, *tables);
+	fay_stacks_fill(stacks, target, *tables);
 	options->global = *tables;
 	options->global_size = used_size(*tables);
 	return FAY_OK;
@@ -161,10 +169,10 @@ static void publish(const struct fay_stack_tables *tables, uint64_t rows,
 	__atomic_store_n(&there->current, tables->current, __ATOMIC_RELEASE);
 }
 
-void fay_cli_stacks_renew(struct fay_cli_stacks *stacks, struct fay_target *target,
-			  struct fay_stack_tables *tables, struct fay_session *session)
+void fay_stacks_renew(struct fay_stacks *stacks, struct fay_target *target,
+		      struct fay_stack_tables *tables, struct fay_session *session)
 {
 	uint64_t rows = tables->row_count;
-	fay_cli_stacks_fill(stacks, target, tables);
+	fay_stacks_fill(stacks, target, tables);
 	publish(tables, rows, session);
 }

@@ -11,7 +11,7 @@
  * ABI, AMD64 supplement, 4.2.4. The file may say anything: every byte is read through a cursor that
  * does not leave the table.
  */
-#include "unwind.h"
+#include "unwind_private.h"
 
 #include <dwarf.h>
 #include <gelf.h>

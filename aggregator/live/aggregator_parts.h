@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The aggregator's own types, private to aggregator/.
+ * The aggregator's own types: what it reads from the shared memory of traced processes, and what it
+ * keeps of that. What it offers is fay/aggregator.h and fay/partial.h.
  */
-#ifndef FAY_AGGREGATOR_PRIVATE_H
-#define FAY_AGGREGATOR_PRIVATE_H
+#ifndef FAY_AGGREGATOR_LIVE_PARTS_H
+#define FAY_AGGREGATOR_LIVE_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/rows/rows.h"
 #include "fay/aggregator.h"
 #include "fay/partial.h"
-#include "aggregator/rows/hash.h"
 
 /* Bytes of all rows and indices that one aggregator may hold; FAY_E_LIMIT beyond. */
 #define FAY_AGGREGATOR_MEMORY_MAX (1ull << 30)
@@ -23,50 +24,6 @@
 /* How long it does so while another thread's ring is to be emptied. That thread waits for 100 ms
  * before its events are lost. */
 #define FAY_SNAPSHOT_ASKED_NS 20000000u
-
-/* --- sketches.c: operators that summarise; what each does with the 8-byte words of its column
- * -------------------------------- */
-
-void fay_merge_saturating(uint64_t *to, const uint64_t *from, size_t words);
-void fay_merge_bytes(uint64_t *to, const uint64_t *from, size_t words);
-void fay_merge_pair(uint64_t *to, const uint64_t *from, size_t words);
-void fay_merge_top(uint64_t *to, const uint64_t *from, size_t words);
-void fay_merge_sample(uint64_t *to, const uint64_t *from, size_t words);
-bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *row,
-		       struct fay_value *value);
-
-struct fay_budget {
-	uint64_t used, limit; /* bytes */
-};
-
-/* --- rows.c: rows of one state by key
- * --------------------------------------------------------------------------------- */
-
-/*
- * Rows without duplicates of their key columns' bytes: rows in the order they came, and an
- * open-addressing index of row number + 1. A state without keys has at most one row.
- */
-struct fay_rows {
-	const struct fay_schema_state *state;
-	const struct fay_schema_column *columns; /* of the state: keys, then values */
-	struct fay_budget *budget;
-	uint8_t *rows;
-	uint32_t *index;
-	size_t count, room, index_size;
-	struct fay_hash_key hash_key;
-};
-
-void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state,
-		   struct fay_budget *budget);
-void fay_rows_deinit(struct fay_rows *rows);
-/* The row with the same key, or NULL. Valid until the next merge. */
-uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row);
-/* Merges one row in. Bytes that belong to no column are zeroed, the tag of a table's row included.
- * False: over the budget. */
-bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row);
-bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from);
-/* Sorts by key, column by column, as values of their type. The index is void afterwards. */
-void fay_rows_sort(struct fay_rows *rows);
 
 /* --- aggregator.c
  * -------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "hash.h"
+#include "rows.h"
 
 #include <pthread.h>
 #include <stdlib.h>

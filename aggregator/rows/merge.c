@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "aggregator/live/aggregator_parts.h"
+#include "rows_parts.h"
 
 static void add_words(uint64_t *to, const uint64_t *from, size_t words)
 {

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/live/aggregator_parts.h"
-#include "hash.h"
+#include "rows.h"
 
 void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state,
 		   struct fay_budget *budget)

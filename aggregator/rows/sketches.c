@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/live/aggregator_parts.h"
 #include "fay/sketch.h"
+#include "rows_parts.h"
 
 #define PAIRS_MAX (4096u / sizeof(struct fay_pair))
 

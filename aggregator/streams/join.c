@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/rows/rows.h"
 #include "fay/join.h"
-#include "aggregator/rows/hash.h"
 
 #define FIRST_ROOM 256u
 

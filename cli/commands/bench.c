@@ -9,7 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/process.h"
+#include <stdio.h>
+
+#include "fay/error.h"
+
+#include "commands.h"
 
 static const char *script_path(char *buffer, size_t size)
 {

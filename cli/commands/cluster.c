@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "cli/options/options.h"
+#include "cli/output/output.h"
+
+#include "commands.h"
 
 static const char usage_text[] =
 	"usage: fay cluster keygen NAME\n"

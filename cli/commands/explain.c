@@ -6,7 +6,14 @@
 
 #include <llvm-c/Core.h>
 
+#include "cli/doctor/doctor.h"
+#include "cli/options/options.h"
+#include "cli/output/output.h"
+#include "cli/targets/targets.h"
+#include "fay/clock.h"
 #include "process/process.h"
+
+#include "commands.h"
 
 /* The query's probes as they would be run in a process: compiled and verified. Both are the
  * caller's if the compiler makes an image. */
@@ -135,11 +142,11 @@ int fay_explain_main(int argc, char **argv)
 		fputs(usage, explain.help ? stdout : stderr);
 		return explain.help ? FAY_OK : FAY_E_USAGE;
 	}
-	if (explain.pid && !fay_cli_process_of(explain.pid)) {
+	if (explain.pid && !fay_process_of_thread(explain.pid)) {
 		fprintf(stderr, "fay: there is no process %d\n", (int)explain.pid);
 		return FAY_E_REFUSED;
 	}
-	struct fay_query_options options = { .now = fay_cli_realtime(),
+	struct fay_query_options options = { .now = fay_realtime(),
 					     .extend = true,
 					     .find = fay_cli_find_function,
 					     .find_context = &explain.functions };

@@ -19,7 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/options/options.h"
+#include "cli/output/output.h"
 #include "process/process.h"
+
+#include "commands.h"
 
 struct list_options {
 	pid_t pid;
@@ -46,16 +50,16 @@ static void print_function(const struct list_options *options, const struct fay_
 		char buffer[256];
 		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
 		printf("%016" PRIx64 " %6" PRIu64 " ", function->address, function->size);
-		fay_cli_put(stdout, function->module);
+		fay_printable_put(stdout, function->module);
 		putchar('!');
-		fay_cli_put(stdout, function->name);
+		fay_printable_put(stdout, function->name);
 		if (readable != function->name) {
 			fputs("  ", stdout);
-			fay_cli_put(stdout, readable);
+			fay_printable_put(stdout, readable);
 		}
 		if (marker && *marker->arguments) {
 			putchar(' ');
-			fay_cli_put(stdout, marker->arguments);
+			fay_printable_put(stdout, marker->arguments);
 		}
 		puts(marker && marker->semaphore ? " (semaphore)" : "");
 		return;
@@ -240,7 +244,7 @@ static int parse_operands(struct list_options *options, int count, char **operan
 					   "--kernel or a FILE");
 		options->file = *operands++;
 		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
-		    fay_cli_process_of(atoi(options->file)))
+		    fay_process_of_thread(atoi(options->file)))
 			return usage_error("that is a number, and there is no such file; -p PID "
 					   "names a process");
 		count--;
@@ -256,7 +260,7 @@ static int parse_operands(struct list_options *options, int count, char **operan
 static int resolve_comm(struct list_options *options)
 {
 	pid_t pids[1];
-	size_t count = fay_cli_find_comm(options->comm, pids, 1);
+	size_t count = fay_process_find_comm(options->comm, pids, 1);
 	if (!count) {
 		const char *nearest = fay_cli_nearest_comm(options->comm);
 		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm,

@@ -11,9 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor_parts.h"
 #include "fay/bpf.h"
 #include "fay/kernel.h"
+
+#include "doctor.h"
+#include "doctor_parts.h"
 
 /* Loads "return 0". Returns the program's descriptor or -errno. */
 static int load_nothing(enum bpf_prog_type type, enum bpf_attach_type attach, uint32_t btf_id)

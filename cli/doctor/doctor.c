@@ -30,9 +30,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor_parts.h"
+#include "cli/options/options.h"
+#include "cli/output/output.h"
 #include "fay/bpf.h"
 #include "fay/kernel.h"
+#include "process/process.h"
+
+#include "doctor.h"
+#include "doctor_parts.h"
 
 void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
 {
@@ -238,12 +243,12 @@ static void check_memfd(struct finding *finding)
 	close(fd);
 }
 
-static struct fay_cli_leftovers leftovers; /* check_zones(): each is shown behind its line */
+static struct fay_leftovers leftovers; /* check_zones(): each is shown behind its line */
 
 static void check_zones(struct finding *finding)
 {
-	fay_cli_leftovers_find(&leftovers);
-	const struct fay_cli_leftovers *all = &leftovers;
+	fay_leftovers_find(&leftovers);
+	const struct fay_leftovers *all = &leftovers;
 	if (all->abandoned)
 		fay_doctor_found(finding, false,
 				 "a fay that was killed left %zu session%s in PID%s%s: `fay doctor "
@@ -465,8 +470,8 @@ static int run_checks(bool json)
 		checks[i].run(&finding);
 		print_finding(&checks[i], &finding, json);
 		if (checks[i].run == check_zones) {
-			fay_cli_leftovers_print(&leftovers, json);
-			fay_cli_leftovers_deinit(&leftovers);
+			fay_leftovers_print(&leftovers, json);
+			fay_leftovers_deinit(&leftovers);
 		}
 		missing += checks[i].essential && !finding.ok;
 	}
@@ -495,8 +500,7 @@ static int clean_unknown(const char *number)
 	if (fay_installed_sessions((pid_t)pid, &list, &error))
 		return fay_cli_fail(&error);
 	fay_installed_sessions_deinit(&list);
-	return fay_cli_leftovers_clean_pid((pid_t)pid, true, &error) ? fay_cli_fail(&error)
-								     : FAY_OK;
+	return fay_leftovers_clean_pid((pid_t)pid, true, &error) ? fay_cli_fail(&error) : FAY_OK;
 }
 
 int fay_doctor_main(int argc, char **argv)
@@ -538,7 +542,7 @@ int fay_doctor_main(int argc, char **argv)
 	if (code == FAY_E_USAGE)
 		return code;
 	if (clean && !code)
-		code = fay_cli_leftovers_clean();
+		code = fay_leftovers_clean();
 	int checked = run_checks(json);
 	return checked ? checked : code;
 }

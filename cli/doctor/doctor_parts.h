@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Between doctor.c and doctor_bpf.c. */
-#ifndef FAY_CLI_DOCTOR_H
-#define FAY_CLI_DOCTOR_H
+#ifndef FAY_CLI_DOCTOR_PARTS_H
+#define FAY_CLI_DOCTOR_PARTS_H
 
 #include <stdarg.h>
 
-#include "process/process.h"
+#include "doctor.h"
 
 struct finding {
 	bool ok;

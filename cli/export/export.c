@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "process/process.h"
+#include "cli/options/options.h"
+
 #include "ctf.h"
+#include "export.h"
 
 static const char usage[] = "usage: fay export --ctf DIRECTORY SAVED.fay...\n";
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/access/access.h"
+
 #include "options.h"
-#include "cluster/access/config.h"
 
 const char fay_cli_cluster_help[] =
 	"  --cluster URL    NATS servers such as nats://127.0.0.1:4222; several with commas\n"

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/process.h"
 #include "fay/suggest.h"
+
+#include "options.h"
 
 #define CANDIDATES_MAX 2048u
 

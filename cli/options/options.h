@@ -1,10 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* What `fay trace --cluster` and `fay cluster` share. */
-#ifndef FAY_CLI_CLUSTER_H
-#define FAY_CLI_CLUSTER_H
+/*
+ * What the subcommands' command lines share: values with units, what may have been meant by words
+ * that mean nothing, and the options that name a cluster.
+ */
+#ifndef FAY_CLI_OPTIONS_H
+#define FAY_CLI_OPTIONS_H
 
-#include "process/process.h"
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cluster/root/root.h"
+#include "fay/error.h"
+
+/* --- values.c --- */
+
+/* "10s", "500ms", "2m", "1h", "250us" to nanoseconds; a bare number means seconds. false: not a
+ * duration. */
+bool fay_cli_duration(const char *text, uint64_t *nanoseconds);
+/* "64MB", "1GiB"; false: it is no size, or none of at least a byte. */
+bool fay_cli_size(const char *text, uint64_t *bytes);
+/* Prints "fay: MESSAGE" to standard error and returns the exit code. */
+int fay_cli_fail(const struct fay_error *error);
+
+/* --- hints.c --- */
+
+/* getopt_long(3); of an option that is none the nearest one is named on standard error, too. */
+int fay_cli_getopt(int argc, char **argv, const char *letters, const struct option *options);
+/* The name of a process that is most like this one; NULL. Valid until the next call. */
+const char *fay_cli_nearest_comm(const char *comm);
+bool fay_cli_is_number(const char *text);
+/* Adds to an error in a query what may be behind it: a shell that took the quotes away, a program
+ * of another tool. */
+void fay_cli_query_hint(const char *query, struct fay_error *error);
+
+/* --- cluster.c --- */
 
 struct fay_cli_cluster {
 	struct fay_root_options root; /* root.bus.url: --cluster; NULL: no cluster */
@@ -55,8 +85,5 @@ int fay_cli_cluster_option(struct fay_cli_cluster *cluster, const char *command,
 int fay_cli_cluster_keys(const struct fay_cli_cluster *cluster, struct fay_keys *keys,
 			 struct fay_error *error);
 extern const char fay_cli_cluster_help[];
-
-int fay_cluster_main(int argc, char **argv);
-int fay_attach_main(int argc, char **argv);
 
 #endif

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/process.h"
 #include "cluster/wire/wire.h"
+#include "process/process.h"
+
+#include "output.h"
 
 static void write_bare(const struct fay_code_place *place, char *text, size_t size)
 {
@@ -41,10 +43,10 @@ static void write_place(const struct fay_code_place *place, uint64_t address, un
 			 place->offset);
 }
 
-void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form,
+void fay_cli_address_name(struct fay_addresses *addresses, uint64_t address, unsigned form,
 			  char *text, size_t size)
 {
-	write_place(fay_cli_address_place(addresses, address, form), address, form, text, size);
+	write_place(fay_addresses_place(addresses, address, form), address, form, text, size);
 }
 
 void fay_cli_code_name(const char *code, uint64_t hash, unsigned form, char *text, size_t size)

@@ -6,6 +6,7 @@
 #include <wchar.h>
 
 #include "fay/utf8.h"
+
 #include "output_parts.h"
 
 #define ESCAPE '\033'

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fay/utf8.h"
+
 #include "output_parts.h"
 
 /* Would a spreadsheet take the cell for a formula, and run what the traced program put into a name?

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/process.h"
+#include "output.h"
 
 /* bytes of a name that is looked into: it comes from the traced program, and the library recurses
  * on it */

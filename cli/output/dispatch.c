@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "process/process.h"
+#include "output.h"
 
 static bool runs_in_fay(const struct fay_probe_facts *facts)
 {

@@ -81,7 +81,7 @@ void fay_live_begin(struct fay_writer *writer, size_t views, bool final)
 	writer->limited = false;
 	if (!writer->live)
 		return;
-	fay_cli_before_message = make_room;
+	fay_messages_before = make_room;
 	fay_live_due = 0;
 	FILE *memory = open_memstream(&writer->picture, &writer->picture_size);
 	if (!memory)

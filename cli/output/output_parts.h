@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared by the files that write results: output.c (pictures and rows), output_values.c (single
  * values), output_csv.c, output_stack.c (stacks). */
-#ifndef FAY_CLI_OUTPUT_H
-#define FAY_CLI_OUTPUT_H
+#ifndef FAY_CLI_OUTPUT_PARTS_H
+#define FAY_CLI_OUTPUT_PARTS_H
 
-#include "process/process.h"
+#include "output.h"
 
 /* bytes of a table's cell, NUL included: what is longer ends with `...` */
 #define CELL_SIZE 128

@@ -34,7 +34,7 @@ void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_vi
 	else
 		snprintf(text, size, "0x%" PRIx64, address);
 	if (writer->format == FAY_FORMAT_TABLE || writer->format == FAY_FORMAT_FOLDED)
-		fay_cli_printable(text);
+		fay_printable(text);
 }
 
 unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view,

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "fay/utf8.h"
+
 #include "output_parts.h"
 
 #define READABLE 64 /* bytes of a demangled name */
@@ -284,7 +285,7 @@ void fay_output_format_value(const struct fay_writer *writer, const struct fay_v
 	if (whole && length >= size)
 		mark_cut(text, size);
 	free(whole);
-	fay_cli_printable(text);
+	fay_printable(text);
 }
 
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,

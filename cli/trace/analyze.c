@@ -14,9 +14,9 @@ void fay_trace_analyze_start(struct trace *trace)
 
 int64_t fay_trace_poll(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	int64_t result = fay_aggregator_poll(trace->aggregator, error);
-	trace->measured.poll_ns += fay_cli_monotonic() - since;
+	trace->measured.poll_ns += fay_monotonic() - since;
 	return result;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace.h"
 #include "trace_parts.h"
 
 #define LOOK_MS 100
@@ -69,10 +70,10 @@ static int parse(struct trace *trace, struct attach *attach, int argc, char **ar
 
 static void read_known(struct fay_cli_functions *known, const struct fay_wire_meta *meta)
 {
-	fay_text_copy(known->pattern, sizeof(known->pattern), meta->function);
+	fay_text_copy(known->found.pattern, sizeof(known->found.pattern), meta->function);
 	fay_text_copy(known->path, sizeof(known->path), meta->path);
-	known->file.build_id_size = meta->build_id.size;
-	memcpy(known->file.build_id, meta->build_id.bytes, meta->build_id.size);
+	known->found.file.build_id_size = meta->build_id.size;
+	memcpy(known->found.file.build_id, meta->build_id.bytes, meta->build_id.size);
 }
 
 /* The query's own image and text. */
@@ -108,7 +109,7 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 /* Again and again: an agent may just be connecting. */
 static void tell_to_stop(struct trace *trace, struct attach *attach)
 {
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 	if (now < attach->told + STOP_EVERY)
 		return;
 	attach->told = now;
@@ -130,7 +131,7 @@ static bool is_over(struct trace *trace, const struct attach *attach)
 		return false;
 	if (fay_root_finished(trace->root))
 		return true;
-	bool ended = meta->life && fay_cli_realtime() > meta->began + meta->life + patience &&
+	bool ended = meta->life && fay_realtime() > meta->began + meta->life + patience &&
 		     fay_root_silence(trace->root) > quiet;
 	if (ended || attach->stops > STOPS_MAX)
 		return fay_root_give_up(trace->root, 0);
@@ -139,19 +140,18 @@ static bool is_over(struct trace *trace, const struct attach *attach)
 
 static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
 {
-	uint64_t every = trace->every ? trace->every : 1000000000u,
-		 next = fay_cli_monotonic() + every;
+	uint64_t every = trace->every ? trace->every : 1000000000u, next = fay_monotonic() + every;
 	bool pictures = trace->writer.live || trace->every;
 	while (!fay_trace_interrupted && !attach->finished) {
 		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) ||
-		    fay_trace_windows_tick(trace, fay_cli_realtime(), error))
+		    fay_trace_windows_tick(trace, fay_realtime(), error))
 			return error->code;
 		if (attach->stop)
 			tell_to_stop(trace, attach);
 		attach->finished = is_over(trace, attach);
 		if (attach->finished)
 			break;
-		bool over = fay_cli_monotonic() >= next;
+		bool over = fay_monotonic() >= next;
 		if (over || (trace->writer.live && fay_live_due)) {
 			fay_live_due = 0;
 			next += over ? every : 0;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/doctor/doctor.h"
+
 #include "trace_parts.h"
 
 #define SKIPPED_SHOWN 5u
@@ -50,7 +52,7 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 
 int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	int result = FAY_OK;
 	/* `pids` are then also those that the name meant at the beginning */
 	bool by_name = trace->comm_count && fay_trace_is_mixed(trace);
@@ -135,8 +137,8 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 	    (result = fay_trace_bpf_generate(trace, error)))
 		return result;
 	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
-		fay_cli_addresses_take(&trace->addresses, trace->pids[i]);
-	uint64_t since = fay_cli_monotonic();
+		fay_addresses_take(&trace->addresses, trace->pids[i]);
+	uint64_t since = fay_monotonic();
 	for (size_t i = 0; i < trace->bpf_count; i++)
 		if ((result = attach(trace, &trace->bpf[i], error)))
 			return result;
@@ -189,7 +191,7 @@ int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
  * are left. */
 static bool has_followed(struct trace *trace)
 {
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 	if (trace->child || now < trace->next_look)
 		return true;
 	trace->next_look = now + LOOK_EVERY;

@@ -152,7 +152,7 @@ static int take_out(struct trace *trace, struct account *account, const struct c
 		if (chosen[i].account != account)
 			continue;
 		account->left[chosen[i].point] =
-			(struct left_out){ .after = fay_cli_monotonic() - trace->spending->began,
+			(struct left_out){ .after = fay_monotonic() - trace->spending->began,
 					   .share = (double)chosen[i].spent / cpu };
 		trace->spending->left_out++;
 		account->out++;
@@ -238,7 +238,7 @@ static bool is_first_of_process(const struct fay_trace_budget *budget, size_t in
 
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 {
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 	int result = FAY_OK;
 	if (!trace->budget || (trace->spending && now < trace->spending->next))
 		return FAY_OK;

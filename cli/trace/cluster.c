@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cluster/wire/object.h"
+#include "cluster/wire/wire.h"
+
 #include "trace_parts.h"
 
 #define TICK_MS 10
@@ -75,12 +76,12 @@ static int check(const struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "names of arguments in a join cannot be asked of a cluster "
 				     "yet: use Arg(0), Arg(1) ...");
-	if (!trace->described.file.build_id_size)
+	if (!trace->described.found.file.build_id_size)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
 			"the file that %s is in has no build ID, so other machines cannot tell "
 			"whether theirs is the same: use Arg(0), Arg(1) ...",
-			trace->described.pattern);
+			trace->described.found.pattern);
 	return FAY_OK;
 }
 
@@ -149,9 +150,9 @@ static void set_options(struct trace *trace)
 	if (trace->every)
 		options->window = trace->every;
 	if (trace->plan && trace->plan->typed && !fay_trace_is_kernel(trace)) {
-		options->function = trace->described.pattern;
-		options->build_id = trace->described.file.build_id;
-		options->build_id_size = trace->described.file.build_id_size;
+		options->function = trace->described.found.pattern;
+		options->build_id = trace->described.found.file.build_id;
+		options->build_id_size = trace->described.found.file.build_id_size;
 		options->path = trace->described.path;
 	}
 }
@@ -328,9 +329,9 @@ static const char *reason_to_end(const struct trace *trace, uint64_t end)
 {
 	if (fay_trace_interrupted)
 		return "interrupted";
-	if (end && fay_cli_monotonic() >= end)
+	if (end && fay_monotonic() >= end)
 		return "time is up";
-	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
+	if (trace->plan && trace->plan->deadline && fay_realtime() > trace->plan->deadline)
 		return "the query's own deadline passed";
 	if (fay_trace_has_all_rows(trace))
 		return "the query has its rows";
@@ -352,16 +353,16 @@ static void advance(struct trace *trace)
 
 static int run(struct trace *trace, struct fay_error *error)
 {
-	uint64_t now = fay_cli_monotonic(), every = trace->cluster.root.window, next = now + every;
+	uint64_t now = fay_monotonic(), every = trace->cluster.root.window, next = now + every;
 	uint64_t end = trace->duration ? now + trace->duration : 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		if (fay_root_tick(trace->root, TICK_MS, error) ||
 		    fay_trace_rows_error(trace, error) ||
-		    fay_trace_windows_tick(trace, fay_cli_realtime(), error))
+		    fay_trace_windows_tick(trace, fay_realtime(), error))
 			return error->code;
 		advance(trace);
-		bool over = fay_cli_monotonic() >= next;
+		bool over = fay_monotonic() >= next;
 		if (!over && !(trace->writer.live && fay_live_due))
 			continue;
 		fay_live_due = 0;

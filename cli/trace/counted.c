@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fay/order.h"
+
 #include "trace_parts.h"
 
 /* ns: saved rows lie in the order in which they were drained, thread by thread */

@@ -50,8 +50,8 @@ static void say_left_mapped(struct fay_session *const *list, size_t count, pid_t
  */
 static int detach_all(struct trace *trace, struct fay_error *error)
 {
-	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
-	uint64_t since = fay_cli_monotonic();
+	struct fay_session *list[FAY_TARGETS_MAX + 1];
+	uint64_t since = fay_monotonic();
 	size_t count;
 	int result = FAY_OK;
 	fay_follow_end(&trace->follower);

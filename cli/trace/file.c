@@ -122,7 +122,7 @@ int fay_trace_file(struct trace *trace, struct fay_error *error)
 {
 	struct taker taker = { trace, { 0 } };
 	struct fay_replay *replay;
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	error->code = FAY_OK;
 	int result = fay_replay_create(&trace->verdict, take_row, &taker, &replay, error);
 	if (result)

@@ -41,7 +41,7 @@ void fay_trace_forget_session(struct trace *trace, size_t index)
 
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 {
-	if (trace->session_count < FAY_CLI_MAX_TARGETS)
+	if (trace->session_count < FAY_TARGETS_MAX)
 		return true;
 	for (size_t i = trace->session_count; i-- > 0;) {
 		size_t size;
@@ -54,9 +54,9 @@ bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 			return false;
 		fay_trace_forget_session(trace, i);
 	}
-	if (trace->session_count < FAY_CLI_MAX_TARGETS)
+	if (trace->session_count < FAY_TARGETS_MAX)
 		return true;
-	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", FAY_CLI_MAX_TARGETS);
+	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", FAY_TARGETS_MAX);
 	return false;
 }
 
@@ -149,11 +149,11 @@ static void forget_unlisted(struct trace *trace, const pid_t *pids, size_t count
 
 static void look_for_names(struct trace *trace)
 {
-	static pid_t pids[4 * FAY_CLI_MAX_TARGETS];
+	static pid_t pids[4 * FAY_TARGETS_MAX];
 	const size_t max = sizeof(pids) / sizeof(pids[0]);
 	size_t count = 0;
 	for (size_t i = 0; i < trace->comm_count; i++) {
-		count += fay_cli_find_comm(trace->comms[i], pids + count, max - count);
+		count += fay_process_find_comm(trace->comms[i], pids + count, max - count);
 		count = count < max ? count : max;
 	}
 	if (!trace->seen && !(trace->seen = calloc(max, sizeof(*trace->seen))))
@@ -166,7 +166,7 @@ static void look_for_names(struct trace *trace)
 		/* A child of one that is followed is counted there. */
 		if (is_traced(trace, pids[i]) ||
 		    (trace->follower.follower &&
-		     fay_cli_tracer_of(pids[i]) == trace->follower.follower))
+		     fay_process_tracer(pids[i]) == trace->follower.follower))
 			continue;
 		attach_later(trace, pids[i]);
 		if (trace->follower.follower)
@@ -183,7 +183,7 @@ void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace
 {
 	bool followed = trace->follower.follower != 0;
 	if (trace->plan && trace->plan->addresses)
-		fay_cli_addresses_take(&trace->addresses, pid);
+		fay_addresses_take(&trace->addresses, pid);
 	fay_trace_stacks_update(trace, pid);
 	if (followed)
 		fay_follow_release(&trace->follower, pid);
@@ -231,12 +231,12 @@ static uint64_t look_at_watched(struct trace *trace)
 static void look_for_modules(struct trace *trace)
 {
 	uint64_t rest = LOOK_SHARE * look_at_watched(trace);
-	trace->next_look = fay_cli_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
+	trace->next_look = fay_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
 }
 
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
 {
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 	pid_t pid;
 	while (trace->follower.follower && (pid = fay_follow_next(&trace->follower))) {
 		if (!fay_trace_make_room(trace, error))

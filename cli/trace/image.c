@@ -11,7 +11,7 @@
 
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	struct fay_query_options options = { .now = trace->asked ? trace->asked
 								 : fay_trace_now(trace),
 					     .whole_events = trace->save_path != NULL,
@@ -44,12 +44,12 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 
 static int compile_plan(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
 	int result = fay_plan_generate(trace->plan, context, &module, error);
 	fay_trace_stage(trace, "generate IR", since);
-	since = fay_cli_monotonic();
+	since = fay_monotonic();
 	if (!result) {
 		struct fay_compile_options options = { .size = sizeof(options),
 						       .unfuelled = trace->plan->extended,
@@ -66,7 +66,7 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 static int compile_for_kernel(struct trace *trace, struct fay_buffer *image,
 			      struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
 	struct fay_event_filter filter = { .pids = trace->pids,
@@ -152,7 +152,7 @@ static int judge(const struct trace *trace, struct fay_verdict *verdict, struct 
 static int verify_image(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	if (read_policy(trace, &policy, error))
 		return error->code;
 	if (trace->native)
@@ -176,7 +176,7 @@ int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 	if (read_policy(trace, &policy, error) ||
 	    compile_for_kernel(trace, &trace->side_image, error))
 		return error->code;
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	fay_policy_restrict_kernel(&policy);
 	fay_verify(trace->side_image.data, trace->side_image.size, &policy, &trace->side_verdict);
 	trace->side_verified = true;

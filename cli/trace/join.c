@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fay/join.h"
+
 #include "trace_parts.h"
 
 /*
@@ -153,8 +154,8 @@ static int snapshot(struct trace *trace, uint32_t state, struct fay_result *resu
 int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result,
 		       struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	int code = snapshot(trace, state, result, error);
-	trace->measured.merge_ns = fay_cli_monotonic() - since;
+	trace->measured.merge_ns = fay_monotonic() - since;
 	return code;
 }

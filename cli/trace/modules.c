@@ -9,7 +9,7 @@
 
 void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
 {
-	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_session *list[FAY_TARGETS_MAX + 1];
 	struct fay_error error;
 	if (fay_sessions_drop_unloaded(list, fay_trace_sessions_of(trace, pid, list), &error) &&
 	    trace->verbose)
@@ -24,7 +24,7 @@ static bool is_empty(struct trace *trace, struct fay_session *session)
 
 void fay_trace_retire_empty(struct trace *trace, pid_t pid)
 {
-	struct fay_session *list[FAY_CLI_MAX_TARGETS], *all[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_session *list[FAY_TARGETS_MAX], *all[FAY_TARGETS_MAX + 1];
 	struct fay_error error;
 	size_t count = 0, size;
 	for (size_t i = 0; i < trace->session_count; i++)

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cli/doctor/doctor.h"
+
 #include "trace_parts.h"
 
 #define SKIPPED_SHOWN 5
@@ -107,7 +109,7 @@ static void report(const struct trace *trace)
 
 static int attach(struct trace *trace, const struct fay_verdict *verdict, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	size_t size;
 	int result = fay_kernel_session_attach(verdict, NULL, &trace->functions, error);
 
@@ -144,7 +146,7 @@ void fay_trace_native_tick(struct trace *trace)
 {
 	bool by_bpf = trace->plan && trace->plan->kernel == FAY_KERNEL_FUNCTIONS &&
 		      !trace->cluster.root.bus.url;
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 
 	if (trace->functions)
 		fay_kernel_session_tick(trace->functions);
@@ -162,7 +164,7 @@ void fay_trace_native_tick(struct trace *trace)
 
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	int result = fay_kernel_session_detach(trace->functions, error);
 
 	fay_trace_stage(trace, "detach from the kernel", since);

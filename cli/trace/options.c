@@ -82,8 +82,8 @@ static int add_pid(struct trace *trace, const char *text)
 			text);
 		return FAY_E_USAGE;
 	}
-	if (trace->pid_count == FAY_CLI_MAX_TARGETS) {
-		fprintf(stderr, "fay trace: more than %u processes\n", FAY_CLI_MAX_TARGETS);
+	if (trace->pid_count == FAY_TARGETS_MAX) {
+		fprintf(stderr, "fay trace: more than %u processes\n", FAY_TARGETS_MAX);
 		return FAY_E_LIMIT;
 	}
 	trace->pids[trace->pid_count++] = (pid_t)pid;
@@ -119,15 +119,15 @@ static bool names_process(const struct trace *trace, pid_t pid)
 static int find_threads(struct trace *trace, struct fay_error *error)
 {
 	for (size_t i = 0; i < trace->tid_count; i++) {
-		pid_t pid = fay_cli_process_of(trace->tids[i]);
+		pid_t pid = fay_process_of_thread(trace->tids[i]);
 		if (!pid)
 			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
 					     (int)trace->tids[i]);
 		if (names_process(trace, pid))
 			continue;
-		if (trace->pid_count == FAY_CLI_MAX_TARGETS)
+		if (trace->pid_count == FAY_TARGETS_MAX)
 			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
-					     FAY_CLI_MAX_TARGETS);
+					     FAY_TARGETS_MAX);
 		trace->pids[trace->pid_count++] = pid;
 	}
 	return FAY_OK;
@@ -145,11 +145,11 @@ static int add_comm(struct trace *trace, const char *comm)
 
 static int find_comm(struct trace *trace, const char *comm, struct fay_error *error)
 {
-	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
-	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
+	size_t room = FAY_TARGETS_MAX - trace->pid_count;
+	size_t found = fay_process_find_comm(comm, trace->pids + trace->pid_count, room);
 	if (!found && !trace->wait) {
 		const char *nearest = fay_cli_nearest_comm(comm);
-		bool number = fay_cli_is_number(comm) && fay_cli_process_of(atoi(comm));
+		bool number = fay_cli_is_number(comm) && fay_process_of_thread(atoi(comm));
 		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm,
 				     number    ? "; -p "
 				     : nearest ? "; did you mean '"
@@ -162,8 +162,7 @@ static int find_comm(struct trace *trace, const char *comm, struct fay_error *er
 					       : "");
 	}
 	if (found > room)
-		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
-				     FAY_CLI_MAX_TARGETS);
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_TARGETS_MAX);
 	trace->pid_count += found;
 	return FAY_OK;
 }
@@ -409,7 +408,7 @@ static int check_numbers(struct trace *trace, struct fay_error *error)
 	size_t count = trace->pid_count;
 	trace->pid_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		pid_t pid = trace->pids[i], process = fay_cli_process_of(pid);
+		pid_t pid = trace->pids[i], process = fay_process_of_thread(pid);
 		if (process && process != pid)
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "%d is a thread of process %d: -p %d traces the "
@@ -427,11 +426,11 @@ static int check_kernel(struct trace *trace, struct fay_error *error)
 {
 	pid_t none;
 	for (size_t i = 0; i < trace->tid_count; i++)
-		if (!fay_cli_process_of(trace->tids[i]))
+		if (!fay_process_of_thread(trace->tids[i]))
 			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
 					     (int)trace->tids[i]);
 	for (size_t i = 0; i < trace->comm_count; i++)
-		if (!fay_cli_find_comm(trace->comms[i], &none, 0))
+		if (!fay_process_find_comm(trace->comms[i], &none, 0))
 			fprintf(stderr,
 				"fay: no process is named '%s' yet; threads that have, or get, "
 				"that name are traced\n",

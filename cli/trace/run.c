@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fay/saved.h"
+
 #include "trace_parts.h"
 
 #define POLL_MS 5
@@ -276,7 +277,7 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 {
 	if (fay_trace_interrupted)
 		return "interrupted";
-	if (end && fay_cli_monotonic() >= end)
+	if (end && fay_monotonic() >= end)
 		return "time is up";
 	if (trace->plan && trace->plan->deadline && fay_trace_now(trace) > trace->plan->deadline)
 		return "the query's own deadline passed";
@@ -301,7 +302,7 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 
 int fay_trace_run(struct trace *trace, struct fay_error *error)
 {
-	uint64_t now = fay_cli_monotonic();
+	uint64_t now = fay_monotonic();
 	uint64_t end = trace->duration ? now + trace->duration : 0;
 	uint64_t every = trace->every ? trace->every : DEFAULT_EVERY;
 	bool pictures = trace->writer.live || trace->every;
@@ -331,7 +332,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) ||
 		    fay_trace_save_tick(trace, error))
 			return error->code;
-		bool over = fay_cli_monotonic() >= next;
+		bool over = fay_monotonic() >= next;
 		if (!over && !(trace->writer.live && fay_live_due))
 			continue;
 		fay_live_due = 0;

@@ -58,7 +58,7 @@ static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost
 static int create(struct trace *trace, struct fay_error *error)
 {
 	struct fay_trace_save *save = trace->save;
-	save->began = fay_cli_monotonic();
+	save->began = fay_monotonic();
 	return fay_save_create(trace->save_path, &save->layout, &save->file, error);
 }
 
@@ -179,7 +179,7 @@ int fay_trace_save_tick(struct trace *trace, struct fay_error *error)
 	}
 	fay_trace_asked_for_snapshot = 0;
 	bool full = trace->save_bytes && fay_save_size(save->file) >= trace->save_bytes;
-	bool old = trace->save_age && fay_cli_monotonic() - save->began >= trace->save_age;
+	bool old = trace->save_age && fay_monotonic() - save->began >= trace->save_age;
 	if (!snapshot && !full && !old)
 		return FAY_OK;
 	if (lost_so_far(trace, &lost, error) || finish(trace, lost, error))

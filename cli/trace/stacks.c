@@ -40,9 +40,9 @@ int fay_trace_stacks_make(struct trace *trace, struct fay_target *target,
 	*tables = NULL;
 	if (!trace->plan || !trace->plan->walks_stacks)
 		return FAY_OK;
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	size_t before = trace->stacks.left_out;
-	if (fay_cli_stacks_make(&trace->stacks, target, options, tables, error))
+	if (fay_stacks_make(&trace->stacks, target, options, tables, error))
 		return error->code;
 	say_left_out(trace, target, before);
 	fay_trace_stage(trace, "unwind tables", since);
@@ -59,7 +59,7 @@ void fay_trace_stacks_update(struct trace *trace, pid_t pid)
 		if (!tables || fay_target_pid(trace->targets[i]) != pid)
 			continue;
 		size_t before = trace->stacks.left_out;
-		fay_cli_stacks_renew(&trace->stacks, target, tables, trace->sessions[i]);
+		fay_stacks_renew(&trace->stacks, target, tables, trace->sessions[i]);
 		say_left_out(trace, target, before);
 	}
 	fay_target_close(target);
@@ -69,5 +69,5 @@ void fay_trace_stacks_deinit(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->session_count; i++)
 		free(trace->stack_tables[i]);
-	fay_cli_stacks_deinit(&trace->stacks);
+	fay_stacks_deinit(&trace->stacks);
 }

@@ -70,7 +70,7 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 	struct fay_stack_tables *tables;
 	size_t index = trace->session_count;
 	if (trace->plan && trace->plan->typed &&
-	    fay_cli_check_function(&trace->described, target, error))
+	    fay_described_check(&trace->described.found, target, error))
 		return error->code;
 	if (check_numbers(trace, fay_target_pid(target), error) ||
 	    fay_trace_stacks_make(trace, target, options, &tables, error))
@@ -87,7 +87,7 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
-	struct fay_session *beside[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_session *beside[FAY_TARGETS_MAX + 1];
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .shared_from = trace->share,
 					      .some = later || trace->follow,
@@ -109,7 +109,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	options.modules = !options.beside_count;
 	options.loading = options.beside_count;
 	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
-	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) ||
+	if ((!options.beside_count && fay_leftovers_clean_pid(pid, false, error)) ||
 	    fay_target_open_pid(pid, &target, error))
 		return error->code;
 	int code = attach_session(trace, target, &options, error);
@@ -120,7 +120,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		return error->code;
 	}
 	if (trace->plan && trace->plan->addresses)
-		fay_cli_addresses_take(&trace->addresses, pid);
+		fay_addresses_take(&trace->addresses, pid);
 	struct fay_session *session = trace->sessions[index];
 	struct fay_shm_control *shm = fay_session_shm(session, &size);
 	fay_trace_executed_watch(trace, pid);
@@ -195,7 +195,7 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
  * traced. What is followed may come to something that can be traced. */
 int fay_trace_attach(struct trace *trace, struct fay_error *error)
 {
-	uint64_t since = fay_cli_monotonic();
+	uint64_t since = fay_monotonic();
 	for (size_t i = 0; i < trace->pid_count; i++) {
 		if (!fay_trace_attach_one(trace, trace->pids[i], false, error))
 			continue;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "trace.h"
 #include "trace_parts.h"
 
 #define CLOCK_SET 1000000 /* ns: two clocks that are read one behind the other differ by less */
@@ -38,19 +39,19 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
 {
 	if (trace->stage_count < sizeof(trace->stages) / sizeof(trace->stages[0]))
 		trace->stages[trace->stage_count++] =
-			(struct stage){ name, fay_cli_monotonic() - since };
+			(struct stage){ name, fay_monotonic() - since };
 }
 
 uint64_t fay_trace_now(const struct trace *trace)
 {
 	if (trace->root || trace->native || trace->native_side)
-		return fay_cli_realtime();
-	return trace->epoch + fay_cli_boottime();
+		return fay_realtime();
+	return trace->epoch + fay_boottime();
 }
 
 int64_t fay_trace_clock_set(const struct trace *trace)
 {
-	int64_t set = (int64_t)(trace->epoch - (fay_cli_realtime() - fay_cli_boottime()));
+	int64_t set = (int64_t)(trace->epoch - (fay_realtime() - fay_boottime()));
 	return set > CLOCK_SET || set < -CLOCK_SET ? set : 0;
 }
 
@@ -58,7 +59,7 @@ void fay_trace_deinit(struct trace *trace)
 {
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
-	fay_cli_addresses_deinit(&trace->addresses);
+	fay_addresses_deinit(&trace->addresses);
 	fay_trace_stacks_deinit(trace);
 	fay_root_destroy(trace->root);
 	fay_trace_budget_deinit(trace);
@@ -97,8 +98,8 @@ void fay_trace_deinit(struct trace *trace)
 int fay_trace_spawn(struct trace *trace, struct fay_error *error)
 {
 	bool early = fay_trace_is_kernel(trace) || trace->native;
-	int result = early ? fay_cli_spawn_early(trace->command, &trace->child, error)
-			   : fay_cli_spawn(trace->command, &trace->child, error);
+	int result = early ? fay_process_spawn_early(trace->command, &trace->child, error)
+			   : fay_process_spawn(trace->command, &trace->child, error);
 	if (!result)
 		trace->pids[trace->pid_count++] = trace->child;
 	return result;
@@ -146,8 +147,8 @@ static void catch_signals(void)
 
 void fay_trace_init(struct trace *trace)
 {
-	trace->started = fay_cli_monotonic();
-	trace->epoch = fay_cli_realtime() - fay_cli_boottime();
+	trace->started = fay_monotonic();
+	trace->epoch = fay_realtime() - fay_boottime();
 	trace->writer.out = stdout;
 	trace->writer.function_name = fay_trace_function_name;
 	trace->writer.name_context = trace;

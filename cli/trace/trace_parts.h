@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c,
- * trace_bpf.c, trace_native.c, trace_run.c, trace_executed.c, trace_rows.c, trace_follow.c,
- * trace_modules.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c,
- * trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
-#ifndef FAY_CLI_TRACE_H
-#define FAY_CLI_TRACE_H
+/* What the files of `fay trace` share: the trace, and what each of them does of it. trace.c has its
+ * life from the options to the last picture. */
+#ifndef FAY_CLI_TRACE_PARTS_H
+#define FAY_CLI_TRACE_PARTS_H
 
 #include <signal.h>
 
-#include "process/process.h"
 #include "cli/options/options.h"
+#include "cli/output/output.h"
+#include "cli/targets/targets.h"
 #include "fay/bpf.h"
+#include "fay/clock.h"
 #include "fay/kernel.h"
-#include "process/follow.h"
-#include "process/stacks.h"
+#include "process/process.h"
+
+#include "trace.h"
 
 struct stage {
 	const char *name;
@@ -34,7 +35,7 @@ struct trace {
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
 	bool timing, verbose, help, analyze;
-	struct fay_measured measured; /* trace_analyze.c */
+	struct fay_measured measured; /* analyze.c */
 	bool analyze_due;             /* it is printed with this picture */
 	const char *output_path;      /* of --output; NULL: standard output */
 	const char *save_path;        /* of --save */
@@ -47,17 +48,17 @@ struct trace {
 	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
 	size_t comm_count;
 	/* what is traced */
-	pid_t pids[FAY_CLI_MAX_TARGETS];
+	pid_t pids[FAY_TARGETS_MAX];
 	size_t pid_count;
 	size_t pid_named; /* so many of them, the first ones, were named by number */
 	pid_t child;      /* of `-- COMMAND`; 0 once it has ended */
 	int child_status; /* wait status, valid if child_ended */
 	bool child_ended;
-	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
-	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
+	struct fay_target *targets[FAY_TARGETS_MAX];
+	struct fay_session *sessions[FAY_TARGETS_MAX];
 	size_t session_count;
 	/* processes of whom it is to be known whether they executed another program
-	 * (trace_executed.c); none with --follow */
+	 * (executed.c); none with --follow */
 	struct trace_executed {
 		pid_t pid;
 		int counter;  /* negative: not allowed */
@@ -67,7 +68,7 @@ struct trace {
 		char traced[FAY_COMM_SIZE], last[FAY_COMM_SIZE];
 	} executed[TRACE_EXECUTED_MAX];
 	size_t executed_count;
-	/* following (trace_follow.c) */
+	/* following (follow.c) */
 	struct fay_follow follower;
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
 	size_t gone_count;
@@ -80,7 +81,7 @@ struct trace {
 		/* fay_process_start(): another process of that number is not watched */
 		uint64_t born;
 		/* the program has nothing of what is asked for, and waits when it loads modules
-		 * (trace_modules.c); NULL */
+		 * (modules.c); NULL */
 		struct fay_session *waits;
 		struct fay_target *target; /* of `waits` */
 		/* processes that may load more of what is asked for, traced already or not */
@@ -92,10 +93,10 @@ struct trace {
 	/* times that a program that changed its modules went on before they were attached to; of
 	 * sessions that are gone */
 	uint64_t modules_late;
-	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
-	struct fay_cli_stacks stacks;       /* trace_stacks.c */
+	struct fay_addresses addresses; /* processes whose addresses are shown */
+	struct fay_stacks stacks;       /* stacks.c */
 	/* of each session; NULL: its probes walk no stacks */
-	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS];
+	struct fay_stack_tables *stack_tables[FAY_TARGETS_MAX];
 	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
 	/* of a detached query: what that was when it was asked; path "": there is none */
 	struct fay_cli_functions known;
@@ -106,8 +107,8 @@ struct trace {
 	bool verified;
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
-	struct fay_trace_join *join; /* trace_join.c; NULL: the query has one source */
-	/* trace_counted.c; NULL: the query has no windows of so many events */
+	struct fay_trace_join *join; /* join.c; NULL: the query has one source */
+	/* counted.c; NULL: the query has no windows of so many events */
 	struct fay_trace_counted *counted;
 	/* of a query with a join or windows of so many events, or that groups groups */
 	struct fay_schema result_schema;
@@ -115,12 +116,12 @@ struct trace {
 	struct fay_view *views;
 	size_t view_count;
 	struct fay_writer writer;
-	/* rows of events (trace_rows.c) */
+	/* rows of events (rows.c) */
 	struct fay_result collected; /* kept for the end; memory for collected_room rows */
 	size_t collected_room;
 	bool collect_failed;
 	uint64_t rows_seen, rows_shown;
-	/* queries about the kernel (trace_bpf.c) */
+	/* queries about the kernel (bpf.c) */
 	struct fay_schema kernel_schema;
 	struct trace_bpf {
 		unsigned side; /* of a join: whose events */
@@ -128,20 +129,20 @@ struct trace {
 		struct fay_bpf_session *session; /* NULL: not attached */
 	} bpf[FAY_JOIN_SOURCES];
 	size_t bpf_count;
-	struct fay_trace_save *save;       /* trace_save.c; NULL: rows are shown */
-	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
-	struct fay_trace_budget *spending; /* trace_budget.c; NULL: there is no budget */
-	/* kernel functions through fay.ko (trace_native.c) */
+	struct fay_trace_save *save;       /* save.c; NULL: rows are shown */
+	struct fay_trace_windows *windows; /* windows.c; NULL: the query has none */
+	struct fay_trace_budget *spending; /* budget.c; NULL: there is no budget */
+	/* kernel functions through fay.ko (native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */
 	/* The same of a source in the kernel beside one in programs: an image of its own. */
 	bool native_side;
 	bool functions_off; /* they were switched off while they were traced, and that is said */
-	uint64_t functions_looked; /* when it was looked for; fay_cli_monotonic() */
+	uint64_t functions_looked; /* when it was looked for; fay_monotonic() */
 	struct fay_buffer side_image;
 	struct fay_verdict side_verdict;
 	bool side_verified;
-	/* the cluster (trace_cluster.c); root NULL: this machine alone */
+	/* the cluster (cluster.c); root NULL: this machine alone */
 	struct fay_cli_cluster cluster;
 	struct fay_root *root;
 	bool detach;                         /* the query goes on without us */
@@ -184,7 +185,7 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
  * its libraries are there. It is one of `pids` then. */
 int fay_trace_spawn(struct trace *trace, struct fay_error *error);
 
-/* trace_options.c */
+/* options.c */
 int fay_trace_options(struct trace *trace, int argc, char **argv);
 void fay_trace_help(void);
 /* The process that the query names. */
@@ -196,12 +197,12 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine,
 /* Processes by name; that there are any, if the query needs some. */
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
 
-/* trace_image.c: query or file to an accepted image, and its views. */
+/* image.c: query or file to an accepted image, and its views. */
 int fay_trace_image(struct trace *trace, struct fay_error *error);
 /* The accepted image of a `native_side`, now that its processes are known. */
 int fay_trace_side_image(struct trace *trace, struct fay_error *error);
 
-/* trace_targets.c */
+/* targets.c */
 /* That all processes that are asked for are there. */
 int fay_trace_check_processes(const struct trace *trace, struct fay_error *error);
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
@@ -215,7 +216,7 @@ const char *fay_trace_function_name(void *context, uint64_t hash);
 void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text,
 			    size_t size);
 
-/* trace_stacks.c */
+/* stacks.c */
 /* Whether the query's stacks, and --folded, go with the other options. */
 int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error);
 /* What probes walk stacks by in the target, as `options->global`; NULL: they walk none. To be
@@ -227,7 +228,7 @@ int fay_trace_stacks_make(struct trace *trace, struct fay_target *target,
 void fay_trace_stacks_update(struct trace *trace, pid_t pid);
 void fay_trace_stacks_deinit(struct trace *trace);
 
-/* trace_bpf.c */
+/* bpf.c */
 static inline bool fay_trace_is_kernel(const struct trace *trace)
 {
 	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
@@ -249,7 +250,7 @@ void fay_trace_bpf_deinit(struct trace *trace);
 /* Of an event's function, by its hash; NULL. */
 const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 
-/* trace_native.c */
+/* native.c */
 /* Whether verified code of the trace's would run in the kernel: sets `native` or `native_side`, and
  * refuses what means nothing there. */
 int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
@@ -261,7 +262,7 @@ int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
 void fay_trace_native_tick(struct trace *trace);
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 
-/* trace_follow.c */
+/* follow.c */
 /* From now on the process is looked at for modules other than it has now. Beyond TRACE_WATCHED_MAX
  * none is. */
 void fay_trace_watch(struct trace *trace, pid_t pid);
@@ -284,7 +285,7 @@ void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace
 /* A session that is detached and whose results were taken up. */
 void fay_trace_forget_session(struct trace *trace, size_t index);
 
-/* trace_modules.c: programs that wait while they load and unload modules. */
+/* modules.c: programs that wait while they load and unload modules. */
 /* Serves those that wait. */
 void fay_trace_modules_tick(struct trace *trace);
 void fay_trace_modules_answer(const struct trace *trace, const struct trace_waiting *waiting);
@@ -295,7 +296,7 @@ void fay_trace_retire_empty(struct trace *trace, pid_t pid);
 /* The process, which has nothing of what is asked for yet, is to wait from now on. Takes the target
  * if it does. */
 bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target);
-/* The live sessions of one process, with that by which it does so, last; FAY_CLI_MAX_TARGETS + 1 at
+/* The live sessions of one process, with that by which it does so, last; FAY_TARGETS_MAX + 1 at
  * most. */
 size_t fay_trace_sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list);
 /* Ends that. */
@@ -303,7 +304,7 @@ void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched)
 /* How often a program went on before what it had loaded was attached to. */
 uint64_t fay_trace_modules_late(const struct trace *trace);
 
-/* trace_run.c */
+/* run.c */
 int fay_trace_run(struct trace *trace, struct fay_error *error);
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last,
 		   struct fay_error *error);
@@ -315,7 +316,7 @@ int fay_trace_open_output(struct trace *trace, struct fay_error *error);
  * error, too. */
 int fay_trace_close_output(struct trace *trace, struct fay_error *error);
 
-/* trace_executed.c: processes that execute another program, which is not traced, without --follow.
+/* executed.c: processes that execute another program, which is not traced, without --follow.
  * */
 /* From now on; the process has just been attached to. */
 void fay_trace_executed_watch(struct trace *trace, pid_t pid);
@@ -330,7 +331,7 @@ const struct trace_executed *fay_trace_executed(const struct trace *trace, bool 
 bool fay_trace_children_executed(const struct trace *trace);
 void fay_trace_executed_deinit(struct trace *trace);
 
-/* trace_rows.c */
+/* rows.c */
 void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
 /* The query asked for so many rows, and they were shown. */
 bool fay_trace_has_all_rows(const struct trace *trace);
@@ -338,7 +339,7 @@ bool fay_trace_has_all_rows(const struct trace *trace);
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 
 /*
- * trace_join.c: a query with several sources. Rows that the aggregator takes are joined, and the
+ * join.c: a query with several sources. Rows that the aggregator takes are joined, and the
  * pairs fill an aggregator of their own, whose rows are shown.
  */
 int fay_trace_join_start(struct trace *trace, struct fay_error *error);
@@ -347,7 +348,7 @@ void fay_trace_join_deinit(struct trace *trace);
  * not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
-/* trace_counted.c: windows of so many events. Rows of events that the aggregator takes are put in
+/* counted.c: windows of so many events. Rows of events that the aggregator takes are put in
  * order and counted; windows are shown as they are full. */
 int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
 void fay_trace_counted_deinit(struct trace *trace);
@@ -357,7 +358,7 @@ int fay_trace_counted_error(const struct trace *trace, struct fay_error *error);
 /* Shows the last window as far as it went; what was lost goes to *last. */
 int fay_trace_counted_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 void fay_trace_counted_print_end(const struct trace *trace);
-/* trace_analyze.c: --analyze. What is measured of each poll and of the last picture is measured
+/* analyze.c: --analyze. What is measured of each poll and of the last picture is measured
  * always. */
 void fay_trace_analyze_start(struct trace *trace);
 int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);
@@ -378,14 +379,14 @@ const struct fay_schema *fay_trace_merged_schema(const struct trace *trace);
 int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result,
 		       struct fay_error *error);
 
-/* trace_windows.c: shows windows of time that are over; at the end also those that are not, and
+/* windows.c: shows windows of time that are over; at the end also those that are not, and
  * leaves the last snapshot in *last. */
 /* ns after a window's end that it is looked at again and forgotten, where the events are */
 #define FAY_WINDOWS_HORIZON 2000000000u
 int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
-/* trace_cluster.c: a trace on a cluster, from the verified image on. */
+/* cluster.c: a trace on a cluster, from the verified image on. */
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);
 /* A picture of what is merged by now, and what it covers. */
 /* Where machines' rows replace: trace->aggregator is all that they have, put together anew, until
@@ -395,7 +396,7 @@ void fay_trace_cluster_gathered(struct trace *trace);
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last,
 			   struct fay_error *error);
 
-/* trace_budget.c: measures what the probes cost each so often, and takes the costliest points out
+/* budget.c: measures what the probes cost each so often, and takes the costliest points out
  * where that is more than --budget allows. */
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error);
 /* All points were taken out. */
@@ -406,13 +407,13 @@ void fay_trace_budget_forget(struct trace *trace, const struct fay_session *sess
 void fay_trace_budget_print(const struct trace *trace);
 void fay_trace_budget_deinit(struct trace *trace);
 
-/* trace_save.c: --save. `lost`: events, since the trace began. */
+/* save.c: --save. `lost`: events, since the trace began. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);
 void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row);
 /* Begins a new file where it is time to, or SIGUSR2 asked for what is there. */
 int fay_trace_save_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error);
-/* trace_file.c: file("NAME") from the first saved event to the last result. */
+/* file.c: file("NAME") from the first saved event to the last result. */
 int fay_trace_file(struct trace *trace, struct fay_error *error);
 /* What an address in the file was called when it was saved. */
 void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text,
@@ -422,7 +423,7 @@ static inline bool fay_trace_is_file(const struct trace *trace)
 	return trace->plan && trace->plan->domain == DOMAIN_FILE;
 }
 
-/* trace_end.c: detaches first in every case; then the last picture, if the output still takes it.
+/* end.c: detaches first in every case; then the last picture, if the output still takes it.
  * */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
 /* Keeps for the end how many calls ended whose beginning was not kept: the last picture's number.

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "config.h"
+#include "access.h"
 
 /* What has to be read before the file as a whole is known to be fine. */
 struct config {

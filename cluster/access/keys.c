@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "keys.h"
+#include "access.h"
 
 _Static_assert(FAY_KEY_BYTES == crypto_sign_PUBLICKEYBYTES &&
 		       FAY_SECRET_BYTES == crypto_sign_SECRETKEYBYTES &&

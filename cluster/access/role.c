@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "role.h"
+#include "access.h"
 
 /* --- the line
  * -------------------------------------------------------------------------------------------------

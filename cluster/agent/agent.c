@@ -5,9 +5,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fay/clock.h"
+
 #include "agent.h"
-#include "kernel.h"
-#include "processes.h"
+#include "feeds_private.h"
 
 #define SECOND 1000000000ull
 #define HELLO_EVERY 5u /* s */

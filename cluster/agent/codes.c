@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "codes.h"
+#include "process/process.h"
+
+#include "codes_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,23 +48,22 @@ int fay_codes_init(struct fay_codes *codes, const struct fay_wire_start *start,
 
 void fay_codes_deinit(struct fay_codes *codes)
 {
-	fay_cli_addresses_deinit(&codes->addresses);
-	fay_cli_stacks_deinit(&codes->stacks);
+	fay_addresses_deinit(&codes->addresses);
+	fay_stacks_deinit(&codes->stacks);
 }
 
 void fay_codes_take(struct fay_codes *codes, pid_t pid)
 {
 	if (!codes->count)
 		return;
-	fay_cli_addresses_take(&codes->addresses, pid);
+	fay_addresses_take(&codes->addresses, pid);
 	memset(codes->known, 0, sizeof(codes->known));
 }
 
 static void describe(struct fay_codes *codes, uint64_t address, unsigned form, char *name,
 		     size_t size)
 {
-	const struct fay_code_place *place =
-		fay_cli_address_place(&codes->addresses, address, form);
+	const struct fay_code_place *place = fay_addresses_place(&codes->addresses, address, form);
 	if (place->module)
 		snprintf(name, size, "%" PRIx64 " %s%s%s", place->offset, place->module,
 			 place->name ? "!" : "", place->name ? place->name : "");
@@ -74,7 +75,7 @@ static uint64_t translate(struct fay_codes *codes, uint64_t address, unsigned fo
 			  fay_codes_function *tell, void *context)
 {
 	char name[NAME_SIZE];
-	uint64_t at = (address ^ form) % FAY_CLI_ADDRESSES_KNOWN;
+	uint64_t at = (address ^ form) % FAY_ADDRESSES_KNOWN;
 	if (codes->known[at].hash && codes->known[at].address == address &&
 	    codes->known[at].form == form)
 		return codes->known[at].hash;
@@ -116,7 +117,7 @@ int fay_codes_tables(struct fay_codes *codes, struct fay_target *target,
 		     struct fay_error *error)
 {
 	*tables = NULL;
-	return codes->walks ? fay_cli_stacks_make(&codes->stacks, target, options, tables, error)
+	return codes->walks ? fay_stacks_make(&codes->stacks, target, options, tables, error)
 			    : FAY_OK;
 }
 
@@ -126,6 +127,6 @@ void fay_codes_update(struct fay_codes *codes, pid_t pid, struct fay_stack_table
 	struct fay_target *target;
 	if (!tables || fay_target_open_pid(pid, &target, NULL))
 		return;
-	fay_cli_stacks_renew(&codes->stacks, target, tables, session);
+	fay_stacks_renew(&codes->stacks, target, tables, session);
 	fay_target_close(target);
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent.h"
+#include "cluster/access/access.h"
 #include "process/process.h"
-#include "cluster/agent/agent.h"
-#include "cluster/access/config.h"
 
 #define END_MS 5000
 
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	static char host[64];
 	struct fay_error error = { 0 };
 	struct fay_keys keys;
-	fay_cli_guard_messages();
+	fay_messages_guard();
 	gethostname(host, sizeof(host) - 1);
 	settings.agent.name = host;
 	settings.agent.limits.memory = 256u << 20;

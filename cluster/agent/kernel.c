@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codes.h"
-#include "kernel.h"
+#include "codes_private.h"
+#include "feeds_private.h"
 
 struct kernel {
 	struct fay_object *object;

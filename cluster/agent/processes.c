@@ -4,12 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fay/clock.h"
 #include "process/process.h"
-#include "process/follow.h"
-#include "codes.h"
-#include "processes.h"
 
-#define SESSIONS_MAX FAY_CLI_MAX_TARGETS
+#include "codes_private.h"
+#include "feeds_private.h"
+
+#define SESSIONS_MAX FAY_TARGETS_MAX
 #define FAILED_MAX 1024u
 #define LOOK_EVERY 250000000u /* ns between two looks for new processes and modules */
 #define DRAIN_EVERY 50000000u /* ns between two looks at all threads' rings, if none is half full */
@@ -43,7 +44,7 @@ struct processes {
 	bool wait, some, stopped;
 	const struct fay_role *role; /* NULL: any process */
 	/* the function whose types the query uses, of one build; pattern "": there is none */
-	struct fay_cli_functions described;
+	struct fay_described described;
 	struct fay_follow follower;
 	bool followed; /* any process was found to follow */
 	enum fay_when_full when_full;
@@ -152,11 +153,11 @@ static int attach_session(struct processes *processes, pid_t pid,
 			  struct fay_attach_options *options, struct traced *traced,
 			  struct fay_error *error)
 {
-	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, false, error) ||
+	if (admit(processes, pid, error) || fay_leftovers_clean_pid(pid, false, error) ||
 	    fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
 	int result = processes->described.pattern[0]
-			     ? fay_cli_check_function(&processes->described, traced->target, error)
+			     ? fay_described_check(&processes->described, traced->target, error)
 			     : FAY_OK;
 	if (!result)
 		result = fay_codes_tables(&processes->codes, traced->target, options,
@@ -241,7 +242,7 @@ static void try_attach(struct processes *processes, pid_t pid)
 	uint64_t modules = fay_process_modules(pid);
 	/* A child of one that is followed is counted there. */
 	if (is_known(processes, pid) ||
-	    (follows(processes) && fay_cli_tracer_of(pid) == processes->follower.follower))
+	    (follows(processes) && fay_process_tracer(pid) == processes->follower.follower))
 		return;
 	if (attach(processes, pid, false, &error))
 		note_failure(processes, pid, modules, &error);
@@ -294,7 +295,7 @@ static void look_for_names(struct processes *processes)
 {
 	pid_t pids[SESSIONS_MAX];
 	for (size_t i = 0; i < processes->comm_count; i++) {
-		size_t found = fay_cli_find_comm(processes->comms[i], pids, SESSIONS_MAX);
+		size_t found = fay_process_find_comm(processes->comms[i], pids, SESSIONS_MAX);
 		for (size_t k = 0; k < found && k < SESSIONS_MAX; k++)
 			try_attach(processes, pids[k]);
 	}
@@ -493,7 +494,7 @@ static void read_start(struct processes *processes, const struct fay_wire_start 
 	}
 }
 
-static void read_described(struct fay_cli_functions *described, const struct fay_wire_start *start)
+static void read_described(struct fay_described *described, const struct fay_wire_start *start)
 {
 	fay_text_copy(described->pattern, sizeof(described->pattern), start->function);
 	described->file.build_id_size = start->build_id_size;

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus_private.h"
 #include "cluster/wire/wire.h"
+
+#include "bus_private.h"
 
 #define SERVERS_MAX 16
 #define RECONNECT_MS 250

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "bus_private.h"
-#include "stream.h"
 
 struct fay_stream {
 	jsCtx *context;

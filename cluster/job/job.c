@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "fay/clock.h"
 
 #include "job.h"
 
@@ -24,23 +25,6 @@
 #define LINGER (5 * SECOND)
 /* a job that has ended, without a word from the root, which may have asked for a longer lease */
 #define UNTAKEN_MAX (60 * SECOND)
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
-uint64_t fay_monotonic(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t fay_realtime(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
 
 /* --- sending and keeping
  * ------------------------------------------------------------------------------------------------

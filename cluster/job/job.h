@@ -10,8 +10,7 @@
 #include "fay/partial.h"
 
 #include "cluster/bus/bus.h"
-#include "cluster/partials/ledger.h"
-#include "cluster/partials/parts.h"
+#include "cluster/partials/partials.h"
 
 /* partials not acknowledged, beyond which no window is closed */
 #define FAY_JOB_KEPT_MAX 512u
@@ -178,7 +177,5 @@ void fay_job_collect_deinit(struct fay_job *job);
 /* job.c, for reduce.c */
 /* to 0: the root */
 void fay_job_send(struct fay_job *job, uint64_t to, const void *bytes, size_t size);
-uint64_t fay_monotonic(void);
-uint64_t fay_realtime(void);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/clock.h"
+
 #include "job.h"
 
 bool fay_job_is_inner(const struct fay_job *job)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
 
-#include "ledger.h"
+#include "partials.h"
 
 static uint64_t bit(uint64_t sequence)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "partials.h"
 
 static void close_block(struct fay_parts *parts)
 {

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/job/job.h"
+#include "fay/clock.h"
+
 #include "root_private.h"
 
 #define MS 1000000ull

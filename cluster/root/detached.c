@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/job/job.h"
+#include "fay/clock.h"
+
 #include "root_private.h"
 
 #define LATE_NS 2000000000u

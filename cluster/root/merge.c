@@ -2,7 +2,8 @@
 /* Merging exactly once: docs/cluster.md, "Exactly once", has the argument. */
 #include <string.h>
 
-#include "cluster/job/job.h"
+#include "fay/clock.h"
+
 #include "root_private.h"
 
 /* Who sent it may have sent it: a member of the query speaks for itself; an inner agent for members

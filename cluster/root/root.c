@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/job/job.h"
+#include "fay/clock.h"
+
 #include "root_private.h"
 
 #define MS 1000000ull

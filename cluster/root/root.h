@@ -10,9 +10,7 @@
 #include "fay/shm.h"
 
 #include "cluster/bus/bus.h"
-#include "cluster/partials/ledger.h"
-#include "cluster/partials/parts.h"
-#include "cluster/bus/stream.h"
+#include "cluster/partials/partials.h"
 #include "cluster/wire/wire.h"
 
 #define FAY_ROOT_FANOUT 16u

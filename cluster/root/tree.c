@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/job/job.h"
 #include "root_private.h"
 
 #define MS 1000000ull

@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "object.h"
+#include "wire.h"
 
 #define MAGIC 0x42594146u /* "FAYB" */
 #define TYPES "/sys/kernel/btf/vmlinux"

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cli/output/output.h"
 #include "process/process.h"
 
 #define LINES_MAX 60
@@ -312,7 +313,7 @@ static void messages(void **state)
 	int own = dup(STDERR_FILENO);
 	dup2(fileno(terminal.out), STDERR_FILENO);
 	FILE *plain = stderr;
-	fay_cli_guard_messages();
+	fay_messages_guard();
 	picture(&writer, 2, 1, NULL, false);
 	fprintf(stderr, "a message\n");
 	assert_int_equal(fay_live_due, 1);

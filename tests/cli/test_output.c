@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "cli/options/options.h"
+#include "cli/output/output.h"
 #include "process/process.h"
 
 #define ROW_SIZE (8 + 16 + 8 + 8 + 16 + 65 * 8)
@@ -399,7 +401,7 @@ static void no_message_commands_the_terminal(void **state)
 	FILE *usual = stderr;
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
-	fay_cli_guard_messages();
+	fay_messages_guard();
 	fprintf(stderr, "fay: %s \303\244\n", HOSTILE);
 	fclose(stderr);
 	stderr = usual;

@@ -21,7 +21,8 @@
 
 #include <cmocka.h>
 
-#include "process/stacks.h"
+#include "process/process.h"
+#include "process/unwind_private.h"
 
 #define CHAINS 400
 #define DEPTH_MAX 60
@@ -196,7 +197,7 @@ static void *in_thread(void *argument)
 	return NULL;
 }
 
-static void make_tables(struct fay_cli_stacks *stacks)
+static void make_tables(struct fay_stacks *stacks)
 {
 	struct fay_target *target;
 	assert_int_equal(fay_target_open_file("/proc/self/exe", &target, NULL), 0);
@@ -204,10 +205,10 @@ static void make_tables(struct fay_cli_stacks *stacks)
 	assert_int_equal(fay_target_open_pid(getpid(), &target, NULL), 0);
 	tables = calloc(1, sizeof(*tables));
 	assert_non_null(tables);
-	fay_cli_stacks_fill(stacks, target, tables);
+	fay_stacks_fill(stacks, target, tables);
 	uint64_t rows = tables->row_count;
 	assert_true(rows > 1000);
-	fay_cli_stacks_fill(stacks, target, tables); /* nothing has come, so nothing is added */
+	fay_stacks_fill(stacks, target, tables); /* nothing has come, so nothing is added */
 	assert_int_equal(tables->row_count, rows);
 	assert_int_equal(tables->lists[0].count, tables->lists[1].count);
 	fay_target_close(target);
@@ -216,7 +217,7 @@ static void make_tables(struct fay_cli_stacks *stacks)
 static void test_chains(void **state)
 {
 	(void)state;
-	struct fay_cli_stacks stacks = { 0 };
+	struct fay_stacks stacks = { 0 };
 	static char alternate[ALTERNATE];
 	stack_t other = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_NODEFER };
@@ -235,7 +236,7 @@ static void test_chains(void **state)
 		pthread_join(thread, NULL);
 	}
 	assert_int_equal(compared, CHAINS + 20);
-	fay_cli_stacks_deinit(&stacks);
+	fay_stacks_deinit(&stacks);
 }
 
 /* A stack that nobody would have: the walk ends, whatever lies there. */

@@ -6,6 +6,7 @@
 
 #include "cluster/job/job.h"
 #include "cluster/root/root_private.h"
+#include "fay/clock.h"
 
 struct fixture_row {
 	uint64_t tag, key, count, sum, least;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/wire/wire.h"
 #include "fixture.h"
-#include "cluster/wire/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/wire/object.h"
+#include "cluster/wire/wire.h"
 
 #define LOAD_WIDE (BPF_LD | BPF_IMM | BPF_DW)
 #define CALL (BPF_JMP | BPF_CALL)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/access/keys.h"
+#include "cluster/access/access.h"
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define SIGNER "signer s " KEY

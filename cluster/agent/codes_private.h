@@ -7,9 +7,8 @@
 #ifndef FAY_CLUSTER_CODES_H
 #define FAY_CLUSTER_CODES_H
 
-#include "process/process.h"
-#include "process/stacks.h"
 #include "cluster/wire/wire.h"
+#include "process/process.h"
 
 struct fay_codes {
 	struct fay_code_column {
@@ -17,13 +16,13 @@ struct fay_codes {
 		uint8_t flags;
 	} columns[FAY_WIRE_CODES_MAX];
 	uint32_t count;
-	struct fay_cli_addresses addresses;
+	struct fay_addresses addresses;
 	struct {
 		uint64_t address, hash; /* hash 0: nothing is here */
 		unsigned form;
-	} known[FAY_CLI_ADDRESSES_KNOWN]; /* what was told last */
+	} known[FAY_ADDRESSES_KNOWN]; /* what was told last */
 	bool walks;
-	struct fay_cli_stacks stacks;
+	struct fay_stacks stacks;
 };
 
 /* FAY_E_REFUSED: START names columns that the image has not. */

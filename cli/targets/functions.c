@@ -2,15 +2,16 @@
 /*
  * The file whose debug information tells the names and types of a traced function's arguments: the
  * one that the traced process has mapped. A command that is not started yet, and `fay explain`
- * without a process, have the one that would be run. Offsets of another build would be wrong
- * without a sign, so a process that turns out to have another file is not traced.
+ * without a process, have the one that would be run.
  */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "process/process.h"
+
+#include "targets.h"
 
 /* The first function that matches, of an open target. */
 static int find_in(struct fay_cli_functions *functions, struct fay_target *target,
@@ -21,16 +22,17 @@ static int find_in(struct fay_cli_functions *functions, struct fay_target *targe
 	int code = fay_target_find(target, pattern, &list, error);
 	if (code)
 		return code;
-	if (!fay_target_file_of(target, &list.items[0], &functions->file) ||
-	    (function->fd = dup(functions->file.fd)) < 0) {
+	if (!fay_target_file_of(target, &list.items[0], &functions->found.file) ||
+	    (function->fd = dup(functions->found.file.fd)) < 0) {
 		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in",
 				     pattern);
 	} else {
-		snprintf(function->path, sizeof(function->path), "%s", functions->file.path);
+		snprintf(function->path, sizeof(function->path), "%s", functions->found.file.path);
 		snprintf(function->name, sizeof(function->name), "%s", list.items[0].name);
-		snprintf(functions->pattern, sizeof(functions->pattern), "%s", pattern);
-		snprintf(functions->path, sizeof(functions->path), "%s", functions->file.path);
-		function->address = functions->file.address;
+		snprintf(functions->found.pattern, sizeof(functions->found.pattern), "%s", pattern);
+		snprintf(functions->path, sizeof(functions->path), "%s",
+			 functions->found.file.path);
+		function->address = functions->found.file.address;
 		function->count = list.count;
 	}
 	fay_function_list_deinit(&list);
@@ -61,18 +63,12 @@ static int find_in_file(struct fay_cli_functions *functions, const char *path, c
 	return code;
 }
 
-static bool same_build(const struct fay_function_file *a, const struct fay_function_file *b)
-{
-	return a->build_id_size == b->build_id_size &&
-	       !memcmp(a->build_id, b->build_id, a->build_id_size);
-}
-
 static int find_known(struct fay_cli_functions *functions, const char *pattern,
 		      struct fay_query_function *function, struct fay_error *error)
 {
 	const struct fay_cli_functions *known = functions->known;
 	bool found = !find_in_file(functions, known->path, pattern, function, error);
-	if (found && same_build(&functions->file, &known->file))
+	if (found && fay_same_build(&functions->found.file, &known->found.file))
 		return FAY_OK;
 	if (found)
 		close(function->fd);
@@ -134,14 +130,14 @@ size_t fay_cli_processes(const struct fay_cli_functions *functions,
 	if (process && process->pid)
 		pids[count++] = process->pid;
 	if (process && process->comm) {
-		count = fay_cli_find_comm(process->comm, pids, FAY_CLI_PROCESSES_MAX);
+		count = fay_process_find_comm(process->comm, pids, FAY_CLI_PROCESSES_MAX);
 		count = count < FAY_CLI_PROCESSES_MAX ? count : FAY_CLI_PROCESSES_MAX;
 	}
 	for (size_t i = 0; i < functions->pid_count && count < FAY_CLI_PROCESSES_MAX; i++)
 		pids[count++] = functions->pids[i];
 	for (size_t i = 0; i < functions->comm_count && count < FAY_CLI_PROCESSES_MAX; i++) {
-		size_t found = fay_cli_find_comm(functions->comms[i], pids + count,
-						 FAY_CLI_PROCESSES_MAX - count);
+		size_t found = fay_process_find_comm(functions->comms[i], pids + count,
+						     FAY_CLI_PROCESSES_MAX - count);
 		count = found < FAY_CLI_PROCESSES_MAX - count ? count + found
 							      : FAY_CLI_PROCESSES_MAX;
 	}
@@ -172,25 +168,4 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 	return find_in_libraries(functions, module, pattern, function, program ? &unused : error)
 		       ? (int)error->code
 		       : FAY_OK;
-}
-
-int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target,
-			   struct fay_error *error)
-{
-	const struct fay_function_file *known = &functions->file;
-	struct fay_function_list list;
-	struct fay_function_file file;
-	if (fay_target_find(target, functions->pattern, &list, NULL))
-		return FAY_OK; /* it is not traced there */
-	bool found = fay_target_file_of(target, &list.items[0], &file);
-	bool same = found && (known->build_id_size
-				      ? same_build(known, &file)
-				      : known->device == file.device && known->inode == file.inode);
-	fay_function_list_deinit(&list);
-	if (same)
-		return FAY_OK;
-	return fay_error_set(
-		error, FAY_E_REFUSED,
-		"process %d runs another build of %s than the one that the query's types are of",
-		fay_target_pid(target), functions->pattern);
 }

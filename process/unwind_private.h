@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where frames are, by the unwind table (.eh_frame) of an object file. */
-#ifndef FAY_CLI_UNWIND_H
-#define FAY_CLI_UNWIND_H
+#ifndef FAY_PROCESS_UNWIND_PRIVATE_H
+#define FAY_PROCESS_UNWIND_PRIVATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

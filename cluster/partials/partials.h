@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows and names gathered for PARTIAL messages. */
-#ifndef FAY_CLUSTER_PARTS_H
-#define FAY_CLUSTER_PARTS_H
+/* Partial results on their way up: how they are put into messages, and which of them came. */
+#ifndef FAY_CLUSTER_PARTIALS_H
+#define FAY_CLUSTER_PARTIALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cluster/wire/wire.h"
+
+/* Rows and names gathered for PARTIAL messages. */
 
 struct fay_parts {
 	struct fay_writer_buffer blocks, names;
@@ -42,5 +47,27 @@ void fay_names_deinit(struct fay_names *names);
 void fay_row_functions(const struct fay_schema *schema, uint16_t state, const uint8_t *row,
 		       void (*each)(void *context, uint64_t hash), void *context);
 bool fay_schema_has_functions(const struct fay_schema *schema);
+
+/* Which sequences of one agent were merged: all up to a number, and some beyond it. */
+
+#define FAY_LEDGER_AHEAD 1024u
+
+struct fay_ledger {
+	uint64_t upto; /* all of 1..upto */
+	/* of upto+1 .. upto+FAY_LEDGER_AHEAD, by sequence modulo FAY_LEDGER_AHEAD */
+	uint64_t ahead[FAY_LEDGER_AHEAD / 64];
+};
+
+enum fay_ledger_state {
+	FAY_LEDGER_NEW,   /* none of them is entered, all can be */
+	FAY_LEDGER_OLD,   /* all are */
+	FAY_LEDGER_MIXED, /* some are */
+	FAY_LEDGER_FAR,   /* too far ahead; they will come again */
+};
+/* 1 <= first <= last. */
+enum fay_ledger_state fay_ledger_look(const struct fay_ledger *ledger, uint64_t first,
+				      uint64_t last);
+/* All must be new. */
+void fay_ledger_enter(struct fay_ledger *ledger, uint64_t first, uint64_t last);
 
 #endif

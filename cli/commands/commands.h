@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The small subcommands. Each takes main()'s arguments from the subcommand's name on. */
+#ifndef FAY_CLI_COMMANDS_H
+#define FAY_CLI_COMMANDS_H
+
+int fay_explain_main(int argc, char **argv);
+int fay_list_main(int argc, char **argv);
+int fay_bench_main(int argc, char **argv);
+int fay_cluster_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Between follow.c, fay's side of following, and follower.c, the process that follows. */
+#ifndef FAY_PROCESS_FOLLOW_PRIVATE_H
+#define FAY_PROCESS_FOLLOW_PRIVATE_H
+
+#include <sys/types.h>
+
+enum fay_follow_word {
+	/* order: seize all threads, and the process's children; let go on if it is stopped */
+	FAY_FOLLOW_TAKE,
+	FAY_FOLLOW_RELEASE, /* order: let go of all its threads */
+	FAY_FOLLOW_LEAVE,   /* order: let go on if it stands stopped, and do not take */
+	/* event: stands stopped, and traced by nobody, before the first instruction of another
+	 * program; wants to be taken again */
+	FAY_FOLLOW_EXECUTED,
+	FAY_FOLLOW_RELEASED, /* event */
+};
+
+struct fay_follow_message {
+	int word;
+	pid_t pid;
+};
+
+/* The process's main function. */
+void fay_follower_main(int orders, int events) __attribute__((noreturn));
+
+#endif
