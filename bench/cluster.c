@@ -200,9 +200,7 @@ static int run_agents(char **arguments)
 	return 0;
 }
 
-/* --- merging
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- merging --- */
 
 static struct fay_schema_column columns[] = {
 	{ .name = "key", .type = FAY_TYPE_U64, .merge = FAY_MERGE_KEY, .offset = 8, .size = 8 },
@@ -273,9 +271,7 @@ static int run_merge(char **arguments)
 	return 0;
 }
 
-/* --- what one message costs
- * ------------------------------------------------------------------------------------------------
- * */
+/* --- what one message costs --- */
 
 /* ns to sign a message with a body of `size` bytes, and to check it. */
 static void time_message(const struct fay_keys *keys, size_t size, double *sign, double *verify)

@@ -94,9 +94,7 @@ static void tell(struct follower *follower, int word, pid_t pid)
 		_exit(0); /* fay is gone */
 }
 
-/* --- orders
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- orders --- */
 
 static void take(struct follower *follower, pid_t pid);
 
@@ -202,9 +200,7 @@ static void obey(struct follower *follower, int orders)
 		kill(message.pid, SIGCONT);
 }
 
-/* --- events
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- events --- */
 
 /* The process has one thread now, whatever it had before. */
 static void executed(struct follower *follower, pid_t pid)

@@ -132,9 +132,7 @@ void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *
 	aggregator->on_row_context = context;
 }
 
-/* --- sources
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- sources --- */
 
 /* Do `count` things of `stride` bytes from `offset` on lie within `size` bytes? */
 static bool fits(uint64_t offset, uint64_t count, uint64_t stride, uint64_t size)
@@ -230,9 +228,7 @@ int fay_aggregator_retire(struct fay_aggregator *aggregator, const struct fay_sh
 	return FAY_OK;
 }
 
-/* --- polling
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- polling --- */
 
 int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error *error)
 {

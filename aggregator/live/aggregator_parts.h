@@ -25,9 +25,7 @@
  * before its events are lost. */
 #define FAY_SNAPSHOT_ASKED_NS 20000000u
 
-/* --- aggregator.c
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- aggregator.c --- */
 
 /* What is remembered of one slot of a source. */
 struct fay_slot_view {
@@ -93,9 +91,7 @@ static inline bool fay_source_wants(const struct fay_source *source,
 		slot->process <= FAY_PROCESS_TRACED);
 }
 
-/* --- ring.c
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- ring.c --- */
 
 /* Drains one slot's ring. Returns the bytes consumed, or -1 with error set, once, when the ring is
  * corrupt or the budget is exceeded. */

@@ -346,9 +346,7 @@ void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggr
 		forget_differences(changes, aggregator, state, below);
 }
 
-/* --- merging
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- merging --- */
 
 static bool put_row(struct fay_rows *rows, const uint8_t *row, bool replace)
 {

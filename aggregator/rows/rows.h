@@ -91,8 +91,7 @@ struct fay_budget {
 	uint64_t used, limit; /* bytes */
 };
 
-/* --- rows.c: rows of one state by key
- * --------------------------------------------------------------------------------- */
+/* --- rows.c: rows of one state by key --- */
 
 /*
  * Rows without duplicates of their key columns' bytes: rows in the order they came, and an

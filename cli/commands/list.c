@@ -110,9 +110,7 @@ static int list_target(const struct list_options *options)
 	return finish_output();
 }
 
-/* --- the kernel
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the kernel --- */
 
 struct kernel_source {
 	const char *path;
@@ -210,9 +208,7 @@ static int list_kernel(const struct list_options *options)
 	return FAY_E_REFUSED;
 }
 
-/* --- options
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- options --- */
 
 static bool parse_pid(const char *text, pid_t *pid)
 {

@@ -53,9 +53,7 @@ struct fay_ctf {
 	uint64_t events, events_lost;
 };
 
-/* --- the directory
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the directory --- */
 
 static bool is_empty(int directory)
 {
@@ -151,9 +149,7 @@ void fay_ctf_destroy(struct fay_ctf *ctf)
 	free(ctf);
 }
 
-/* --- packets
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- packets --- */
 
 static int by_time(const void *left, const void *right)
 {
@@ -197,9 +193,7 @@ static int put_chunk(struct fay_ctf *ctf, struct fay_error *error)
 	return finish_file(ctf, file, name, error);
 }
 
-/* --- events
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- events --- */
 
 static bool make_entry(struct fay_ctf *ctf)
 {

@@ -12,9 +12,7 @@
 /* enum fay_source, by the bit. */
 static const char *const kinds[] = { "call", "return", "marker", "syscall", "tracepoint", "timer" };
 
-/* --- sources
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- sources --- */
 
 /* CTF's names are C's. Readers leave out the first underscore, which keeps them apart from key
  * words. */
@@ -137,9 +135,7 @@ int fay_ctf_source_add(struct fay_ctf_classes *classes, const struct fay_saved *
 	return FAY_OK;
 }
 
-/* --- classes
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- classes --- */
 
 /* in a table that is half full at most only functions that were chosen for it take more */
 #define STEPS_MAX 1000u
@@ -236,9 +232,7 @@ void fay_ctf_classes_deinit(struct fay_ctf_classes *c)
 	free(c->sources);
 }
 
-/* --- the description
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the description --- */
 
 static void print_text(FILE *out, const char *text)
 {

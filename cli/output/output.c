@@ -93,8 +93,7 @@ static void print_histogram(const struct fay_writer *writer, const struct fay_vi
 		fprintf(out, "  (no value yet)\n");
 }
 
-/* --- whole results
- * ---------------------------------------------------------------------------------- */
+/* --- whole results --- */
 
 void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
 		      size_t count)

@@ -78,9 +78,7 @@ char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_vi
 	return memory && !fclose(memory) ? text : NULL;
 }
 
-/* --- folded
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- folded --- */
 
 struct folded {
 	char *text;

@@ -121,9 +121,7 @@ static bool is_traced(const struct trace *trace, pid_t pid)
 	return false;
 }
 
-/* --- --comm NAME --wait
- * -----------------------------------------------------------------------------------------------
- * */
+/* --- --comm NAME --wait --- */
 
 static bool is_seen(const struct trace *trace, pid_t pid)
 {
@@ -174,9 +172,7 @@ static void look_for_names(struct trace *trace)
 	}
 }
 
-/* --- modules
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- modules --- */
 
 /* What is followed may execute another program as soon as it goes on: it is taken again before. */
 void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace_waiting *waiting)

@@ -111,8 +111,7 @@ uint64_t fay_keys_random(void)
 	return value;
 }
 
-/* --- files that name others' keys
- * -------------------------------------------------------------------------------------- */
+/* --- files that name others' keys --- */
 
 /* The number of words may be more than `max`, which are stored. */
 static size_t split(char *line, char **words, size_t max)

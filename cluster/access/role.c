@@ -10,9 +10,7 @@
 
 #include "access.h"
 
-/* --- the line
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the line --- */
 
 static bool read_number(const char *text, uint64_t max, uint64_t *value)
 {
@@ -113,9 +111,7 @@ int fay_role_read(char *const *words, size_t count, struct fay_role *role, struc
 	return FAY_OK;
 }
 
-/* --- processes
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- processes --- */
 
 /* Real, effective, saved and file system user. */
 static bool read_users(pid_t pid, uid_t users[4])

@@ -64,9 +64,7 @@ static uint64_t next_hello(const struct fay_agent *agent)
 	return fay_monotonic() + period / 2 + fay_keys_random() % period;
 }
 
-/* --- START
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- START --- */
 
 static void json_text(FILE *out, const char *text)
 {
@@ -336,9 +334,7 @@ static void receive_start(struct fay_agent *agent, const struct fay_wire_head *h
 	answer(agent, start.sent, what);
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- life --- */
 
 static struct fay_job *find_job(const struct fay_agent *agent, uint64_t query)
 {

@@ -17,9 +17,7 @@ struct fay_subscription {
 	natsSubscription *subscription;
 };
 
-/* --- what a URL promises
- * -----------------------------------------------------------------------------------------------
- * */
+/* --- what a URL promises --- */
 
 static bool is_loopback(const char *host, size_t size)
 {
@@ -75,9 +73,7 @@ int fay_bus_check(const struct fay_bus_options *options, struct fay_error *error
 	return FAY_OK;
 }
 
-/* --- connecting
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- connecting --- */
 
 /* libnats prints what goes wrong by itself unless somebody listens; lost messages are sent again
  * anyway. */

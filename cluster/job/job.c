@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* One query on one agent: windows are closed, told and, in the end, its last. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,157 +7,23 @@
 
 #include "fay/clock.h"
 
-#include "job.h"
+#include "job_parts.h"
 
-#define SECOND 1000000000ull
 #define WINDOW_MIN (10 * SECOND / 1000)
 #define WINDOW_MAX (3600 * SECOND)
 #define LEASE_MAX (24 * 3600 * SECOND)
 #define HORIZON_MAX (10 * 365 * 24 * 3600 * SECOND)
-#define RESEND_BYTES (256u << 10) /* of one tick */
 /* bytes of streamed rows that do not wait for the window's end */
 #define STREAM_EARLY (256u << 10)
 #define BUSY_MS 2
 #define QUIET_MS 10
 #define STOOD_STILL (2 * SECOND) /* between two ticks */
-/* at most, once the query has ended: the asking side waits */
-#define RESEND_FINAL (5 * SECOND)
 /* an inner agent that is finished itself, without a word from the root */
 #define LINGER (5 * SECOND)
 /* a job that has ended, without a word from the root, which may have asked for a longer lease */
 #define UNTAKEN_MAX (60 * SECOND)
 
-/* --- sending and keeping
- * ------------------------------------------------------------------------------------------------
- * */
-
-static void charge(struct fay_job *job, size_t size)
-{
-	uint64_t now = fay_monotonic();
-	if (!job->limits.bytes_per_second)
-		return;
-	job->budget_at = job->budget_at > now ? job->budget_at : now;
-	job->budget_at += size * SECOND / job->limits.bytes_per_second;
-}
-
-void fay_job_send(struct fay_job *job, uint64_t to, const void *bytes, size_t size)
-{
-	char subject[64];
-	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, to);
-	fay_bus_send(job->bus, to ? subject : job->up, bytes, size);
-	charge(job, size);
-}
-
-/* To the root, or the stream that stands for it. */
-static void send_kept(struct fay_job *job, const struct fay_kept *kept)
-{
-	char reply[96];
-	if (!job->stored) {
-		fay_job_send(job, 0, kept->bytes, kept->size);
-		return;
-	}
-	snprintf(reply, sizeof(reply), "%s%" PRIu64, job->reply, kept->sequence);
-	fay_bus_send_for_reply(job->bus, job->up, reply, kept->bytes, kept->size);
-	charge(job, kept->size);
-}
-
-static bool keep(struct fay_job *job, uint64_t window)
-{
-	if (job->kept_count == job->kept_room) {
-		size_t room = job->kept_room ? 2 * job->kept_room : 64;
-		struct fay_kept *grown = realloc(job->kept, room * sizeof(*grown));
-		if (!grown)
-			return false;
-		job->kept = grown;
-		job->kept_room = room;
-	}
-	uint8_t *copy = malloc(job->out.size);
-	if (!copy)
-		return false;
-	memcpy(copy, job->out.bytes, job->out.size);
-	job->kept[job->kept_count++] =
-		(struct fay_kept){ .sequence = job->sequence,
-				   .window = window,
-				   .sent = fay_bus_connected(job->bus) ? fay_monotonic() : 0,
-				   .bytes = copy,
-				   .size = job->out.size };
-	job->kept_bytes += job->out.size;
-	return true;
-}
-
-static void acknowledge(struct fay_job *job, uint64_t window, uint64_t sequence)
-{
-	size_t count = 0;
-	while (count < job->kept_count &&
-	       (job->kept[count].window <= window || job->kept[count].sequence <= sequence)) {
-		job->kept_bytes -= job->kept[count].size;
-		free(job->kept[count++].bytes);
-	}
-	if (!count)
-		return;
-	job->kept_count -= count;
-	memmove(job->kept, job->kept + count, job->kept_count * sizeof(*job->kept));
-}
-
-/* The server's answers to what it was to store: JSON, with an error or with the name of the stream.
- * Nobody there to store it: an empty one. */
-static void receive_stored(struct fay_job *job)
-{
-	struct fay_message message;
-	while (job->stored && fay_bus_next(job->stored, 0, &message)) {
-		const char *number = strrchr(message.subject, '.');
-		uint64_t sequence = number ? strtoull(number + 1, NULL, 10) : 0;
-		bool stored = message.size &&
-			      memmem(message.bytes, message.size, "\"stream\"", 8) &&
-			      !memmem(message.bytes, message.size, "\"error\"", 7);
-		fay_message_done(&message);
-		for (size_t i = 0; stored && i < job->kept_count; i++) {
-			if (job->kept[i].sequence != sequence)
-				continue;
-			job->kept_bytes -= job->kept[i].size;
-			free(job->kept[i].bytes);
-			job->kept_count--;
-			memmove(job->kept + i, job->kept + i + 1,
-				(job->kept_count - i) * sizeof(*job->kept));
-			job->heard = fay_monotonic();
-			break;
-		}
-	}
-}
-
-static uint64_t resend_patience(const struct fay_job *job)
-{
-	uint64_t patience = SECOND + 4 * job->window; /* FAY_ROOT_SILENCE() is longer */
-	return job->final && patience > RESEND_FINAL ? RESEND_FINAL : patience;
-}
-
-/* What is not acknowledged for long, or was sent before the connection was lost, goes to the root
- * again, alone. */
-static void resend(struct fay_job *job)
-{
-	uint64_t now = fay_monotonic(), patience = resend_patience(job),
-		 connections = fay_bus_connections(job->bus);
-	size_t sent = 0;
-	if (!fay_bus_connected(job->bus))
-		return;
-	for (size_t i = 0; connections != job->connections && i < job->kept_count; i++)
-		job->kept[i].sent = 0;
-	job->connections = connections;
-	for (size_t i = 0; i < job->kept_count && i < FAY_LEDGER_AHEAD && sent < RESEND_BYTES;
-	     i++) {
-		struct fay_kept *kept = &job->kept[i];
-		if (kept->sent && now - kept->sent < patience)
-			continue;
-		send_kept(job, kept);
-		kept->sent = now;
-		sent += kept->size;
-		job->resent++;
-	}
-}
-
-/* --- making partials
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- making partials --- */
 
 /* Ends the message that is being filled. */
 static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags,
@@ -171,7 +38,7 @@ static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags,
 	member.why = flags & FAY_MEMBER_FINAL ? (uint8_t)job->final : 0;
 	fay_wire_begin(&job->out, FAY_WIRE_PARTIAL, job->query, job->agent);
 	fay_parts_finish(&job->parts, false, &member, 1, losses, &job->out);
-	if (!fay_wire_end(&job->out, job->keys) || !keep(job, window))
+	if (!fay_wire_end(&job->out, job->keys) || !fay_job_keep(job, window))
 		return false;
 	const struct fay_kept *kept = &job->kept[job->kept_count - 1];
 	struct fay_wire_head head;
@@ -179,7 +46,7 @@ static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags,
 	if (fay_job_is_inner(job) && fay_wire_open(kept->bytes, kept->size, &head))
 		fay_job_collect(job, &head);
 	else if (job->stored)
-		send_kept(job, kept);
+		fay_job_send_kept(job, kept);
 	else
 		fay_job_send(job, job->parent, job->out.bytes, job->out.size);
 	return true;
@@ -366,9 +233,7 @@ void fay_job_end(struct fay_job *job, enum fay_final why)
 		fprintf(stderr, "fayd: query %016" PRIx64 ": %s\n", job->query, error.message);
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- life --- */
 
 static void close_windows(struct fay_job *job, uint64_t now)
 {
@@ -408,7 +273,7 @@ void fay_job_tick(struct fay_job *job)
 			fay_job_receive(job, &head, message.bytes, message.size);
 		fay_message_done(&message);
 	}
-	receive_stored(job);
+	fay_job_receive_stored(job);
 	uint64_t now = fay_monotonic(), gap = job->ticked ? now - job->ticked : 0,
 		 silent = now - job->heard;
 	if (gap > STOOD_STILL) /* we did not listen either */
@@ -424,7 +289,7 @@ void fay_job_tick(struct fay_job *job)
 			close_windows(job, now);
 	}
 	fay_job_forward(job, false);
-	resend(job);
+	fay_job_resend(job);
 	now = fay_monotonic();
 	if (is_given_up(job, now)) {
 		fay_job_end(job, FAY_FINAL_LEASE);
@@ -459,7 +324,7 @@ static void receive_control(struct fay_job *job, const struct fay_wire_control *
 		sequence = fay_wire_peek64(at + 8);
 	}
 	if (!job->stored)
-		acknowledge(job, window, sequence);
+		fay_job_acknowledge(job, window, sequence);
 	if (control->flags & FAY_CONTROL_STOP)
 		fay_job_end(job, FAY_FINAL_STOPPED);
 	if (control->flags & FAY_CONTROL_GONE) {
@@ -555,7 +420,7 @@ void fay_job_destroy(struct fay_job *job)
 	job->feed.destroy(job->feed.context);
 	fay_bus_unsubscribe(job->control);
 	fay_bus_unsubscribe(job->stored);
-	acknowledge(job, UINT64_MAX, 0);
+	fay_job_acknowledge(job, UINT64_MAX, 0);
 	free(job->kept);
 	fay_job_collect_deinit(job);
 	fay_changes_destroy(job->changes);

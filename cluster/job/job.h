@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One query on one agent: what its feed counts is told window by window and kept until the root has
- * it; as an inner agent, children's partials are merged on their way. job.c is the agent's own
- * part, reduce.c the children's.
+ * it; as an inner agent, children's partials are merged on their way.
  */
 #ifndef FAY_CLUSTER_JOB_H
 #define FAY_CLUSTER_JOB_H
@@ -160,22 +159,5 @@ void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, cons
 void fay_job_end(struct fay_job *job, enum fay_final why);
 /* A streamed row of the feed. */
 void fay_job_row(void *job, uint32_t state, const uint8_t *row);
-
-/* reduce.c */
-bool fay_job_is_inner(const struct fay_job *job);
-void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign);
-/* A partial of a child, or of the job itself. */
-void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head);
-/* The same of another agent, in the bytes of the message: one whose sender knows a newer tree is
- * kept until this agent has heard of it. */
-void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head,
-			     const void *bytes, size_t size);
-/* Sends what is pending if it is due, or `always`. */
-void fay_job_forward(struct fay_job *job, bool always);
-void fay_job_collect_deinit(struct fay_job *job);
-
-/* job.c, for reduce.c */
-/* to 0: the root */
-void fay_job_send(struct fay_job *job, uint64_t to, const void *bytes, size_t size);
 
 #endif

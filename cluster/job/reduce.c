@@ -9,7 +9,7 @@
 
 #include "fay/clock.h"
 
-#include "job.h"
+#include "job_parts.h"
 
 bool fay_job_is_inner(const struct fay_job *job)
 {
@@ -60,8 +60,7 @@ static bool make_pending(struct fay_job *job)
 	return job->pending && job->pending->rows;
 }
 
-/* --- what comes before its tree
- * -------------------------------------------------------------------------------------------- */
+/* --- what comes before its tree --- */
 
 static uint32_t newest_tree(const struct fay_wire_partial *partial)
 {
@@ -129,9 +128,7 @@ void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign)
 	collect_early(job);
 }
 
-/* --- collecting
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- collecting --- */
 
 static bool all_new(struct fay_job *job, const struct fay_wire_partial *partial, uint64_t sender)
 {
@@ -265,9 +262,7 @@ void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head)
 	enter(job, &partial, child);
 }
 
-/* --- forwarding
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- forwarding --- */
 
 /* The newest window of which anything is there is closed here and by all children: one that is
  * ahead of the others does not go up alone. */

@@ -83,9 +83,7 @@ void fay_parts_deinit(struct fay_parts *parts)
 	empty(parts);
 }
 
-/* --- names
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- names --- */
 
 static struct fay_name *find_slot(const struct fay_names *names, uint64_t hash)
 {
@@ -143,9 +141,7 @@ void fay_names_deinit(struct fay_names *names)
 	memset(names, 0, sizeof(*names));
 }
 
-/* --- functions in rows
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- functions in rows --- */
 
 bool fay_schema_has_functions(const struct fay_schema *schema)
 {

@@ -207,8 +207,7 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 	enter(root, &partial, now);
 }
 
-/* --- windows of time in a query
- * ------------------------------------------------------------------------------------------- */
+/* --- windows of time in a query --- */
 
 bool fay_root_is_astray(const struct fay_machine *machine)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks,
- * root_coverage.c says what the result covers, root_merge.c merges, root_tree.c builds the tree and
- * acknowledges. */
+/* Between root.c (messages, begin and end), machines.c, clock.c, coverage.c, merge.c, tree.c and
+ * detached.c. */
 #ifndef FAY_CLUSTER_ROOT_PRIVATE_H
 #define FAY_CLUSTER_ROOT_PRIVATE_H
 
 #include "root.h"
 
 /* ns for which a healthy machine may be silent that sends to an inner agent which has died: after a
- * window and its patience of a second and four windows (job.c) it sends to the root. */
+ * window and its patience of a second and four windows (kept.c) it sends to the root. */
 #define FAY_ROOT_SILENCE(window) (5 * (window) + 2000000000u)
 
 struct fay_root {
@@ -48,9 +47,13 @@ struct fay_root {
 	struct fay_writer_buffer out;
 };
 
-/* NULL: none, or no memory to look for it. */
+/* machines.c. NULL: none, or no memory to look for it. */
 struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id);
-/* Any message of the query. */
+/* Asks it to trace; whose clock must be known first is asked for the time. */
+void fay_root_invite(struct fay_root *root, struct fay_machine *machine);
+void fay_root_receive_hello(struct fay_root *root, const struct fay_wire_head *head);
+void fay_root_receive_answer(struct fay_root *root, const struct fay_wire_head *head);
+/* root.c. Any message of the query. */
 void fay_root_receive(struct fay_root *root, const struct fay_message *message);
 void fay_root_send_control(struct fay_root *root, uint32_t flags);
 /* At each look at the machines. Who stood still itself did not listen meanwhile: that machines were
@@ -58,7 +61,7 @@ void fay_root_send_control(struct fay_root *root, uint32_t flags);
 void fay_root_excuse(struct fay_root *root, uint64_t now);
 /* Serves HELLOs. */
 void fay_root_hear(struct fay_root *root, int timeout_ms);
-/* root_clock.c. To all agents: they say that they are there, and their time; how often else, so
+/* clock.c. To all agents: they say that they are there, and their time; how often else, so
  * that no more come in all. */
 #define FAY_ROOT_HELLOS_A_SECOND 20u
 void fay_root_ping(struct fay_root *root);
@@ -68,9 +71,9 @@ void fay_root_ask_clocks(struct fay_root *root, struct fay_machine *const *machi
 void fay_root_measure_clocks(struct fay_root *root);
 void fay_root_note_clock(struct fay_root *root, struct fay_machine *machine,
 			 const struct fay_wire_hello *hello);
-/* root_merge.c: a PARTIAL of this query. */
+/* merge.c: a PARTIAL of this query. */
 void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head);
-/* root_tree.c: a new tree if machines came or went; tells those that have an old one. */
+/* tree.c: a new tree if machines came or went; tells those that have an old one. */
 void fay_root_plant(struct fay_root *root, uint64_t now);
 /* A CONTROL, if one is due. */
 void fay_root_control(struct fay_root *root, uint64_t now);

@@ -16,9 +16,7 @@
 #define CONTROL_DELIVERIES 5000u
 #define BEHIND_MIN 16u
 
-/* --- the tree
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the tree --- */
 
 static int by_label(const void *left, const void *right)
 {
@@ -83,9 +81,7 @@ void fay_root_plant(struct fay_root *root, uint64_t now)
 	free(sorted);
 }
 
-/* --- acknowledgements
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- acknowledgements --- */
 
 /* All up to this window is merged. A finished machine has nothing more to acknowledge. */
 static uint64_t merged_window(const struct fay_machine *machine)

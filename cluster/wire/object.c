@@ -37,9 +37,7 @@ int fay_object_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error)
 	return fine ? FAY_OK : fay_error_set(error, FAY_E_REFUSED, "%s cannot be read", TYPES);
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- writing --- */
 
 static enum kind kind_of(const struct fay_bpf_program *program)
 {
@@ -106,9 +104,7 @@ int fay_object_write(const struct fay_bpf_object *object, const struct fay_schem
 			: FAY_OK;
 }
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- reading --- */
 
 static const uint8_t *read_bytes(struct fay_reader *reader, size_t size)
 {
@@ -368,9 +364,7 @@ int fay_object_read(const void *bytes, size_t size, struct fay_object **result,
 	return FAY_OK;
 }
 
-/* --- may it run here
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- may it run here --- */
 
 static bool is_named(const struct fay_policy *policy, const struct fay_bpf_program *program)
 {

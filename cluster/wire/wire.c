@@ -8,9 +8,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- reading --- */
 
 static const uint8_t *take(struct fay_reader *reader, size_t size)
 {
@@ -333,9 +331,7 @@ void fay_text_copy(char *to, size_t size, struct fay_text text)
 	to[length] = 0;
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- writing --- */
 
 void fay_wire_put(struct fay_writer_buffer *out, const void *bytes, size_t size)
 {

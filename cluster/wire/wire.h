@@ -235,9 +235,7 @@ static inline uint64_t fay_wire_peek64(const uint8_t *at)
 /* Copies a string with a NUL, cut to `size`; bytes that are not printable become '?'. */
 void fay_text_copy(char *to, size_t size, struct fay_text text);
 
-/* --- writing
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- writing --- */
 
 void fay_wire_begin(struct fay_writer_buffer *out, enum fay_wire_type type, uint64_t query,
 		    uint64_t sender);

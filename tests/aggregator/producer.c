@@ -105,9 +105,7 @@ bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid
 	return true;
 }
 
-/* --- shared words
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- shared words --- */
 
 static void put(void *word, uint64_t value)
 {
@@ -125,9 +123,7 @@ static void maximum(void *word, uint64_t value)
 		put(word, value);
 }
 
-/* --- the ring
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the ring --- */
 
 static uint64_t used(const struct producer *producer)
 {
@@ -207,9 +203,7 @@ bool producer_emit(struct producer *producer, uint64_t thread, uint64_t number)
 	return true;
 }
 
-/* --- cells
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- cells --- */
 
 void producer_cell(struct producer *producer, int64_t value)
 {
@@ -224,9 +218,7 @@ void producer_global(struct producer *producer)
 	__atomic_fetch_add((uint64_t *)(global + 8), 1, __ATOMIC_RELAXED);
 }
 
-/* --- the table
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the table --- */
 
 static struct fay_table_header *table_of(const struct producer *producer)
 {

@@ -28,9 +28,7 @@ enum { EVENTS = 150000 };
 
 static struct fay_error failure;
 
-/* --- the oracle
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the oracle --- */
 
 struct expected {
 	uint64_t count, sum; /* modulo 2^64 */
@@ -68,9 +66,7 @@ static void make_key(unsigned key, int64_t *number, char name[NAME_SIZE])
 	name[NAME_SIZE - 1] = (char)('a' + key % 2);
 }
 
-/* --- threads
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- threads --- */
 
 struct worker {
 	struct producer producer;
@@ -260,8 +256,7 @@ static void test_threads(void **state)
 	free(workers);
 }
 
-/* --- one producer at a time
- * ---------------------------------------------------------------------------------------- */
+/* --- one producer at a time --- */
 
 struct fixture {
 	struct test_shm shm;
@@ -333,8 +328,7 @@ static void test_killed_in_flush(void **state)
 			}
 }
 
-/* --- flushes that take long
- * ---------------------------------------------------------------------------------------- */
+/* --- flushes that take long --- */
 
 /*
  * A table of which the second half lies in a page that cannot be read: what reads it meets a flush

@@ -226,9 +226,7 @@ static void csv_has_no_formulas(void **state)
 	csv_of("\x1b[2J\xc3\xa4\xc3", "\\x1b[2J\xc3\xa4\\xc3,1,-5\n");
 }
 
-/* --- whole values
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- whole values --- */
 
 #define LONG_NAME 700
 

@@ -47,9 +47,7 @@ int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
 	return -1;
 }
 
-/* --- the chain
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the chain --- */
 
 #define KEPT __attribute__((noinline, noclone))
 #define AFTER() __asm__ volatile("" ::: "memory") /* no tail call */
@@ -263,8 +261,7 @@ static void test_broken(void **state)
 	free(tables);
 }
 
-/* --- rows against libdw
- * ---------------------------------------------------------------------------------------------- */
+/* --- rows against libdw --- */
 
 /* What a frame's address is, as libdw says it. */
 static bool base_of(Dwarf_Frame *frame, uint32_t *base, int64_t *offset)

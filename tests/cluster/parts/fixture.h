@@ -4,7 +4,7 @@
 #ifndef FAY_TEST_CLUSTER_FIXTURE_H
 #define FAY_TEST_CLUSTER_FIXTURE_H
 
-#include "cluster/job/job.h"
+#include "cluster/job/job_parts.h"
 #include "cluster/root/root_private.h"
 #include "fay/clock.h"
 
