@@ -118,7 +118,7 @@ class Kernel(unittest.TestCase):
 class Tables(unittest.TestCase):
     def test_documents_have_what_other_results_give(self):
         documented = set((ROOT / "docs" / "performance.md").read_text(encoding="utf-8").splitlines())
-        for script, file in (("stream_table.sh", "stream.json"), ("stream_table.sh", "stream_early.json"), ("overhead_table.sh", "overhead.json"), ("cluster_overhead_table.sh", "cluster_overhead.json")):
+        for script, file in (("stream/stream_table.sh", "stream.json"), ("stream/stream_table.sh", "stream_early.json"), ("overhead/overhead_table.sh", "overhead.json"), ("cluster/cluster_overhead_table.sh", "cluster_overhead.json")):
             made = subprocess.run([str(ROOT / "bench" / script), str(ROOT / "bench" / "results" / file)], capture_output=True, text=True, check=True).stdout.splitlines()
             self.assertGreater(len(made), 5, file)
             self.assertEqual([line for line in made if line.startswith("|") and line not in documented], [], file)

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # What the guards cost: each kernel of bench/overhead as a verified probe against the same source by clang-19 -O2 without guards.
-#   bench/overhead.sh [-r ROUNDS] [KERNEL...]     default 301 rounds, all kernels
+#   bench/overhead/overhead.sh [-r ROUNDS] [KERNEL...]     default 301 rounds, all kernels
 # Builds, interleaved in every round and over the same bytes:
 #   plain            clang-19 -O2
 #   scalar           clang-19 -O2 -fno-vectorize -fno-slp-vectorize -mgeneral-regs-only, for what the lack of vectors alone costs
 #   guarded          fay cc, general registers only, verified under the default policy
 #   vectors          fay cc -march=x86-64, the instructions that plain may use
 #   confined         fay cc --confined, verified under `speculation: confined`
-# One JSON object a build goes to $OUT (default build/overhead.json); bench/overhead_table.sh makes a table of it.
+# One JSON object a build goes to $OUT (default build/overhead.json); bench/overhead/overhead_table.sh makes a table of it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 bin=${BIN:-$PWD/build/bin}
 clang=${CLANG:-clang-19}
 rounds=301
@@ -36,5 +36,5 @@ for k in "${kernels[@]}"; do
 done
 mkdir -p "$(dirname "$out")"
 cp "$work/all" "$out"
-bench/overhead_table.sh "$out"
+bench/overhead/overhead_table.sh "$out"
 exit $failed

@@ -90,7 +90,7 @@ static const char *name(void *context, uint64_t hash)
 	return NULL;
 }
 
-/* A line of the file that the environment names: bench/cluster.sh makes sums of them. */
+/* A line of the file that the environment names: bench/cluster/cluster.sh makes sums of them. */
 static void note(const char *variable, const char *format, ...)
 {
 	const char *path = getenv(variable);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws bench/results/cluster_scale.json: messages and bytes a second at the root, and latency, by machines and fan-out.
-# Usage: bench/cluster_plot.sh >docs/cluster-scale.svg
+# Usage: bench/cluster/cluster_plot.sh >docs/cluster-scale.svg
 set -euo pipefail
 jq -rs '
 def x($p): 70 + $p * 300;                                  # left edge of a panel
@@ -29,4 +29,4 @@ panel($rows; 2; "latency, ms"; "latency_ms"; 1; 6),
 ([0, 4, 16, 64] | to_entries[] | "<line x1=\"\(70 + .key * 130)\" y1=\"300\" x2=\"\(95 + .key * 130)\" y2=\"300\" stroke-width=\"2\" stroke=\"\(colour(.value))\"/>",
 	"<text x=\"\(100 + .key * 130)\" y=\"304\">\(if .value == 0 then "no tree" else "fan-out \(.value)" end)</text>"),
 "<text x=\"70\" y=\"322\" font-size=\"10\">by machines; lines: simulated, 1,000 groups; circles: run (128: 1,000 groups, 1,000: 100)</text>",
-"</svg>"' "$(dirname "$0")/results/cluster_scale.json"
+"</svg>"' "$(dirname "$0")/../results/cluster_scale.json"

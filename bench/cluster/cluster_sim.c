@@ -16,7 +16,7 @@
  * have told the window that it has closed itself, when half a window has passed since the first of
  * it came, or when a message is full of bytes or members. Each machine, and the root, does one
  * thing at a time; a message takes LATENCY_US. All machines have the same groups, as those of
- * bench/cluster.sh do. Not in the model: the NATS servers, lost messages, acknowledgements. The
+ * bench/cluster/cluster.sh do. Not in the model: the NATS servers, lost messages, acknowledgements. The
  * limit of 4,096 machines a query (docs/cluster.md) is left out.
  */
 #include <inttypes.h>

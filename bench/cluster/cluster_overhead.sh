@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # What tracing by an agent costs the programs it traces: allocations counted by thread, in 1 to 10 processes of 1 to 1,000 threads, as in the cluster experiment of the Fay paper.
-# One agent, one NATS server, both on this machine. In each round the program (bench/allocations.c) makes the same number of allocations three times: untraced, traced from the first
+# One agent, one NATS server, both on this machine. In each round the program (bench/cluster/allocations.c) makes the same number of allocations three times: untraced, traced from the first
 # event of each thread on (`first`), and once more (`steady`); the next round's untraced part is compared with, too. Its own processor time counts, so that other load matters little.
-# The counts must be exact, for each thread. Prints a JSON line for each configuration; bench/cluster_overhead_table.sh makes the tables of docs/performance.md.
-# Usage: bench/cluster_overhead.sh [ROUNDS] >bench/results/cluster_overhead.json     default: 4 rounds, some four minutes
+# The counts must be exact, for each thread. Prints a JSON line for each configuration; bench/cluster/cluster_overhead_table.sh makes the tables of docs/performance.md.
+# Usage: bench/cluster/cluster_overhead.sh [ROUNDS] >bench/results/cluster_overhead.json     default: 4 rounds, some four minutes
 set -euo pipefail
 rounds=${1:-4}
-bin=$(realpath "${BIN:-$(dirname "$0")/../build/bin}")
+bin=$(realpath "${BIN:-$(dirname "$0")/../../build/bin}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
 url=nats://127.0.0.1:$port
-. "$(dirname "$0")/../scripts/owned.sh"
+. "$(dirname "$0")/../../scripts/owned.sh"
 trap 'kill_owned; rm -rf "$work"' EXIT
 cd "$work"
 by_thread='from m in cluster.Function("libc!malloc") group m by m.tid into g select new { g.Key, n = g.Count() }'

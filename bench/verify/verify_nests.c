@@ -2,7 +2,7 @@
 // The densest nest of the corpus (tests/corpus_c/lz_matches.c: the longest earlier match at each
 // place of a window), eight different ones in one probe:
 // some 2,000 instructions, nearly all in three loops one within the other. Measured by
-// bench/verify_speed.sh.
+// bench/verify/verify_speed.sh.
 #include "corpus.h"
 
 #define NEST(n, window, longest, least) struct nest n;

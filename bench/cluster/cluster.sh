@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # N agents with made-up counts on this machine, one NATS server, with and without a tree: what arrives at the asking side each second while all groups change in each window, and
-# whether the total is exact. JSON=FILE: appends a line for each run, for bench/cluster_scale.sh.
-# Usage: bench/cluster.sh [N [KEYS [FAN-OUT...]]]     default: 128 agents, 1000 groups, fan-outs 0 16 4
+# whether the total is exact. JSON=FILE: appends a line for each run, for bench/cluster/cluster_scale.sh.
+# Usage: bench/cluster/cluster.sh [N [KEYS [FAN-OUT...]]]     default: 128 agents, 1000 groups, fan-outs 0 16 4
 set -euo pipefail
 agents=${1:-128} keys=${2:-1000} steps=1200
 fanouts=("${@:3}")
 [ ${#fanouts[@]} -gt 0 ] || fanouts=(0 16 4)
-bin=${BIN:-$(dirname "$0")/../build/bin}
+bin=${BIN:-$(dirname "$0")/../../build/bin}
 bin=$(realpath "$bin")
 json=$(realpath "${JSON:-/dev/null}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
-. "$(dirname "$0")/../scripts/owned.sh"
+. "$(dirname "$0")/../../scripts/owned.sh"
 trap 'kill_owned; rm -rf "$work"' EXIT
 cd "$work"
 "$bin/fay_bench_cluster" merge 100 1000

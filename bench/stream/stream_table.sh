@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of docs/performance.md from what bench/stream.sh wrote, with or without --early: stream_table.sh [FILE.json]
+# The tables of docs/performance.md from what bench/stream/stream.sh wrote, with or without --early: stream_table.sh [FILE.json]
 set -euo pipefail
 jq -rs '
 def number: tostring | explode | reverse | [recurse(.[3:]; length > 0)[:3]] | map(reverse | implode) | reverse | join(",");
@@ -17,4 +17,4 @@ else
 	"| threads | asked for, events/s | called | lost | MB/s | fay'"'"'s processor time |",
 	"| --- | --- | --- | --- | --- | --- |",
 	(.[] | select(.what != "machine") | "| \(.threads) | \(.asked | number) | \(.calls_per_second | number) | \(.lost | number) | \(megabytes) | \(.fay_cpu_share | percent) |")
-end' "${1:-$(dirname "$0")/results/stream.json}"
+end' "${1:-$(dirname "$0")/../results/stream.json}"

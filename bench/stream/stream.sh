@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Events that leave the traced program one by one, and events that are aggregated where they happen.
 #
-#     bench/stream.sh [SECONDS [THREADS [RATE...]]]   rows of 32 bytes (time, thread, two arguments) saved to disk, at growing rates
-#     bench/stream.sh --early [SECONDS]               one question at 1,000,000 and 20,000,000 calls/s asked for: answered in the probe, or from saved rows
+#     bench/stream/stream.sh [SECONDS [THREADS [RATE...]]]   rows of 32 bytes (time, thread, two arguments) saved to disk, at growing rates
+#     bench/stream/stream.sh --early [SECONDS]               one question at 1,000,000 and 20,000,000 calls/s asked for: answered in the probe, or from saved rows
 #
 # For each run: calls, events saved or counted, lost, processor time of fay as a share of one processor. Saved (counted) and lost together must be the calls, exactly.
-# One JSON object a line, the machine first; bench/stream_table.sh makes tables of them.
+# One JSON object a line, the machine first; bench/stream/stream_table.sh makes tables of them.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 work=$(mktemp -d -p "${TMPDIR:-.}")
 trap 'rm -rf "$work"' EXIT
 rows='from e in cluster.Function("fay_stream_target!event") select new { e.time, e.tid, n = e.Arg(0), size = e.Arg(1) }'
@@ -43,7 +43,7 @@ measure() {
 	lost=$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/out")
 	had=$(sed -n 's/^fay: \([0-9]*\) events saved.*/\1/p' "$work/err")
 	[ -n "$had" ] || had=$(jq -s 'map(select(.type == "row" and .final) | .values.n) | add' "$work/out")
-	[ $((had + lost)) = "$calls" ] || { echo "bench/stream.sh: $had events and $lost lost are not $calls calls" >&2; exit 1; }
+	[ $((had + lost)) = "$calls" ] || { echo "bench/stream/stream.sh: $had events and $lost lost are not $calls calls" >&2; exit 1; }
 	jq -nc --arg name "$name" --argjson asked "$rate" --argjson calls "$calls" --argjson ns "$nanoseconds" --argjson had "$had" --argjson lost "$lost" \
 		--argjson threads "$threads" --arg time "$(tail -1 "$work/time")" --argjson bytes "$(stat -c %s "$work/rows.fay" 2>/dev/null || echo 0)" \
 		'{what: $name, asked: $asked, threads: $threads, calls_per_second: ($calls / $ns * 1e9 | round), events: $had, lost: $lost, bytes: $bytes,

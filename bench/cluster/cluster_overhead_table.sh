@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of docs/performance.md from what bench/cluster_overhead.sh wrote: cluster_overhead_table.sh [FILE.json]
+# The table of docs/performance.md from what bench/cluster/cluster_overhead.sh wrote: cluster_overhead_table.sh [FILE.json]
 set -euo pipefail
 jq -rs '
 def round(n): . * pow(10; n) | round / pow(10; n);
@@ -10,4 +10,4 @@ def share: "\(.median | percent) % [\(.q1 | percent), \(.q3 | percent)]";
 "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
 (.[] | select(.what != "machine") |
 	"| \(.what) | \(.processes) | \(.threads) | \(.untraced_ns.median | round(1)) | \(.steady | share) | \(.first | share) | \(.counted) | \(.lost) | \(if .exact then "yes" else "NO" end) | \(.agent_share.median * 100 | round(1)) % |"),
-([.[] | select(.what == "by thread") | .steady.median] | "", "By thread, mean of \(length): \(add / length | percent) %, up to \(max | percent) %.")' "${1:-$(dirname "$0")/results/cluster_overhead.json}"
+([.[] | select(.what == "by thread") | .steady.median] | "", "By thread, mean of \(length): \(add / length | percent) %, up to \(max | percent) %.")' "${1:-$(dirname "$0")/../results/cluster_overhead.json}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // Searches of graphs with explicit stacks (tests/corpus_c/depth_first_search.c), 28 different ones
 // in one probe: some 2,000 instructions, of which the solver is
-// asked some. Measured by bench/verify_speed.sh.
+// asked some. Measured by bench/verify/verify_speed.sh.
 #include "corpus.h"
 
 static const uint16_t edges[16] = {

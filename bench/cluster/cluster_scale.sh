@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How a query's traffic grows with the machines: agents that were run (bench/cluster.sh with JSON=...), the same simulated, and simulations to 100,000 machines with what a message costs
-# on this machine. Prints JSON lines; bench/cluster_plot.sh draws them.
-# Usage: bench/cluster_scale.sh MEASURED-FILE >bench/results/cluster_scale.json
+# How a query's traffic grows with the machines: agents that were run (bench/cluster/cluster.sh with JSON=...), the same simulated, and simulations to 100,000 machines with what a message costs
+# on this machine. Prints JSON lines; bench/cluster/cluster_plot.sh draws them.
+# Usage: bench/cluster/cluster_scale.sh MEASURED-FILE >bench/results/cluster_scale.json
 set -euo pipefail
-measured=${1:?a file that bench/cluster.sh appended to}
-bin=$(realpath "${BIN:-$(dirname "$0")/../build/bin}")
+measured=${1:?a file that bench/cluster/cluster.sh appended to}
+bin=$(realpath "${BIN:-$(dirname "$0")/../../build/bin}")
 # The least of nine: the machine may be shared. A message that takes longer than one a thousand times as large says nothing.
 costs=$(for _ in 1 2 3 4 5 6 7 8 9; do "$bin/fay_bench_cluster" costs; done | jq -cs '[.[] | select(.sign_byte_ns > 0 and .verify_byte_ns > 0) | to_entries[]] | group_by(.key) | map({key: .[0].key, value: (map(.value) | min)}) | from_entries')
 message=$(jq -r '"\(.sign_ns) \(.sign_byte_ns) \(.verify_ns) \(.verify_byte_ns) \(.merge_ns)"' <<<"$costs")
