@@ -2,7 +2,7 @@
 /*
  * Names, strings and paths are the traced program's, which may be hostile: no byte of theirs
  * commands the terminal. Tables show `?` instead; standard error passes through a filter, whoever
- * writes there. JSON and CSV escape such bytes (output_values.c, output_csv.c).
+ * writes there. JSON escapes such bytes, and so does CSV (cli/output/csv.c).
  */
 #include <string.h>
 #include <unistd.h>
@@ -38,6 +38,35 @@ void fay_printable_put(FILE *out, const char *text)
 		else
 			fputc('?', out);
 	}
+}
+
+void fay_json_string(FILE *out, const char *bytes, size_t size)
+{
+	size = strnlen(bytes, size);
+	fputc('"', out);
+	for (size_t i = 0, length; i < size; i += length) {
+		unsigned char c = (unsigned char)bytes[i];
+		length = fay_utf8_printable((const uint8_t *)bytes + i, size - i);
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (length)
+			fwrite(bytes + i, length, 1, out);
+		else
+			/* no character of UTF-8, or one that commands a terminal: each byte as
+			 * Latin-1 */
+			fprintf(out, "\\u%04x", c);
+		length += !length;
+	}
+	fputc('"', out);
+}
+
+void fay_json_text(FILE *out, const char *before, const char *text)
+{
+	fputs(before, out);
+	if (text)
+		fay_json_string(out, text, strlen(text));
+	else
+		fputs("null", out);
 }
 
 static bool write_all(const char *bytes, size_t size)

@@ -158,6 +158,10 @@ int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error);
  * written. */
 void fay_printable(char *text);
 void fay_printable_put(FILE *out, const char *text);
+/* A JSON string of so many bytes, or of those up to a NUL. */
+void fay_json_string(FILE *out, const char *bytes, size_t size);
+/* Likewise behind what is to stand before it; NULL: null. */
+void fay_json_text(FILE *out, const char *before, const char *text);
 /* Is called before something is written to standard error; NULL. */
 extern void (*fay_messages_before)(void);
 /* From now on standard error passes such a filter, which lets lines and tabulators through. */

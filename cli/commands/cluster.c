@@ -49,14 +49,11 @@ static void print_json(const struct fay_machine *machine)
 {
 	char key[FAY_KEY_HEX + 1];
 	fay_keys_hex(key, machine->key);
-	printf("{\"type\":\"machine\",\"name\":");
-	fay_json_string(stdout, machine->name, strlen(machine->name));
+	fay_json_text(stdout, "{\"type\":\"machine\",\"name\":", machine->name);
 	printf(",\"agent\":\"%016" PRIx64 "\",\"key\":\"%s\",\"kernel\":", machine->id, key);
 	fay_json_string(stdout, machine->kernel, strlen(machine->kernel));
-	printf(",\"labels\":");
-	fay_json_string(stdout, machine->labels, strlen(machine->labels));
-	printf(",\"version\":");
-	fay_json_string(stdout, machine->version, strlen(machine->version));
+	fay_json_text(stdout, ",\"labels\":", machine->labels);
+	fay_json_text(stdout, ",\"version\":", machine->version);
 	printf(",\"cpus\":%u,\"queries\":%u,\"clock_offset_ns\":", machine->cpus, machine->queries);
 	if (machine->clock_error == UINT64_MAX)
 		printf("null,\"clock_error_ns\":null}\n");

@@ -68,11 +68,9 @@ static void print_function(const struct list_options *options, const struct fay_
 	fay_json_string(stdout, function->module, strlen(function->module));
 	printf(",\"%s\":", marker ? "marker" : "function");
 	fay_json_string(stdout, function->name, strlen(function->name));
-	printf(",\"path\":");
-	fay_json_string(stdout, function->path, strlen(function->path));
+	fay_json_text(stdout, ",\"path\":", function->path);
 	if (marker) {
-		printf(",\"arguments\":");
-		fay_json_string(stdout, marker->arguments, strlen(marker->arguments));
+		fay_json_text(stdout, ",\"arguments\":", marker->arguments);
 		printf(",\"semaphore\":%s", marker->semaphore ? "true" : "false");
 	}
 	/* As text: a JSON number loses bits of an address above 2^53. */

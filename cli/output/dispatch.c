@@ -51,8 +51,7 @@ static void print_point(FILE *out, pid_t pid, const struct fay_function *functio
 {
 	fprintf(out, "{\"type\":\"point\",\"process\":%d,\"module\":", (int)pid);
 	fay_json_string(out, function->module, strlen(function->module));
-	fputs(",\"function\":", out);
-	fay_json_string(out, function->name, strlen(function->name));
+	fay_json_text(out, ",\"function\":", function->name);
 	fprintf(out, ",\"trampoline\":\"%s\"}\n", shared ? "shared" : "own");
 }
 
@@ -60,8 +59,7 @@ static void print_skipped(FILE *out, pid_t pid, const struct fay_skipped_point *
 {
 	fprintf(out, "{\"type\":\"not_traced\",\"process\":%d,\"function\":", (int)pid);
 	fay_json_string(out, skipped->function, strlen(skipped->function));
-	fputs(",\"reason\":", out);
-	fay_json_string(out, skipped->reason, strlen(skipped->reason));
+	fay_json_text(out, ",\"reason\":", skipped->reason);
 	fputs("}\n", out);
 }
 

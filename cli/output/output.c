@@ -101,11 +101,7 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 	if (writer->format != FAY_FORMAT_JSON)
 		return;
 	FILE *out = writer->out;
-	fprintf(out, "{\"type\":\"schema\",\"query\":");
-	if (query)
-		fay_json_string(out, query, strlen(query));
-	else
-		fprintf(out, "null");
+	fay_json_text(out, "{\"type\":\"schema\",\"query\":", query);
 	fprintf(out, ",\"results\":[");
 	for (size_t i = 0; i < count; i++) {
 		fprintf(out, "%s{\"name\":", i ? "," : "");
@@ -130,11 +126,7 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 			   const uint8_t *row, bool final)
 {
 	FILE *out = writer->out;
-	fprintf(out, "{\"type\":\"row\",\"result\":");
-	if (view->title)
-		fay_json_string(out, view->title, strlen(view->title));
-	else
-		fprintf(out, "null");
+	fay_json_text(out, "{\"type\":\"row\",\"result\":", view->title);
 	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false",
 		writer->revised ? ",\"revised\":true" : "");
 	for (uint32_t c = 0; c < view->column_count; c++) {

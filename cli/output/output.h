@@ -101,8 +101,6 @@ extern volatile sig_atomic_t fay_live_due;
  */
 const char *fay_cli_readable(const char *name, char *buffer, size_t size);
 
-void fay_json_string(FILE *out, const char *bytes, size_t size);
-
 /* --- address_names.c --- */
 
 /* "libc!qsort+0x1c", or "0x7f..." */

@@ -58,8 +58,7 @@ void fay_output_json_stack(const struct fay_writer *writer, const struct fay_vie
 	fputc('[', writer->out);
 	for (uint32_t i = 0; i < depth; i++) {
 		fay_output_stack_frame(writer, view, row, i, 0, name, sizeof(name));
-		fputs(i ? "," : "", writer->out);
-		fay_json_string(writer->out, name, strlen(name));
+		fay_json_text(writer->out, i ? "," : "", name);
 	}
 	fputc(']', writer->out);
 }

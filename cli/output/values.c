@@ -17,26 +17,6 @@ bool fay_output_is_plain(const struct fay_schema_column *column)
 	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
 }
 
-void fay_json_string(FILE *out, const char *bytes, size_t size)
-{
-	size = strnlen(bytes, size);
-	fputc('"', out);
-	for (size_t i = 0, length; i < size; i += length) {
-		unsigned char c = (unsigned char)bytes[i];
-		length = fay_utf8_printable((const uint8_t *)bytes + i, size - i);
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (length)
-			fwrite(bytes + i, length, 1, out);
-		else
-			/* no character of UTF-8, or one that commands a terminal: each byte as
-			 * Latin-1 */
-			fprintf(out, "\\u%04x", c);
-		length += !length;
-	}
-	fputc('"', out);
-}
-
 static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
 {
 	const char *name =

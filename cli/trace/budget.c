@@ -292,8 +292,7 @@ static void print_left_out(const struct trace *trace, const struct account *acco
 		fprintf(out,
 			"{\"type\":\"left_out\",\"process\":%d,\"module\":", (int)account->pid);
 		fay_json_string(out, function->module, strlen(function->module));
-		fprintf(out, ",\"function\":");
-		fay_json_string(out, function->name, strlen(function->name));
+		fay_json_text(out, ",\"function\":", function->name);
 		fprintf(out,
 			",\"after_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"event_ns\":%" PRIu64
 			",\"share\":%.6f}\n",

@@ -156,8 +156,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	}
 	fay_trace_budget_print(trace);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
-		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
-		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
+		fay_json_text(trace->writer.out,
+			      "{\"type\":\"end\",\"reason\":", trace->end_reason);
 		print_command_end(trace);
 		fay_trace_join_print_end(trace);
 		fay_trace_counted_print_end(trace);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fay/clock.h"
+#include "process/process.h"
 
 #include "agent.h"
 #include "feeds_private.h"
@@ -66,17 +67,6 @@ static uint64_t next_hello(const struct fay_agent *agent)
 
 /* --- START --- */
 
-static void json_text(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
-}
-
 /* `signer` NULL: a stranger. */
 static void audit(const struct fay_agent *agent, const struct fay_wire_head *head,
 		  const struct fay_wire_start *start, const struct fay_key_entry *signer,
@@ -94,17 +84,15 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 	fprintf(out,
 		"{\"time\":%" PRIu64 ",\"query\":\"%016" PRIx64 "\",\"signer\":", fay_realtime(),
 		head->query);
-	json_text(out, signer ? signer->name : "");
-	fprintf(out, ",\"role\":");
-	json_text(out, role ? role->name : "");
+	fay_json_text(out, "", signer ? signer->name : "");
+	fay_json_text(out, ",\"role\":", role ? role->name : "");
 	fprintf(out, ",\"key\":\"%s\",\"image_sha256\":\"%s\",\"text\":", key, sha);
-	json_text(out, text);
+	fay_json_string(out, text, strlen(text));
 	fprintf(out, ",\"processes\":[");
 	struct fay_reader comms = { .at = start->comms.bytes, .end = start->comms_end };
 	for (uint16_t i = 0; i < start->comms.count; i++) {
 		fay_text_copy(text, sizeof(text), fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
-		fputs(i ? "," : "", out);
-		json_text(out, text);
+		fay_json_text(out, i ? "," : "", text);
 	}
 	for (uint16_t i = 0; i < start->pids.count; i++) {
 		uint32_t pid;
@@ -113,7 +101,7 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 	}
 	fprintf(out, "],\"outcome\":");
 	fay_text_copy(text, sizeof(text), (struct fay_text){ outcome, (uint16_t)strlen(outcome) });
-	json_text(out, text);
+	fay_json_string(out, text, strlen(text));
 	fprintf(out, "}\n");
 	fflush(out);
 }
