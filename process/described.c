@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a process has the file that a query's types were read from. Offsets of another build would
- * be wrong without a sign, so a process that turns out to have another file is not traced. */
+/* Whether a process has the file that a query's types were read from. Offsets of another build
+ * would be wrong without a sign, so a process that has another file is not traced. */
 #include <string.h>
 
 #include "process.h"

@@ -105,7 +105,7 @@ int fay_stacks_make(struct fay_stacks *stacks, struct fay_target *target,
 void fay_stacks_renew(struct fay_stacks *stacks, struct fay_target *target,
 		      struct fay_stack_tables *tables, struct fay_session *session);
 
-/* --- follow.c: a process of ours that holds others by ptrace to learn of their forks and execs --- */
+/* --- follow.c: a process of ours holds others by ptrace, to learn of their forks and execs --- */
 
 struct fay_follow {
 	pid_t follower;     /* 0: not following */

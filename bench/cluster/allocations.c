@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that allocates, for bench/cluster/cluster_overhead.sh: `allocations PROCESSES THREADS WORK`
+ * A program that allocates, for bench/cluster/cluster_overhead.sh:
+ *
+ *     allocations PROCESSES THREADS WORK
+ *
  * starts so many processes of so many threads each. For each number read from standard input they
  * make as many allocations together, the same number in each thread, and print
  *

@@ -12,12 +12,12 @@
  * to so long later. PROCESSORS: that all machines share, being processes of one; 0: each has its
  * own. HELLOS: that come to the root each second.
  *
- * The rules are those of cluster/job/reduce.c: a parent sends on what it has merged when its children
- * have told the window that it has closed itself, when half a window has passed since the first of
- * it came, or when a message is full of bytes or members. Each machine, and the root, does one
- * thing at a time; a message takes LATENCY_US. All machines have the same groups, as those of
- * bench/cluster/cluster.sh do. Not in the model: the NATS servers, lost messages, acknowledgements. The
- * limit of 4,096 machines a query (docs/cluster.md) is left out.
+ * The rules are those of cluster/job/reduce.c: a parent sends on what it has merged when its
+ * children have told the window that it has closed itself, when half a window has passed since the
+ * first of it came, or when a message is full of bytes or members. Each machine, and the root, does
+ * one thing at a time; a message takes LATENCY_US. All machines have the same groups, as those of
+ * bench/cluster/cluster.sh do. Not in the model: the NATS servers, lost messages, acknowledgements.
+ * The limit of 4,096 machines a query (docs/cluster.md) is left out.
  */
 #include <inttypes.h>
 #include <stdbool.h>

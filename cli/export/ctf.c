@@ -4,7 +4,7 @@
  * order in which they were drained; so the events of some 64 MiB are sorted by time and become a
  * stream, a file, of their own. Readers merge streams by time.
  */
-#include "ctf.h"
+#include "ctf_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctf_classes.h"
+#include "ctf_classes_private.h"
 
 #define CHUNK (64u << 20)
 #define PACKET (1u << 20)
 #define CTF_MAGIC 0xc1fc1fc1u
 
-/* As ctf_metadata.c declares them; packed, little-endian. */
+/* As ctf_classes.c declares them; packed, little-endian. */
 struct packet_header {
 	uint32_t magic;
 	uint8_t uuid[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ctf_classes.h"
+#include "ctf_classes_private.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 
 #include "cli/options/options.h"
 
-#include "ctf.h"
+#include "ctf_private.h"
 #include "export.h"
 
 static const char usage[] = "usage: fay export --ctf DIRECTORY SAVED.fay...\n";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Saved traces for other programs: `fay export`. Each takes main()'s arguments from the subcommand's name on. */
+/* Saved traces for other programs: `fay export`. It takes main()'s arguments from the subcommand's
+ * name on. */
 #ifndef FAY_CLI_EXPORT_H
 #define FAY_CLI_EXPORT_H
 

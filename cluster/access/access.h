@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who an agent is and whom it obeys: its keys, the files that name machines, signers and their roles,
- * and configuration files. */
+/* Who an agent is and whom it obeys: its keys, the files that name machines, signers and their
+ * roles, and configuration files. */
 #ifndef FAY_CLUSTER_ACCESS_H
 #define FAY_CLUSTER_ACCESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between job.c (windows and life), kept.c (what is sent and not yet acknowledged) and reduce.c (the
- * children's partials). */
+/* Between job.c (windows and life), kept.c (what is sent and not yet acknowledged) and reduce.c
+ * (the children's partials). */
 #ifndef FAY_CLUSTER_JOB_PARTS_H
 #define FAY_CLUSTER_JOB_PARTS_H
 

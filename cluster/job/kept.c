@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Partials that were sent and are kept until the root, or the stream that stands for it, has them. */
+/* Partials that were sent, kept until the root, or the stream that stands for it, has them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
