@@ -10,8 +10,6 @@
 #define CELL_SIZE 128
 #define FAY_OUTPUT_NAME 8192 /* of a place in code, for programs to read */
 
-/* A value as it is, not one that many were merged into. */
-bool fay_output_is_plain(const struct fay_schema_column *column);
 /* The inclusive lower and upper bound of a histogram's bucket. */
 void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
 			     char label[64]);

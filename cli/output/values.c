@@ -12,7 +12,7 @@
 #define READABLE 64 /* bytes of a demangled name */
 
 /* A value as it is, not one that many were merged into. */
-bool fay_output_is_plain(const struct fay_schema_column *column)
+static bool is_plain(const struct fay_schema_column *column)
 {
 	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
 }
@@ -196,7 +196,7 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 	} else if (column->type == FAY_TYPE_TIME) {
 		format_time(value, text, sizeof(text));
 		fputs(text, out);
-	} else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column)) {
+	} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
 		fputs(value ? "true" : "false", out);
 	} else {
 		fprintf(out, "%" PRIu64, value);
@@ -302,7 +302,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 		} else if (column->type == FAY_TYPE_FUNCTION) {
 			name = function_name(writer, value.u64, unknown);
 			fay_json_string(out, name, strlen(name));
-		} else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column)) {
+		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
 			fprintf(out, "%s", value.u64 ? "true" : "false");
 		} else {
 			fprintf(out, "%" PRIu64, value.u64);

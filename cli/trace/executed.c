@@ -82,15 +82,6 @@ bool fay_trace_reap(struct trace *trace)
 	return waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child;
 }
 
-static bool is_traced(const struct trace *trace, pid_t pid)
-{
-	for (size_t i = 0; i < trace->session_count; i++)
-		if (fay_target_pid(trace->targets[i]) == pid &&
-		    fay_session_target_alive(trace->sessions[i]))
-			return true;
-	return false;
-}
-
 void fay_trace_executed_tick(struct trace *trace)
 {
 	char comm[FAY_COMM_SIZE];
@@ -98,7 +89,7 @@ void fay_trace_executed_tick(struct trace *trace)
 		struct trace_executed *executed = &trace->executed[i];
 		/* The name is the traced program's if that is still there afterwards. */
 		if (executed->pid == trace->child && executed->counter < 0 &&
-		    read_comm(executed->pid, comm) && is_traced(trace, executed->pid))
+		    read_comm(executed->pid, comm) && fay_trace_is_traced(trace, executed->pid))
 			memcpy(executed->traced, comm, sizeof(comm));
 	}
 }

@@ -112,7 +112,7 @@ static void attach_later(struct trace *trace, pid_t pid)
 			error.message);
 }
 
-static bool is_traced(const struct trace *trace, pid_t pid)
+bool fay_trace_is_traced(const struct trace *trace, pid_t pid)
 {
 	for (size_t i = 0; i < trace->session_count; i++)
 		if (fay_target_pid(trace->targets[i]) == pid &&
@@ -162,7 +162,7 @@ static void look_for_names(struct trace *trace)
 			continue;
 		trace->seen[trace->seen_count++] = pids[i];
 		/* A child of one that is followed is counted there. */
-		if (is_traced(trace, pids[i]) ||
+		if (fay_trace_is_traced(trace, pids[i]) ||
 		    (trace->follower.follower &&
 		     fay_process_tracer(pids[i]) == trace->follower.follower))
 			continue;
@@ -216,7 +216,7 @@ static uint64_t look_at_watched(struct trace *trace)
 		if (!modules)
 			*watched = trace->watched[--trace->watched_count];
 		else if (modules != watched->modules &&
-			 (trace->follow || trace->wait || is_traced(trace, watched->pid)))
+			 (trace->follow || trace->wait || fay_trace_is_traced(trace, watched->pid)))
 			fay_trace_attach_modules(trace, watched->pid, NULL);
 	}
 	return took;

@@ -280,6 +280,42 @@ static int check_cluster(const struct trace *trace)
 	return FAY_OK;
 }
 
+/* Which options go together. */
+static int check_combination(const struct trace *trace)
+{
+	if (!trace->query && !trace->probe_path)
+		return usage("a query or --probe IMAGE is missing");
+	if (trace->command && !trace->command[0])
+		return usage("no command after --");
+	if (trace->save_path && !trace->query)
+		return usage("--save goes with a query");
+	if (trace->save_path && trace->output_path)
+		return usage("--output is for results, and --save keeps events in a file of its "
+			     "own instead of showing any");
+	if (trace->detach && trace->output_path)
+		return usage("--output is for results, and --detach leaves them to `fay attach`");
+	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
+		return usage("--rotate goes with --save FILE");
+	if (trace->save_keep && !trace->save_bytes && !trace->save_age)
+		return usage("--keep goes with --rotate");
+	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
+		return usage("--wait goes with --comm NAME, -p PID or a command");
+	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
+		return usage("--tid names threads that run; it goes with -p or alone");
+	if (trace->command && (trace->pid_count || trace->comm_count))
+		return usage("either running processes or a command, not both");
+	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
+		return usage("--budget goes with processes that run or a command, not with "
+			     "--follow, --wait or --cluster");
+	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
+		return usage("--analyze goes with a query on this machine");
+	if (trace->detach && !trace->cluster.root.bus.url)
+		return usage("--detach goes with --cluster");
+	if (trace->cluster.root.bus.url)
+		return check_cluster(trace);
+	return FAY_OK;
+}
+
 int fay_trace_options(struct trace *trace, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -339,37 +375,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 			argv[optind]);
 		return usage(NULL);
 	}
-	if (!trace->query && !trace->probe_path)
-		return usage("a query or --probe IMAGE is missing");
-	if (trace->command && !trace->command[0])
-		return usage("no command after --");
-	if (trace->save_path && !trace->query)
-		return usage("--save goes with a query");
-	if (trace->save_path && trace->output_path)
-		return usage("--output is for results, and --save keeps events in a file of its "
-			     "own instead of showing any");
-	if (trace->detach && trace->output_path)
-		return usage("--output is for results, and --detach leaves them to `fay attach`");
-	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
-		return usage("--rotate goes with --save FILE");
-	if (trace->save_keep && !trace->save_bytes && !trace->save_age)
-		return usage("--keep goes with --rotate");
-	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
-		return usage("--wait goes with --comm NAME, -p PID or a command");
-	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
-		return usage("--tid names threads that run; it goes with -p or alone");
-	if (trace->command && (trace->pid_count || trace->comm_count))
-		return usage("either running processes or a command, not both");
-	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
-		return usage("--budget goes with processes that run or a command, not with "
-			     "--follow, --wait or --cluster");
-	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
-		return usage("--analyze goes with a query on this machine");
-	if (trace->detach && !trace->cluster.root.bus.url)
-		return usage("--detach goes with --cluster");
-	if (trace->cluster.root.bus.url)
-		return check_cluster(trace);
-	return FAY_OK;
+	return check_combination(trace);
 }
 
 int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,

@@ -268,6 +268,8 @@ int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 void fay_trace_watch(struct trace *trace, pid_t pid);
 /* Whether any process that is watched still runs. */
 bool fay_trace_watches(const struct trace *trace);
+/* By a session of ours that still has it. */
+bool fay_trace_is_traced(const struct trace *trace, pid_t pid);
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
 /* Makes room for one more session, if need be by letting go of some whose process is gone. False:
  * there is none. */

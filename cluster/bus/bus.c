@@ -47,7 +47,8 @@ static struct promise look_at(const char *url, size_t size)
 	return promise;
 }
 
-int fay_bus_check(const struct fay_bus_options *options, struct fay_error *error)
+/* FAY_E_REFUSED: a plain connection, or one without credentials, to other than loopback. */
+static int check(const struct fay_bus_options *options, struct fay_error *error)
 {
 	const char *url = options->url;
 	if (!url || !*url)
@@ -137,7 +138,7 @@ static natsStatus set_options(struct fay_bus *bus, const struct fay_bus_options 
 int fay_bus_open(const struct fay_bus_options *options, struct fay_bus **result,
 		 struct fay_error *error)
 {
-	if (fay_bus_check(options, error))
+	if (check(options, error))
 		return error->code;
 	struct fay_bus *bus = calloc(1, sizeof(*bus));
 	if (!bus)

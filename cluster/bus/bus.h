@@ -31,8 +31,6 @@ struct fay_message {
 	void *handle;
 };
 
-/* FAY_E_REFUSED: a plain connection, or one without credentials, to other than loopback. */
-int fay_bus_check(const struct fay_bus_options *options, struct fay_error *error);
 /* Connects; afterwards lost connections are made again for ever, unless a server refuses them:
  * fay_bus_check_open(). */
 int fay_bus_open(const struct fay_bus_options *options, struct fay_bus **bus,

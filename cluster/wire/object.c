@@ -17,7 +17,8 @@ static int malformed(const char *what, struct fay_error *error)
 	return fay_error_set(error, FAY_E_REFUSED, "the BPF object is malformed: %s", what);
 }
 
-int fay_object_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error)
+/* The running kernel's types. */
+static int kernel_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error)
 {
 	crypto_hash_sha256_state hash;
 	uint8_t bytes[65536];
@@ -73,7 +74,7 @@ int fay_object_write(const struct fay_bpf_object *object, const struct fay_schem
 		     struct fay_writer_buffer *out, struct fay_error *error)
 {
 	uint8_t types[FAY_KEY_BYTES] = { 0 };
-	if (object->typed && fay_object_types(types, error))
+	if (object->typed && kernel_types(types, error))
 		return error->code;
 	fay_wire_put32(out, MAGIC);
 	fay_wire_put32(out, object->maps);
@@ -412,7 +413,7 @@ static int check_types(const struct fay_object *object, const struct btf *btf,
 {
 	uint8_t types[FAY_KEY_BYTES];
 	if (object->bpf.typed) {
-		if (fay_object_types(types, error))
+		if (kernel_types(types, error))
 			return error->code;
 		if (memcmp(types, object->types, sizeof(types)))
 			return fay_error_set(error, FAY_E_REFUSED,

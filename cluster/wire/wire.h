@@ -273,8 +273,6 @@ struct fay_object {
 	struct bpf_insn code[];
 };
 
-/* The running kernel's types. */
-int fay_object_types(uint8_t sha256[FAY_KEY_BYTES], struct fay_error *error);
 /* Appends the object; *out may be too small for it afterwards (out->bad). */
 int fay_object_write(const struct fay_bpf_object *object, const struct fay_schema *schema,
 		     struct fay_writer_buffer *out, struct fay_error *error);
