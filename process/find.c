@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes by name, and what /proc says of them. */
 #include <ctype.h>
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "process.h"
 
-/* The line of /proc/PID/status that begins with `key`. */
-static bool status_line(pid_t pid, const char *key, char line[128])
+bool fay_process_status(pid_t pid, const char *key, char line[128])
 {
 	char path[64];
 	bool found = false;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), pid ? "/proc/%d/status" : "/proc/self/status", pid);
 	FILE *file = fopen(path, "re");
 	while (file && !found && fgets(line, 128, file))
 		found = !strncmp(line, key, strlen(key));
@@ -25,37 +23,51 @@ static bool status_line(pid_t pid, const char *key, char line[128])
 static bool has_ended(pid_t pid)
 {
 	char line[128], state;
-	return !status_line(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 ||
+	return !fay_process_status(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 ||
 	       state == 'Z' || state == 'X';
+}
+
+bool fay_process_next(DIR *proc, pid_t *pid)
+{
+	struct dirent *entry;
+	while (proc && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0])) {
+			*pid = (pid_t)strtol(entry->d_name, NULL, 10);
+			return true;
+		}
+	return false;
+}
+
+bool fay_process_name(pid_t pid, char comm[FAY_COMM_SIZE])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	FILE *file = fopen(path, "re");
+	bool is = file && fgets(comm, FAY_COMM_SIZE, file);
+	if (file)
+		fclose(file);
+	if (is)
+		comm[strcspn(comm, "\n")] = 0;
+	return is;
 }
 
 size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max)
 {
+	char name[FAY_COMM_SIZE];
 	size_t count = 0;
+	pid_t pid;
 	DIR *proc = opendir("/proc");
-	if (!proc)
-		return 0;
-	struct dirent *entry;
-	while ((entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		char path[300], name[64] = "";
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		FILE *file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fgets(name, sizeof(name), file))
-			name[strcspn(name, "\n")] = 0;
-		fclose(file);
+	while (fay_process_next(proc, &pid)) {
 		/* The kernel keeps 15 characters of a name. */
-		if (strncmp(name, comm, FAY_COMM_SIZE - 1) || atoi(entry->d_name) == getpid() ||
-		    has_ended(atoi(entry->d_name)))
+		if (!fay_process_name(pid, name) || strncmp(name, comm, FAY_COMM_SIZE - 1) ||
+		    pid == getpid() || has_ended(pid))
 			continue;
 		if (count < max)
-			pids[count] = atoi(entry->d_name);
+			pids[count] = pid;
 		count++;
 	}
-	closedir(proc);
+	if (proc)
+		closedir(proc);
 	return count;
 }
 
@@ -63,14 +75,16 @@ pid_t fay_process_of_thread(pid_t tid)
 {
 	char line[128];
 	pid_t pid = 0;
-	return status_line(tid, "Tgid:", line) && sscanf(line, "Tgid: %d", &pid) == 1 ? pid : 0;
+	return fay_process_status(tid, "Tgid:", line) && sscanf(line, "Tgid: %d", &pid) == 1 ? pid
+											     : 0;
 }
 
 pid_t fay_process_tracer(pid_t pid)
 {
 	char line[128];
 	pid_t tracer = 0;
-	return status_line(pid, "TracerPid:", line) && sscanf(line, "TracerPid: %d", &tracer) == 1
+	return fay_process_status(pid, "TracerPid:", line) &&
+			       sscanf(line, "TracerPid: %d", &tracer) == 1
 		       ? tracer
 		       : 0;
 }

@@ -4,8 +4,6 @@
  * and costs a little for nothing. `fay doctor` shows such sessions, `fay doctor --clean` removes
  * them, and `fay trace` does so in what it attaches to.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +17,9 @@ static void each_process(void (*each)(void *context, pid_t pid,
 {
 	struct fay_installed_sessions list;
 	struct fay_error ignored; /* the process is gone, or not ours to look into */
-	struct dirent *entry;
 	DIR *proc = opendir("/proc");
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = isdigit((unsigned char)entry->d_name[0])
-				    ? (pid_t)strtol(entry->d_name, NULL, 10)
-				    : 0;
+	pid_t pid;
+	while (fay_process_next(proc, &pid)) {
 		if (pid <= 0 || fay_installed_sessions(pid, &list, &ignored))
 			continue;
 		if (list.count || list.foreign)

@@ -7,6 +7,7 @@
 #ifndef FAY_PROCESS_H
 #define FAY_PROCESS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,12 @@
 
 /* --- find.c, spawn.c, entry.c: finding and starting --- */
 
+/* The next process of /proc, which is open, or NULL; false: there is no more. */
+bool fay_process_next(DIR *proc, pid_t *pid);
+/* The name of its first thread; false: it is gone. */
+bool fay_process_name(pid_t pid, char comm[FAY_COMM_SIZE]);
+/* The line of /proc/PID/status that begins with `key`; pid 0: of the calling process. */
+bool fay_process_status(pid_t pid, const char *key, char line[128]);
 /* The process that a thread is in; 0: there is no such thread. */
 pid_t fay_process_of_thread(pid_t tid);
 /* Who holds the process by ptrace; 0: nobody. */

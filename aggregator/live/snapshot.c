@@ -40,6 +40,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "fay/clock.h"
+
 #include "aggregator_parts.h"
 
 struct snapshot {
@@ -76,9 +78,7 @@ static bool is_zero(const uint64_t *words, size_t count)
  * full meanwhile, would have to wait for it. */
 static bool keeps_others_waiting(struct snapshot *snapshot)
 {
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	uint64_t now = fay_monotonic();
 	if (!snapshot->waiting_since)
 		snapshot->waiting_since = now;
 	return now - snapshot->waiting_since > FAY_SNAPSHOT_ASKED_NS &&

@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fay/clock.h"
+
 #define KEPT 64u
 #define STACK (64u << 10)
 
@@ -35,13 +37,6 @@ static struct shared {
 	uint64_t ns;
 } *shared;
 static unsigned work;
-
-static uint64_t processor_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t digest(const uint64_t *words, size_t count, uint64_t sum)
 {
@@ -75,9 +70,10 @@ static void *run(void *argument)
 	uint32_t seed = (uint32_t)(uintptr_t)&kept;
 	for (;;) {
 		pthread_barrier_wait(&shared->begin);
-		uint64_t since = processor_ns();
+		uint64_t since = fay_clock(CLOCK_THREAD_CPUTIME_ID);
 		allocate(shared->each, kept, &seed);
-		__atomic_fetch_add(&shared->ns, processor_ns() - since, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&shared->ns, fay_clock(CLOCK_THREAD_CPUTIME_ID) - since,
+				   __ATOMIC_RELAXED);
 		pthread_barrier_wait(&shared->end);
 	}
 	return argument;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fay/clock.h"
+
 static double rate, seconds;
 
 __attribute__((noinline, visibility("default"))) int event(uint64_t n, uint64_t size);
@@ -22,19 +24,12 @@ int event(uint64_t n, uint64_t size)
 	return (int)(n + size);
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* As many calls as are due, every few microseconds: the rate is kept however the thread is
  * scheduled. */
 static void *run(void *result)
 {
-	uint64_t start = now(), calls = 0, elapsed;
-	while ((elapsed = now() - start) < (uint64_t)(seconds * 1e9)) {
+	uint64_t start = fay_monotonic(), calls = 0, elapsed;
+	while ((elapsed = fay_monotonic() - start) < (uint64_t)(seconds * 1e9)) {
 		uint64_t due = (uint64_t)((double)elapsed * rate / 1e9);
 		for (; calls < due; calls++)
 			event(calls, calls & 4095);
@@ -56,7 +51,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (getchar() == EOF)
 		return 1;
-	uint64_t start = now();
+	uint64_t start = fay_monotonic();
 	for (unsigned i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, run, &calls[i]))
 			return 1;
@@ -64,7 +59,7 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 		total += calls[i];
 	}
-	printf("%" PRIu64 " %" PRIu64 "\n", total, now() - start);
+	printf("%" PRIu64 " %" PRIu64 "\n", total, fay_monotonic() - start);
 	fflush(stdout);
 	getchar();
 	return 0;

@@ -13,6 +13,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "fay/clock.h"
 #include "fay/query.h"
 #include "fay/verify.h"
 
@@ -32,10 +33,7 @@ static const char *const queries[][2] = {
 /* Of this process's processor time, so that a busy machine does not count. */
 static double milliseconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+	return (double)fay_clock(CLOCK_PROCESS_CPUTIME_ID) / 1e6;
 }
 
 static int compare(const void *a, const void *b)

@@ -33,6 +33,7 @@
 #include <Zydis/Zydis.h>
 #include <capstone/capstone.h>
 
+#include "fay/clock.h"
 #include "fay/verify.h"
 
 #include "verify_shapes.h"
@@ -63,10 +64,7 @@ static unsigned subject_count;
  * counted. */
 static double now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+	return (double)fay_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* ---- measuring ---- */

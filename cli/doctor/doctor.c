@@ -49,22 +49,15 @@ const char *fay_doctor_first_line(const char *path, char *buffer, size_t size)
 	return line;
 }
 
-uint64_t fay_doctor_status_value(const char *name, int base)
+uint64_t fay_doctor_status_value(const char *key, int base)
 {
-	char line[256];
-	uint64_t value = 0;
-	FILE *file = fopen("/proc/self/status", "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = strtoull(line + strlen(name) + 1, NULL, base);
-	if (file)
-		fclose(file);
-	return value;
+	char line[128];
+	return fay_process_status(0, key, line) ? strtoull(line + strlen(key), NULL, base) : 0;
 }
 
 bool fay_doctor_has_capability(unsigned capability)
 {
-	return fay_doctor_status_value("CapEff", 16) >> capability & 1;
+	return fay_doctor_status_value("CapEff:", 16) >> capability & 1;
 }
 
 /* --- what traces left in processes --- */

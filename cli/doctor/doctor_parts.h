@@ -19,8 +19,8 @@ void __attribute__((format(printf, 3, 4))) fay_doctor_found(struct finding *find
 const char *fay_doctor_first_line(const char *path, char *buffer, size_t size);
 bool fay_doctor_has_capability(unsigned capability);
 
-/* The value of "name:" in /proc/self/status. */
-uint64_t fay_doctor_status_value(const char *name, int base);
+/* The value behind `key` in /proc/self/status. */
+uint64_t fay_doctor_status_value(const char *key, int base);
 
 /* machine.c */
 void fay_doctor_fsgsbase(struct finding *finding);

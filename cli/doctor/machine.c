@@ -52,7 +52,7 @@ void fay_doctor_tsc(struct finding *finding)
 
 void fay_doctor_seccomp(struct finding *finding)
 {
-	uint64_t mode = fay_doctor_status_value("Seccomp", 10);
+	uint64_t mode = fay_doctor_status_value("Seccomp:", 10);
 	if (!mode)
 		fay_doctor_found(finding, true, "no system-call filter on this process");
 	else

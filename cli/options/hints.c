@@ -2,12 +2,12 @@
 /* What may have been meant: of words of the command line that mean nothing, and of queries that a
  * shell or the habits of another tool have changed. */
 #include <ctype.h>
-#include <dirent.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fay/suggest.h"
+#include "process/process.h"
 
 #include "options.h"
 
@@ -16,24 +16,16 @@
 /* Processes' and threads' names are those of others: they are shown as text only. */
 const char *fay_cli_nearest_comm(const char *comm)
 {
-	static char names[CANDIDATES_MAX][FAY_COMM_SIZE + 1];
+	static char names[CANDIDATES_MAX][FAY_COMM_SIZE];
 	const char *candidates[CANDIDATES_MAX];
 	size_t count = 0;
-	struct dirent *entry;
+	pid_t pid;
 	DIR *proc = opendir("/proc");
-	while (proc && count < CANDIDATES_MAX && (entry = readdir(proc))) {
-		char path[300];
-		FILE *file;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		if (!isdigit((unsigned char)entry->d_name[0]) || !(file = fopen(path, "re")))
-			continue;
-		if (fgets(names[count], sizeof(names[count]), file)) {
-			names[count][strcspn(names[count], "\n")] = 0;
+	while (count < CANDIDATES_MAX && fay_process_next(proc, &pid))
+		if (fay_process_name(pid, names[count])) {
 			candidates[count] = names[count];
 			count++;
 		}
-		fclose(file);
-	}
 	if (proc)
 		closedir(proc);
 	return fay_query_suggest(comm, candidates, count);

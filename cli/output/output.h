@@ -54,7 +54,7 @@ struct fay_writer {
 	FILE *out;
 	enum fay_format format;
 	bool live; /* a terminal: redraw in place */
-	/* output_live.c */
+	/* live.c */
 	/* where a picture goes that is being made, while `out` is memory; NULL: none is */
 	FILE *screen;
 	char *picture;                /* that memory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files that write results: output.c (pictures and rows), output_values.c (single
- * values), output_csv.c, output_stack.c (stacks). */
+/* Shared by the files that write results: output.c (pictures and rows), values.c (single
+ * values), csv.c, stack.c (stacks). */
 #ifndef FAY_CLI_OUTPUT_PARTS_H
 #define FAY_CLI_OUTPUT_PARTS_H
 
@@ -23,7 +23,7 @@ void fay_output_format_value(const struct fay_writer *writer, const struct fay_v
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
 			   const uint8_t *row);
 
-/* --- output_csv.c --- */
+/* --- csv.c --- */
 
 void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
 void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
@@ -36,14 +36,14 @@ size_t fay_output_fit(const char *text, size_t size, unsigned room, unsigned *co
 /* Of the whole text. */
 unsigned fay_output_columns(const char *text);
 
-/* --- output_live.c --- */
+/* --- live.c --- */
 
 /* The lines that a view may take in a picture that is cut to the terminal's size. */
 unsigned fay_live_share(const struct fay_writer *writer);
 /* A view is written; what is more is cut off. */
 void fay_live_view_end(struct fay_writer *writer);
 
-/* --- output_heat.c --- */
+/* --- heat.c --- */
 
 bool fay_output_is_histogram(const struct fay_view_column *column);
 /* The column that is shown as a heat map, the first histogram; NULL: there is none. */
@@ -60,7 +60,7 @@ void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat
 void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat *heat,
 			  const struct fay_view_column *column, const uint8_t *row, int used);
 
-/* --- output_stack.c --- */
+/* --- stack.c --- */
 
 /* How many frames the stack has. */
 uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row);

@@ -14,19 +14,6 @@
 
 #include "trace_parts.h"
 
-static bool read_comm(pid_t pid, char comm[FAY_COMM_SIZE])
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	FILE *file = fopen(path, "re");
-	bool is = file && fgets(comm, FAY_COMM_SIZE, file);
-	if (file)
-		fclose(file);
-	if (is)
-		comm[strcspn(comm, "\n")] = 0;
-	return is;
-}
-
 static int open_counter(pid_t pid, bool children)
 {
 	struct perf_event_attr attributes = { .type = PERF_TYPE_SOFTWARE,
@@ -78,7 +65,7 @@ bool fay_trace_reap(struct trace *trace)
 		return false;
 	for (size_t i = 0; i < trace->executed_count; i++)
 		if (trace->executed[i].pid == trace->child)
-			read_comm(trace->child, trace->executed[i].last);
+			fay_process_name(trace->child, trace->executed[i].last);
 	return waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child;
 }
 
@@ -89,7 +76,8 @@ void fay_trace_executed_tick(struct trace *trace)
 		struct trace_executed *executed = &trace->executed[i];
 		/* The name is the traced program's if that is still there afterwards. */
 		if (executed->pid == trace->child && executed->counter < 0 &&
-		    read_comm(executed->pid, comm) && fay_trace_is_traced(trace, executed->pid))
+		    fay_process_name(executed->pid, comm) &&
+		    fay_trace_is_traced(trace, executed->pid))
 			memcpy(executed->traced, comm, sizeof(comm));
 	}
 }
