@@ -79,7 +79,9 @@ static uint32_t entry_id(struct fay_debug_types *types, Dwarf_Die *die, uint32_t
 	return (uint32_t)types->count;
 }
 
-uint32_t fay_debug_types_id(struct fay_debug_types *types, Dwarf_Die *die)
+/* The number of a type; NULL: void, 0. It is described with all that it refers to when
+ * fay_debug_types_btf() is called next. */
+static uint32_t id_of(struct fay_debug_types *types, Dwarf_Die *die)
 {
 	return die ? entry_id(types, die, 0) : 0;
 }
@@ -91,7 +93,7 @@ uint32_t fay_debug_types_of(struct fay_debug_types *types, Dwarf_Die *die)
 	if (!dwarf_attr_integrate(die, DW_AT_type, &attribute) ||
 	    !dwarf_formref_die(&attribute, &type))
 		return 0;
-	return fay_debug_types_id(types, &type);
+	return id_of(types, &type);
 }
 
 /* --- descriptions
@@ -369,7 +371,7 @@ static void describe_entry(struct fay_debug_types *types, struct fay_debug_entry
 
 void fay_debug_types_complete(struct fay_debug_types *types, uint32_t id, Dwarf_Die *die)
 {
-	uint32_t definition = fay_debug_types_id(types, die);
+	uint32_t definition = id_of(types, die);
 	if (!definition || id > types->described)
 		return;
 	/* A typedef takes as many bytes. libbpf changes no type that is there; to be asked for a

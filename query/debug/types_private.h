@@ -35,10 +35,8 @@ struct fay_debug_types {
 #define FAY_DEBUG_TYPES_MAX (1u << 20)
 
 void fay_debug_types_deinit(struct fay_debug_types *types);
-/* The number of a type; NULL: void, 0. It is described with all that it refers to when
- * fay_debug_types_btf() is called next. */
-uint32_t fay_debug_types_id(struct fay_debug_types *types, Dwarf_Die *die);
-/* The type that a DIE's DW_AT_type names; 0: none. */
+/* The type that a DIE's DW_AT_type names, by its number; 0: none. It is described with all that it
+ * refers to when fay_debug_types_btf() is called next. */
 uint32_t fay_debug_types_of(struct fay_debug_types *types, Dwarf_Die *die);
 /* Says that a type of which only the name was known, BTF_KIND_FWD, is the one that `die` defines.
  * */

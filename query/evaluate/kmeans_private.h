@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* K-means, for `KMeans(...)` at the root. */
 #ifndef FAY_QUERY_EVALUATE_KMEANS_PRIVATE_H
 #define FAY_QUERY_EVALUATE_KMEANS_PRIVATE_H
 

@@ -20,8 +20,6 @@
 
 /* --- values with types --- */
 
-const struct btf *fay_types_btf(const struct fay_types *types);
-
 /* A value of some type: an argument, or what lies `offset` bytes behind an address. */
 struct fay_place {
 	struct fay_types *types;

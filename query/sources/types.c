@@ -6,7 +6,7 @@
 #include "query/debug/debug.h"
 #include "sources.h"
 
-const struct btf *fay_types_btf(const struct fay_types *types)
+static const struct btf *btf_of(const struct fay_types *types)
 {
 	return types->program ? fay_debug_function_types(types->program) : types->kernel;
 }
@@ -25,10 +25,10 @@ static bool is_char(const struct btf *btf, uint32_t id)
 /* Of a structure of which only the name is known, the definition is looked for. */
 static bool is_structure(struct fay_types *types, uint32_t id)
 {
-	const struct btf *btf = fay_types_btf(types);
+	const struct btf *btf = btf_of(types);
 	if (types->program && kind_of(btf, id) == BTF_KIND_FWD &&
 	    fay_debug_function_complete(types->program, fay_btf_strip(btf, id)))
-		btf = fay_types_btf(types);
+		btf = btf_of(types);
 	return kind_of(btf, id) == BTF_KIND_STRUCT || kind_of(btf, id) == BTF_KIND_UNION;
 }
 
@@ -104,7 +104,7 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
 						    struct fay_types *types, uint32_t id)
 {
 	struct fay_query *query = checked->exprs.query;
-	const struct btf *btf = fay_types_btf(types);
+	const struct btf *btf = btf_of(types);
 	const struct btf_type *type = btf__type_by_id(btf, id);
 	uint32_t count = btf_vlen(type);
 	for (struct fay_enumeration *known = types->enumerations; known; known = known->next)
@@ -147,7 +147,7 @@ static bool is_signed(const struct btf_type *type)
 static struct fay_value_node *enumerated(struct fay_checked *checked, const struct fay_place *place,
 					 uint32_t id)
 {
-	const struct btf_type *type = btf__type_by_id(fay_types_btf(place->types), id);
+	const struct btf_type *type = btf__type_by_id(btf_of(place->types), id);
 	struct fay_value_node *value = number(checked, place, type->size, is_signed(type), false);
 	const struct fay_enumeration *enumeration =
 		value ? enumeration_of(checked, place->types, id) : NULL;
@@ -226,7 +226,7 @@ static struct fay_value_node *pointing_to(struct fay_types *types, struct fay_va
 static struct fay_value_node *pointer(struct fay_checked *checked, const struct fay_place *place,
 				      uint32_t target)
 {
-	const struct btf *btf = fay_types_btf(place->types);
+	const struct btf *btf = btf_of(place->types);
 	const struct fay_expr *address = access_place(checked, place, 8, false);
 	/* A pointer from the kernel into the program's memory has a tag of that name. */
 	const struct btf_type *type = btf__type_by_id(btf, target);
@@ -243,7 +243,7 @@ static struct fay_value_node *pointer(struct fay_checked *checked, const struct 
 static struct fay_value_node *array(struct fay_checked *checked, const struct fay_node *at,
 				    const struct fay_place *place, uint32_t id)
 {
-	const struct btf *btf = fay_types_btf(place->types);
+	const struct btf *btf = btf_of(place->types);
 	const struct btf_array *array = btf_array(btf__type_by_id(btf, id));
 	if (!place->address)
 		return unsupported(checked, at, place->name, "an array");
@@ -257,7 +257,7 @@ static struct fay_value_node *array(struct fay_checked *checked, const struct fa
 struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const struct fay_node *at,
 					     const struct fay_place *place, uint32_t id)
 {
-	const struct btf *btf = fay_types_btf(place->types);
+	const struct btf *btf = btf_of(place->types);
 	uint32_t stripped = fay_btf_strip(btf, id), encoding;
 	const struct btf_type *type = btf__type_by_id(btf, stripped);
 	switch (btf_kind(type)) {
@@ -288,7 +288,7 @@ struct fay_value_node *fay_check_typed_result(struct fay_checked *checked,
 					      const struct fay_expr *word, uint32_t id)
 {
 	struct fay_place place = { .types = types, .word = word, .name = "ReturnValue" };
-	switch (kind_of(fay_types_btf(types), id)) {
+	switch (kind_of(btf_of(types), id)) {
 	case BTF_KIND_INT:
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:
@@ -328,7 +328,7 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 	const char *candidates[512];
 	struct fay_btf_field field;
 	bool structure = is_structure(object->types, object->type);
-	const struct btf *btf = fay_types_btf(object->types);
+	const struct btf *btf = btf_of(object->types);
 	const struct btf_type *type = btf__type_by_id(btf, fay_btf_strip(btf, object->type));
 	const char *name = fay_btf_name(btf, type->name_off);
 	if (!structure && *name && kind_of(btf, object->type) == BTF_KIND_FWD)
@@ -368,7 +368,7 @@ struct fay_value_node *fay_check_typed_member(struct fay_checked *checked,
 /* What is counted: an array's elements, or what a pointer points to. */
 static uint32_t element_of(const struct fay_value_node *object, uint64_t *count)
 {
-	const struct btf *btf = fay_types_btf(object->types);
+	const struct btf *btf = btf_of(object->types);
 	uint32_t id = fay_btf_strip(btf, object->type);
 	*count = UINT32_MAX;
 	if (kind_of(btf, id) != BTF_KIND_ARRAY ||
@@ -403,8 +403,7 @@ static struct fay_value_node *element_at(struct fay_checked *checked, const stru
 	const struct fay_expr *base = string ? object->expr->a : object->expr;
 	query->typed |= object->types->program != NULL;
 	uint32_t first = string ? fay_access_unpack(object->expr->value).offset : object->offset;
-	uint64_t at = (uint64_t)index->value * fay_btf_size(fay_types_btf(object->types), element) +
-		      first;
+	uint64_t at = (uint64_t)index->value * fay_btf_size(btf_of(object->types), element) + first;
 	if (at > INT32_MAX)
 		return fay_query_fail(query, FAY_E_LIMIT, node->b->span,
 				      "this element is more than 2 GiB away");

@@ -80,3 +80,16 @@ LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value)
 {
 	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;
 }
+
+LLVMValueRef fay_codegen_call(struct fay_codegen *g, const char *name, LLVMTypeRef result,
+			      LLVMValueRef *arguments, unsigned count)
+{
+	LLVMTypeRef types[16];
+	for (unsigned i = 0; i < count; i++)
+		types[i] = LLVMTypeOf(arguments[i]);
+	LLVMTypeRef type = LLVMFunctionType(result, types, count, 0);
+	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
+	if (!function)
+		function = LLVMAddFunction(g->module, name, type);
+	return LLVMBuildCall2(g->builder, type, function, arguments, count, "");
+}

@@ -49,6 +49,9 @@ void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t 
 		       LLVMValueRef value);
 LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
 				   LLVMValueRef *arguments, unsigned count);
+/* Calls a function that is linked in later; what it takes has the arguments' types. */
+LLVMValueRef fay_codegen_call(struct fay_codegen *g, const char *name, LLVMTypeRef result,
+			      LLVMValueRef *arguments, unsigned count);
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);

@@ -5,23 +5,10 @@
 
 #include "query/runtime/runtime.h"
 
-static LLVMValueRef call(struct fay_codegen *g, const char *name, LLVMTypeRef result,
-			 LLVMValueRef *arguments, unsigned count)
-{
-	LLVMTypeRef types[16];
-	for (unsigned i = 0; i < count; i++)
-		types[i] = LLVMTypeOf(arguments[i]);
-	LLVMTypeRef type = LLVMFunctionType(result, types, count, 0);
-	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
-	if (!function)
-		function = LLVMAddFunction(g->module, name, type);
-	g->calls = true;
-	return LLVMBuildCall2(g->builder, type, function, arguments, count, "");
-}
-
 /* What the call is known by; returns how many arguments that is. */
 static unsigned call_key(struct fay_codegen *g, LLVMValueRef *arguments)
 {
+	g->calls = true;
 	arguments[0] =
 		fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
 	arguments[1] = fay_codegen_load(g, g->event, offsetof(struct fay_event, stack_pointer));
@@ -40,7 +27,8 @@ void fay_codegen_keep_call(struct fay_codegen *g)
 						offsetof(struct fay_event, arg) + 8 * (uint64_t)i)
 			     : fay_codegen_i64(g, 0);
 	}
-	call(g, "fay_query_call_begin", LLVMVoidTypeInContext(g->context), arguments, count);
+	fay_codegen_call(g, "fay_query_call_begin", LLVMVoidTypeInContext(g->context), arguments,
+			 count);
 }
 
 void fay_codegen_find_call(struct fay_codegen *g)
@@ -48,7 +36,7 @@ void fay_codegen_find_call(struct fay_codegen *g)
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef arguments[3];
 	unsigned count = call_key(g, arguments);
-	LLVMValueRef slot = call(g, "fay_query_call_end", g->i64, arguments, count);
+	LLVMValueRef slot = fay_codegen_call(g, "fay_query_call_end", g->i64, arguments, count);
 	LLVMBasicBlockRef known = fay_codegen_block(g, "known");
 	LLVMBuildCondBr(b,
 			LLVMBuildICmp(b, LLVMIntULT, slot, fay_codegen_i64(g, FAY_CALLS_SLOTS), ""),

@@ -52,15 +52,10 @@ void fay_codegen_begin(struct fay_codegen *g, const char *symbol)
 
 static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMValueRef row)
 {
-	LLVMTypeRef parameters[] = { g->pointer, g->i64, g->pointer };
-	unsigned count = row ? 3 : 2;
-	LLVMTypeRef type = LLVMFunctionType(g->i64, parameters, count, 0);
-	LLVMValueRef helper = LLVMGetNamedFunction(g->module, name);
-	if (!helper)
-		helper = LLVMAddFunction(g->module, name, type);
-	add_attribute(g, helper, LLVMAttributeFunctionIndex, "nounwind");
 	LLVMValueRef arguments[] = { g->local, fay_codegen_i64(g, g->p->state_index), row };
-	return LLVMBuildCall2(g->builder, type, helper, arguments, count, "");
+	LLVMValueRef call = fay_codegen_call(g, name, g->i64, arguments, row ? 3 : 2);
+	add_attribute(g, LLVMGetCalledValue(call), LLVMAttributeFunctionIndex, "nounwind");
+	return call;
 }
 
 static void generate_filters(struct fay_codegen *g)

@@ -215,13 +215,10 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 			   : access.bytes == 2 ? "fay_query_read2"
 			   : access.bytes == 4 ? "fay_query_read4"
 					       : "fay_query_read8";
-	LLVMTypeRef type = LLVMFunctionType(access.string ? string : g->i64, &g->i64, 1, 0);
 	LLVMValueRef address = LLVMBuildAdd(b, fay_codegen_expr(g, expr->a).low,
 					    fay_codegen_i64(g, access.offset), "");
-	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
-	if (!function)
-		function = LLVMAddFunction(g->module, name, type);
-	LLVMValueRef value = LLVMBuildCall2(b, type, function, &address, 1, "");
+	LLVMValueRef value =
+		fay_codegen_call(g, name, access.string ? string : g->i64, &address, 1);
 	g->reads = true;
 	if (!access.string)
 		return (struct fay_operand_value){ fay_codegen_extend(g, value, access), NULL };

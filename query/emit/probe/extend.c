@@ -59,21 +59,14 @@ static void widen(struct fay_codegen *g, LLVMValueRef call, unsigned index,
 LLVMValueRef fay_codegen_function_call(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_extension_function *f = fay_expr_callee(g->p->query, expr);
-	LLVMTypeRef types[FAY_EXTENSION_PARAMETERS];
 	LLVMValueRef arguments[FAY_EXTENSION_PARAMETERS];
 	unsigned count = 0;
 	char symbol[512];
 	g->extends = true;
-	for (const struct fay_expr *at = expr->a; at; at = at->b, count++) {
-		types[count] = type_of(g, &f->parameters[count]);
+	for (const struct fay_expr *at = expr->a; at; at = at->b, count++)
 		arguments[count] = argument(g, at->a, &f->parameters[count]);
-	}
 	snprintf(symbol, sizeof(symbol), FAY_EXTENSION_PREFIX "%s", f->name);
-	LLVMTypeRef type = LLVMFunctionType(type_of(g, &f->result), types, count, 0);
-	LLVMValueRef function = LLVMGetNamedFunction(g->module, symbol);
-	if (!function)
-		function = LLVMAddFunction(g->module, symbol, type);
-	LLVMValueRef call = LLVMBuildCall2(g->builder, type, function, arguments, count, "");
+	LLVMValueRef call = fay_codegen_call(g, symbol, type_of(g, &f->result), arguments, count);
 	for (unsigned i = 0; i < count; i++)
 		widen(g, call, i + 1, &f->parameters[i]);
 	widen(g, call, 0, &f->result);

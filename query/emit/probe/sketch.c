@@ -42,9 +42,7 @@ static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, L
 		fay_bpf_sketch(g, aggregate, column, x);
 		return;
 	}
-	const char *name = function_name(aggregate->merge);
 	bool at_time = aggregate->merge == FAY_MERGE_FIRST || aggregate->merge == FAY_MERGE_LAST;
-	LLVMTypeRef parameters[] = { g->pointer, g->i64, g->i64 };
 	LLVMValueRef arguments[] = { column, x, NULL };
 	unsigned count = 2;
 	if (at_time)
@@ -52,12 +50,8 @@ static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, L
 			fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
 	else if (aggregate->merge == FAY_MERGE_TOP)
 		arguments[count++] = fay_codegen_i64(g, aggregate->k);
-	LLVMTypeRef type =
-		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, count, 0);
-	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
-	if (!function)
-		function = LLVMAddFunction(g->module, name, type);
-	LLVMBuildCall2(g->builder, type, function, arguments, count, "");
+	fay_codegen_call(g, function_name(aggregate->merge), LLVMVoidTypeInContext(g->context),
+			 arguments, count);
 	g->sketches = true;
 }
 

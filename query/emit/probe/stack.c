@@ -14,13 +14,6 @@
 
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 {
-	LLVMTypeRef parameters[] = {
-		g->pointer, g->pointer, g->i64, g->i64, g->i64, g->i64, g->i64
-	};
-	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 7, 0);
-	LLVMValueRef walk = LLVMGetNamedFunction(g->module, "fay_query_stack");
-	if (!walk)
-		walk = LLVMAddFunction(g->module, "fay_query_stack", type);
 	LLVMValueRef frames =
 		fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
 	LLVMValueRef arguments[] = {
@@ -32,7 +25,7 @@ LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 		fay_codegen_i64(g, g->p->checked.exprs.stack_frames),
 		fay_codegen_i64(g, g->p->checked.kind == SOURCE_ENTRY),
 	};
-	LLVMBuildCall2(g->builder, type, walk, arguments, 7, "");
+	fay_codegen_call(g, "fay_query_stack", LLVMVoidTypeInContext(g->context), arguments, 7);
 	g->stacks = true;
 	return frames;
 }
