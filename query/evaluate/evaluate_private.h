@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The root stage: what is done with the merged rows where the query was asked. Conditions on
- * aggregates, computing with them, order, Take, Skip, Distinct, aggregates over groups.
+ * aggregates, computing with them, order, Take, Skip, Distinct, aggregates over groups; and stages
+ * outside the probe, which are interpreted. What it offers is in fay/query.h: fay_plan_finish(),
+ * fay_plan_window(), fay_plan_event(), fay_pairs_add().
  */
 #ifndef FAY_QUERY_EVALUATE_EVALUATE_PRIVATE_H
 #define FAY_QUERY_EVALUATE_EVALUATE_PRIVATE_H

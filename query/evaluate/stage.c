@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stages outside the probe: of a join's pairs (pairs.c), and of groups that are grouped again.
- * Conditions, keys and values are interpreted. What query/emit/probe/body.c does in a probe is done here to a row
- * of its own, which the aggregator then merges; the same operators of fay/image.h.
+ * Conditions, keys and values are interpreted: what query/emit/probe/body.c generates for a probe
+ * is done here to a row of its own, which the aggregator then merges, by the same operators of
+ * fay/image.h.
  */
 #include "evaluate_private.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files that print plans. */
+/* Between the files that print plans. What they offer is fay_plan_print() and its like of
+ * fay/query.h. */
 #ifndef FAY_QUERY_EXPLAIN_EXPLAIN_PRIVATE_H
 #define FAY_QUERY_EXPLAIN_EXPLAIN_PRIVATE_H
 

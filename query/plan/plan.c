@@ -14,8 +14,8 @@
 
 #include "query/check/check.h"
 
-#include "query/runtime/runtime.h"
 #include "fay/stacks.h"
+#include "query/runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments of calls that are under way, kept by an entry probe until the return probe asks for
- * them. A call is known by its function's address and by the stack pointer at its first
- * instruction, which the events of both its ends have: so nothing depends on calls ending in order,
- * and what a call that never ended (longjmp) has left is overwritten by the next one at its place.
+ * Functions that generated probes call, compiled to LLVM bitcode when Fay is built: reads of memory
+ * (reads.c), walks of stacks (stacks.c), summaries (sketches.c) and calls that are under way
+ * (calls.c). They are linked into a query's module, guarded and verified with it, and see nothing
+ * but what a probe may see.
  */
 #ifndef FAY_QUERY_RUNTIME_RUNTIME_H
 #define FAY_QUERY_RUNTIME_RUNTIME_H
@@ -15,6 +15,12 @@ extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_read
 	fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[], fay_query_calls[],
 	fay_query_calls_end[];
 
+/*
+ * Arguments of calls that are under way, kept by an entry probe until the return probe asks for
+ * them. A call is known by its function's address and by the stack pointer at its first
+ * instruction, which the events of both its ends have: so nothing depends on calls ending in order,
+ * and what a call that never ended (longjmp) has left is overwritten by the next one at its place.
+ */
 #define FAY_CALLS_SLOTS 4096u /* more than the dispatcher watches of one thread; a power of two */
 #define FAY_CALLS_STEPS 8u    /* slots that are looked at for one call */
 

@@ -8,9 +8,9 @@
  */
 #include "syntax.h"
 
-#include "query/debug/debug.h"
 #include "fay/bpf.h"
 #include "fay/extension.h"
+#include "query/debug/debug.h"
 
 #include <stdarg.h>
 #include <stdio.h>

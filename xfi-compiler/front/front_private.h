@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the files of the compiler's front: from C (source.c) and what probe.h declares in it
- * (declarations.c), or from a module, to an image (module.c has the order of things); functions of C
- * that a query calls (extension.c); `fay cc` (cc_main.c). What they offer is fay/compiler.h and
+ * (declarations.c), or from a module, to an image (module.c has the order of things); functions of
+ * C that a query calls (extension.c); `fay cc` (cc_main.c). What they offer is fay/compiler.h and
  * fay/extension.h.
  */
 #ifndef FAY_COMPILER_FRONT_FRONT_PRIVATE_H

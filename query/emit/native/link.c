@@ -5,8 +5,8 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 
-#include "query/runtime/runtime.h"
 #include "fay/extension.h"
+#include "query/runtime/runtime.h"
 
 static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
 			struct fay_error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of a program's functions: a call of the walk in query/runtime/stacks.c, which fills memory of the
- * probe's own behind the state. All stacks of an event are the beginning of one, which is walked
- * once, where the first is asked for.
+ * Stacks of a program's functions: a call of the walk in query/runtime/stacks.c, which fills memory
+ * of the probe's own behind the state. All stacks of an event are beginnings of one, the deepest,
+ * which is walked once, where the first of them is asked for.
  */
 #include "probe_private.h"
 
