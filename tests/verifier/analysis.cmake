@@ -1,7 +1,6 @@
 # The analysis: abstract numbers against concrete ones, accepted random programs against the interpreter, the solver's part.
 foreach(name domain soundness analysis inclusion)
   add_executable(test_${name} test_${name}.c)
-  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/verifier)
   target_link_libraries(test_${name} PRIVATE fay_verifier PkgConfig::CMOCKA)
 endforeach()
 target_sources(test_soundness PRIVATE soundness_programs.c soundness_quotients.c soundness_forms.c silicon_forms.c silicon_native.c)

@@ -36,7 +36,7 @@ add_custom_command(OUTPUT ${template}
   DEPENDS template.S ${corpus}/prologue.s WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
 add_custom_target(verifier_template ALL DEPENDS ${template})
 add_library(verifier_soundness STATIC soundness.c native.c soundness_vector.c vector_forms.c vector_cpu.S)
-target_include_directories(verifier_soundness PUBLIC ${CMAKE_SOURCE_DIR}/verifier ${CMAKE_CURRENT_SOURCE_DIR})
+target_include_directories(verifier_soundness PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(verifier_soundness PUBLIC fay_verifier)
 add_executable(fuzz_accept fuzz_accept.c near_code.c near_idioms.c near_numbers.c near_probe.c)
 target_link_libraries(fuzz_accept PRIVATE verifier_soundness)

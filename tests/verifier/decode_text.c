@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
+#include "verifier/isa/decode.h"
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "smt.h"
+#include "verifier/prover/smt/smt.h"
 #include "soundness.h"
 
 /*

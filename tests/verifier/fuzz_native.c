@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "decode.h"
+#include "verifier/isa/decode.h"
 #include "native.h"
 #include "soundness.h"
 

@@ -37,7 +37,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "cfg.h"
+#include "verifier/prover/graph/cfg.h"
 #include "soundness.h"
 
 #define PAGE 4096u

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vector.h"
+#include "verifier/isa/vector.h"
 
 static const char *const maps[] = { "0F", "0F 38", "0F 3A" }, *const prefixes[] = { "", "66 ",
 										    "F3 ", "F2 " };
@@ -51,7 +51,7 @@ static void print_row(const struct fay_vector_row *row)
 int main(void)
 {
 	puts("# Vector instructions of the verified subset\n\n"
-	     "Written by `build/bin/print_vectors` from verifier/opcodes_vector.def; `ctest -R "
+	     "Written by `build/bin/print_vectors` from verifier/isa/opcodes_vector.def; `ctest -R "
 	     "verifier_vector_docs` compares. What the verifier knows of a vector\n"
 	     "register is said in [decisions/0007-vectors.md](decisions/0007-vectors.md). SSE, AVX "
 	     "128 and AVX 256: the instruction set that the legacy form, the VEX form of 128 and "

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "decode.h"
+#include "verifier/isa/decode.h"
 
 /* bytes of memory that instructions work on: the frame of the abstract state */
 #define SILICON_STACK 128u

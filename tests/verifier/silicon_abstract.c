@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "silicon.h"
-#include "transfer.h"
+#include "verifier/prover/transfer/transfer.h"
 
 static struct fay_image image;
 static struct fay_policy policy;

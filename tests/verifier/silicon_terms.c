@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "semantics.h"
+#include "verifier/isa/semantics.h"
 #include "silicon.h"
-#include "smt_terms.h"
+#include "verifier/prover/smt/smt_terms.h"
 
 #define SLOTS (SILICON_STACK / 4)
 #define UNKNOWNS (16 + FLAGS + SLOTS)

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
-#include "exec.h"
+#include "verifier/isa/decode.h"
+#include "verifier/explain/exec.h"
 #include "soundness.h"
 #include "soundness_vector.h"
 

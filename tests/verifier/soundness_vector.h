@@ -3,7 +3,7 @@
 #ifndef FAY_TESTS_SOUNDNESS_VECTOR_H
 #define FAY_TESTS_SOUNDNESS_VECTOR_H
 
-#include "exec.h"
+#include "verifier/explain/exec.h"
 #include "vector_cpu.h"
 
 enum soundness_vector_status {

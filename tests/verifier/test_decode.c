@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "decode.h"
+#include "verifier/isa/decode.h"
 
 #define ARENA_BYTES ((size_t)256 << 20)
 

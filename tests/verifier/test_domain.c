@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "domain.h"
+#include "verifier/prover/domain/domain.h"
 
 #define ROUNDS 300000
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "image.h"
+#include "verifier/image/image.h"
 
 static uint8_t *file;
 static size_t file_size;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "analysis.h"
-#include "relations.h"
+#include "verifier/prover/transfer/analysis.h"
+#include "verifier/prover/state/relations.h"
 
 static struct fay_state *outer, *inner;
 

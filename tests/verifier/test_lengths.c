@@ -27,7 +27,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "decode.h"
+#include "verifier/isa/decode.h"
 
 #define PAGE 4096u
 #define CODE ((uint8_t *)0x500000000000)

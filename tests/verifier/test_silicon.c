@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec.h"
+#include "verifier/explain/exec.h"
 #include "silicon.h"
 #include "silicon_check.h"
 

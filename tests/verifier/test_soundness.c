@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis.h"
-#include "exec.h"
-#include "fixpoint.h"
-#include "smt.h"
+#include "verifier/prover/transfer/analysis.h"
+#include "verifier/explain/exec.h"
+#include "verifier/prover/fixpoint/fixpoint.h"
+#include "verifier/prover/smt/smt.h"
 #include "soundness_programs.h"
 
 #define RUNS 40

@@ -30,7 +30,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "transfer.h"
+#include "verifier/prover/transfer/transfer.h"
 #include "vector_cpu.h"
 
 #define PAGE 4096u

@@ -4,7 +4,7 @@
 #ifndef FAY_TESTS_VECTOR_FORMS_H
 #define FAY_TESTS_VECTOR_FORMS_H
 
-#include "vector.h"
+#include "verifier/isa/vector.h"
 
 struct vector_form {
 	const struct fay_vector_row *row;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fay/verify.h"
-#include "insn.h"
+#include "verifier/isa/insn.h"
 
 struct op_text {
 	const char *ident, *transfer, *semantics;
@@ -19,7 +19,7 @@ static const struct op_text op_texts[OP_COUNT] = {
 #define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
 	   implicit, meaning)                                                                      \
 	{ #ident, #transfer, #semantics },
-#include "ops.def"
+#include "verifier/isa/ops.def"
 #undef OP
 };
 
@@ -38,7 +38,7 @@ static const struct encoding encodings[] = {
 	{ #map, first, last, #ext, -1, #rule, why, "", "" },
 #define VEX(map, pp, opcode, ext, op, form)                                                        \
 	{ "VEX" #map #pp, opcode, opcode, #ext, OP_##op, #form, "Y", "NOLOCK", "EITHER" },
-#include "opcodes.def"
+#include "verifier/isa/opcodes.def"
 #undef ALLOW
 #undef REFUSE
 #undef VEX
@@ -62,7 +62,7 @@ static const struct vector_text vectors[] = {
 	{ "VEX", #name, #map, #pp, opcode, #ext, #mod, #shape, #memory, #set, #wide, #w, #flags },
 #define NOVEC(map, pp, opcode, ext, rule, why)                                                     \
 	{ NULL, why, #map, #pp, opcode, #ext, #rule, "", "", "", "", "", "" },
-#include "opcodes_vector.def"
+#include "verifier/isa/opcodes_vector.def"
 #undef BOTH
 #undef SSE
 #undef AVX
@@ -217,7 +217,7 @@ static void print_operation(unsigned op)
 static void print_operations(void)
 {
 	puts("## Operations\n\n"
-	     "One row of `verifier/ops.def` each. *dst* and *src* are registers, memory or (src) "
+	     "One row of `verifier/isa/ops.def` each. *dst* and *src* are registers, memory or (src) "
 	     "immediates, as the encoding says; memory is accessed once, at the\n"
 	     "operand's width, in the way the column says; lea's src is not accessed. Writes of "
 	     "32-bit registers zero the upper half, of 8 and 16 bits keep the rest. A flag that is "
@@ -238,7 +238,7 @@ static void print_operations(void)
 static void print_encodings(void)
 {
 	puts("\n## Encodings\n\n"
-	     "Rows of `verifier/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 where "
+	     "Rows of `verifier/isa/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 where "
 	     "*lock* says so and the destination is memory, one REX directly\n"
 	     "before the opcode whose every bit has an effect; no other. `/n` is a ModRM reg field "
 	     "that selects the operation. No-operations of 1 to 15 bytes as GNU as and\n"
@@ -299,7 +299,7 @@ static void print_vector_opcode(const struct vector_text *v)
 static void print_vectors(void)
 {
 	puts("\n## Vector instructions\n\n"
-	     "Rows of `verifier/opcodes_vector.def`, whose head explains shapes and the rest. "
+	     "Rows of `verifier/isa/opcodes_vector.def`, whose head explains shapes and the rest. "
 	     "*forms*: legacy, VEX, or both, then named V... in its VEX form.\n"
 	     "What they compute is not modelled: results are unknown numbers; which of their bytes "
 	     "are initialised is tracked.\n\n"

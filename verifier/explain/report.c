@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is told of a verdict: the manifest of an accepted image, the whole story of a refused one;
+ * as text for people and as one line of JSON (docs/verify-json.md). Everything from the image
+ * (names, patterns) is untrusted bytes: control characters never reach the terminal.
+ */
+#include "report_names.h"
+
+#include "verifier/isa/decode.h"
+#include "fay/utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* --- places -------------------------------------------------------------------------------------
+ * */
+
+static bool in_text(const struct fay_image *image, uint64_t address)
+{
+	return address - image->text.start < image->text.size;
+}
+
+static const uint8_t *text_at(const struct fay_image *image, uint64_t address)
+{
+	return image->layout.bytes + (address - image->layout_base);
+}
+
+const char *fay_verify_function(struct fay_arena *arena, const struct fay_image *image,
+				uint64_t address, uint64_t *start)
+{
+	const char *name = NULL;
+	uint64_t best = image->text.start;
+
+	/* Symbols are for messages; they are sorted, but a linear look is enough for the one place
+	 * of a refusal. */
+	for (uint32_t i = 0; i < image->symbol_count && image->symbols[i].address <= address; i++) {
+		if (in_text(image, image->symbols[i].address)) {
+			name = image->symbols[i].name;
+			best = image->symbols[i].address;
+		}
+	}
+	for (uint32_t i = 0; !name && i < image->probe_count; i++) {
+		uint64_t code = image->layout_base + image->probes[i].code_offset;
+
+		if (code <= address && code >= best) {
+			name = fay_arena_printf(arena, "probe %" PRIu32, i);
+			best = code;
+		}
+	}
+	*start = best;
+	return name ? name : ".text";
+}
+
+#define LINES_AROUND 3
+#define LINE_BYTES 160
+/* How far back the start of a listing may be looked for, in instructions. */
+#define LISTING_MAX 65536
+
+static void format_line(const struct fay_image *image, uint64_t address, uint64_t marked,
+			char *line, unsigned *length)
+{
+	char text[96];
+	size_t left = image->text.size - (address - image->text.start);
+	int size = fay_disassemble(text_at(image, address), left, address, text, sizeof(text));
+
+	if (size <= 0) {
+		size = 1;
+		snprintf(text, sizeof(text), "(not an instruction) %02x", *text_at(image, address));
+	}
+	*length = (unsigned)size;
+	snprintf(line, LINE_BYTES, "  %s %6" PRIx64 ":  %s\n", address == marked ? "=>" : "  ",
+		 address - image->text.start, text);
+}
+
+const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_image *image,
+				   uint64_t address)
+{
+	char lines[2 * LINES_AROUND + 1][LINE_BYTES], all[(2 * LINES_AROUND + 1) * LINE_BYTES] = "";
+	unsigned count = 0, length;
+	uint64_t at;
+
+	if (!in_text(image, address))
+		return NULL;
+	fay_verify_function(arena, image, address, &at);
+	/* Before: the last lines of a walk from the function's start, if the walk meets the
+	 * address. */
+	for (unsigned walked = 0; at < address && walked < LISTING_MAX; walked++) {
+		if (count == LINES_AROUND) {
+			memmove(lines[0], lines[1], sizeof(lines[0]) * (LINES_AROUND - 1));
+			count--;
+		}
+		format_line(image, at, address, lines[count++], &length);
+		at += length;
+	}
+	if (at != address) {
+		count = 0;
+		at = address;
+	}
+	unsigned end = count + LINES_AROUND + 1;
+	while (count < end && in_text(image, at)) {
+		format_line(image, at, address, lines[count++], &length);
+		at += length;
+	}
+	for (unsigned i = 0; i < count; i++)
+		strcat(all, lines[i]);
+	return fay_arena_printf(arena, "%s", all);
+}
+
+static void find_source_line(const struct fay_image *image, uint64_t offset,
+			     struct fay_rejection *rejection)
+{
+	for (uint32_t i = 0; i < image->line_count && image->lines[i].code_offset <= offset; i++) {
+		rejection->source_file = image->line_files[image->lines[i].file];
+		rejection->source_line = image->lines[i].line;
+		rejection->source_column = image->lines[i].column;
+	}
+}
+
+void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
+			const struct fay_refusal *refusal, struct fay_rejection *rejection)
+{
+	uint64_t start;
+
+	rejection->rule = refusal->rule;
+	rejection->outcome = refusal->outcome;
+	rejection->what = refusal->what;
+	rejection->missing = refusal->missing;
+	rejection->hint = fay_rule_hint(refusal->rule);
+	if (!image || !image->layout.bytes || !in_text(image, refusal->address))
+		return;
+	rejection->function = fay_verify_function(arena, image, refusal->address, &start);
+	rejection->function_offset = refusal->address - start;
+	rejection->text_offset = refusal->address - image->text.start;
+	rejection->disassembly = fay_verify_disassembly(arena, image, refusal->address);
+	find_source_line(image, rejection->text_offset, rejection);
+}
+
+/* --- text ----------------------------------------------------------------------------------------
+ * */
+
+/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
+ * with `indent`. */
+static void print_text(FILE *out, const char *indent, const char *text, bool lines)
+{
+	const unsigned char *end = (const unsigned char *)text + strlen(text);
+
+	fputs(indent, out);
+	for (const unsigned char *c = (const unsigned char *)text; c < end;) {
+		size_t length = fay_utf8_printable(c, (size_t)(end - c));
+
+		if (*c == '\n' && lines) {
+			fputc('\n', out);
+			if (c[1])
+				fputs(indent, out);
+		} else if (length) {
+			fwrite(c, 1, length, out);
+		} else {
+			fprintf(out, "\\x%02x", *c);
+		}
+		c += length ? length : 1;
+	}
+}
+
+static void print_block(FILE *out, const char *title, const char *text)
+{
+	if (!text)
+		return;
+	fprintf(out, "  %s:\n", title);
+	print_text(out, "    ", text, true);
+	if (*text && text[strlen(text) - 1] != '\n')
+		fputc('\n', out);
+}
+
+static void print_path(FILE *out, const struct fay_rejection *rejection)
+{
+	if (rejection->path_length < 2)
+		return;
+	fprintf(out, "  path:");
+	for (size_t i = 0; i < rejection->path_length && i < FAY_MAX_PATH_STEPS; i++)
+		fprintf(out, "%s .text+0x%" PRIx64, i ? " ->" : "", rejection->path[i]);
+	fputc('\n', out);
+}
+
+/*
+ * The source line with a caret under the column, or, where the line information has none, with the
+ * whole statement underlined. Tabs and control characters are one blank each, so that the caret
+ * stands where it should.
+ */
+static void print_source(FILE *out, const struct fay_rejection *rejection)
+{
+	const char *text = rejection->source_text;
+	size_t begin, length, column = rejection->source_column;
+	char line[512];
+
+	if (!text)
+		return;
+	snprintf(line, sizeof(line), "%s", text);
+	for (char *c = line; *c; c++)
+		*c = (unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c;
+	begin = strspn(line, " ");
+	length = strlen(line);
+	if (column && column <= length) {
+		begin = column - 1;
+		length = column;
+	}
+	fprintf(out, "\n  %5" PRIu32 " | ", rejection->source_line);
+	print_text(out, "", line, false);
+	fputs("\n        | ", out);
+	for (size_t i = 0; i < length; i++)
+		fputc(i < begin ? ' ' : i == begin ? '^' : '~', out);
+	fputc('\n', out);
+}
+
+static void print_facts(FILE *out, const struct fay_rejection *rejection)
+{
+	if (rejection->fact_count)
+		fputs("  known here:\n", out);
+	for (size_t i = 0; i < rejection->fact_count; i++)
+		fprintf(out, "    %s: %s\n", rejection->facts[i].where, rejection->facts[i].value);
+}
+
+static void print_rejection(FILE *out, const char *name, const struct fay_verdict *verdict)
+{
+	const struct fay_rejection *rejection = &verdict->rejection;
+
+	fprintf(out, "%s: REJECTED (%s): %s: %s\n", name, fay_outcome_name(verdict->outcome),
+		fay_rule_id(rejection->rule), fay_rule_title(rejection->rule));
+	if (rejection->what) {
+		print_text(out, "  ", rejection->what, false);
+		fputc('\n', out);
+	}
+	if (rejection->function) {
+		print_text(out, "  in ", rejection->function, false);
+		fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset,
+			rejection->text_offset);
+		if (rejection->source_file) {
+			print_text(out, ", ", rejection->source_file, false);
+			fprintf(out, ":%" PRIu32, rejection->source_line);
+			if (rejection->source_column)
+				fprintf(out, ":%" PRIu32, rejection->source_column);
+		}
+		fputc('\n', out);
+	}
+	print_source(out, rejection);
+	if (rejection->disassembly) {
+		fputc('\n', out);
+		print_text(out, "", rejection->disassembly, true);
+		fputc('\n', out);
+	}
+	print_facts(out, rejection);
+	if (rejection->steps)
+		print_block(out, "path", rejection->steps);
+	else
+		print_path(out, rejection);
+	print_block(out, "missing", rejection->missing);
+	if (rejection->counterexample)
+		print_block(out,
+			    rejection->replayed
+				    ? "counterexample (replayed: it does break the rule)"
+				    : "counterexample (from the solver, not replayed)",
+			    rejection->counterexample);
+	if (rejection->native_detail)
+		fprintf(out, "  run by the CPU: %s: %s\n", fay_native_name(rejection->native),
+			rejection->native_detail);
+	if (rejection->advice || rejection->hint)
+		fputs("  to fix:\n", out);
+	if (rejection->advice)
+		fprintf(out, "    %s\n", rejection->advice);
+	if (rejection->hint)
+		fprintf(out, "    %s\n", rejection->hint);
+	fprintf(out, "  see docs/rules.md, section %s\n", fay_rule_id(rejection->rule));
+}
+
+static void print_list(FILE *out, uint32_t mask, const char *(*name)(unsigned), const char *none)
+{
+	const char *separator = "";
+
+	for (unsigned i = 0; i < 32; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		fprintf(out, "%s%s", separator, name(i));
+		separator = ", ";
+	}
+	if (!mask)
+		fputs(none, out);
+}
+
+static void print_vectors(FILE *out, const struct fay_probe_facts *probe)
+{
+	fprintf(out, "\n    vectors clobbered:    ");
+	print_list(out, probe->clobbered_vectors, vector_name, "none");
+	fprintf(out, "%s%s", probe->clobbers_upper ? " (whole registers)" : "",
+		probe->uses_mxcsr ? ", floating point" : "");
+	fprintf(out, "\n    CPU must have:        ");
+	print_list(out, probe->cpu_features, feature_name, "nothing beyond SSE2");
+}
+
+static void print_probe(FILE *out, const struct fay_probe_facts *probe)
+{
+	print_text(out, "  probe ", probe->pattern, false);
+	fprintf(out, " (%s)\n", kind_name(probe->kind));
+	if (!probe->analysed)
+		return;
+	fprintf(out, "    reads of the event:   ");
+	print_list(out, probe->event_fields, field_name, "nothing");
+	fprintf(out, "\n    helpers called:       ");
+	print_list(out, probe->helpers, helper_name, "none");
+	fprintf(out, "\n    registers clobbered:  ");
+	print_list(out, probe->clobbered_gprs, gpr_name, "none");
+	if (probe->clobbered_vectors || probe->cpu_features)
+		print_vectors(out, probe);
+	fprintf(out,
+		"\n    worst case:           %" PRIu64 " instructions, %" PRIu64
+		" bytes of stack\n",
+		probe->worst_instructions, probe->worst_stack);
+}
+
+static void print_state(FILE *out, const struct fay_schema *schema,
+			const struct fay_schema_state *state)
+{
+	print_text(out, "  state ", state->name, false);
+	fprintf(out, " (%s, %s, %" PRIu32 " bytes", NAME(state_names, state->kind),
+		state->scope == FAY_SCOPE_LOCAL ? "per thread" : "shared", state->size);
+	if (state->kind == FAY_STATE_TABLE)
+		fprintf(out, ", %" PRIu32 " rows", state->rows);
+	fprintf(out, "):");
+	for (unsigned i = 0; i < (unsigned)state->keys + state->values; i++) {
+		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
+
+		print_text(out, i ? ", " : " ", column->name, false);
+		fprintf(out, " %s", NAME(merge_names, column->merge));
+	}
+	fputc('\n', out);
+}
+
+static void print_tables(FILE *out, const struct fay_verdict *verdict)
+{
+	for (uint32_t i = 0; i < verdict->probe_count; i++)
+		print_probe(out, &verdict->probes[i]);
+	for (uint32_t i = 0; i < verdict->schema.state_count; i++)
+		print_state(out, &verdict->schema, &verdict->schema.states[i]);
+}
+
+static void print_manifest(FILE *out, const char *name, const struct fay_verdict *verdict)
+{
+	fprintf(out, "%s: accepted\n  image sha256          ", name);
+	print_hex(out, verdict->image_sha256, 32);
+	fprintf(out, "\n  code sha256           ");
+	print_hex(out, verdict->layout.sha256, 32);
+	fprintf(out,
+		"\n  state                 %" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
+		verdict->schema.local_size, verdict->schema.global_size);
+	print_tables(out, verdict);
+	fprintf(out,
+		"  proved                %" PRIu64 " obligations over %" PRIu64
+		" instructions, %" PRIu64 " blocks, %" PRIu64 " loops; %" PRIu64
+		" by the solver; in %.3f ms\n",
+		verdict->obligations, verdict->instructions, verdict->blocks, verdict->loops,
+		verdict->obligations_by_solver, (double)verdict->nanoseconds / 1e6);
+}
+
+void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict)
+{
+	if (verdict->outcome == FAY_ACCEPTED) {
+		print_manifest(out, name, verdict);
+		return;
+	}
+	print_rejection(out, name, verdict);
+	if (!verdict->probe_count)
+		return;
+	fprintf(out,
+		"  what it asks for, and what was proved of it before:\n  state                 "
+		"%" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
+		verdict->schema.local_size, verdict->schema.global_size);
+	print_tables(out, verdict);
+}
