@@ -12,8 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* --- places -------------------------------------------------------------------------------------
- * */
+/* --- places --- */
 
 static bool in_text(const struct fay_image *image, uint64_t address)
 {
@@ -135,8 +134,32 @@ void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
 	find_source_line(image, rejection->text_offset, rejection);
 }
 
-/* --- text ----------------------------------------------------------------------------------------
- * */
+/* --- words --- */
+
+const char *fay_rule_hint(enum fay_rule rule)
+{
+	static const struct {
+		const char *id, *text;
+	} hints[] = {
+#define HINT(id, text) { id, text },
+#include "hints.inc" /* from docs/rules.md */
+#undef HINT
+	};
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (!strcmp(hints[i].id, fay_rule_id(rule)))
+			return hints[i].text;
+	return NULL;
+}
+
+const char *fay_native_name(enum fay_native native)
+{
+	return native == FAY_NATIVE_CONFIRMED       ? "confirmed"
+	       : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed"
+						    : "not run";
+}
+
+/* --- text --- */
 
 /* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
  * with `indent`. */

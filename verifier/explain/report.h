@@ -7,7 +7,6 @@
 #define FAY_VERIFIER_REPORT_H
 
 #include "verifier/image/image.h"
-#include "verifier/isa/insn.h"
 
 /*
  * Disassembly of up to three instructions before and after virtual address `address`, that one
@@ -36,15 +35,5 @@ const char *fay_rule_hint(enum fay_rule rule);
 
 /* "not run" and so on. */
 const char *fay_native_name(enum fay_native native);
-
-/* The usual outcome of a rule, from fay/rules.def. */
-enum fay_outcome fay_rule_outcome(enum fay_rule rule);
-
-/* A refusal with the rule's usual outcome; `format` becomes `what`. */
-struct fay_refusal fay_refuse(struct fay_arena *arena, enum fay_rule rule, uint64_t address,
-			      const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Operand names for messages: fay_gpr_name(FAY_RAX, 32) is "eax"; "?" out of range. */
-const char *fay_gpr_name(unsigned gpr, unsigned width);
 
 #endif

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "image_parse.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...)
 {

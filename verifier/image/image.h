@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing of an image file into what the analysis needs. image.c and image_sections.c are the only
- * code that reads ELF; they read every byte through a bounds-checked cursor, allocate from the
- * verdict's arena, and never follow an offset twice.
+ * The room of the image: parsing of a file into what the analysis needs, policies (policy.c,
+ * pattern.c; declared in fay/verify.h), and the hash that binds what was verified to what runs.
+ *
+ * image.c and image_sections.c are the only code that reads ELF; they read every byte through a
+ * bounds-checked cursor, allocate from the verdict's arena, and never follow an offset twice. The
+ * limits are in image_parse.h and fay/image.h.
  */
 #ifndef FAY_VERIFIER_IMAGE_H
 #define FAY_VERIFIER_IMAGE_H
 
 #include "fay/verify.h"
-
-/* Bump allocator that owns everything a verdict points to. Allocation failure and the cap
- * (ARENA_MAX) return NULL. */
-struct fay_arena;
-struct fay_arena *fay_arena_create(size_t max_bytes);
-void fay_arena_destroy(struct fay_arena *arena);
-void *fay_arena_alloc(struct fay_arena *arena, size_t size); /* zeroed, 16-byte aligned */
-char *fay_arena_printf(struct fay_arena *arena, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+#include "verifier/rules/rules.h"
 
 /* A range of virtual addresses of the image, [start, start + size). size 0: absent. */
 struct fay_range {
@@ -46,16 +41,6 @@ struct fay_image {
 	const char *const *line_files;
 	uint32_t symbol_count;
 	const struct fay_image_symbol *symbols; /* sorted by address */
-};
-
-/* Where and why something was refused; the analysis and the parser both return it by value. rule
- * NONE means fine. */
-struct fay_refusal {
-	enum fay_rule rule;
-	enum fay_outcome outcome;
-	uint64_t address;    /* virtual address in .text, 0 if not about code */
-	const char *what;    /* in the arena */
-	const char *missing; /* in the arena, or NULL */
 };
 
 /* Parses and validates; checks the limits of fay/image.h. All pointers in *image are in the arena.

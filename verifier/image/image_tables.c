@@ -12,7 +12,7 @@
 
 #include "fay/utf8.h"
 #include "image_parse.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 /* The string that the reference at offset `field` of `section` means, copied; NULL after a refusal.
  * */

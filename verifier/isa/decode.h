@@ -6,7 +6,7 @@
 #ifndef FAY_VERIFIER_DECODE_H
 #define FAY_VERIFIER_DECODE_H
 
-#include "verifier/image/image.h"
+#include "verifier/rules/rules.h"
 #include "insn.h"
 
 /*

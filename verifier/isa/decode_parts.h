@@ -5,7 +5,7 @@
 #define FAY_VERIFIER_DECODE_PARTS_H
 
 #include "decode.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 enum form {
 	FORM_NONE,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier's normalised instruction: what decode.c makes of bytes and what the abstract
- * transfer functions (transfer_*.c) and the exact semantics (semantics*.c; numbers in exec.c, Z3's
- * terms in smt_insn.c) read.
+ * The verifier's normalised instruction: what decode.c makes of bytes, and what the exact semantics
+ * (semantics*.c) and the prover's abstract transfer functions read.
  *
  * One operation has one meaning for every operand width; the encoding's quirks (implicit registers,
  * immediates' sign extension, accumulator forms) are gone: immediates are already sign-extended to
@@ -97,8 +96,6 @@ enum { FLAG_CF = 1, FLAG_PF = 2, FLAG_ZF = 4, FLAG_SF = 8, FLAG_OF = 16, FLAG_AL
 
 enum { ATTR_NONE = 0, ATTR_CC = 1, ATTR_COUNT = 2, ATTR_LOCKS = 4, ATTR_CONTROL = 8 };
 
-struct fay_analysis;
-struct fay_insn;
 struct fay_semantics;
 
 /* A row of ops.def. */
@@ -111,7 +108,6 @@ struct fay_op_info {
 	uint8_t attributes;      /* ATTR_* */
 	uint32_t features;       /* enum fay_cpu_feature that it needs */
 	bool dst_read, dst_written, src_read, src_written;
-	bool (*transfer)(struct fay_analysis *, const struct fay_insn *);
 	void (*semantics)(struct fay_semantics *, const struct fay_insn *);
 	const char *implicit, *meaning;
 };

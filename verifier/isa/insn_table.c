@@ -3,7 +3,6 @@
 #include "fay/verify.h"
 #include "insn.h"
 #include "semantics.h"
-#include "verifier/prover/transfer/transfer.h"
 
 enum { ACCESS_NO, ACCESS_READ, ACCESS_WRITE, ACCESS_BOTH };
 
@@ -18,7 +17,7 @@ enum {
 };
 
 const struct fay_op_info fay_op_table[OP_COUNT] = {
-#define OP(ident, name_, dst, src, reads, writes, undefined, attributes_, transfer_, semantics_,   \
+#define OP(ident, name_, dst, src, reads, writes, undefined, attributes_, transfer, semantics_,   \
 	   implicit_, meaning_)                                                                    \
 	[OP_##ident] = { .name = name_,                                                            \
 			 .flags_read = reads,                                                      \
@@ -30,7 +29,6 @@ const struct fay_op_info fay_op_table[OP_COUNT] = {
 			 .dst_written = (ACCESS_##dst & ACCESS_WRITE) != 0,                        \
 			 .src_read = ACCESS_##src & ACCESS_READ,                                   \
 			 .src_written = (ACCESS_##src & ACCESS_WRITE) != 0,                        \
-			 .transfer = fay_transfer_##transfer_,                                     \
 			 .semantics = fay_semantics_##semantics_,                                  \
 			 .implicit = implicit_,                                                    \
 			 .meaning = meaning_ },

@@ -10,6 +10,7 @@
 
 #include "verifier/explain/facts.h"
 #include "verifier/prover/fixpoint/fixpoint.h"
+#include "verifier/explain/report.h"
 #include "verify_parts.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bump allocator that owns all a verdict points to.
+ * The budgets of a verification: the bump allocator that owns all a verdict points to, and the
+ * clock.
  *
  * One owner and one release make leaks impossible on the many early exits of a verifier, and the
  * cap turns hostile images that ask for much memory into an outcome (EXHAUSTED) instead of a dead
@@ -10,8 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "verifier/image/image.h"
+#include "rules.h"
 
 #define BLOCK_MIN ((size_t)64 << 10)
 #define BLOCK_MAX ((size_t)4 << 20)
@@ -111,4 +113,12 @@ char *fay_arena_printf(struct fay_arena *arena, const char *format, ...)
 	vsnprintf(text, (size_t)length + 1, format, args);
 	va_end(args);
 	return text;
+}
+
+uint64_t fay_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

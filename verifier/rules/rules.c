@@ -5,9 +5,8 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "verifier/explain/report.h"
+#include "rules.h"
 
 static const struct rule_row {
 	const char *id;
@@ -28,22 +27,6 @@ const char *fay_rule_id(enum fay_rule rule)
 const char *fay_rule_title(enum fay_rule rule)
 {
 	return (unsigned)rule < FAY_RULE_COUNT ? rules[rule].title : "?";
-}
-
-const char *fay_rule_hint(enum fay_rule rule)
-{
-	static const struct {
-		const char *id, *text;
-	} hints[] = {
-#define HINT(id, text) { id, text },
-#include "hints.inc" /* from docs/rules.md */
-#undef HINT
-	};
-
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if (!strcmp(hints[i].id, fay_rule_id(rule)))
-			return hints[i].text;
-	return NULL;
 }
 
 enum fay_outcome fay_rule_outcome(enum fay_rule rule)
@@ -78,13 +61,6 @@ const char *fay_event_field_name(unsigned bit)
 					     "stack_pointer", "duration", "address",  "retval2",
 					     "retval_float",  "reg",      "flags" };
 	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
-}
-
-const char *fay_native_name(enum fay_native native)
-{
-	return native == FAY_NATIVE_CONFIRMED       ? "confirmed"
-	       : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed"
-						    : "not run";
 }
 
 const char *fay_helper_name(unsigned helper)

@@ -25,7 +25,7 @@
 
 #include "agree_vector.h"
 #include "verifier/isa/decode.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 #define MAX_LENGTH 15
 #define MAX_OPERANDS 3

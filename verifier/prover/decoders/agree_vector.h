@@ -6,7 +6,7 @@
 #include <Zydis/Zydis.h>
 #include <capstone/capstone.h>
 
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 #include "verifier/isa/vector.h"
 
 /* DEC-DISAGREE unless both read the same as *insn, which is an OP_VECTOR. */

@@ -16,17 +16,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct fay_refusal fine;
-
-uint64_t fay_monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 struct builder {
 	struct fay_cfg *cfg;

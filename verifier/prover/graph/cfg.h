@@ -64,7 +64,6 @@ struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *ju
 uint32_t fay_cfg_jumps(const struct fay_cfg *cfg, uint64_t from, uint32_t *first);
 /* The block that begins at `address`, or FAY_NONE. */
 uint32_t fay_cfg_block_at(const struct fay_cfg *cfg, uint64_t address);
-uint64_t fay_monotonic_ns(void);
 
 struct fay_context {
 	uint32_t parent; /* FAY_NONE for the probe itself */

@@ -5,7 +5,7 @@
 #define FAY_VERIFIER_CFG_PARTS_H
 
 #include "cfg.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 #define CFG_INTERIOR UINT32_MAX /* in fay_cfg.at: inside an instruction */
 

@@ -9,7 +9,7 @@
 
 #include "verifier/prover/graph/cfg.h"
 #include "verifier/prover/domain/domain.h"
-#include "verifier/explain/report.h"
+#include "verifier/rules/rules.h"
 
 /* Locations of a state: registers, the operands of the last comparison, then stack slots of 4 bytes
  * downward from rsp at entry. */

@@ -109,12 +109,14 @@ bool fay_operand_number(struct fay_analysis *an, const struct fay_operand *opera
 /* ---- transfer_stack.c ---- */
 bool fay_stack_pointer_check(struct fay_analysis *an);
 
-/* One function a row of ops.def names. */
+typedef bool fay_transfer_function(struct fay_analysis *an, const struct fay_insn *insn);
+/* The functions that the rows of ops.def name, and the one of each operation (transfer.c). */
 #define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
 	   implicit, meaning)                                                                      \
-	bool fay_transfer_##transfer(struct fay_analysis *an, const struct fay_insn *insn);
+	fay_transfer_function fay_transfer_##transfer;
 #include "verifier/isa/ops.def"
 #undef OP
+extern fay_transfer_function *const fay_transfer_functions[OP_COUNT];
 
 /* ---- transfer_partial.c ---- */
 /* Whether the operation follows bytes that were not written, and some register that it reads has

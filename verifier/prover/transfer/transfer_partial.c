@@ -137,7 +137,7 @@ bool fay_transfer_partial(struct fay_analysis *an, const struct fay_insn *insn)
 		if (s->loc[regs[i]].kind == KIND_SCALAR)
 			s->loc[regs[i]].init = 0xff;
 	}
-	if (!fay_op_table[insn->op].transfer(an, insn))
+	if (!fay_transfer_functions[insn->op](an, insn))
 		return false;
 	for (unsigned i = count; i-- > 0;)
 		if (regs[i] != insn->dst.reg)
