@@ -14,6 +14,7 @@
 
 #include "fay/compiler.h"
 #include "fay/suggest.h"
+#include "verifier/explain/command.h"
 
 static int help_main(int argc, char **argv);
 

@@ -202,8 +202,8 @@ _Static_assert(sizeof(struct fay_image_line) == 16, "image format");
 
 /*
  * Helpers: the trusted functions that a probe may import, by symbol name. System V calling
- * convention; all caller-saved general registers are clobbered, vector registers are not. The table
- * in verifier/helpers.def states each contract for the verifier.
+ * convention; all caller-saved general registers are clobbered, vector registers are not. The
+ * verifier holds calls to their contracts (verifier/prover/transfer/transfer_helper.c).
  *
  *   uint64_t fay_flush(void *local, uint64_t state)
  *       local must be the start of LOCAL; state a constant index of a TABLE. Hands all its rows to

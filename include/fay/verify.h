@@ -17,7 +17,7 @@
 #include "fay/event.h"
 #include "fay/image.h"
 
-/* Identifiers of rules; verifier/rules.def is the table, docs/rules.md explains each. */
+/* Identifiers of rules; fay/rules.def is the table, docs/rules.md explains each. */
 enum fay_rule {
 	FAY_RULE_NONE = 0,
 #define FAY_RULE(symbol, id, outcome, title) FAY_RULE_##symbol,
@@ -286,7 +286,7 @@ int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *pol
 void fay_verdict_deinit(struct fay_verdict *verdict);
 /*
  * Runs a counterexample that the interpreter replayed by the CPU, single-stepped in a child process
- * without system calls (verifier/native.c). This runs hostile code: it is for commands, not for
+ * without system calls (verifier/explain/native.c). This runs hostile code: it is for commands, not for
  * those who only want a verdict, which it does not change.
  */
 void fay_verdict_replay(struct fay_verdict *verdict);
@@ -306,8 +306,5 @@ const char *fay_outcome_name(enum fay_outcome outcome);
 void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict);
 void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict);
 
-/* The `fay verify` command and the fay-verify program. argv[0] is the command's name for messages.
- * Returns the exit code. */
-int fay_verify_main(int argc, char **argv);
 
 #endif

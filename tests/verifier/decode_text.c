@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/isa/decode.h"
+#include "verifier/explain/explain.h"
+#include "verifier/prover/decoders/agree.h"
 
 int main(int argc, char **argv)
 {

@@ -19,9 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "verifier/isa/decode.h"
 #include "native.h"
 #include "soundness.h"
+#include "verifier/image/image.h"
+#include "verifier/isa/isa.h"
 
 #define IMAGES_MAX 1024
 #define FILE_MAX (1u << 20)

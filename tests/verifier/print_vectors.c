@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verifier/isa/vector.h"
+#include "verifier/isa/isa.h"
 
 static const char *const maps[] = { "0F", "0F 38", "0F 3A" }, *const prefixes[] = { "", "66 ",
 										    "F3 ", "F2 " };

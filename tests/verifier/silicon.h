@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "verifier/isa/decode.h"
+#include "verifier/isa/isa.h"
 
 /* bytes of memory that instructions work on: the frame of the abstract state */
 #define SILICON_STACK 128u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/isa/semantics.h"
+#include "verifier/isa/isa.h"
 #include "silicon.h"
 #include "verifier/prover/smt/smt_terms.h"
 

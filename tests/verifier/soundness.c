@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/isa/decode.h"
+#include "verifier/isa/isa.h"
 #include "verifier/explain/exec.h"
 #include "soundness.h"
 #include "soundness_vector.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "verifier/prover/transfer/analysis.h"
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 
 static struct fay_state *outer, *inner;
 

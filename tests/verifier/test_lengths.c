@@ -27,7 +27,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "verifier/isa/decode.h"
+#include "verifier/isa/isa.h"
+#include "verifier/prover/decoders/agree.h"
 
 #define PAGE 4096u
 #define CODE ((uint8_t *)0x500000000000)

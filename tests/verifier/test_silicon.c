@@ -31,9 +31,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "verifier/explain/exec.h"
 #include "silicon.h"
 #include "silicon_check.h"
+#include "verifier/explain/exec.h"
+#include "verifier/explain/explain.h"
 
 static unsigned cases_a_form = 10000;
 static struct fay_arena *arena;

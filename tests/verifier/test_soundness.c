@@ -20,11 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "verifier/prover/transfer/analysis.h"
-#include "verifier/explain/exec.h"
-#include "verifier/prover/fixpoint/fixpoint.h"
-#include "verifier/prover/smt/smt.h"
 #include "soundness_programs.h"
+#include "verifier/explain/exec.h"
+#include "verifier/explain/explain.h"
+#include "verifier/prover/loops/loops.h"
+#include "verifier/prover/prove.h"
+#include "verifier/prover/smt/smt.h"
+#include "verifier/prover/transfer/analysis.h"
 
 #define RUNS 40
 #define MAX_STEPS 2000 /* of one execution; a longer one is left there */
@@ -324,7 +326,7 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 		an.bounds = calloc(graph.node_count, sizeof(uint64_t));
 		an.current = fay_state_create(FAY_MAX_LOCATIONS);
 		an.branch = fay_state_create(FAY_MAX_LOCATIONS);
-		r = fay_fixpoint_with_relations(&an);
+		r = fay_prove_invariant(&an);
 		if (r.rule == FAY_RULE_NONE && an.pending_count)
 			r.rule = an.pending[0].rule;
 		if (r.rule == FAY_RULE_NONE)
@@ -362,7 +364,7 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 		}
 	}
 	if (an.in)
-		fay_fixpoint_release(&an);
+		fay_analysis_release(&an);
 	free(an.in);
 	free(an.visits);
 	free(an.bounds);

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "vector_forms.h"
+#include "verifier/explain/explain.h"
+#include "verifier/prover/decoders/agree.h"
 
 static uint64_t random_state = 0x2545f4914f6cdd1d;
 static unsigned below(unsigned limit)

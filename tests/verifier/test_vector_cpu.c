@@ -30,8 +30,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "verifier/prover/transfer/transfer.h"
 #include "vector_cpu.h"
+#include "verifier/explain/explain.h"
+#include "verifier/prover/transfer/transfer.h"
 
 #define PAGE 4096u
 #define WINDOW_AT 2016u /* where memory operands lie, of one_case() */

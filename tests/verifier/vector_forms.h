@@ -4,7 +4,7 @@
 #ifndef FAY_TESTS_VECTOR_FORMS_H
 #define FAY_TESTS_VECTOR_FORMS_H
 
-#include "verifier/isa/vector.h"
+#include "verifier/isa/isa.h"
 
 struct vector_form {
 	const struct fay_vector_row *row;

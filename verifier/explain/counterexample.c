@@ -16,7 +16,7 @@
  * Limits: MAX_CANDIDATES inputs, MAX_STEPS instructions each, MAX_MILLISECONDS together. Helpers
  * are emulated: fay_flush and fay_emit return 0, fay_try_read fails and zeroes.
  */
-#include "counterexample.h"
+#include "explain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 #include "verifier/prover/graph/cfg.h"
 #include "exec.h"
-#include "verifier/isa/semantics.h"
+#include "verifier/isa/isa.h"
 
 #define MAX_WRITES 4
 

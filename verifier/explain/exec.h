@@ -8,7 +8,7 @@
 #define FAY_VERIFIER_EXEC_H
 
 #include "verifier/image/image.h"
-#include "verifier/isa/insn.h"
+#include "verifier/isa/isa.h"
 
 /* One contiguous piece of memory in the interpreter's address space. */
 struct fay_exec_region {

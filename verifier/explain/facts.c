@@ -4,7 +4,7 @@
  * stack bytes that the instruction uses, which way the path went, and what to change. None of it
  * decides anything.
  */
-#include "facts.h"
+#include "explain.h"
 
 #include <inttypes.h>
 #include <stdio.h>

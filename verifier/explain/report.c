@@ -6,160 +6,10 @@
  */
 #include "report_names.h"
 
-#include "verifier/isa/decode.h"
 #include "fay/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* --- places --- */
-
-static bool in_text(const struct fay_image *image, uint64_t address)
-{
-	return address - image->text.start < image->text.size;
-}
-
-static const uint8_t *text_at(const struct fay_image *image, uint64_t address)
-{
-	return image->layout.bytes + (address - image->layout_base);
-}
-
-const char *fay_verify_function(struct fay_arena *arena, const struct fay_image *image,
-				uint64_t address, uint64_t *start)
-{
-	const char *name = NULL;
-	uint64_t best = image->text.start;
-
-	/* Symbols are for messages; they are sorted, but a linear look is enough for the one place
-	 * of a refusal. */
-	for (uint32_t i = 0; i < image->symbol_count && image->symbols[i].address <= address; i++) {
-		if (in_text(image, image->symbols[i].address)) {
-			name = image->symbols[i].name;
-			best = image->symbols[i].address;
-		}
-	}
-	for (uint32_t i = 0; !name && i < image->probe_count; i++) {
-		uint64_t code = image->layout_base + image->probes[i].code_offset;
-
-		if (code <= address && code >= best) {
-			name = fay_arena_printf(arena, "probe %" PRIu32, i);
-			best = code;
-		}
-	}
-	*start = best;
-	return name ? name : ".text";
-}
-
-#define LINES_AROUND 3
-#define LINE_BYTES 160
-/* How far back the start of a listing may be looked for, in instructions. */
-#define LISTING_MAX 65536
-
-static void format_line(const struct fay_image *image, uint64_t address, uint64_t marked,
-			char *line, unsigned *length)
-{
-	char text[96];
-	size_t left = image->text.size - (address - image->text.start);
-	int size = fay_disassemble(text_at(image, address), left, address, text, sizeof(text));
-
-	if (size <= 0) {
-		size = 1;
-		snprintf(text, sizeof(text), "(not an instruction) %02x", *text_at(image, address));
-	}
-	*length = (unsigned)size;
-	snprintf(line, LINE_BYTES, "  %s %6" PRIx64 ":  %s\n", address == marked ? "=>" : "  ",
-		 address - image->text.start, text);
-}
-
-const char *fay_verify_disassembly(struct fay_arena *arena, const struct fay_image *image,
-				   uint64_t address)
-{
-	char lines[2 * LINES_AROUND + 1][LINE_BYTES], all[(2 * LINES_AROUND + 1) * LINE_BYTES] = "";
-	unsigned count = 0, length;
-	uint64_t at;
-
-	if (!in_text(image, address))
-		return NULL;
-	fay_verify_function(arena, image, address, &at);
-	/* Before: the last lines of a walk from the function's start, if the walk meets the
-	 * address. */
-	for (unsigned walked = 0; at < address && walked < LISTING_MAX; walked++) {
-		if (count == LINES_AROUND) {
-			memmove(lines[0], lines[1], sizeof(lines[0]) * (LINES_AROUND - 1));
-			count--;
-		}
-		format_line(image, at, address, lines[count++], &length);
-		at += length;
-	}
-	if (at != address) {
-		count = 0;
-		at = address;
-	}
-	unsigned end = count + LINES_AROUND + 1;
-	while (count < end && in_text(image, at)) {
-		format_line(image, at, address, lines[count++], &length);
-		at += length;
-	}
-	for (unsigned i = 0; i < count; i++)
-		strcat(all, lines[i]);
-	return fay_arena_printf(arena, "%s", all);
-}
-
-static void find_source_line(const struct fay_image *image, uint64_t offset,
-			     struct fay_rejection *rejection)
-{
-	for (uint32_t i = 0; i < image->line_count && image->lines[i].code_offset <= offset; i++) {
-		rejection->source_file = image->line_files[image->lines[i].file];
-		rejection->source_line = image->lines[i].line;
-		rejection->source_column = image->lines[i].column;
-	}
-}
-
-void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
-			const struct fay_refusal *refusal, struct fay_rejection *rejection)
-{
-	uint64_t start;
-
-	rejection->rule = refusal->rule;
-	rejection->outcome = refusal->outcome;
-	rejection->what = refusal->what;
-	rejection->missing = refusal->missing;
-	rejection->hint = fay_rule_hint(refusal->rule);
-	if (!image || !image->layout.bytes || !in_text(image, refusal->address))
-		return;
-	rejection->function = fay_verify_function(arena, image, refusal->address, &start);
-	rejection->function_offset = refusal->address - start;
-	rejection->text_offset = refusal->address - image->text.start;
-	rejection->disassembly = fay_verify_disassembly(arena, image, refusal->address);
-	find_source_line(image, rejection->text_offset, rejection);
-}
-
-/* --- words --- */
-
-const char *fay_rule_hint(enum fay_rule rule)
-{
-	static const struct {
-		const char *id, *text;
-	} hints[] = {
-#define HINT(id, text) { id, text },
-#include "hints.inc" /* from docs/rules.md */
-#undef HINT
-	};
-
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if (!strcmp(hints[i].id, fay_rule_id(rule)))
-			return hints[i].text;
-	return NULL;
-}
-
-const char *fay_native_name(enum fay_native native)
-{
-	return native == FAY_NATIVE_CONFIRMED       ? "confirmed"
-	       : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed"
-						    : "not run";
-}
-
-/* --- text --- */
 
 /* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
  * with `indent`. */
@@ -283,7 +133,7 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 				    : "counterexample (from the solver, not replayed)",
 			    rejection->counterexample);
 	if (rejection->native_detail)
-		fprintf(out, "  run by the CPU: %s: %s\n", fay_native_name(rejection->native),
+		fprintf(out, "  run by the CPU: %s: %s\n", native_name(rejection->native),
 			rejection->native_detail);
 	if (rejection->advice || rejection->hint)
 		fputs("  to fix:\n", out);

@@ -87,7 +87,7 @@ static void json_rejection(FILE *out, const struct fay_rejection *rejection)
 	fprintf(out, ",\"counterexample\":");
 	json_string(out, rejection->counterexample);
 	fprintf(out, ",\"replayed\":%s,\"native\":\"%s\",\"native_detail\":",
-		rejection->replayed ? "true" : "false", fay_native_name(rejection->native));
+		rejection->replayed ? "true" : "false", native_name(rejection->native));
 	json_string(out, rejection->native_detail);
 	fprintf(out, ",\"path\":[");
 	for (size_t i = 0; i < rejection->path_length && i < FAY_MAX_PATH_STEPS; i++)

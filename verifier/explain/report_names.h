@@ -3,7 +3,7 @@
 #ifndef FAY_VERIFIER_REPORT_NAMES_H
 #define FAY_VERIFIER_REPORT_NAMES_H
 
-#include "report.h"
+#include "explain.h"
 
 static const char *const merge_names[] = { "key",
 					   "count",
@@ -68,6 +68,13 @@ static inline const char *feature_name(unsigned index)
 	const char *name = fay_cpu_feature_name(index);
 
 	return name ? name : "?";
+}
+
+static inline const char *native_name(enum fay_native native)
+{
+	return native == FAY_NATIVE_CONFIRMED       ? "confirmed"
+	       : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed"
+						    : "not run";
 }
 
 static inline void print_hex(FILE *out, const uint8_t *bytes, size_t size)

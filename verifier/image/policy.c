@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fay/verify.h"
-#include "verifier/isa/insn.h"
+#include "verifier/isa/isa.h"
 
 #define LINE_MAX_BYTES 1024
 

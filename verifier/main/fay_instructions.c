@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fay/verify.h"
-#include "verifier/isa/insn.h"
+#include "verifier/isa/isa.h"
 
 struct op_text {
 	const char *ident, *transfer, *semantics;

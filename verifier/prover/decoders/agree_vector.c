@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "agree_vector.h"
+#include "agree_parts.h"
 
 /* Both libraries' numbers for the legacy and the VEX name of each row. */
 #define BOTH(name, ...)                                                                            \
@@ -28,7 +28,7 @@ static const struct {
 #include "verifier/isa/opcodes_vector.def"
 };
 
-#define MAX_OPERANDS 4
+#define VECTOR_OPERANDS 4
 
 /* An operand as either library shows it. Registers: class in the high byte, number in the low one.
  * */
@@ -82,7 +82,7 @@ static struct shown from_operand(const struct fay_insn *insn, const struct fay_o
 	return s;
 }
 
-static unsigned expect(const struct fay_insn *insn, struct shown out[MAX_OPERANDS])
+static unsigned expect(const struct fay_insn *insn, struct shown out[VECTOR_OPERANDS])
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	unsigned general = insn->width == 64 ? CLASS_G64 : CLASS_G32, count = 0;
@@ -337,7 +337,7 @@ struct fay_refusal fay_agree_vector(const ZydisDecoder *zydis, csh capstone, cs_
 				    struct fay_arena *arena, const uint8_t *bytes, size_t size,
 				    const struct fay_insn *insn)
 {
-	struct shown expected[MAX_OPERANDS + 1];
+	struct shown expected[VECTOR_OPERANDS + 1];
 	unsigned count = expect(insn, expected);
 	const char *reader = "Zydis",
 		   *what = zydis_objects(zydis, bytes, size, insn, expected, count);

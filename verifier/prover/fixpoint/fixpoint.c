@@ -11,51 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/prover/state/relations.h"
-#include "verifier/prover/sweep/sweep.h"
+#include "verifier/prover/state/state.h"
 
 bool fay_fixpoint_same_depth(struct fay_analysis *an, uint32_t node, const struct fay_state *a,
 			     const struct fay_state *b)
 {
 	if (a->count == b->count)
 		return true;
-	fail(an, fay_refuse(an->arena, FAY_RULE_STK_POINTER, node_address(an, node),
+	fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_STK_POINTER, fay_node_address(an, node),
 			    "the stack pointer here is %lld or %lld bytes below the return "
 			    "address, depending on the path",
 			    (long long)fay_state_depth(a), (long long)fay_state_depth(b)));
 	return false;
-}
-
-bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in,
-		  fay_edge_function *edge, void *context)
-{
-	const struct fay_node *n = &an->graph->nodes[node];
-	enum fay_cc cc;
-
-	if (in != an->current)
-		fay_state_copy(an->current, in);
-	if (!fay_transfer_block(an, node))
-		return false;
-	if (fay_node_branches(an, node, &cc)) {
-		fay_state_copy(an->branch, an->current);
-		if (fay_transfer_assume(an, an->branch, cc, true))
-			edge(an, context, node, n->succ[0], an->branch);
-		if (fay_transfer_assume(an, an->current, cc, false))
-			edge(an, context, node, n->succ[1], an->current);
-	} else if (n->table) {
-		for (uint32_t k = 0; k < n->table_count && an->refusal.rule == FAY_RULE_NONE; k++) {
-			/* joins split slots of what they are given */
-			fay_state_copy(an->branch, an->current);
-			edge(an, context, node, n->table[k], an->branch);
-			if (an->deadline && (k & 63) == 63 && fay_monotonic_ns() > an->deadline)
-				fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME,
-						    node_address(an, node),
-						    "time ran out in the analysis"));
-		}
-	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
-		edge(an, context, node, n->succ[0], an->current);
-	}
-	return true;
 }
 
 /* ---- checking ---- */
@@ -109,41 +76,11 @@ struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 	an->exploring = false;
 	/* the graph lacks edges: no more than a way to find them */
 	if (an->refusal.rule == FAY_RULE_NONE && an->found_count)
-		fail(an, fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from,
+		fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from,
 				    "an indirect jump: its target is not proved"));
 	if (an->refusal.rule == FAY_RULE_NONE && !(widened && fay_fixpoint_narrow(an)) &&
 	    an->refusal.rule == FAY_RULE_NONE && !fay_fixpoint_check(an))
-		fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, 0),
+		fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, fay_node_address(an, 0),
 				    "the analysis found no invariant"));
 	return an->refusal;
-}
-
-static bool falls_short(struct fay_analysis *an)
-{
-	return an->pending_count || fay_loops_bound(an).rule != FAY_RULE_NONE;
-}
-
-struct fay_refusal fay_fixpoint_with_relations(struct fay_analysis *an)
-{
-	struct fay_refusal r;
-
-	if ((!an->thorough && fay_sweep(an)) || an->refusal.rule != FAY_RULE_NONE)
-		return an->refusal;
-	r = fay_fixpoint(an);
-	if (r.rule != FAY_RULE_NONE || !an->graph->loop_count || !falls_short(an))
-		return r;
-	r = fay_loops_templates(an);
-	if (r.rule != FAY_RULE_NONE || !an->template_count)
-		return r;
-	fay_fixpoint_release(an);
-	memset(an->visits, 0, an->graph->node_count * sizeof(*an->visits));
-	return fay_fixpoint(an);
-}
-
-void fay_fixpoint_release(struct fay_analysis *an)
-{
-	if (an->in)
-		fay_fixpoint_drop(an, an->in);
-	free(an->reached);
-	an->reached = NULL;
 }

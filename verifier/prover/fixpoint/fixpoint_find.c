@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 
+#define STATE_BYTES_MAX ((size_t)1 << 30) /* all states of one probe */
 #define MAX_VISITS 400u /* of one node; more is LIM-RESOURCE */
 #define PATIENCE 60u    /* visits of one node in which relations may become more */
 
@@ -21,22 +22,15 @@ static struct fay_state *store(struct fay_analysis *an, const struct fay_state *
 	struct fay_state *copy;
 
 	an->state_bytes += fay_state_size(s->count);
-	copy = an->state_bytes > FAY_STATE_BYTES_MAX ? NULL : fay_state_create(s->count);
+	copy = an->state_bytes > STATE_BYTES_MAX ? NULL : fay_state_create(s->count);
 	if (copy) {
 		fay_state_copy(copy, s);
 		if (fay_state_canonical(copy))
 			return copy;
 		free(copy);
 	}
-	fail(an, out_of_memory(an));
+	fay_analysis_fail(an, out_of_memory(an));
 	return NULL;
-}
-
-static void drop(struct fay_analysis *an, struct fay_state *s)
-{
-	if (s)
-		an->state_bytes -= fay_state_size(s->count);
-	free(s);
 }
 
 static bool join(const struct fay_analysis *an, uint32_t node, struct fay_state *into,
@@ -64,7 +58,7 @@ static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **sl
 	if (!*slot)
 		*slot = store(an, s);
 	else if (fay_fixpoint_same_depth(an, node, *slot, s) && !join(an, node, *slot, s, false))
-		fail(an, out_of_memory(an));
+		fay_analysis_fail(an, out_of_memory(an));
 }
 
 /* ---- ascending ---- */
@@ -120,11 +114,11 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 			return;
 		fay_state_copy(a->old, an->in[to]);
 		if (!join(an, to, an->in[to], s, a->settling || an->visits[to] > PATIENCE)) {
-			fail(an, out_of_memory(an));
+			fay_analysis_fail(an, out_of_memory(an));
 			return;
 		}
 		if (++an->visits[to] > MAX_VISITS)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to),
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, fay_node_address(an, to),
 					    "the analysis does not settle here"));
 		if (to <= from)
 			widen(an, a, to);
@@ -152,7 +146,7 @@ static void climb(struct fay_analysis *an, struct ascent *a)
 		if (an->in[node])
 			fay_node_run(an, node, an->in[node], ascend_edge, a);
 		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node),
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, fay_node_address(an, node),
 					    "time ran out in the analysis"));
 	}
 }
@@ -165,7 +159,7 @@ bool fay_fixpoint_ascend(struct fay_analysis *an)
 			    .header = FAY_NONE };
 
 	if (!a.pending || !a.rounds || !a.old) {
-		fail(an, out_of_memory(an));
+		fay_analysis_fail(an, out_of_memory(an));
 	} else {
 		fay_state_entry(an->current);
 		an->in[0] = store(an, an->current);
@@ -238,20 +232,12 @@ static bool has_back_edge(const struct fay_analysis *an, uint32_t node)
 	return false;
 }
 
-void fay_fixpoint_drop(struct fay_analysis *an, struct fay_state **states)
-{
-	for (uint32_t i = 0; i < an->graph->node_count; i++) {
-		drop(an, states[i]);
-		states[i] = NULL;
-	}
-}
-
 /* Frees those of `states` that are not the ascent's. */
 static void drop_own(struct fay_analysis *an, struct fay_state **states)
 {
 	for (uint32_t i = 0; i < an->graph->node_count; i++) {
 		if (states[i] != an->in[i])
-			drop(an, states[i]);
+			fay_analysis_drop(an, states[i]);
 		states[i] = NULL;
 	}
 }
@@ -307,7 +293,7 @@ static void descend_node(struct fay_analysis *an, struct descent *d, uint32_t no
 		       fay_state_equal(d->next[node], d->old[node]);
 	}
 	if (same) {
-		drop(an, d->next[node]);
+		fay_analysis_drop(an, d->next[node]);
 		d->next[node] = d->old[node];
 		if (d->next[node] && has_back_edge(an, node))
 			fay_node_run(an, node, d->next[node], back_edge, d);
@@ -328,7 +314,7 @@ static void descend_once(struct fay_analysis *an, struct descent *d)
 	     node++) {
 		descend_node(an, d, node);
 		if (an->deadline && !(node & 63) && fay_monotonic_ns() > an->deadline)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node),
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, fay_node_address(an, node),
 					    "time ran out in the analysis"));
 	}
 }
@@ -348,14 +334,14 @@ static void descend(struct fay_analysis *an, struct descent *d)
 
 		d->back = d->new_back;
 		d->new_back = t;
-		fay_fixpoint_drop(an, d->new_back);
+		fay_analysis_drop_all(an, d->new_back);
 		t = d->old;
 		d->old = d->next;
 		d->next = t;
 		descend_once(an, d);
 		for (uint32_t node = 0; node < n; node++) {
 			if (d->old[node] != an->in[node] && d->old[node] != d->next[node])
-				drop(an, d->old[node]);
+				fay_analysis_drop(an, d->old[node]);
 			d->old[node] = NULL;
 		}
 	}
@@ -382,13 +368,13 @@ bool fay_fixpoint_narrow(struct fay_analysis *an)
 	bool inductive = false;
 
 	if (!d.old || !d.next || !d.back || !d.new_back || !d.run) {
-		fail(an, out_of_memory(an));
+		fay_analysis_fail(an, out_of_memory(an));
 		descent_deinit(&d);
 		return false;
 	}
 	descend(an, &d);
-	fay_fixpoint_drop(an, d.back);
-	fay_fixpoint_drop(an, d.new_back);
+	fay_analysis_drop_all(an, d.back);
+	fay_analysis_drop_all(an, d.new_back);
 	if (an->refusal.rule == FAY_RULE_NONE) {
 		struct fay_state **wide = an->in;
 

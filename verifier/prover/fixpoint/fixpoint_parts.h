@@ -12,17 +12,6 @@ static inline struct fay_refusal out_of_memory(struct fay_analysis *an)
 			  "out of memory, or more than the verifier's share");
 }
 
-static inline uint64_t node_address(const struct fay_analysis *an, uint32_t node)
-{
-	return an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address;
-}
-
-static inline void fail(struct fay_analysis *an, struct fay_refusal r)
-{
-	if (an->refusal.rule == FAY_RULE_NONE)
-		an->refusal = r;
-}
-
 /* fixpoint.c: refuses if they are not. */
 bool fay_fixpoint_same_depth(struct fay_analysis *an, uint32_t node, const struct fay_state *a,
 			     const struct fay_state *b);
@@ -34,7 +23,5 @@ bool fay_fixpoint_check(struct fay_analysis *an);
 bool fay_fixpoint_ascend(struct fay_analysis *an);
 /* Tries a narrower invariant: keeps it if it is one. */
 bool fay_fixpoint_narrow(struct fay_analysis *an);
-/* Frees the states of all nodes. */
-void fay_fixpoint_drop(struct fay_analysis *an, struct fay_state **states);
 
 #endif

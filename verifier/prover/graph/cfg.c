@@ -13,6 +13,7 @@
  * probe, nest.c finds its loops.
  */
 #include "cfg_parts.h"
+#include "verifier/prover/decoders/agree.h"
 
 #include <stdlib.h>
 #include <string.h>

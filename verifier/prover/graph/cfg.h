@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of an image as instructions and basic blocks (struct fay_cfg, once an image), and as the
+ * The room of control flow: the code of an image as instructions and basic blocks (struct fay_cfg, once an image), and as the
  * graph of one probe (struct fay_graph), whose nodes are (call context, block): calls are followed
  * as if the callee stood in place, so every return has one place to go to.
  */
 #ifndef FAY_VERIFIER_CFG_H
 #define FAY_VERIFIER_CFG_H
 
-#include "verifier/isa/decode.h"
 #include "verifier/image/image.h"
-#include "verifier/isa/insn.h"
+#include "verifier/isa/isa.h"
 
 /* Limits; reaching one is LIM-RESOURCE. */
 #define FAY_MAX_INSNS (1u << 21)
@@ -122,5 +121,18 @@ static inline bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t nod
 		node = graph->nodes[node].header;
 	return node == header;
 }
+
+/* ---- order.c: the nodes of a graph in an order in which each loop is in one piece ---- */
+
+struct fay_order {
+	uint32_t *at; /* the nodes, in order */
+	uint32_t *of; /* per node: where it is */
+	/* per node: for a head, where its loop ends (exclusive); else the place after its own */
+	uint32_t *end;
+};
+
+/* False: out of memory. To be released in any case. */
+bool fay_order_init(struct fay_order *o, const struct fay_graph *g);
+void fay_order_deinit(struct fay_order *o);
 
 #endif

@@ -8,7 +8,7 @@
  *
  * Takes one pass up, for the sizes of the loops, and one down, for the places.
  */
-#include "order.h"
+#include "cfg.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /*
  * Cost: the longest path with the loops' bounds (ranking.c, unroll.c, smt_ranking.c) as factors.
  */
-#include "ranking.h"
+#include "loops.h"
 #include "verifier/prover/smt/smt.h"
 
 #include <inttypes.h>

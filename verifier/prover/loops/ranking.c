@@ -19,9 +19,8 @@
  * the others have gone: if x moves by dx and y by dy, then dy * x - dx * y does not change. These
  * pairs are guesses for the next fixpoint, which proves them or not.
  */
-#include "ranking.h"
+#include "loops.h"
 
-#include "verifier/prover/fixpoint/fixpoint.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
  * constants of a large image would have its loops climb from one foreign number to the next.
  * Nothing here is trusted: a bad list costs precision or time only.
  */
-#include "verifier/prover/transfer/analysis.h"
+#include "loops.h"
 
 #include <string.h>
 

@@ -15,11 +15,10 @@
  * FAY_UNROLL_BYTES of states at a time. A round that ends with all that it began with ends the
  * attempt: the next ones would, too.
  */
-#include "ranking.h"
+#include "loops.h"
 
 #include <stdlib.h>
 
-#include "verifier/prover/fixpoint/fixpoint.h"
 
 static const struct fay_join_plan plain_join;
 

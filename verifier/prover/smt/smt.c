@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "smt_cache.h"
-#include "verifier/prover/smtlib/smt_proof.h"
+#include "smt2.h"
 
 #define RLIMIT 20000000u /* Z3's own measure of work */
 /* Z3's, for all that it holds while it answers; the states are kept meanwhile (analysis.h) */

@@ -6,8 +6,7 @@
  */
 #include "smt_terms.h"
 
-#include "verifier/isa/semantics.h"
-#include "verifier/isa/vector.h"
+#include "verifier/isa/isa.h"
 
 void fay_smt_forget_flags(struct query *q)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <z3.h>
 
-#include "verifier/isa/semantics.h"
+#include "verifier/isa/isa.h"
 #include "smt.h"
 
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */

@@ -7,7 +7,7 @@
  * is left out: fewer hypotheses prove no more, so "unsat" of the smaller file implies that of the
  * whole.
  */
-#include "verifier/prover/smtlib/smt_proof.h"
+#include "smt2.h"
 
 #include <errno.h>
 #include <inttypes.h>

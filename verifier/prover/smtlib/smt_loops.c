@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "verifier/prover/loops/ranking.h"
+#include "verifier/prover/loops/loops.h"
 
 static uint64_t head_address(const struct fay_analysis *an, uint32_t head)
 {

@@ -28,4 +28,7 @@ void fay_proof_claim(struct proof *p, enum fay_rule rule, const struct fay_insn 
  * solver. */
 bool fay_proof_pending(const struct proof *p, uint32_t index, enum fay_goal goal);
 
+/* The loops' bounds (smt_loops.c). */
+bool fay_proof_loops(struct fay_analysis *an, struct fay_smt2 *out);
+
 #endif

@@ -1,45 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole proof of a probe, written out as SMT-LIB 2: see smt_proof.c and smt_write.c. */
+/*
+ * The room that states the whole proof of a probe as SMT-LIB 2, for other solvers: every obligation,
+ * kinds of values included, from the invariants that were found. It accepts nothing; its only
+ * refusal is for want of memory.
+ */
 #ifndef FAY_VERIFIER_SMT_PROOF_H
 #define FAY_VERIFIER_SMT_PROOF_H
 
-#include <stdio.h>
-
-#include "verifier/prover/smt/smt_terms.h"
-
-#define FAY_SMT2_MAX_FILES 200000u
-#define FAY_SMT2_MAX_BYTES ((uint64_t)1 << 30)
-
-/* A directory of SMT-LIB files with its index.json in the making. */
-struct fay_smt2 {
-	const char *directory;
-	FILE *index;
-	unsigned probe;
-	uint32_t count, unstated; /* entries of the index: files; obligations without a file */
-	uint64_t bytes;
-	int error;      /* errno of the first failure; nothing is written after it */
-	bool truncated; /* a limit was reached: later obligations have no file */
-};
-
-/* Creates the directory and the index. False with errno in out->error. */
-bool fay_smt2_open(struct fay_smt2 *out, const char *directory, const struct fay_verdict *verdict);
-/* Ends the index. False: something was not written, out->error. */
-bool fay_smt2_close(struct fay_smt2 *out, const struct fay_verdict *verdict);
-/*
- * One file: the facts of q that bear on `claim`, and claim, whose unsatisfiability is the proof.
- * expected is "unsat", or what the solver said. address is the instruction's; rule and what must
- * need no quoting.
- */
-void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint64_t address,
-		  const char *what, Z3_ast claim, const char *expected);
-/* An obligation that is not a formula over bit vectors; `why` says how it is decided. */
-void fay_smt2_unstated(struct fay_smt2 *out, const char *rule, const char *what, const char *why);
+#include "verifier/prover/smt/smt2.h"
 
 /* Every obligation of an analysed probe whose states are inductive. False: memory, or the solver's
  * library failed. */
 bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out);
 
-/* Its loops' bounds (smt_loops.c). */
-bool fay_proof_loops(struct fay_analysis *an, struct fay_smt2 *out);
 
 #endif

@@ -15,7 +15,7 @@
  * Distances of a name are moved (S(x + 1) against S(x)) only where the counter's interval is so
  * small that nothing wraps.
  */
-#include "fills.h"
+#include "state.h"
 
 #include <string.h>
 

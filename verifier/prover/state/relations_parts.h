@@ -5,7 +5,7 @@
 #define FAY_VERIFIER_RELATIONS_PARTS_H
 
 #include "verifier/prover/domain/integers.h"
-#include "relations.h"
+#include "state.h"
 
 #define NAMES_HASH 64u
 

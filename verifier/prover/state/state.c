@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fills.h"
-#include "relations.h"
+#include "state.h"
 #include "state_parts.h"
 
 struct fay_state *fay_state_create(uint32_t capacity)

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fills.h"
-#include "relations.h"
+#include "state.h"
 #include "state_parts.h"
 
 /* ---- names ---- */

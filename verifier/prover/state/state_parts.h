@@ -4,7 +4,7 @@
 #ifndef FAY_VERIFIER_STATE_PARTS_H
 #define FAY_VERIFIER_STATE_PARTS_H
 
-#include "verifier/prover/transfer/analysis.h"
+#include "state.h"
 
 #define ID_CONSTANT UINT32_MAX /* in keys of joins: the number itself, named by its value */
 

@@ -3,7 +3,7 @@
  * The stack's slots in a state: loads and stores of 1 to 8 bytes at a constant offset, whole slots
  * where they fit, bytes where not, and what an unknown write leaves.
  */
-#include "fills.h"
+#include "state.h"
 #include "state_parts.h"
 
 /* Slot of the 4 bytes at `offset` (a negative multiple of 4). */

@@ -35,8 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/prover/fixpoint/fixpoint.h"
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 #include "sweep_parts.h"
 
 #define RUNS_PER_NODE 48u
@@ -326,7 +325,7 @@ static bool attempt(struct fay_analysis *an, bool related, bool *again)
 	free(w);
 	if (an->swept)
 		return true;
-	fay_fixpoint_release(an);
+	fay_analysis_release(an);
 	*an->facts = facts;
 	an->fell_short = an->open = false;
 	an->obligation_count = 0;

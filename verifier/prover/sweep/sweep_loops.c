@@ -3,8 +3,7 @@
  * The loops of the sweep (sweep.c): rounds, what the head's state is widened and narrowed to, when
  * a nest is run anew with relations, bounds, and how loops are left.
  */
-#include "verifier/prover/state/fills.h"
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 #include "sweep_parts.h"
 
 #define ROUNDS_MAX 16u     /* of one stay in a loop */

@@ -7,9 +7,9 @@
 #define FAY_VERIFIER_SWEEP_PARTS_H
 
 #include "live.h"
-#include "verifier/prover/graph/order.h"
+#include "verifier/prover/graph/cfg.h"
 #include "pool.h"
-#include "verifier/prover/loops/ranking.h"
+#include "verifier/prover/loops/loops.h"
 #include "widening.h"
 
 /* What checking gathers: struct fay_analysis. */

@@ -1,145 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the analysis share: the abstract state (state*.c), its transfer functions and
- * obligations (transfer*.c), the fixpoint (fixpoint.c), loop bounds and cost (loops.c), and the
- * solver (smt.c, counterexample.c).
+ * The room of transfer functions: what each instruction does to an abstract state, what must hold
+ * before it (obligations), and which ways lead out of a block. struct fay_analysis is the one probe
+ * that is being analysed; the rooms above (solver, loops, fixpoint, sweep) share it.
+ *
+ * All of this must be right: an accepted probe rests on it. Each function returns false where the
+ * path ends. Limits: FAY_MAX_PENDING obligations, FAY_MAX_FENCE_STEPS, the policy's time.
  */
 #ifndef FAY_VERIFIER_ANALYSIS_H
 #define FAY_VERIFIER_ANALYSIS_H
 
 #include "verifier/prover/graph/cfg.h"
-#include "verifier/prover/domain/domain.h"
+#include "verifier/prover/state/state.h"
 #include "verifier/rules/rules.h"
-
-/* Locations of a state: registers, the operands of the last comparison, then stack slots of 4 bytes
- * downward from rsp at entry. */
-enum { LOC_FLAGS_A = 16, LOC_FLAGS_B, LOC_FLAGS_R, LOC_SLOTS };
-#define FAY_STACK_HARD 8192u /* bytes; above this STK-LIMIT whatever the policy says */
-#define FAY_MAX_LOCATIONS (LOC_SLOTS + FAY_STACK_HARD / 4)
-#define FAY_STATE_BYTES_MAX ((size_t)1 << 30) /* all states of one probe */
-
-/* What the flags are the flags of. */
-enum fay_flags_record {
-	RECORD_NONE,
-	RECORD_COMPARE, /* a - b; r the difference */
-	RECORD_RESULT,  /* ZF and SF of r */
-	RECORD_LOGIC,   /* r against 0, CF and OF clear */
-	RECORD_BIT,     /* CF: bit b of a */
-};
-
-/* lo <= a * S(x + dx) + b * S(y + dy) <= hi over the integers; x < y are names, S the signed
- * reading: see relations.c. */
-struct fay_relation {
-	uint32_t x, y;
-	uint64_t dx, dy;
-	int64_t a, b;   /* a > 0, no common factor */
-	int64_t lo, hi; /* INT64_MIN, INT64_MAX: none */
-};
-#define FAY_MAX_RELATIONS 24u
-
-/* All bytes of [fixed, moving + step * S(x + dx)), or if `down` of [moving + step * S(x + dx),
- * fixed), were written: see fills.c. */
-struct fay_fill {
-	uint32_t x;
-	uint32_t down;
-	uint64_t dx;
-	int64_t step; /* > 0 */
-	int64_t fixed, moving;
-};
-#define FAY_MAX_FILLS 8u
-
-struct fay_state {
-	uint32_t count;   /* locations in use */
-	uint32_t next_id; /* names from here on are unused */
-	uint8_t record;   /* enum fay_flags_record */
-	uint8_t flags_width;
-	uint8_t flags_covered;   /* FLAG_* that the record describes */
-	uint8_t flags_undefined; /* FLAG_* that must not be read */
-	/* vector registers: bit per byte (0..31) that the probe has written */
-	uint32_t vectors[16];
-	/* no relations are gathered, nor ranges of arrays: the first attempt, sweep.c */
-	bool plain;
-	uint32_t from;          /* while it waits there: the node that it came from */
-	struct fay_state *next; /* the next that waits for that node */
-	/* 1 + a condition that is known to hold; 0 none. Until the next instruction that writes a
-	 * flag */
-	uint8_t assumed;
-	bool carry_inverted; /* COMPARE of an addition: CF is the complement of the borrow */
-	uint32_t fill_count;
-	uint32_t relation_count;
-	struct fay_relation relations[FAY_MAX_RELATIONS];
-	struct fay_fill fills[FAY_MAX_FILLS];
-	struct fay_value loc[];
-};
-
-struct fay_state *fay_state_create(uint32_t capacity);
-static inline size_t fay_state_size(uint32_t count)
-{
-	return sizeof(struct fay_state) + count * sizeof(struct fay_value);
-}
-static inline int64_t fay_state_depth(const struct fay_state *s)
-{
-	return 4 * (int64_t)(s->count - LOC_SLOTS);
-}
-void fay_state_entry(struct fay_state *s);
-void fay_state_copy(struct fay_state *to, const struct fay_state *from);
-/* Names become 1 + the first location that bears them: the form of stored states. Also drops
- * ranking tags if asked. */
-bool fay_state_canonical(struct fay_state *s);
-struct fay_template;
-/* What a join relates beside what its sides do: pairs of locations; or less: only what the first
- * side relates already. */
-struct fay_join_plan {
-	const struct fay_template *templates;
-	uint32_t template_count;
-	bool settle;
-	bool guess_fills; /* at a loop's head */
-};
-/* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
-bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan);
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old,
-		     const struct fay_thresholds *t, unsigned round);
-/* One location's numbers only. */
-void fay_state_widen_one(struct fay_state *joined, const struct fay_state *old, uint32_t location,
-			 const struct fay_thresholds *t);
-/* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may
- * be split. */
-bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
-/* Whether two stored states say the same. */
-bool fay_state_equal(const struct fay_state *a, const struct fay_state *b);
-/* Grows with uninitialised slots, or forgets those above the new stack pointer. */
-void fay_state_set_depth(struct fay_state *s, int64_t depth);
-
-static inline struct fay_value fay_value_scalar(struct fay_scalar s)
-{
-	return (struct fay_value){
-		.s = s, .kind = KIND_SCALAR, .tag = TAG_NONE, .size = 8, .init = 0xff
-	};
-}
-
-static inline struct fay_value fay_value_uninit(void)
-{
-	return (struct fay_value){
-		.s = fay_scalar_top(), .kind = KIND_UNINIT, .tag = TAG_NONE, .size = 8
-	};
-}
-
-static inline bool fay_value_numeric(const struct fay_value *v)
-{
-	return v->kind == KIND_SCALAR || v->kind == KIND_POINTER;
-}
-
-/* Stack slots. Offsets are from rsp at entry, negative; the range was checked to lie within the
- * frame. */
-enum fay_slot_status { SLOT_OK, SLOT_UNINIT, SLOT_KIND, SLOT_RETURN };
-enum fay_slot_status fay_stack_load(struct fay_state *s, int64_t offset, unsigned size,
-				    struct fay_value *value);
-enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsigned size,
-				     const struct fay_value *value);
-/* `size` bytes somewhere in [low, high]: what may be read, what remains after an unknown write.
- * fill: these bytes count as initialised after. */
-enum fay_slot_status fay_stack_check(const struct fay_state *s, int64_t low, int64_t high);
-enum fay_slot_status fay_stack_havoc(struct fay_state *s, int64_t low, int64_t high, bool fill);
 
 /* One proof obligation that the abstract values do not discharge. */
 enum fay_goal {
@@ -294,6 +167,31 @@ static inline bool fay_reached(const struct fay_analysis *an, uint32_t node)
 	return an->reached ? an->reached[node] : an->in[node] != NULL;
 }
 
+/* A hard stop: the first one counts. */
+static inline void fay_analysis_fail(struct fay_analysis *an, struct fay_refusal r)
+{
+	if (an->refusal.rule == FAY_RULE_NONE)
+		an->refusal = r;
+}
+/* Virtual address of the first instruction of a node. */
+static inline uint64_t fay_node_address(const struct fay_analysis *an, uint32_t node)
+{
+	return an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address;
+}
+
+/* analysis.c. Frees a stored state, those of all nodes, what the invariant of a probe consists of. */
+void fay_analysis_drop(struct fay_analysis *an, struct fay_state *s);
+void fay_analysis_drop_all(struct fay_analysis *an, struct fay_state **states);
+void fay_analysis_release(struct fay_analysis *an);
+/* Told of each edge that may be taken, with the state there, which it may change. */
+typedef void fay_edge_function(struct fay_analysis *an, void *context, uint32_t from, uint32_t to,
+			       struct fay_state *s);
+/* Runs `node` from `in`. False: the path ended before the end of its block, since an instruction is
+ * not allowed there, as far as is known, or is not reachable. */
+bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in,
+		  fay_edge_function *edge, void *context);
+
+
 /* Runs block `node` from *an->current. False: the path ends here (refused, or infeasible). */
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node);
 /* Whether the ways out of `node` are told apart by a condition, and which: JCC, or that of the
@@ -302,23 +200,6 @@ bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc
 /* Assumes the condition of JCC `insn` (or its opposite) in *s. False: impossible. */
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc,
 			 bool holds);
-
-/* Numbers that widening may stop at: of any image; of this one; and those of the loop of `header`,
- * entered with `entered`, which are added. */
-void fay_thresholds_add(struct fay_thresholds *t, int64_t value);
-void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value); /* not its neighbours */
-void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image);
-void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image,
-			    const struct fay_cfg *cfg);
-void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an,
-			     uint32_t header, const struct fay_state *entered);
-
-extern const struct fay_thresholds fay_thresholds_coarse;
-
-/* Fixpoint and check of one probe; then loops and cost. */
-struct fay_refusal fay_loops_bound(struct fay_analysis *an);
-/* Guesses for another fixpoint: an->templates. */
-struct fay_refusal fay_loops_templates(struct fay_analysis *an);
 
 /* One instruction; the address of a memory operand (false: not a pointer). */
 bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn);

@@ -15,6 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+fay_transfer_function *const fay_transfer_functions[OP_COUNT] = {
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
+	   implicit, meaning)                                                                      \
+	[OP_##ident] = fay_transfer_##transfer,
+#include "verifier/isa/ops.def"
+#undef OP
+};
+
 /* ---- obligations ---- */
 
 struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal goal,

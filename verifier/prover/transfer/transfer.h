@@ -21,7 +21,7 @@
 #ifndef FAY_VERIFIER_TRANSFER_H
 #define FAY_VERIFIER_TRANSFER_H
 
-#include "verifier/prover/state/fills.h"
+#include "analysis.h"
 
 static inline uint64_t mask_of(unsigned width)
 {

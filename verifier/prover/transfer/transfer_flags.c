@@ -3,7 +3,7 @@
  * What the flags say: records of comparisons, and what a branch that was taken tells of the values
  * compared.
  */
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 #include "transfer.h"
 
 void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width,

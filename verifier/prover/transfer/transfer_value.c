@@ -5,7 +5,7 @@
  * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes
  * nothing.
  */
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/state/state.h"
 #include "transfer.h"
 
 struct fay_value fay_value_fresh(struct fay_analysis *an, struct fay_scalar scalar)

@@ -15,7 +15,7 @@
  * volume 1, 14.1).
  */
 #include "transfer.h"
-#include "verifier/isa/vector.h"
+#include "verifier/isa/isa.h"
 
 #define HIGH_LANE 0xffff0000u
 

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Bounds on the visits of a loop's head, and guesses that help to prove more: see ranking.c. */
-#ifndef FAY_VERIFIER_RANKING_H
-#define FAY_VERIFIER_RANKING_H
+/*
+ * The room of loops: how often a loop runs at most (ranking.c, unroll.c, the solver's share in
+ * verifier/prover/smt), what the worst case of a probe costs (loops.c), and guesses that help to find
+ * an invariant: pairs of values to relate, and numbers at which widening may stop (thresholds.c).
+ * Bounds must be right; guesses need not be. Bounds that are not found are UINT64_MAX, a refusal.
+ */
+#ifndef FAY_VERIFIER_LOOPS_H
+#define FAY_VERIFIER_LOOPS_H
 
-#include "verifier/prover/state/relations.h"
+#include "verifier/prover/transfer/analysis.h"
+
+/* Fills an->bounds and an->worst_instructions; TRM-LOOP where no bound is found. */
+struct fay_refusal fay_loops_bound(struct fay_analysis *an);
+/* Guesses for another fixpoint: an->templates. */
+struct fay_refusal fay_loops_templates(struct fay_analysis *an);
+
+/* ---- ranking.c ---- */
 
 #define STEP_MAX ((int64_t)1 << 20) /* of values that templates relate */
 #define FAY_MAX_TEMPLATES 4096u
@@ -63,5 +75,19 @@ void fay_unroll_deinit(struct fay_unroll *u);
  * with; NULL: it is to be found out, an->in holds the invariant of all that leads into the loop.
  */
 uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header, const struct fay_state *entered);
+
+/* ---- thresholds.c ---- */
+
+/* Numbers that widening may stop at: of any image; of this one; and those of the loop of `header`,
+ * entered with `entered`, which are added. */
+void fay_thresholds_add(struct fay_thresholds *t, int64_t value);
+void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value); /* not its neighbours */
+void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image);
+void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image,
+			    const struct fay_cfg *cfg);
+void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an,
+			     uint32_t header, const struct fay_state *entered);
+
+extern const struct fay_thresholds fay_thresholds_coarse;
 
 #endif

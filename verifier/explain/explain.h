@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room that explains, untrusted: fay_verify() with all that it tells of a refusal (place, facts,
+ * path, advice; counterexamples run by the interpreter, exec.h, or by the CPU, native.h), reports as
+ * text and JSON, and the command. A mistake here misleads a reader; it admits nothing.
+ */
+#ifndef FAY_VERIFIER_EXPLAIN_H
+#define FAY_VERIFIER_EXPLAIN_H
+
+#include "verifier/prover/prove.h"
+
+/* ---- place.c ---- */
+
+/* One line of AT&T or Intel text for messages (Zydis's formatter). Returns the instruction's length
+ * or 0. */
+int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, char *text,
+		    size_t text_size);
+
+/*
+ * Fills rule, outcome, what, missing, and, if image is not NULL and refusal->address lies in .text,
+ * function, offsets, disassembly and source line. Leaves path, counterexample and replayed as they
+ * are (zero them before).
+ */
+void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
+			const struct fay_refusal *refusal, struct fay_rejection *rejection);
+
+/* ---- facts.c ---- */
+
+/* "number in [0, 56], multiple of 8", "local + 16", "not written": in the arena. */
+const char *fay_value_describe(struct fay_arena *arena, const struct fay_value *v, unsigned reg);
+/* Fills facts, steps and advice for a refusal at instruction `insn` of `node`; o may be NULL.
+ * rejection->path is there already. */
+void fay_facts_fill(struct fay_analysis *an, uint32_t node, uint32_t insn,
+		    const struct fay_obligation *o, struct fay_rejection *rejection);
+
+/* ---- counterexample.c ---- */
+
+/*
+ * Looks for an execution from the probe's entry that breaks obligation `o`, beginning with `model`
+ * (may be NULL). If one is found it has been executed: counterexample, replayed, path are filled in
+ * and true is returned.
+ */
+bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o,
+			     const struct fay_model *model, struct fay_rejection *rejection);
+
+#endif

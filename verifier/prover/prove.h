@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room that decides: image and policy in, verdict out. Any doubt is a refusal. The rooms below it
+ * have the parts: control flow, states, transfer, solver, loops, fixpoint, sweep, SMT-LIB.
+ *
+ * Nothing is explained here. Of a refusal the run keeps what was known at its place, so that
+ * verifier/explain can say more of it before the run ends; that cannot turn it into an acceptance,
+ * for only fay_prove() puts a layout into the verdict.
+ *
+ * Limits: the policy's times, 512 MiB for what the verdict owns, 1 GiB of states.
+ */
+#ifndef FAY_VERIFIER_PROVE_H
+#define FAY_VERIFIER_PROVE_H
+
+#include "verifier/prover/smt/smt_cache.h"
+#include "verifier/prover/smtlib/smt_proof.h"
+
+/* What is known of a refusal, beside the verdict. */
+enum fay_refused {
+	REFUSED_PLAIN,       /* rule and words only */
+	REFUSED_OBLIGATION,  /* run->broken, and run->model if the solver found one */
+	REFUSED_LOOP,        /* the loop's head is at refusal.address */
+	REFUSED_SPECULATION, /* run->broken, where no branch is believed */
+};
+
+/* One verification. */
+struct fay_run {
+	struct fay_arena *arena;
+	const struct fay_policy *policy;
+	struct fay_policy standard;
+	struct fay_verdict *verdict;
+	struct fay_image image;
+	struct fay_cfg cfg;
+	uint64_t begin, deadline; /* monotonic ns */
+	struct fay_smt2 *smt2;    /* &files, or NULL */
+	struct fay_smt2 files;
+	struct fay_smt_cache *cache;
+	/* The probe in hand; after a refusal, the one refused. */
+	struct fay_graph graph;
+	struct fay_analysis an;
+	/* The refusal. */
+	enum fay_refused refused;
+	struct fay_refusal refusal;
+	bool placed; /* refusal.address is in the image, which was read */
+	const struct fay_obligation *broken;
+	struct fay_model *model;
+};
+
+/*
+ * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. The run is to be
+ * ended; NULL if there was no memory for it, and the verdict says so.
+ */
+struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
+			  const char *smt2_dir, struct fay_verdict *verdict);
+/* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
+int fay_run_end(struct fay_run *run);
+
+struct fay_refusal fay_prove_invariant(struct fay_analysis *an);
+struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an,
+					  const struct fay_obligation *o);
+
+#endif

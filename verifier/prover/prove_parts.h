@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the main line share: prove.c, prove_policy.c. */
+#ifndef FAY_VERIFIER_PROVE_PARTS_H
+#define FAY_VERIFIER_PROVE_PARTS_H
+
+#include "prove.h"
+
+/* Sizes of state, kinds and patterns of the probes. */
+struct fay_refusal fay_policy_image(const struct fay_run *run);
+/* All instructions that were decoded. */
+struct fay_refusal fay_policy_operations(const struct fay_run *run);
+/* What the probe in hand costs and reads, which becomes facts. */
+struct fay_refusal fay_policy_costs(struct fay_analysis *an);
+struct fay_refusal fay_policy_too_many(const struct fay_analysis *an, uint64_t instructions);
+
+#endif
