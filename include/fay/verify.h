@@ -286,8 +286,8 @@ int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *pol
 void fay_verdict_deinit(struct fay_verdict *verdict);
 /*
  * Runs a counterexample that the interpreter replayed by the CPU, single-stepped in a child process
- * without system calls (verifier/explain/native.c). This runs hostile code: it is for commands, not for
- * those who only want a verdict, which it does not change.
+ * without system calls (verifier/explain/native.c). This runs hostile code: it is for commands, not
+ * for those who only want a verdict, which it does not change.
  */
 void fay_verdict_replay(struct fay_verdict *verdict);
 /*
@@ -305,6 +305,5 @@ const char *fay_outcome_name(enum fay_outcome outcome);
  * image's name for messages. */
 void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict);
 void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict);
-
 
 #endif

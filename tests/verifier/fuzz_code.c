@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/prover/smt/smt.h"
 #include "soundness.h"
+#include "verifier/prover/smt/smt.h"
 
 /*
  * Of 128 inputs one may ask the solver. Each question makes a context of Z3's, which costs a

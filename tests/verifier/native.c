@@ -37,8 +37,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "verifier/prover/graph/cfg.h"
 #include "soundness.h"
+#include "verifier/prover/graph/cfg.h"
 
 #define PAGE 4096u
 #define STEPS_MAX 20000u

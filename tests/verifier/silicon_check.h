@@ -4,8 +4,8 @@
 #ifndef FAY_TEST_SILICON_CHECK_H
 #define FAY_TEST_SILICON_CHECK_H
 
-#include "verifier/prover/transfer/analysis.h"
 #include "verifier/explain/exec.h"
+#include "verifier/prover/transfer/analysis.h"
 
 /* A concrete state. Memory is SILICON_BELOW + SILICON_STACK bytes at address `base`; rsp points
  * SILICON_BELOW bytes into it. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/isa/isa.h"
 #include "silicon.h"
+#include "verifier/isa/isa.h"
 #include "verifier/prover/smt/smt_terms.h"
 
 #define SLOTS (SILICON_STACK / 4)

@@ -25,10 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/isa/isa.h"
-#include "verifier/explain/exec.h"
 #include "soundness.h"
 #include "soundness_vector.h"
+#include "verifier/explain/exec.h"
+#include "verifier/isa/isa.h"
 
 #define STACK_BYTES 16384u
 #define STEPS_MAX 60000u

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <z3.h>
 
-#include "verifier/prover/transfer/analysis.h"
 #include "fay/verify.h"
 #include "verifier/prover/smt/smt.h"
+#include "verifier/prover/transfer/analysis.h"
 
 static char directory[] = "/tmp/fay-analysis-XXXXXX";
 static uint8_t bytes[1 << 20];

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "verifier/prover/transfer/analysis.h"
 #include "verifier/prover/state/state.h"
+#include "verifier/prover/transfer/analysis.h"
 
 static struct fay_state *outer, *inner;
 

@@ -16,42 +16,16 @@
  * Limits: MAX_CANDIDATES inputs, MAX_STEPS instructions each, MAX_MILLISECONDS together. Helpers
  * are emulated: fay_flush and fay_emit return 0, fay_try_read fails and zeroes.
  */
-#include "explain.h"
+#include "counterexample_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec.h"
-#include "native.h"
-
 #define MAX_CANDIDATES 96u
 #define MAX_STEPS 50000u
 #define MAX_MILLISECONDS 300u
-#define MAX_READS 24u
-#define STACK_ABOVE 64u /* bytes from rsp at entry upward that exist */
 
-struct replay {
-	struct fay_analysis *an;
-	const struct fay_obligation *o;
-	const struct fay_model *model;
-	struct fay_machine m;
-	uint8_t event[sizeof(struct fay_event)];
-	uint8_t *memory[REGION_COUNT]; /* LOCAL, GLOBAL, STACK */
-	uint64_t size[REGION_COUNT];
-	uint8_t *touched[REGION_COUNT]; /* LOCAL, GLOBAL: bytes written or shown already */
-	struct {
-		uint8_t region;
-		uint32_t offset, size;
-		uint64_t value;
-	} reads[MAX_READS];
-	unsigned read_count;
-	struct fay_native_case *native; /* the same execution for the CPU; NULL no memory */
-	uint32_t steps[FAY_NATIVE_STEPS];
-	uint32_t step_count; /* instructions run */
-	size_t path_length;
-	uint64_t path[FAY_MAX_PATH_STEPS];
-	uint64_t random;
-};
+#define STACK_ABOVE 64u /* bytes from rsp at entry upward that exist */
 
 static uint64_t next_random(struct replay *r)
 {
@@ -72,20 +46,6 @@ static uint64_t address_of(const struct replay *r, const struct fay_operand *mem
 	if (mem->index != FAY_NO_REG)
 		a += r->m.gpr[mem->index] * mem->scale;
 	return a;
-}
-
-static const struct fay_operand *memory_operand(const struct fay_insn *insn)
-{
-	if (insn->dst.kind == OPERAND_MEM)
-		return &insn->dst;
-	return insn->src.kind == OPERAND_MEM && insn->op != OP_LEA ? &insn->src : NULL;
-}
-
-/* Where region `region` begins in the replay's address space. STACK: rsp at entry. */
-static uint64_t region_base(const struct replay *r, unsigned region)
-{
-	return region == REGION_RODATA ? r->an->image->rodata.start
-				       : fay_native_start(region, r->size[region]);
 }
 
 /* ---- set-up ---- */
@@ -336,7 +296,6 @@ static void note_block(struct replay *r, uint32_t node)
 	r->path[r->path_length++] = offset;
 }
 
-/* The node that the machine goes to after the block of `node`. */
 /* Runs from the entry. True if the obligation is broken. */
 static bool run(struct replay *r, uint64_t until)
 {
@@ -387,141 +346,6 @@ static bool run(struct replay *r, uint64_t until)
 	return false;
 }
 
-/* ---- telling ---- */
-
-/* Whether the broken instruction's numbers come from register i. */
-static bool uses(const struct replay *r, const struct fay_insn *insn, unsigned i)
-{
-	const struct fay_operand *mem = memory_operand(insn);
-
-	if (r->o->goal == GOAL_DIVIDE &&
-	    (i == FAY_RAX || i == FAY_RDX || (insn->src.kind == OPERAND_REG && insn->src.reg == i)))
-		return true;
-	return (r->o->size || r->o->goal == GOAL_DIVIDE) && mem &&
-	       (mem->base == i || mem->index == i);
-}
-
-/* A number, or the pointer that it is. */
-static const char *number_text(const struct replay *r, uint64_t number)
-{
-	static const char *const names[REGION_COUNT] = { [REGION_EVENT] = "event",
-							 [REGION_LOCAL] = "local",
-							 [REGION_GLOBAL] = "global",
-							 [REGION_STACK] = "rsp at entry" };
-
-	for (unsigned region = 0; region < REGION_COUNT; region++) {
-		int64_t offset = (int64_t)(number - region_base(r, region));
-
-		if (names[region] &&
-		    number - FAY_NATIVE_BASE(region) + ((uint64_t)1 << 20) < ((uint64_t)1 << 39))
-			return fay_arena_printf(r->an->arena, "%s %c 0x%llx", names[region],
-						offset < 0 ? '-' : '+', llabs(offset));
-	}
-	return fay_arena_printf(r->an->arena, "0x%llx", (unsigned long long)number);
-}
-
-/* The fields of the event that the probe reads. */
-static const char *describe_event(const struct replay *r, const char *text)
-{
-	static const struct {
-		const char *name;
-		uint16_t offset, size, bit;
-	} field[] = {
-		{ "arg[0]", 0, 8, 0 },         { "arg[1]", 8, 8, 1 },
-		{ "arg[2]", 16, 8, 2 },        { "arg[3]", 24, 8, 3 },
-		{ "arg[4]", 32, 8, 4 },        { "arg[5]", 40, 8, 5 },
-		{ "retval", 48, 8, 6 },        { "time", 56, 8, 7 },
-		{ "cycles", 64, 8, 8 },        { "function", 72, 8, 9 },
-		{ "module", 80, 8, 10 },       { "pid", 88, 4, 11 },
-		{ "tid", 92, 4, 12 },          { "cpu", 96, 4, 13 },
-		{ "reserved", 100, 4, 14 },    { "comm[0..7]", 104, 8, 15 },
-		{ "comm[8..15]", 112, 8, 15 }, { "stack_pointer", 120, 8, 16 },
-		{ "duration", 128, 8, 17 },    { "address", 136, 8, 18 },
-		{ "retval2", 144, 8, 19 },     { "retval_float", 152, 8, 20 },
-		{ "flags", 288, 8, 22 },
-	};
-	uint32_t fields = r->an->facts->event_fields;
-	uint64_t value = 0;
-
-	for (unsigned i = 0; text && i < sizeof(field) / sizeof(field[0]); i++) {
-		value = 0;
-		memcpy(&value, r->event + field[i].offset, field[i].size);
-		if (fields >> field[i].bit & 1)
-			text = fay_arena_printf(r->an->arena, "%sevent.%s = 0x%llx\n", text,
-						field[i].name, (unsigned long long)value);
-	}
-	for (unsigned i = 0; text && (fields & FAY_FIELD_REGISTERS) && i < 16; i++) {
-		memcpy(&value, r->event + offsetof(struct fay_event, reg) + 8 * i, 8);
-		text = fay_arena_printf(r->an->arena, "%sevent.reg[%u] = 0x%llx\n", text, i,
-					(unsigned long long)value);
-	}
-	return text;
-}
-
-static const char *describe(const struct replay *r)
-{
-	const struct fay_insn *insn = &r->an->cfg->insns[r->o->insn];
-	struct fay_arena *arena = r->an->arena;
-	bool zeros = false;
-	const char *text = "";
-
-	text = describe_event(r, text);
-	for (unsigned i = 0; text && i < r->read_count; i++) {
-		if (!r->reads[i].value) {
-			zeros = true;
-			continue;
-		}
-		text = fay_arena_printf(arena, "%s%s[%u..%u] = 0x%llx\n", text,
-					r->reads[i].region == REGION_LOCAL ? "local" : "global",
-					r->reads[i].offset,
-					r->reads[i].offset + r->reads[i].size - 1,
-					(unsigned long long)r->reads[i].value);
-	}
-	if (text && zeros)
-		text = fay_arena_printf(arena, "%sstate otherwise zero where it is read\n", text);
-	for (unsigned i = 0; text && i < 16; i++)
-		if (i != FAY_RSP && uses(r, insn, i) && r->m.gpr[i] - 0x5a5a5a5a00000000u >= 16)
-			text = fay_arena_printf(arena, "%s%s = %s at the instruction\n", text,
-						fay_gpr_name(i, 64), number_text(r, r->m.gpr[i]));
-	if (text && !*text)
-		text = "any input\n";
-	return text;
-}
-
-/* The execution just seen, for fay_verdict_replay(); NULL if it is too long. */
-static struct fay_native_case *native_case(struct replay *r)
-{
-	const struct fay_image *image = r->an->image;
-	struct fay_native_case *c = r->native;
-
-	if (!c || r->step_count > FAY_NATIVE_STEPS || r->o->insn >= r->an->cfg->insn_count)
-		return NULL;
-	c->layout = image->layout.bytes;
-	c->layout_size = image->layout.size;
-	c->layout_base = image->layout_base;
-	c->text_start = image->text.start;
-	c->rodata_start = image->rodata.start;
-	c->local_size = r->size[REGION_LOCAL];
-	c->global_size = r->size[REGION_GLOBAL];
-	c->insn = r->an->cfg->insns[r->o->insn];
-	c->divide = r->o->goal == GOAL_DIVIDE;
-	c->bounds = r->o->size && memory_operand(&c->insn);
-	c->rule = r->o->rule;
-	c->region = r->o->region;
-	c->low = r->o->low;
-	c->high = r->o->high;
-	for (uint32_t i = 0; i < image->layout.slot_count; i++) {
-		c->slots[c->slot_count] = image->layout_base + image->layout.slots[i].offset;
-		c->helpers[c->slot_count++] = image->layout.slots[i].helper;
-	}
-	c->step_count = r->step_count;
-	c->steps = fay_arena_alloc(r->an->arena, r->step_count * sizeof(*c->steps));
-	if (!c->steps)
-		return NULL;
-	memcpy(c->steps, r->steps, r->step_count * sizeof(*c->steps));
-	return c;
-}
-
 bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o,
 			     const struct fay_model *model, struct fay_rejection *rejection)
 {
@@ -547,9 +371,9 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 				r->model = NULL;
 		}
 		if (found) {
-			rejection->counterexample = describe(r);
+			rejection->counterexample = fay_replay_describe(r);
 			rejection->replayed = rejection->counterexample != NULL;
-			rejection->native_case = native_case(r);
+			rejection->native_case = fay_replay_native_case(r);
 			rejection->path_length = r->path_length;
 			memcpy(rejection->path, r->path, sizeof(r->path));
 		}

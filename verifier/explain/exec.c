@@ -14,9 +14,9 @@
  */
 #include <string.h>
 
-#include "verifier/prover/graph/cfg.h"
 #include "exec.h"
 #include "verifier/isa/isa.h"
+#include "verifier/prover/graph/cfg.h"
 
 #define MAX_WRITES 4
 

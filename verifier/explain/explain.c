@@ -10,8 +10,7 @@
 
 #include "explain.h"
 
-static void fill_path(const struct fay_analysis *an, uint32_t node,
-		       struct fay_rejection *rejection)
+static void fill_path(const struct fay_analysis *an, uint32_t node, struct fay_rejection *rejection)
 {
 	const struct fay_graph *g = an->graph;
 	uint32_t *from = calloc(g->node_count, sizeof(*from)),
@@ -80,8 +79,8 @@ static void explain_obligation(struct fay_run *run)
 	struct fay_analysis *an = &run->an;
 	struct fay_obligation broken = *run->broken;
 	struct fay_rejection found = { 0 }, *rejection = &run->verdict->rejection;
-	bool replayed = !by_policy(broken.rule) &&
-			fay_counterexample_find(an, &broken, run->model, &found);
+	bool replayed =
+		!by_policy(broken.rule) && fay_counterexample_find(an, &broken, run->model, &found);
 	struct fay_refusal refusal = run->refusal;
 
 	if (replayed) {

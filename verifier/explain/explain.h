@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The room that explains, untrusted: fay_verify() with all that it tells of a refusal (place, facts,
- * path, advice; counterexamples run by the interpreter, exec.h, or by the CPU, native.h), reports as
- * text and JSON, and the command. A mistake here misleads a reader; it admits nothing.
+ * The room that explains, untrusted: fay_verify() with all that it tells of a refusal (place,
+ * facts, path, advice; counterexamples run by the interpreter, exec.h, or by the CPU, native.h),
+ * reports as text and JSON, and the command. A mistake here misleads a reader; it admits nothing.
  */
 #ifndef FAY_VERIFIER_EXPLAIN_H
 #define FAY_VERIFIER_EXPLAIN_H

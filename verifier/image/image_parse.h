@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the image parser share: image.c reads ELF, image_sections.c its sections,
- * image_tables.c the .fay.* tables.
+ * image_dynamic.c imports; image_tables.c the .fay.* tables, image_states.c those of states.
  */
 #ifndef FAY_VERIFIER_IMAGE_PARSE_H
 #define FAY_VERIFIER_IMAGE_PARSE_H
@@ -65,25 +65,40 @@ struct parser {
 };
 
 /* Records why; always false, so that callers return it. */
-bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...)
+bool fay_parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Arena memory, zeroed; NULL after recording LIM-RESOURCE. */
-void *parser_alloc(struct parser *parser, size_t count, size_t size);
+void *fay_parser_alloc(struct parser *parser, size_t count, size_t size);
 
 /* The bytes [offset, offset + size) of the file; NULL if they are not all there. */
-const uint8_t *parser_span(const struct parser *parser, uint64_t offset, uint64_t size);
+const uint8_t *fay_parser_span(const struct parser *parser, uint64_t offset, uint64_t size);
 /* The string at `offset` of a string table, if it ends inside it within `max` bytes; NULL
  * otherwise. */
-const char *parser_string(const uint8_t *table, uint64_t size, uint64_t offset, size_t max);
+const char *fay_parser_string(const uint8_t *table, uint64_t size, uint64_t offset, size_t max);
 /* Names come from the file and go into messages: anything unprintable becomes '?'. */
-const char *parser_printable(struct parser *parser, const char *text);
+const char *fay_parser_printable(struct parser *parser, const char *text);
 
 /* Fills known[] from the section headers; those and the segments are read and the segments checked.
  * */
-bool parse_sections(struct parser *parser);
-const char *known_section_name(enum section_id id);
+bool fay_parse_sections(struct parser *parser);
+const char *fay_section_name(enum section_id id);
 
 /* Reads .fay.*; the ELF side is done: known[] and image->text, layout_base are set. */
-bool parse_tables(struct parser *parser);
+bool fay_parse_tables(struct parser *parser);
+
+/* image_dynamic.c: .dynamic, once known[] is filled; and helper slots, once there is a layout. */
+bool fay_parse_dynamic(struct parser *parser);
+bool fay_parse_relocations(struct parser *parser);
+
+/* image_tables.c: whether section `id` has `count` entries of `size`; the string that the reference
+ * at offset `field` of `section` means, copied, or NULL after a refusal. */
+bool fay_parser_table_size(struct parser *parser, enum section_id id, uint32_t count, size_t entry,
+			   const char *name);
+const char *fay_parser_reference(struct parser *parser, const struct section *section,
+				 uint64_t field, fay_rel32 rel);
+
+/* image_states.c */
+bool fay_parse_columns(struct parser *parser);
+bool fay_parse_states(struct parser *parser);
 
 #endif

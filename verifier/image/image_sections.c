@@ -62,7 +62,7 @@ static int find_ignored(const char *name)
 	return -1;
 }
 
-const char *known_section_name(enum section_id id)
+const char *fay_section_name(enum section_id id)
 {
 	return known_sections[id].name;
 }
@@ -70,29 +70,29 @@ const char *known_section_name(enum section_id id)
 /* An allocated section with content whose name means nothing to us. */
 static bool refuse_unknown(struct parser *parser, const Elf64_Shdr *s, const char *name)
 {
-	name = parser_printable(parser, name);
+	name = fay_parser_printable(parser, name);
 	if ((s->sh_flags & (SHF_WRITE | SHF_EXECINSTR)) == (SHF_WRITE | SHF_EXECINSTR))
-		return parser_refuse(parser, FAY_RULE_IMG_WX,
-				     "section %s is both writable and executable", name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_WX,
+					 "section %s is both writable and executable", name);
 	if (s->sh_type == SHT_RELA || s->sh_type == SHT_REL || s->sh_type == SHT_RELR)
-		return parser_refuse(
+		return fay_parser_refuse(
 			parser, FAY_RULE_IMG_RELOC,
 			"section %s holds relocations: only helper slots in .rela.dyn are allowed",
 			name);
 	if (s->sh_flags & SHF_TLS)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION,
-				     "section %s: thread-local storage is not allowed", name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+					 "section %s: thread-local storage is not allowed", name);
 	if (s->sh_type == SHT_INIT_ARRAY || s->sh_type == SHT_FINI_ARRAY ||
 	    s->sh_type == SHT_PREINIT_ARRAY)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION,
-				     "section %s: constructors and destructors are not allowed",
-				     name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+					 "section %s: constructors and destructors are not allowed",
+					 name);
 	if (s->sh_flags & SHF_WRITE)
-		return parser_refuse(parser, FAY_RULE_IMG_WX,
-				     "section %s is writable data: keep state in LOCAL or GLOBAL",
-				     name);
-	return parser_refuse(parser, FAY_RULE_IMG_SECTION,
-			     "section %s is not one that an image may have", name);
+		return fay_parser_refuse(
+			parser, FAY_RULE_IMG_WX,
+			"section %s is writable data: keep state in LOCAL or GLOBAL", name);
+	return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+				 "section %s is not one that an image may have", name);
 }
 
 /* Wholly inside one PT_LOAD, at the same distance from its start in memory and in the file. */
@@ -106,27 +106,27 @@ static bool check_mapping(struct parser *parser, const Elf64_Shdr *s, const char
 		    s->sh_addr - p->p_vaddr >= p->p_memsz)
 			continue;
 		if (s->sh_size > p->p_memsz - (s->sh_addr - p->p_vaddr))
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
-					     "section %s runs past the end of its segment",
-					     parser_printable(parser, name));
+			return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
+						 "section %s runs past the end of its segment",
+						 fay_parser_printable(parser, name));
 		if (s->sh_offset - p->p_offset != s->sh_addr - p->p_vaddr)
-			return parser_refuse(
+			return fay_parser_refuse(
 				parser, FAY_RULE_IMG_LAYOUT,
 				"section %s is elsewhere in the file than its segment maps",
-				parser_printable(parser, name));
+				fay_parser_printable(parser, name));
 		if ((p->p_flags & PF_W) && !may_write)
-			return parser_refuse(parser, FAY_RULE_IMG_WX,
-					     "section %s lies in a writable segment",
-					     parser_printable(parser, name));
+			return fay_parser_refuse(parser, FAY_RULE_IMG_WX,
+						 "section %s lies in a writable segment",
+						 fay_parser_printable(parser, name));
 		if ((s->sh_flags & SHF_EXECINSTR) && !(p->p_flags & PF_X))
-			return parser_refuse(
+			return fay_parser_refuse(
 				parser, FAY_RULE_IMG_LAYOUT,
 				"section %s is code in a segment that is not executable",
-				parser_printable(parser, name));
+				fay_parser_printable(parser, name));
 		return true;
 	}
-	return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies in no segment",
-			     parser_printable(parser, name));
+	return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies in no segment",
+				 fay_parser_printable(parser, name));
 }
 
 static bool add_known(struct parser *parser, const Elf64_Shdr *s, unsigned id)
@@ -135,27 +135,27 @@ static bool add_known(struct parser *parser, const Elf64_Shdr *s, unsigned id)
 	struct section *section = &parser->known[id];
 
 	if (section->size)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "two sections are named %s",
-				     known->name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION, "two sections are named %s",
+					 known->name);
 	if ((s->sh_flags & SHF_WRITE) && !(known->allowed & SHF_WRITE))
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable",
-				     known->name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable",
+					 known->name);
 	if (s->sh_type != known->type)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION,
-				     "section %s has type %u, expected %u", known->name, s->sh_type,
-				     known->type);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+					 "section %s has type %u, expected %u", known->name,
+					 s->sh_type, known->type);
 	if ((s->sh_flags & known->required) != known->required ||
 	    (s->sh_flags & ~(known->required | known->allowed)))
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s has flags %#llx",
-				     known->name, (unsigned long long)s->sh_flags);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s has flags %#llx",
+					 known->name, (unsigned long long)s->sh_flags);
 	*section = (struct section){ .address = s->sh_addr,
 				     .offset = s->sh_offset,
 				     .size = s->sh_size,
 				     .name = known->name };
-	section->bytes = parser_span(parser, s->sh_offset, s->sh_size);
+	section->bytes = fay_parser_span(parser, s->sh_offset, s->sh_size);
 	if (!section->bytes)
-		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
-				     "section %s lies outside the file", known->name);
+		return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
+					 "section %s lies outside the file", known->name);
 	return true;
 }
 
@@ -166,22 +166,22 @@ static bool check_section(struct parser *parser, const Elf64_Shdr *s, const char
 
 	if (!(s->sh_flags & SHF_ALLOC)) {
 		if (id >= 0 && s->sh_size)
-			return parser_refuse(parser, FAY_RULE_IMG_SECTION,
-					     "section %s is not allocated", name);
+			return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+						 "section %s is not allocated", name);
 		return true;
 	}
 	if (s->sh_size == 0)
 		return true;
 	if (s->sh_addr >= MAX_ADDRESS || s->sh_size >= MAX_ADDRESS)
-		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies above 2^46",
-				     parser_printable(parser, name));
+		return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies above 2^46",
+					 fay_parser_printable(parser, name));
 	if (id < 0 && ignored < 0)
 		return refuse_unknown(parser, s, name);
 	may_write = id >= 0 ? known_sections[id].allowed & SHF_WRITE
 			    : ignored_sections[ignored].may_write;
 	if ((s->sh_flags & SHF_WRITE) && !may_write)
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable",
-				     parser_printable(parser, name));
+		return fay_parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable",
+					 fay_parser_printable(parser, name));
 	if (id < 0 && (s->sh_type == SHT_NOBITS || s->sh_type == SHT_RELA ||
 		       s->sh_type == SHT_REL || (s->sh_flags & (SHF_EXECINSTR | SHF_TLS))))
 		return refuse_unknown(parser, s, name);
@@ -209,31 +209,31 @@ static bool check_overlap(struct parser *parser)
 	qsort(order, count, sizeof(*order), compare_address);
 	for (size_t i = 1; i < count; i++) {
 		if (order[i - 1]->sh_size > order[i]->sh_addr - order[i - 1]->sh_addr)
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
-					     "sections %zu and %zu overlap at address %#llx",
-					     (size_t)(order[i - 1] - parser->sections),
-					     (size_t)(order[i] - parser->sections),
-					     (unsigned long long)order[i]->sh_addr);
+			return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
+						 "sections %zu and %zu overlap at address %#llx",
+						 (size_t)(order[i - 1] - parser->sections),
+						 (size_t)(order[i] - parser->sections),
+						 (unsigned long long)order[i]->sh_addr);
 	}
 	return true;
 }
 
-bool parse_sections(struct parser *parser)
+bool fay_parse_sections(struct parser *parser)
 {
 	const Elf64_Shdr *names = &parser->sections[parser->header.e_shstrndx];
 	const uint8_t *table = names->sh_type == SHT_STRTAB
-				       ? parser_span(parser, names->sh_offset, names->sh_size)
+				       ? fay_parser_span(parser, names->sh_offset, names->sh_size)
 				       : NULL;
 
 	if (!table)
-		return parser_refuse(parser, FAY_RULE_IMG_ELF, "no section names");
+		return fay_parser_refuse(parser, FAY_RULE_IMG_ELF, "no section names");
 	for (unsigned i = 1; i < parser->header.e_shnum; i++) {
 		const char *name =
-			parser_string(table, names->sh_size, parser->sections[i].sh_name, 256);
+			fay_parser_string(table, names->sh_size, parser->sections[i].sh_name, 256);
 
 		if (!name)
-			return parser_refuse(parser, FAY_RULE_IMG_ELF,
-					     "section %u has no proper name", i);
+			return fay_parser_refuse(parser, FAY_RULE_IMG_ELF,
+						 "section %u has no proper name", i);
 		if (!check_section(parser, &parser->sections[i], name))
 			return false;
 	}
@@ -243,8 +243,9 @@ bool parse_sections(struct parser *parser)
 		static const enum section_id required[] = { SECTION_TEXT, SECTION_IMAGE,
 							    SECTION_STRINGS };
 		if (!parser->known[required[i]].size)
-			return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s is missing",
-					     known_sections[required[i]].name);
+			return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
+						 "section %s is missing",
+						 known_sections[required[i]].name);
 	}
 	return true;
 }

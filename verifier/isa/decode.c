@@ -85,7 +85,7 @@ static const struct vex_row {
 #undef VEX
 };
 
-uint8_t reader_take8(struct reader *reader)
+uint8_t fay_reader_take8(struct reader *reader)
 {
 	if (reader->at >= reader->size) {
 		reader->overrun = true;
@@ -94,12 +94,12 @@ uint8_t reader_take8(struct reader *reader)
 	return reader->bytes[reader->at++];
 }
 
-int64_t reader_take_signed(struct reader *reader, unsigned size)
+int64_t fay_reader_take_signed(struct reader *reader, unsigned size)
 {
 	uint64_t value = 0;
 
 	for (unsigned i = 0; i < size; i++)
-		value |= (uint64_t)reader_take8(reader) << 8 * i;
+		value |= (uint64_t)fay_reader_take8(reader) << 8 * i;
 	switch (size) {
 	case 1: return (int8_t)value;
 	case 2: return (int16_t)value;
@@ -136,7 +136,7 @@ static void read_prefixes(struct reader *reader)
 		}
 	}
 	if (reader->at < reader->size && (reader->bytes[reader->at] & 0xf0) == 0x40) {
-		reader->rex = reader_take8(reader);
+		reader->rex = fay_reader_take8(reader);
 		reader->has_rex = true;
 	}
 }
@@ -155,7 +155,7 @@ static void read_opcode(struct reader *reader)
 	enum map map = MAP_ONE;
 	unsigned digit;
 
-	reader->opcode = reader_take8(reader);
+	reader->opcode = fay_reader_take8(reader);
 	if (reader->has_rex && is_prefix(reader->opcode)) {
 		fail(reader, FAY_RULE_DEC_PREFIX,
 		     "a REX prefix that is not directly before the opcode");
@@ -163,11 +163,11 @@ static void read_opcode(struct reader *reader)
 	}
 	if (reader->opcode == 0x0f) {
 		map = MAP_TWO;
-		reader->opcode = reader_take8(reader);
+		reader->opcode = fay_reader_take8(reader);
 	}
 	if (map == MAP_TWO && reader->opcode == 0x38) {
 		map = MAP_THREE;
-		reader->opcode = reader_take8(reader);
+		reader->opcode = fay_reader_take8(reader);
 	}
 	if (reader->overrun)
 		return;

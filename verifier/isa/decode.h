@@ -3,8 +3,8 @@
 #ifndef FAY_VERIFIER_DECODE_H
 #define FAY_VERIFIER_DECODE_H
 
-#include "verifier/rules/rules.h"
 #include "insn.h"
+#include "verifier/rules/rules.h"
 
 /*
  * Decodes one instruction at `bytes`, of which `available` bytes (to the end of .text) may be read;
@@ -14,6 +14,5 @@
  */
 struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, size_t available,
 			      uint64_t address, struct fay_insn *insn);
-
 
 #endif

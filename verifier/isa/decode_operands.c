@@ -39,7 +39,7 @@ static struct fay_operand operand_string(unsigned base)
 
 static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *memory)
 {
-	uint8_t sib = reader_take8(reader);
+	uint8_t sib = fay_reader_take8(reader);
 	unsigned index = (sib >> 3 & 7) | (reader->rex & REX_X ? 8 : 0), base = sib & 7;
 
 	reader->rex_used |= reader->rex & REX_X;
@@ -50,7 +50,7 @@ static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *me
 		fail(reader, FAY_RULE_DEC_ENCODING, "a scale without an index");
 	}
 	if (mod == 0 && base == 5) {
-		memory->disp = reader_take_signed(reader, 4);
+		memory->disp = fay_reader_take_signed(reader, 4);
 		return;
 	}
 	if (index == FAY_RSP && base != FAY_RSP)
@@ -67,7 +67,7 @@ static struct fay_operand read_rm(struct reader *reader, unsigned width)
 	};
 	unsigned mod, rm;
 
-	reader->modrm = reader_take8(reader);
+	reader->modrm = fay_reader_take8(reader);
 	mod = reader->modrm >> 6;
 	rm = reader->modrm & 7;
 	if (mod == 3) {
@@ -78,15 +78,15 @@ static struct fay_operand read_rm(struct reader *reader, unsigned width)
 		read_sib(reader, mod, &memory);
 	} else if (mod == 0 && rm == 5) {
 		memory.rip = true;
-		memory.disp = reader_take_signed(reader, 4);
+		memory.disp = fay_reader_take_signed(reader, 4);
 	} else {
 		reader->rex_used |= reader->rex & REX_B;
 		memory.base = (uint8_t)(rm | (reader->rex & REX_B ? 8 : 0));
 	}
 	if (mod == 1)
-		memory.disp = reader_take_signed(reader, 1);
+		memory.disp = fay_reader_take_signed(reader, 1);
 	else if (mod == 2)
-		memory.disp = reader_take_signed(reader, 4);
+		memory.disp = fay_reader_take_signed(reader, 4);
 	return memory;
 }
 
@@ -105,19 +105,19 @@ static struct fay_operand opcode_reg(struct reader *reader, unsigned width)
 
 static int64_t take_iz(struct reader *reader, unsigned width)
 {
-	return reader_take_signed(reader, width >= 32 ? 4 : width / 8);
+	return fay_reader_take_signed(reader, width >= 32 ? 4 : width / 8);
 }
 
 /* Counts and bit numbers are unsigned; everything else with an 8-bit immediate is sign-extended. */
 static int64_t take_ib(struct reader *reader, enum fay_op op)
 {
 	bool count = (op >= OP_SHL && op <= OP_ROR) || (op >= OP_BT && op <= OP_BTC);
-	return count ? reader_take8(reader) : reader_take_signed(reader, 1);
+	return count ? fay_reader_take8(reader) : fay_reader_take_signed(reader, 1);
 }
 
 static void read_branch(struct reader *reader, struct fay_insn *insn, unsigned size)
 {
-	int64_t displacement = reader_take_signed(reader, size);
+	int64_t displacement = fay_reader_take_signed(reader, size);
 
 	insn->target = insn->address + reader->at + (uint64_t)displacement;
 }
@@ -193,8 +193,8 @@ static void read_operand(struct reader *reader, const struct fay_insn *insn, enu
 	case PLACE_RDI: *o = operand_string(FAY_RDI); return;
 	case PLACE_IZ: *o = operand_imm(take_iz(reader, width)); return;
 	case PLACE_IB: *o = operand_imm(take_ib(reader, insn->op)); return;
-	case PLACE_IV: *o = operand_imm(reader_take_signed(reader, width / 8)); return;
-	case PLACE_COUNT: *o = operand_imm(reader_take8(reader)); return;
+	case PLACE_IV: *o = operand_imm(fay_reader_take_signed(reader, width / 8)); return;
+	case PLACE_COUNT: *o = operand_imm(fay_reader_take8(reader)); return;
 	case PLACE_ONE: *o = operand_imm(1); return;
 	}
 }

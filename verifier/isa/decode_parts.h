@@ -81,9 +81,9 @@ static inline void fail(struct reader *reader, enum fay_rule rule, const char *w
 }
 
 /* decode.c: the next byte; 0 and `overrun` behind the end. */
-uint8_t reader_take8(struct reader *reader);
+uint8_t fay_reader_take8(struct reader *reader);
 /* A little-endian signed value of 1, 2, 4 or 8 bytes. */
-int64_t reader_take_signed(struct reader *reader, unsigned size);
+int64_t fay_reader_take_signed(struct reader *reader, unsigned size);
 
 /* decode_operands.c: the operands, as the row's form places them. */
 void fay_operands_read(struct reader *reader, struct fay_insn *insn);

@@ -17,7 +17,7 @@ enum {
 };
 
 const struct fay_op_info fay_op_table[OP_COUNT] = {
-#define OP(ident, name_, dst, src, reads, writes, undefined, attributes_, transfer, semantics_,   \
+#define OP(ident, name_, dst, src, reads, writes, undefined, attributes_, transfer, semantics_,    \
 	   implicit_, meaning_)                                                                    \
 	[OP_##ident] = { .name = name_,                                                            \
 			 .flags_read = reads,                                                      \

@@ -3,8 +3,8 @@
  * The room of the instruction set, all of it tables: operations (ops.def), encodings (opcodes.def,
  * opcodes_vector.def), what is made of bytes (decode.h), and what each operation computes
  * (semantics.h). It knows nothing of images, of states or of whoever proves something; prover and
- * checker both stand on it. Nothing here allocates but for the words of a refusal, and every loop is
- * bounded by the 15 bytes of an instruction or by a table.
+ * checker both stand on it. Nothing here allocates but for the words of a refusal, and every loop
+ * is bounded by the 15 bytes of an instruction or by a table.
  */
 #ifndef FAY_VERIFIER_ISA_H
 #define FAY_VERIFIER_ISA_H

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The semantics of moves, arithmetic, exchanges and control flow, over terms (semantics.h says how
- * to read and extend this). Shifts, bits, multiplication and division are in semantics_bits.c.
+ * to read and extend this). Shifts and bits are in semantics_bits.c, multiplication and
+ * division in semantics_multiply.c.
  *
  * Source: Intel SDM volume 2, the "Operation" section of each instruction.
  */
-#include "semantics.h"
-
-#include "fay/verify.h"
-
-static const struct fay_operand rax = {
-	.kind = OPERAND_REG, .reg = FAY_RAX, .base = FAY_NO_REG, .index = FAY_NO_REG
-};
-static const struct fay_operand rdx = {
-	.kind = OPERAND_REG, .reg = FAY_RDX, .base = FAY_NO_REG, .index = FAY_NO_REG
-};
-
-static struct fay_term read(struct fay_semantics *s, const struct fay_operand *o, unsigned width)
-{
-	return s->ops->read(s, o, width);
-}
-
-static void write(struct fay_semantics *s, const struct fay_operand *o, unsigned width,
-		  struct fay_term v)
-{
-	s->ops->write(s, o, width, v);
-}
-
-static struct fay_term always(void)
-{
-	return fay_term_bool(true);
-}
-
-static struct fay_term top_bit(struct fay_semantics *s, struct fay_term a)
-{
-	return fay_term_bit(s, a, a.width - 1u);
-}
+#include "semantics_parts.h"
 
 /* ---- flags ---- */
 

@@ -217,7 +217,8 @@ static void print_operation(unsigned op)
 static void print_operations(void)
 {
 	puts("## Operations\n\n"
-	     "One row of `verifier/isa/ops.def` each. *dst* and *src* are registers, memory or (src) "
+	     "One row of `verifier/isa/ops.def` each. *dst* and *src* are registers, memory or "
+	     "(src) "
 	     "immediates, as the encoding says; memory is accessed once, at the\n"
 	     "operand's width, in the way the column says; lea's src is not accessed. Writes of "
 	     "32-bit registers zero the upper half, of 8 and 16 bits keep the rest. A flag that is "
@@ -238,7 +239,8 @@ static void print_operations(void)
 static void print_encodings(void)
 {
 	puts("\n## Encodings\n\n"
-	     "Rows of `verifier/isa/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 where "
+	     "Rows of `verifier/isa/opcodes.def`. Prefixes: 66 where 16 is among the widths, F0 "
+	     "where "
 	     "*lock* says so and the destination is memory, one REX directly\n"
 	     "before the opcode whose every bit has an effect; no other. `/n` is a ModRM reg field "
 	     "that selects the operation. No-operations of 1 to 15 bytes as GNU as and\n"

@@ -102,8 +102,6 @@ static bool falls_short(struct fay_analysis *an)
 	return an->pending_count || fay_loops_bound(an).rule != FAY_RULE_NONE;
 }
 
-/* First the cheap attempt; then the thorough way; and if something is left to prove, once more with
- * relations between what moves in the loops. */
 struct fay_refusal fay_prove_invariant(struct fay_analysis *an)
 {
 	struct fay_refusal r;
@@ -408,8 +406,8 @@ struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_polic
 	/* NULL: every question is asked */
 	run->cache = fay_arena_alloc(run->arena, sizeof(*run->cache));
 	run->begin = begin;
-	run->deadline = run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000
-					      : 0;
+	run->deadline =
+		run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000 : 0;
 	/* a larger one is refused for its size; its hash would take longer than all else */
 	if (size <= FAY_IMAGE_MAX_FILE)
 		fay_sha256(bytes, size, verdict->image_sha256);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The room that decides: image and policy in, verdict out. Any doubt is a refusal. The rooms below it
- * have the parts: control flow, states, transfer, solver, loops, fixpoint, sweep, SMT-LIB.
+ * The room that decides: image and policy in, verdict out. Any doubt is a refusal. The rooms below
+ * it have the parts: control flow, states, transfer, solver, loops, fixpoint, sweep, SMT-LIB.
  *
  * Nothing is explained here. Of a refusal the run keeps what was known at its place, so that
  * verifier/explain can say more of it before the run ends; that cannot turn it into an acceptance,
@@ -47,14 +47,17 @@ struct fay_run {
 };
 
 /*
- * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. The run is to be
- * ended; NULL if there was no memory for it, and the verdict says so.
+ * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. The run is to
+ * be ended; NULL if there was no memory for it, and the verdict says so.
  */
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
 			  const char *smt2_dir, struct fay_verdict *verdict);
 /* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
 int fay_run_end(struct fay_run *run);
 
+/* Fills an->in, gathers facts and open obligations: first the cheap attempt (sweep), then the
+ * thorough way (fixpoint), and if something is left to prove, once more with relations between what
+ * moves in the loops. */
 struct fay_refusal fay_prove_invariant(struct fay_analysis *an);
 struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an,
 					  const struct fay_obligation *o);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lowest room: what every refusal is made of. Rules and names, all from tables (fay/rules.def is
- * the one list of rules; the public names are declared in fay/verify.h); the refusal itself; and the
- * two budgets of a verification, memory and time.
+ * The lowest room: what every refusal is made of. Rules and names, all from tables (fay/rules.def
+ * is the one list of rules; the public names are declared in fay/verify.h); the refusal itself; and
+ * the two budgets of a verification, memory and time.
  */
 #ifndef FAY_VERIFIER_RULES_H
 #define FAY_VERIFIER_RULES_H

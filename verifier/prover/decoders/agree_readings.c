@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What Zydis and Capstone read, in one form: their mnemonics, registers and operands in our numbers. */
+/* What Zydis and Capstone read, in one form: their mnemonics, registers and operands in our
+ * numbers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,10 +18,11 @@ bool fay_fixpoint_same_depth(struct fay_analysis *an, uint32_t node, const struc
 {
 	if (a->count == b->count)
 		return true;
-	fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_STK_POINTER, fay_node_address(an, node),
-			    "the stack pointer here is %lld or %lld bytes below the return "
-			    "address, depending on the path",
-			    (long long)fay_state_depth(a), (long long)fay_state_depth(b)));
+	fay_analysis_fail(
+		an, fay_refuse(an->arena, FAY_RULE_STK_POINTER, fay_node_address(an, node),
+			       "the stack pointer here is %lld or %lld bytes below the return "
+			       "address, depending on the path",
+			       (long long)fay_state_depth(a), (long long)fay_state_depth(b)));
 	return false;
 }
 
@@ -76,11 +77,13 @@ struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 	an->exploring = false;
 	/* the graph lacks edges: no more than a way to find them */
 	if (an->refusal.rule == FAY_RULE_NONE && an->found_count)
-		fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from,
-				    "an indirect jump: its target is not proved"));
+		fay_analysis_fail(an,
+				  fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from,
+					     "an indirect jump: its target is not proved"));
 	if (an->refusal.rule == FAY_RULE_NONE && !(widened && fay_fixpoint_narrow(an)) &&
 	    an->refusal.rule == FAY_RULE_NONE && !fay_fixpoint_check(an))
-		fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, fay_node_address(an, 0),
-				    "the analysis found no invariant"));
+		fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE,
+						 fay_node_address(an, 0),
+						 "the analysis found no invariant"));
 	return an->refusal;
 }

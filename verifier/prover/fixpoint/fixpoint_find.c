@@ -13,8 +13,8 @@
 #include "verifier/prover/state/state.h"
 
 #define STATE_BYTES_MAX ((size_t)1 << 30) /* all states of one probe */
-#define MAX_VISITS 400u /* of one node; more is LIM-RESOURCE */
-#define PATIENCE 60u    /* visits of one node in which relations may become more */
+#define MAX_VISITS 400u                   /* of one node; more is LIM-RESOURCE */
+#define PATIENCE 60u /* visits of one node in which relations may become more */
 
 /* A stored copy with canonical names. */
 static struct fay_state *store(struct fay_analysis *an, const struct fay_state *s)
@@ -118,8 +118,9 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 			return;
 		}
 		if (++an->visits[to] > MAX_VISITS)
-			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, fay_node_address(an, to),
-					    "the analysis does not settle here"));
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE,
+							 fay_node_address(an, to),
+							 "the analysis does not settle here"));
 		if (to <= from)
 			widen(an, a, to);
 		else if (an->graph->nodes[to].is_header && an->visits[to] <= 2 * PATIENCE)
@@ -146,8 +147,9 @@ static void climb(struct fay_analysis *an, struct ascent *a)
 		if (an->in[node])
 			fay_node_run(an, node, an->in[node], ascend_edge, a);
 		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
-			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, fay_node_address(an, node),
-					    "time ran out in the analysis"));
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME,
+							 fay_node_address(an, node),
+							 "time ran out in the analysis"));
 	}
 }
 
@@ -314,8 +316,9 @@ static void descend_once(struct fay_analysis *an, struct descent *d)
 	     node++) {
 		descend_node(an, d, node);
 		if (an->deadline && !(node & 63) && fay_monotonic_ns() > an->deadline)
-			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, fay_node_address(an, node),
-					    "time ran out in the analysis"));
+			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME,
+							 fay_node_address(an, node),
+							 "time ran out in the analysis"));
 	}
 }
 

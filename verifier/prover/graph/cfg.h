@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The room of control flow: the code of an image as instructions and basic blocks (struct fay_cfg, once an image), and as the
- * graph of one probe (struct fay_graph), whose nodes are (call context, block): calls are followed
- * as if the callee stood in place, so every return has one place to go to.
+ * The room of control flow: the code of an image as instructions and basic blocks (struct fay_cfg,
+ * once an image), and as the graph of one probe (struct fay_graph), whose nodes are (call context,
+ * block): calls are followed as if the callee stood in place, so every return has one place to go
+ * to.
  */
 #ifndef FAY_VERIFIER_CFG_H
 #define FAY_VERIFIER_CFG_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The room of loops: how often a loop runs at most (ranking.c, unroll.c, the solver's share in
- * verifier/prover/smt), what the worst case of a probe costs (loops.c), and guesses that help to find
- * an invariant: pairs of values to relate, and numbers at which widening may stop (thresholds.c).
- * Bounds must be right; guesses need not be. Bounds that are not found are UINT64_MAX, a refusal.
+ * verifier/prover/smt), what the worst case of a probe costs (loops.c), and guesses that help to
+ * find an invariant: pairs of values to relate, and numbers at which widening may stop
+ * (thresholds.c). Bounds must be right; guesses need not be. Bounds that are not found are
+ * UINT64_MAX, a refusal.
  */
 #ifndef FAY_VERIFIER_LOOPS_H
 #define FAY_VERIFIER_LOOPS_H

@@ -21,7 +21,6 @@
  */
 #include "loops.h"
 
-
 #include <stdlib.h>
 
 typedef unsigned __int128 uwide;

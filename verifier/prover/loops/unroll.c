@@ -19,7 +19,6 @@
 
 #include <stdlib.h>
 
-
 static const struct fay_join_plan plain_join;
 
 static bool give_up(struct fay_unroll *u)

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "smt_cache.h"
 #include "smt2.h"
+#include "smt_cache.h"
 
 #define RLIMIT 20000000u /* Z3's own measure of work */
 /* Z3's, for all that it holds while it answers; the states are kept meanwhile (analysis.h) */

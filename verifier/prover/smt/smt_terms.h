@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <z3.h>
 
-#include "verifier/isa/isa.h"
 #include "smt.h"
+#include "verifier/isa/isa.h"
 
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
 #define FAY_SMT_MAX_TABLE_TERMS (1u << 18) /* entries of read-only tables spelt out in one query */

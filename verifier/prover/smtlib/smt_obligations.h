@@ -31,4 +31,11 @@ bool fay_proof_pending(const struct proof *p, uint32_t index, enum fay_goal goal
 /* The loops' bounds (smt_loops.c). */
 bool fay_proof_loops(struct fay_analysis *an, struct fay_smt2 *out);
 
+/* Bytes of a region other than the stack; low <= v <= high, signed. */
+int64_t fay_proof_region_size(const struct fay_analysis *an, unsigned region);
+Z3_ast fay_proof_between(struct query *q, Z3_ast v, int64_t low, int64_t high);
+
+/* The call of a helper (smt_helpers.c). */
+void fay_proof_helper(struct proof *p, const struct fay_insn *insn);
+
 #endif

@@ -23,17 +23,6 @@
 
 #define FACTOR_MAX ((int64_t)1 << 24)
 
-static wide floor_divide(wide n, int64_t d)
-{
-	if (d == 1 || d == -1) /* mostly */
-		return n * d;
-	return n / d - (n % d && (n < 0) != (d < 0));
-}
-
-static wide ceil_divide(wide n, int64_t d)
-{
-	return -floor_divide(-n, d);
-}
 static uint64_t magnitude(int64_t x)
 {
 	return x < 0 ? -(uint64_t)x : (uint64_t)x;
@@ -96,8 +85,8 @@ uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint
 }
 
 /* What the state knows of S(id + delta), from all that bear the name. False: nobody does. */
-static bool term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta,
-		      struct term *t)
+bool fay_term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta,
+		   struct term *t)
 {
 	bool found = false;
 
@@ -134,8 +123,8 @@ static wide residue(wide x, uint64_t m)
 }
 
 /* The nearest numbers within that the congruences of both terms allow. */
-static void tighten(struct sum *sum, const struct term *x, int64_t a, const struct term *y,
-		    int64_t b)
+void fay_sum_tighten(struct sum *sum, const struct term *x, int64_t a, const struct term *y,
+		     int64_t b)
 {
 	uint64_t g;
 	wide r;
@@ -222,7 +211,7 @@ struct sum fay_relations_evaluate(const struct fay_state *s, const struct term *
 		if (other.hi < best.hi)
 			best.hi = other.hi;
 	}
-	tighten(&best, x, a, y, b);
+	fay_sum_tighten(&best, x, a, y, b);
 	return best;
 }
 
@@ -342,8 +331,8 @@ void fay_relations_settle(struct fay_state *s)
 
 		if (r.x == r.y)
 			continue;
-		if ((r.dx || r.dy) && term_find(s, &names, r.x, 0, &x) &&
-		    term_find(s, &names, r.y, 0, &y)) {
+		if ((r.dx || r.dy) && fay_term_find(s, &names, r.x, 0, &x) &&
+		    fay_term_find(s, &names, r.y, 0, &y)) {
 			struct sum sum;
 
 			if (by_relation(&r, &x, r.a, &y, r.b, &sum)) {
@@ -440,82 +429,4 @@ bool fay_relations_compare(struct fay_state *s, enum fay_cc cc, unsigned width,
 		return true;
 	default: return true;
 	}
-}
-
-/* ---- reduction ---- */
-
-/* Everyone who bears the name learns that S(id + delta) lies in [lo, hi]. */
-static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, wide lo,
-		  wide hi)
-{
-	FOR_BEARERS(i, n, s, id)
-	{
-		struct fay_value *v = &s->loc[i];
-		struct fay_scalar range;
-		wide k = (int64_t)(v->delta - delta);
-
-		if (lo + k < INT64_MIN || hi + k > INT64_MAX)
-			continue;
-		if (lo + k <= v->s.smin && hi + k >= v->s.smax)
-			continue;
-		range = fay_scalar_srange((int64_t)(lo + k), (int64_t)(hi + k));
-		if (!fay_scalar_meet(&v->s, &range))
-			return false;
-	}
-	return true;
-}
-
-/* Bounds of one side: (bounds of the sum - the other side) / factor. Sets *changed if they are less
- * than was known. */
-static bool solve(struct fay_state *s, const struct names *n, const struct sum *sum,
-		  const struct term *of, int64_t a, const struct term *other, int64_t b,
-		  bool *changed)
-{
-	wide least = (wide)b * (b < 0 ? other->high : other->low),
-	     most = (wide)b * (b < 0 ? other->low : other->high);
-	bool has_low = sum->lo > -wide_none, has_high = sum->hi < wide_none;
-	wide from = -wide_none, to = wide_none;
-
-	if (a > 0 ? has_low : has_high)
-		from = ceil_divide(a > 0 ? sum->lo - most : sum->hi - least, a);
-	if (a > 0 ? has_high : has_low)
-		to = floor_divide(a > 0 ? sum->hi - least : sum->lo - most, a);
-	from = from > of->low ? from : of->low;
-	to = to < of->high ? to : of->high;
-	if (from > to)
-		return false;
-	if (from == of->low && to == of->high)
-		return true;
-	*changed = true;
-	return teach(s, n, of->id, of->delta, from, to);
-}
-
-bool fay_relations_reduce(struct fay_state *s)
-{
-	bool changed = s->relation_count > 0;
-	struct names names;
-
-	if (changed)
-		fay_names_collect(&names, s);
-	for (int round = 0; round < 2 && changed; round++) {
-		changed = false;
-		for (uint32_t i = 0; i < s->relation_count; i++) {
-			const struct fay_relation *r = &s->relations[i];
-			struct term x, y;
-			struct sum sum = { open_low(r->lo), open_high(r->hi) };
-			bool moved = false;
-
-			if (!term_find(s, &names, r->x, r->dx, &x) ||
-			    !term_find(s, &names, r->y, r->dy, &y))
-				continue;
-			tighten(&sum, &x, r->a, &y, r->b);
-			if (!solve(s, &names, &sum, &x, r->a, &y, r->b, &moved))
-				return false;
-			if ((moved && !term_find(s, &names, r->x, r->dx, &x)) ||
-			    !solve(s, &names, &sum, &y, r->b, &x, r->a, &moved))
-				return false;
-			changed |= moved;
-		}
-	}
-	return true;
 }

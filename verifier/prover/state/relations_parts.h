@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files on relations share: relations.c (what is learned of two values and what
- * follows), relations_join.c (joins, inclusion, widening). */
+/* What the files on relations share: relations.c (what is learned of two values),
+ * relations_reduce.c (what follows of each), relations_join.c (joins, inclusion, widening). */
 #ifndef FAY_VERIFIER_RELATIONS_PARTS_H
 #define FAY_VERIFIER_RELATIONS_PARTS_H
 
-#include "verifier/prover/domain/integers.h"
 #include "state.h"
+#include "verifier/prover/domain/integers.h"
 
 #define NAMES_HASH 64u
 
@@ -22,6 +22,18 @@ struct term {
 struct sum {
 	wide lo, hi;
 };
+
+static inline wide floor_divide(wide n, int64_t d)
+{
+	if (d == 1 || d == -1) /* mostly */
+		return n * d;
+	return n / d - (n % d && (n < 0) != (d < 0));
+}
+
+static inline wide ceil_divide(wide n, int64_t d)
+{
+	return -floor_divide(-n, d);
+}
 
 static inline int64_t clamp_low(wide x)
 {
@@ -72,5 +84,11 @@ uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint
 /* Bounds of a * x + b * y in state s. */
 struct sum fay_relations_evaluate(const struct fay_state *s, const struct term *x, int64_t a,
 				  const struct term *y, int64_t b);
+
+/* What the state knows of S(id + delta), from all that bear the name. False: nobody does. */
+bool fay_term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta,
+		   struct term *t);
+void fay_sum_tighten(struct sum *sum, const struct term *x, int64_t a, const struct term *y,
+		     int64_t b);
 
 #endif

@@ -35,8 +35,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/prover/state/state.h"
 #include "sweep_parts.h"
+#include "verifier/prover/state/state.h"
 
 #define RUNS_PER_NODE 48u
 #define STATE_BYTES_MAX ((size_t)256 << 20)

@@ -3,8 +3,8 @@
  * The loops of the sweep (sweep.c): rounds, what the head's state is widened and narrowed to, when
  * a nest is run anew with relations, bounds, and how loops are left.
  */
-#include "verifier/prover/state/state.h"
 #include "sweep_parts.h"
+#include "verifier/prover/state/state.h"
 
 #define ROUNDS_MAX 16u     /* of one stay in a loop */
 #define ROUNDS_RELATING 3u /* in which relations and ranges of arrays may become more */

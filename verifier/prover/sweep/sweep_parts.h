@@ -7,8 +7,8 @@
 #define FAY_VERIFIER_SWEEP_PARTS_H
 
 #include "live.h"
-#include "verifier/prover/graph/cfg.h"
 #include "pool.h"
+#include "verifier/prover/graph/cfg.h"
 #include "verifier/prover/loops/loops.h"
 #include "widening.h"
 

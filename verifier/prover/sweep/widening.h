@@ -3,8 +3,8 @@
 #ifndef FAY_VERIFIER_WIDENING_H
 #define FAY_VERIFIER_WIDENING_H
 
-#include "verifier/prover/loops/loops.h"
 #include "verifier/prover/graph/cfg.h"
+#include "verifier/prover/loops/loops.h"
 
 /* How a nest of loops is run: each mode is tried when the one before left something open. */
 enum fay_sweep_mode {

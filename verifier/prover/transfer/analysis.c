@@ -27,8 +27,8 @@ bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state
 			edge(an, context, node, n->table[k], an->branch);
 			if (an->deadline && (k & 63) == 63 && fay_monotonic_ns() > an->deadline)
 				fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME,
-						    fay_node_address(an, node),
-						    "time ran out in the analysis"));
+								 fay_node_address(an, node),
+								 "time ran out in the analysis"));
 		}
 	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
 		edge(an, context, node, n->succ[0], an->current);

@@ -179,7 +179,8 @@ static inline uint64_t fay_node_address(const struct fay_analysis *an, uint32_t 
 	return an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address;
 }
 
-/* analysis.c. Frees a stored state, those of all nodes, what the invariant of a probe consists of. */
+/* analysis.c. Frees a stored state, those of all nodes, what the invariant of a probe consists of.
+ * */
 void fay_analysis_drop(struct fay_analysis *an, struct fay_state *s);
 void fay_analysis_drop_all(struct fay_analysis *an, struct fay_state **states);
 void fay_analysis_release(struct fay_analysis *an);
@@ -190,7 +191,6 @@ typedef void fay_edge_function(struct fay_analysis *an, void *context, uint32_t 
  * not allowed there, as far as is known, or is not reachable. */
 bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in,
 		  fay_edge_function *edge, void *context);
-
 
 /* Runs block `node` from *an->current. False: the path ends here (refused, or infeasible). */
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node);

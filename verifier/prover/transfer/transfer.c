@@ -150,8 +150,9 @@ bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc
 static bool run_insn(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
-	bool ok = fay_partial_needed(an->current, insn) ? fay_transfer_partial(an, insn)
-							: fay_transfer_functions[insn->op](an, insn);
+	bool ok = fay_partial_needed(an->current, insn)
+			  ? fay_transfer_partial(an, insn)
+			  : fay_transfer_functions[insn->op](an, insn);
 
 	if (info->flags_written || info->flags_undefined || insn->op == OP_VECTOR ||
 	    insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)

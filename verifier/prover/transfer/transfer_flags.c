@@ -3,8 +3,8 @@
  * What the flags say: records of comparisons, and what a branch that was taken tells of the values
  * compared.
  */
-#include "verifier/prover/state/state.h"
 #include "transfer.h"
+#include "verifier/prover/state/state.h"
 
 void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width,
 		   const struct fay_value *a, const struct fay_value *b, const struct fay_value *r,

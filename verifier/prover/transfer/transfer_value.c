@@ -5,8 +5,8 @@
  * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes
  * nothing.
  */
-#include "verifier/prover/state/state.h"
 #include "transfer.h"
+#include "verifier/prover/state/state.h"
 
 struct fay_value fay_value_fresh(struct fay_analysis *an, struct fay_scalar scalar)
 {
