@@ -21,6 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Layouts are checked by C and by C++. */
+#ifndef FAY_STATIC_ASSERT
+#ifdef __cplusplus
+#define FAY_STATIC_ASSERT static_assert
+#else
+#define FAY_STATIC_ASSERT _Static_assert
+#endif
+#endif
+
 #define FAY_COMM_SIZE 16
 
 struct fay_event {
@@ -48,12 +57,13 @@ struct fay_event {
 	uint64_t reg[16];
 	uint64_t flags; /* 288: rflags */
 };
-_Static_assert(sizeof(struct fay_event) == 296, "the event's layout is part of the image format");
-_Static_assert(offsetof(struct fay_event, duration) == 128 &&
-		       offsetof(struct fay_event, reg) == 160,
-	       "event layout");
-_Static_assert(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104,
-	       "event layout");
+FAY_STATIC_ASSERT(sizeof(struct fay_event) == 296,
+		  "the event's layout is part of the image format");
+FAY_STATIC_ASSERT(offsetof(struct fay_event, duration) == 128 &&
+			  offsetof(struct fay_event, reg) == 160,
+		  "event layout");
+FAY_STATIC_ASSERT(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104,
+		  "event layout");
 
 /* One bit a field: fay_probe_facts.event_fields. */
 enum fay_event_field {

@@ -29,6 +29,15 @@
 
 #include <stdint.h>
 
+/* Layouts are checked by C and by C++. */
+#ifndef FAY_STATIC_ASSERT
+#ifdef __cplusplus
+#define FAY_STATIC_ASSERT static_assert
+#else
+#define FAY_STATIC_ASSERT _Static_assert
+#endif
+#endif
+
 #define FAY_IMAGE_MAGIC "FAYPROBE" /* 8 bytes, no NUL */
 #define FAY_IMAGE_VERSION 1u
 
@@ -57,7 +66,7 @@ struct fay_image_header {
 	uint32_t column_count;
 	uint32_t reserved[7]; /* 0 */
 };
-_Static_assert(sizeof(struct fay_image_header) == 64, "image format");
+FAY_STATIC_ASSERT(sizeof(struct fay_image_header) == 64, "image format");
 
 enum fay_probe_kind {
 	FAY_PROBE_ENTRY = 1,
@@ -82,7 +91,7 @@ struct fay_image_probe {
 	uint64_t parameter;
 	uint64_t reserved1; /* 0 */
 };
-_Static_assert(sizeof(struct fay_image_probe) == 32, "image format");
+FAY_STATIC_ASSERT(sizeof(struct fay_image_probe) == 32, "image format");
 
 /*
  * State objects. All-zero bytes are the identity of every object and of every merge operator, so
@@ -119,7 +128,7 @@ struct fay_image_state {
 	uint32_t row_size;    /* bytes, multiple of 8, at most 4096 */
 	uint32_t reserved[4]; /* 0 */
 };
-_Static_assert(sizeof(struct fay_image_state) == 48, "image format");
+FAY_STATIC_ASSERT(sizeof(struct fay_image_state) == 48, "image format");
 
 enum fay_column_type {
 	FAY_TYPE_I64 = 1,
@@ -190,7 +199,7 @@ struct fay_image_column {
 	uint32_t size;    /* bytes, multiple of 8 */
 	int64_t param[2]; /* by operator, else 0 */
 };
-_Static_assert(sizeof(struct fay_image_column) == 32, "image format");
+FAY_STATIC_ASSERT(sizeof(struct fay_image_column) == 32, "image format");
 
 struct fay_image_line {
 	uint32_t code_offset; /* bytes from the start of .text */
@@ -198,7 +207,7 @@ struct fay_image_line {
 	fay_rel32 file;       /* string */
 	uint32_t column;      /* from 1; 0 unknown */
 };
-_Static_assert(sizeof(struct fay_image_line) == 16, "image format");
+FAY_STATIC_ASSERT(sizeof(struct fay_image_line) == 16, "image format");
 
 /*
  * Helpers: the trusted functions that a probe may import, by symbol name. System V calling

@@ -17,6 +17,10 @@
 #include "fay/event.h"
 #include "fay/image.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Identifiers of rules; fay/rules.def is the table, docs/rules.md explains each. */
 enum fay_rule {
 	FAY_RULE_NONE = 0,
@@ -201,6 +205,12 @@ struct fay_schema {
 #define FAY_MAX_PATH_STEPS 64
 #define FAY_MAX_FACTS 24
 
+struct fay_fact {
+	const char *where, *value; /* "rax", "number in [0, 56], multiple of 8" */
+};
+enum fay_native { FAY_NATIVE_NOT_RUN, FAY_NATIVE_CONFIRMED, FAY_NATIVE_NOT_CONFIRMED };
+struct fay_native_case;
+
 /* Why an image was refused. Text members are NUL-terminated and owned by the verdict. */
 struct fay_rejection {
 	enum fay_rule rule;
@@ -225,20 +235,18 @@ struct fay_rejection {
 	const char *advice; /* what to change here, beyond the hint; or NULL */
 	/* what is known of the registers and stack bytes that matter at this place */
 	size_t fact_count;
-	struct fay_fact {
-		const char *where, *value; /* "rax", "number in [0, 56], multiple of 8" */
-	} facts[FAY_MAX_FACTS];
+	struct fay_fact facts[FAY_MAX_FACTS];
 	/* the path in words, a line a block, repetitions together; or NULL */
 	const char *steps;
-	enum fay_native {
-		FAY_NATIVE_NOT_RUN,
-		FAY_NATIVE_CONFIRMED,
-		FAY_NATIVE_NOT_CONFIRMED
-	} native;                            /* what fay_verdict_replay() saw */
+	enum fay_native native;              /* what fay_verdict_replay() saw */
 	const char *native_detail;           /* how, or why not; or NULL */
 	struct fay_native_case *native_case; /* private */
 	size_t path_length;                  /* text offsets of the basic blocks that lead there */
 	uint64_t path[FAY_MAX_PATH_STEPS];
+};
+
+struct fay_verdict_jump {
+	uint32_t from, to;
 };
 
 struct fay_verdict {
@@ -254,9 +262,7 @@ struct fay_verdict {
 	/* Only if accepted: every place that an indirect jump may go to, both as offsets in the
 	 * layout; in order. */
 	uint32_t jump_count;
-	struct fay_verdict_jump {
-		uint32_t from, to;
-	} *jumps;
+	struct fay_verdict_jump *jumps;
 	/* Statistics, also for refused images as far as it went. */
 	uint64_t instructions; /* decoded and reachable */
 	uint64_t blocks;
@@ -305,5 +311,9 @@ const char *fay_outcome_name(enum fay_outcome outcome);
  * image's name for messages. */
 void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict);
 void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
