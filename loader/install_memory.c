@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "thread.h"
+#include "verifier/image/sha256.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u
@@ -23,8 +24,6 @@
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20
 #endif
-
-void fay_sha256(const void *data, size_t size, uint8_t digest[32]); /* of the verifier's library */
 
 static int remote(struct fay_stop *stop, long number, uint64_t a, uint64_t b, uint64_t c,
 		  uint64_t d, uint64_t e, const char *what, int64_t *result,

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void fay_sha256(const void *data, size_t size, uint8_t digest[32]);
+#include "verifier/image/sha256.h"
 
 void victim_start(struct victim *victim)
 {

@@ -11,6 +11,7 @@
 #define FAY_VERIFIER_IMAGE_H
 
 #include "fay/verify.h"
+#include "sha256.h"
 #include "verifier/rules/rules.h"
 
 /* A range of virtual addresses of the image, [start, start + size). size 0: absent. */
@@ -50,7 +51,5 @@ struct fay_refusal fay_image_parse(struct fay_arena *arena, const void *bytes, s
 
 /* The helper whose slot is at virtual address `address`; -1 none. */
 int fay_image_slot(const struct fay_image *image, uint64_t address);
-
-void fay_sha256(const void *data, size_t size, uint8_t digest[32]);
 
 #endif

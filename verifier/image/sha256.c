@@ -2,11 +2,11 @@
 /*
  * SHA-256 (FIPS 180-4), so that a verdict is bound to exact bytes without a crypto library in the
  * trusted part. Plain and portable: an image of a few KiB costs microseconds. Test vectors in
- * tests/verifier/test_sha256.c.
+ * tests/verifier/test_image.c.
  */
 #include <string.h>
 
-#include "image.h"
+#include "sha256.h"
 
 /* First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4,
  * 4.2.2). */
