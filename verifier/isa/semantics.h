@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each operation computes, written once: semantics.c and semantics_bits.c say it over terms,
- * and the same functions run on numbers (exec.c) and on Z3's bit vectors (smt_insn.c).
+ * What each operation computes, written once: semantics.c, semantics_bits.c and
+ * semantics_multiply.c say it over terms, and the same functions run on numbers (exec.c) and on
+ * Z3's bit vectors (smt_insn.c).
  *
  * A term is a bit vector of 1 to 128 bits, or a boolean (width 0). A term whose value is known is a
  * number, whoever asks: term.c computes with numbers as SMT-LIB 2 defines the operations (shifts

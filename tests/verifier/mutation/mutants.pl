@@ -21,7 +21,7 @@ use strict;
 use warnings;
 
 my $balanced = qr/(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/;
-my $refusal = qr/(?:fay_refuse|fay_path_refuse|fay_run_reject|parser_refuse|refuse|fail|fall_short)/;
+my $refusal = qr/(?:fay_refuse|fay_path_refuse|fay_parser_refuse|reject|reject_obligation|refuse|fail|fay_analysis_fail|fall_short)/;
 
 # Comments become spaces, so that offsets stay.
 sub blank_comments {
@@ -57,12 +57,12 @@ sub find {
 		next if $cond =~ /\bdeadline\b|^\(!\w+(?:[.\->]+\w+)*(?: \|\| !\w+(?:[.\->]+\w+)*)*\)$|fay_state_join/ || (split /;/, $statement)[0] =~ /out of memory|LIM_TIME/;
 		push @found, ["guard", $at, length $cond, "(0 && $cond)"];
 	}
-	while ($code =~ /\breturn (fay_path_refuse|parser_refuse|fay_refuse|refuse)\s*\(/g) {
+	while ($code =~ /\breturn (fay_path_refuse|fay_parser_refuse|fay_refuse|refuse)\s*\(/g) {
 		my ($at, $call) = ($-[1], $1);
 		next if $guarded{$at};
 		my $statement = (split /;/, substr($code, $at, 300))[0];
 		next if $statement =~ /out of memory|LIM_TIME/;
-		push @found, ["refuse", $at, 0, $call =~ /^(fay_path|parser)_refuse/ ? "1 || " : "1 ? (struct fay_refusal){ 0 } : "];
+		push @found, ["refuse", $at, 0, $call =~ /^fay_(path|parser)_refuse/ ? "1 || " : "1 ? (struct fay_refusal){ 0 } : "];
 	}
 	while ($code =~ /\bif $balanced\s*return (?:true|SLOT_OK);/g) {
 		push @found, ["accept", $-[1], length $1, "(1 || $1)"];
@@ -76,7 +76,7 @@ sub find {
 		my %other = ("<" => "<=", "<=" => "<", ">" => ">=", ">=" => ">");
 		push @found, ["order", $at, length $op, $other{$op}];
 	}
-	if ($name =~ /(state\w*|agree)\.c$/) {
+	if ($name =~ /^(state\w*|agree|agree_readings)\.c$/) {
 		while ($code =~ /\breturn false;/g) { push @found, ["include", $-[0], length "return false;", "return true;"]; }
 	}
 	if ($name =~ /transfer/) {

@@ -10,6 +10,7 @@
  * transfer_data.c      moves, lea, exchanges, conditional moves
  * transfer_alu.c       arithmetic, logic, shifts, bits
  * transfer_multiply.c  multiplication and division
+ * transfer_form.c      forms of numbers
  * transfer_remainder.c quotients and remainders by multiplication
  * transfer_wrap.c      sums of 32 bits that may wrap
  * transfer_partial.c   registers of which only some bytes were written
