@@ -22,4 +22,4 @@ add_test(NAME loader-symbols COMMAND test_symbols $<TARGET_FILE:symbols_target_p
   $<TARGET_FILE:fay_symbols_library>)
 set_tests_properties(loader-symbols PROPERTIES LABELS unit TIMEOUT 120)
 
-fay_add_fuzzer(fuzz_elf ${CMAKE_CURRENT_LIST_DIR}/names/fuzz_elf.c fay_loader)
+fay_add_fuzzer(fuzz_elf ${CMAKE_CURRENT_LIST_DIR}/fuzz_elf.c fay_loader)
