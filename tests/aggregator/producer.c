@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "producer.h"
+#include "tests/xorshift.h"
 
 #define OFFSET_TABLE 0u
 #define TABLE_SIZE (16u + TABLE_ROWS * (uint32_t)sizeof(struct table_row))
@@ -52,10 +54,7 @@ const struct fay_schema test_schema = { .local_size = LOCAL_SIZE,
 
 uint64_t test_random(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1du;
+	return xorshift(state) * 0x2545f4914f6cdd1du;
 }
 
 void test_shm_init(struct test_shm *shm, uint32_t slots, uint64_t spill_size)
@@ -327,4 +326,19 @@ bool producer_record(struct producer *producer, int64_t key, const char name[NAM
 	add(&row->count, 1);
 	__atomic_store_n(&producer->recorded, producer->recorded + 1, __ATOMIC_RELEASE);
 	return true;
+}
+
+uint64_t test_table_total(const struct fay_result *result)
+{
+	uint64_t total = 0;
+	for (size_t i = 0; i < result->row_count; i++)
+		total += ((const struct table_row *)result->rows)[i].count;
+	return total;
+}
+
+double test_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

@@ -66,6 +66,9 @@ void producer_flush_publish(struct producer *producer); /* records go out */
 void producer_flush_clear(struct producer *producer, uint32_t rows);
 void producer_flush_end(struct producer *producer);
 
+/* Events counted in the rows of STATE_TABLE. */
+uint64_t test_table_total(const struct fay_result *result);
+double test_seconds(void);             /* monotonic */
 uint64_t test_random(uint64_t *state); /* xorshift; *state not 0 */
 
 #endif

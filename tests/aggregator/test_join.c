@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fay/join.h"
+#include "tests/xorshift.h"
 
 /* Left: time, key, number. Right: number, key of two words (the second is zero on the left, too),
  * time. */
@@ -29,10 +30,7 @@ static uint64_t state;
 
 static uint64_t random_below(uint64_t n)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (state >> 11) % n;
+	return (xorshift(&state) >> 11) % n;
 }
 
 static struct fay_join_options options_of(uint64_t within, uint64_t bytes)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fay/order.h"
+#include "tests/xorshift.h"
 
 struct row {
 	uint64_t number, time, check; /* number: as they came */
@@ -23,10 +24,7 @@ static uint64_t state;
 
 static uint64_t random_below(uint64_t n)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (state >> 11) % n;
+	return (xorshift(&state) >> 11) % n;
 }
 
 static void take_row(void *context, const uint8_t *row)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "tests/xorshift.h"
 
 static uint64_t seed;
 static char source[65536];
@@ -23,10 +24,7 @@ static size_t used;
 
 static unsigned pick(unsigned n)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned)((seed * 0x2545f4914f6cdd1du >> 33) % n);
+	return (unsigned)((xorshift(&seed) * 0x2545f4914f6cdd1du >> 33) % n);
 }
 
 static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)

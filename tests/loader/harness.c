@@ -46,15 +46,20 @@ void victim_end(struct victim *victim)
 	assert_int_equal(status, 0);
 }
 
+static void tell(struct victim *victim, const char *format, va_list args)
+{
+	vfprintf(victim->to, format, args);
+	fputc('\n', victim->to);
+	fflush(victim->to);
+}
+
 void victim_tell(struct victim *victim, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vfprintf(victim->to, format, args);
+	tell(victim, format, args);
 	va_end(args);
-	fputc('\n', victim->to);
-	fflush(victim->to);
 }
 
 uint64_t victim_answer(struct victim *victim)
@@ -73,10 +78,8 @@ uint64_t victim_ask(struct victim *victim, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vfprintf(victim->to, format, args);
+	tell(victim, format, args);
 	va_end(args);
-	fputc('\n', victim->to);
-	fflush(victim->to);
 	return victim_answer(victim);
 }
 
@@ -225,4 +228,25 @@ unsigned mappings(pid_t pid, const char *text)
 	if (file)
 		fclose(file);
 	return count;
+}
+
+void assert_clean(struct victim *victim, uint64_t checksum)
+{
+	assert_true(victim_ask(victim, "checksum") == checksum);
+	assert_int_equal(mappings(victim->pid, "fay-"), mappings(victim->pid, "fay-test-target"));
+}
+
+void scene_start(struct scene *scene, enum hand_probe which, const char *pattern)
+{
+	victim_start(&scene->victim);
+	scene->checksum = victim_ask(&scene->victim, "checksum");
+	hand_verdict(&scene->hand, which, pattern);
+	scene->session = attach(&scene->victim, &scene->target, &scene->hand);
+}
+
+void scene_end(struct scene *scene)
+{
+	detach(scene->session, scene->target);
+	assert_clean(&scene->victim, scene->checksum);
+	victim_end(&scene->victim);
 }

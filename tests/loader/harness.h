@@ -58,5 +58,19 @@ struct fay_session *attach(struct victim *victim, struct fay_target **target,
 void detach(struct fay_session *session, struct fay_target *target);
 /* Mappings in the process whose line contains `text`. */
 unsigned mappings(pid_t pid, const char *text);
+/* The target's text is what it was, and nothing of ours is mapped there. */
+void assert_clean(struct victim *victim, uint64_t checksum);
+
+/* One session on a target of its own. */
+struct scene {
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	uint64_t checksum; /* of the target's text before */
+};
+void scene_start(struct scene *scene, enum hand_probe which, const char *pattern);
+/* Detaches, asserts that the target is clean, ends it. */
+void scene_end(struct scene *scene);
 
 #endif

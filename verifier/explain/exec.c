@@ -3,10 +3,10 @@
  * The concrete interpreter: one normalised instruction on one machine state.
  *
  * What an operation computes is said in semantics*.c; here is the machine: registers, flags,
- * regions of memory. It replays counterexamples, and tests/verifier/test_silicon.c compares it with
- * the CPU, form by form, and with the solver's terms. A fault changes nothing: reads and places are
- * checked as they come, and everything that is written waits until the end. Flags that the SDM
- * leaves undefined are marked in flags_undefined and their value is not meant.
+ * regions of memory. It replays counterexamples, and tests/verifier/silicon/test_silicon.c compares
+ * it with the CPU, form by form, and with the solver's terms. A fault changes nothing: reads and
+ * places are checked as they come, and everything that is written waits until the end. Flags that
+ * the SDM leaves undefined are marked in flags_undefined and their value is not meant.
  *
  * Where the SDM leaves a result undefined (bsf/bsr of 0) the destination is kept; the analysis
  * assumes nothing of it. Alignment faults are off (AC is clear in all traced programs that matter)

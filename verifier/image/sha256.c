@@ -2,7 +2,7 @@
 /*
  * SHA-256 (FIPS 180-4), so that a verdict is bound to exact bytes without a crypto library in the
  * trusted part. Plain and portable: an image of a few KiB costs microseconds. Test vectors in
- * tests/verifier/test_image.c.
+ * tests/verifier/images/test_image.c.
  */
 #include <string.h>
 

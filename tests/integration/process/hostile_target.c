@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "fay/shm.h"
+#include "tests/xorshift.h"
 
 enum { FIRST = 3, LAST = 6, VICTIM = 20, ASIDE = 21 };
 
@@ -79,9 +80,7 @@ static bool find_state(uint64_t *start, uint64_t *end)
 
 static uint64_t next_random(uint64_t *seed)
 {
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	return *seed ^= *seed << 17;
+	return xorshift(seed);
 }
 
 static void *scribble(void *unused)

@@ -23,6 +23,7 @@
 
 #include "fay/event.h"
 #include "target.h"
+#include "tests/xorshift.h"
 
 static const char *pie_path, *nopie_path, *library_path;
 static struct fay_error failure;
@@ -356,10 +357,7 @@ static void test_module_names(void **state)
 
 static uint64_t random_next(uint64_t *seed)
 {
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed * 0x2545f4914f6cdd1du;
+	return xorshift(seed) * 0x2545f4914f6cdd1du;
 }
 
 /* 1 if it opened, 0 if it was refused with a message. */

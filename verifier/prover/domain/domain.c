@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sets of 64-bit numbers: see domain.h. Nothing here allocates, loops over input or can fail;
- * tests/verifier/test_domain.c compares every operation with the concrete one on random members.
- * domain_arithmetic.c has the arithmetic.
+ * tests/verifier/analysis/test_domain.c compares every operation with the concrete one on random
+ * members. domain_arithmetic.c has the arithmetic.
  *
  * Limits: the congruence is kept for moduli up to 2^31 and given up where an operation may wrap.
  */

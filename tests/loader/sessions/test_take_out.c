@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places taken out of a session that goes on, alone and in a chain with another session, which
+ * leaves first or last: what is out is not counted any more, the rest is, exactly, and in the end
+ * the text is what it was. What the account of costs says of events is exact, too.
+ */
+#include "../harness.h"
+
+#define PROGRAM "fay-test-target"
+
+static struct fay_session *attach_with_costs(struct victim *victim, struct fay_target **target,
+					     const struct hand_verdict *hand)
+{
+	struct fay_attach_options options = { .size = sizeof(options), .costs = true };
+	struct fay_session *session = NULL;
+	struct fay_error error = { 0 };
+
+	if (fay_target_open_pid(victim->pid, target, &error) ||
+	    fay_session_attach(*target, &hand->verdict, &options, &session, &error))
+		fail_msg("attach: %s", error.message);
+	return session;
+}
+
+static size_t point_named(const struct fay_session *session, const char *name)
+{
+	for (size_t i = 0; i < fay_session_point_count(session); i++)
+		if (!strcmp(fay_session_point(session, i)->name, name))
+			return i;
+	fail_msg("no point %s", name);
+	return 0;
+}
+
+static struct fay_point_cost cost_of(struct fay_session *session, const char *name)
+{
+	struct fay_point_cost *costs = calloc(fay_session_point_count(session), sizeof(*costs)),
+			      cost;
+
+	assert_non_null(costs);
+	fay_session_costs(session, costs);
+	cost = costs[point_named(session, name)];
+	free(costs);
+	return cost;
+}
+
+static void take_out(struct fay_session *session, const char *name)
+{
+	size_t point = point_named(session, name);
+	struct fay_error error = { 0 };
+
+	if (fay_session_take_out(session, &point, 1, &error))
+		fail_msg("take out %s: %s", name, error.message);
+}
+
+static void test_alone(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	uint64_t checksum;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
+	session = attach_with_costs(&victim, &target, &hand);
+	assert_int_equal(victim_ask(&victim, "run fn_c 4 1000"), 4000);
+	assert_int_equal(cost_of(session, "fn_c").events, 4000);
+	assert_true(cost_of(session, "fn_c").nanoseconds > 0);
+	take_out(session, "fn_c");
+	assert_true(cost_of(session, "fn_c").taken_out);
+	assert_int_equal(victim_ask(&victim, "run fn_c 4 1000"), 4000);
+	assert_int_equal(victim_ask(&victim, "run fn_riprel 4 500"), 2000);
+	assert_int_equal(total(session, 0), 4000 + 2000);
+	assert_int_equal(cost_of(session, "fn_c").events, 4000);
+	assert_int_equal(cost_of(session, "fn_riprel").events, 2000);
+	take_out(session, "fn_c"); /* again: nothing is there, and nothing is wrong */
+	detach(session, target);
+	assert_true(victim_ask(&victim, "checksum") == checksum);
+	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
+	victim_end(&victim);
+}
+
+/* `above`: the session that loses a place came last, so its jump is the one that is in the program.
+ * */
+static void chain(struct victim *victim, bool above, bool leaves_first)
+{
+	struct fay_target *target, *other_target;
+	struct fay_session *session, *other = NULL;
+	struct hand_verdict all, one;
+
+	hand_verdict(&all, PROBE_COUNT, PROGRAM "!fn_*");
+	hand_verdict(&one, PROBE_COUNT, PROGRAM "!fn_c");
+	if (above)
+		other = attach(victim, &other_target, &one);
+	session = attach_with_costs(victim, &target, &all);
+	if (!above)
+		other = attach(victim, &other_target, &one);
+	assert_int_equal(victim_ask(victim, "run fn_c 2 1000"), 2000);
+	take_out(session, "fn_c");
+	assert_int_equal(victim_ask(victim, "run fn_c 2 1000"), 2000);
+	assert_int_equal(total(session, 0), 2000);
+	assert_int_equal(total(other, 0), 4000);
+	if (leaves_first)
+		detach(session, target);
+	else
+		detach(other, other_target);
+	assert_int_equal(victim_ask(victim, "run fn_c 2 1000"), 2000);
+	if (leaves_first) {
+		assert_int_equal(total(other, 0), 6000);
+		detach(other, other_target);
+	} else {
+		assert_int_equal(total(session, 0), 2000);
+		detach(session, target);
+	}
+}
+
+static void test_chains(void **state)
+{
+	struct victim victim;
+	uint64_t checksum;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	for (int i = 0; i < 4; i++) {
+		chain(&victim, i & 1, i & 2);
+		assert_true(victim_ask(&victim, "checksum") == checksum);
+		assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
+	}
+	victim_end(&victim);
+}
+
+static void test_target_gone(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	struct fay_error error = { 0 };
+	size_t point = 0;
+
+	victim_start(&victim);
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
+	session = attach_with_costs(&victim, &target, &hand);
+	assert_int_equal(victim_ask(&victim, "run fn_c 1 10"), 10);
+	victim_end(&victim);
+	assert_int_not_equal(fay_session_take_out(session, &point, 1, &error), 0);
+	assert_int_equal(cost_of(session, "fn_c").events, 10);
+	detach(session, target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone),
+					    cmocka_unit_test(test_chains),
+					    cmocka_unit_test(test_target_gone) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
