@@ -38,7 +38,7 @@ static void child_main(char **command, int failure)
 {
 	signal(SIGPIPE, SIG_DFL); /* which fay ignores */
 	signal(SIGXFSZ, SIG_DFL);
-	/* fay attaches through a child of its own (loader/keeper.c), which Yama lets trace
+	/* fay attaches through a child of its own (loader/stop/keeper.c), which Yama lets trace
 	 * descendants only, unless they agree. */
 	prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
 	/* Should fay be killed before it lets the command go, the command goes on, untraced. */

@@ -21,6 +21,7 @@
 
 #include "cli/options/options.h"
 #include "cli/output/output.h"
+#include "loader/suggest/suggest.h"
 #include "process/process.h"
 
 #include "commands.h"
@@ -98,6 +99,7 @@ static int list_target(const struct list_options *options)
 	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error)
 			     : fay_target_find(target, options->pattern, &list, &error);
 	if (code) {
+		fay_suggest(target, &error);
 		fay_target_close(target);
 		return fay_cli_fail(&error);
 	}

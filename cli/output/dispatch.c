@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loader/suggest/suggest.h"
 #include "output.h"
 
 static bool runs_in_fay(const struct fay_probe_facts *facts)
@@ -88,8 +89,10 @@ void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verd
 	struct fay_target *target = NULL;
 	struct fay_session *session = NULL;
 	struct fay_error error;
-	if (fay_target_open_pid(pid, &target, &error) ||
-	    fay_session_attach(target, verdict, &options, &session, &error))
+	int code = fay_target_open_pid(pid, &target, &error);
+	if (!code && (code = fay_session_attach(target, verdict, &options, &session, &error)))
+		fay_suggest(target, &error);
+	if (code)
 		fprintf(stderr, "fay: %s\n", error.message);
 	else
 		print_planned(out, json, pid, session);

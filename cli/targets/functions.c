@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/suggest/suggest.h"
 #include "process/process.h"
 
 #include "targets.h"
@@ -20,8 +21,10 @@ static int find_in(struct fay_cli_functions *functions, struct fay_target *targe
 {
 	struct fay_function_list list;
 	int code = fay_target_find(target, pattern, &list, error);
-	if (code)
+	if (code) {
+		fay_suggest(target, error);
 		return code;
+	}
 	if (!fay_target_file_of(target, &list.items[0], &functions->found.file) ||
 	    (function->fd = dup(functions->found.file.fd)) < 0) {
 		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in",

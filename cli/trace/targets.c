@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "loader/suggest/suggest.h"
 #include "trace_parts.h"
 
 #define SKIPPED_SHOWN 5
@@ -76,6 +77,7 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 	    fay_trace_stacks_make(trace, target, options, &tables, error))
 		return error->code;
 	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
+		fay_suggest(target, error);
 		free(tables);
 		return error->code;
 	}

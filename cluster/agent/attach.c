@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/suggest/suggest.h"
 #include "processes_private.h"
 
 #define DETACH_TRIES 5
@@ -115,6 +116,7 @@ static int attach_session(struct processes *processes, pid_t pid,
 		fay_session_destroy(traced->session);
 	}
 	if (result) {
+		fay_suggest(traced->target, error);
 		free(traced->tables);
 		fay_target_close(traced->target);
 	} else {

@@ -159,8 +159,8 @@ static struct call_sums sum_calls(const struct fay_session *session)
 	struct call_sums sums = { 0 };
 	int cpu;
 
-	/* Ended first: a call that begins and ends meanwhile must not make the others look ended.
-	 * */
+	/* Ended first: a call that begins and ends meanwhile must not make the others look
+	 * ended. */
 	for_each_possible_cpu(cpu) sums.ended +=
 		READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
 	smp_mb();

@@ -10,8 +10,8 @@
 
 #include "fay.h"
 
-/* A session whose file is closed while calls are under way: tried again until they have returned.
- * */
+/* A session whose file is closed while calls are under way: tried again until they have
+ * returned. */
 struct leaving {
 	struct delayed_work work;
 	struct fay_session *session;

@@ -161,8 +161,8 @@ int fay_make_table(struct fay_session *session, const struct fay_kernel_point *p
 /* Functions that are called directly, of all sessions. */
 static atomic_t direct_total = ATOMIC_INIT(0);
 
-/* What does not fit is never added, not even for a moment: another asker would be refused for it.
- * */
+/* What does not fit is never added, not even for a moment: another asker would be refused for
+ * it. */
 static bool take_direct(u32 count)
 {
 	int taken = atomic_read(&direct_total);

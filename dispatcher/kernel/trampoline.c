@@ -63,145 +63,14 @@
 #include <string.h>
 #endif
 
+#include "emit_private.h"
 #include "trampoline.h"
-
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
 #define CONTEXT_BITS 0x00ff0100u /* preempt_count(): NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET */
 #define NMI_BITS 0x00f00000u
 #define HARDIRQ_BITS 0x000f0000u
 #define CONTEXT(member) ((int)__builtin_offsetof(struct fay_kernel_context, member))
 #define EVENT(member) (CONTEXT(event) + (int)__builtin_offsetof(struct fay_event, member))
-
-struct writer {
-	uint8_t *code;
-	uint32_t size, capacity;
-	uint64_t address;
-	bool failed;
-};
-
-static const uint8_t argument_registers[6] = { RDI, RSI, RDX, RCX, R8, R9 };
-
-static void byte(struct writer *w, unsigned int value)
-{
-	if (w->size >= w->capacity) {
-		w->failed = true;
-		return;
-	}
-	w->code[w->size++] = (uint8_t)value;
-}
-
-static void bytes(struct writer *w, unsigned int count, uint64_t most_significant_first)
-{
-	while (count--)
-		byte(w, (unsigned int)(most_significant_first >> 8 * count) & 0xff);
-}
-
-static void imm32(struct writer *w, uint32_t value)
-{
-	for (unsigned int i = 0; i < 4; i++)
-		byte(w, value >> 8 * i & 0xff);
-}
-
-static void push(struct writer *w, unsigned int reg)
-{
-	if (reg >= 8)
-		byte(w, 0x41);
-	byte(w, 0x50 + (reg & 7));
-}
-
-static void pop(struct writer *w, unsigned int reg)
-{
-	if (reg >= 8)
-		byte(w, 0x41);
-	byte(w, 0x58 + (reg & 7));
-}
-
-/* opcode with reg and disp32(base); with REX.W if wide. base is not rsp or r12. */
-static void memory(struct writer *w, bool wide, unsigned int opcode, unsigned int reg,
-		   unsigned int base, int disp)
-{
-	unsigned int rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
-
-	if (rex != 0x40)
-		byte(w, rex);
-	byte(w, opcode);
-	byte(w, 0x80 | (reg & 7) << 3 | (base & 7));
-	imm32(w, (uint32_t)disp);
-}
-
-static void load(struct writer *w, unsigned int reg, unsigned int base, int disp)
-{
-	memory(w, true, 0x8b, reg, base, disp);
-}
-static void store(struct writer *w, unsigned int base, int disp, unsigned int reg)
-{
-	memory(w, true, 0x89, reg, base, disp);
-}
-static void lea(struct writer *w, unsigned int reg, unsigned int base, int disp)
-{
-	memory(w, true, 0x8d, reg, base, disp);
-}
-
-/* The operand %gs:offset, an absolute 32-bit address; `prefix_opcode_modrm` with mod 0, rm 4. */
-static void per_cpu(struct writer *w, unsigned int count, uint64_t prefix_opcode_modrm,
-		    uint32_t offset)
-{
-	byte(w, 0x65);
-	bytes(w, count, prefix_opcode_modrm);
-	byte(w, 0x25);
-	imm32(w, offset);
-}
-
-static void call(struct writer *w, uint64_t target)
-{
-	int64_t distance;
-
-	byte(w, 0xe8);
-	distance = (int64_t)(target - (w->address + w->size + 4));
-	if (distance != (int32_t)distance)
-		w->failed = true;
-	imm32(w, (uint32_t)distance);
-}
-
-/* A call of a function of fay.ko. */
-static void call_out(struct writer *w, struct fay_kernel_trampoline *t, uint64_t target)
-{
-	if (!t->relocations) {
-		call(w, target);
-		return;
-	}
-	byte(w, 0xe8);
-	if (t->relocation_count == FAY_KERNEL_RELOCATIONS_MAX)
-		w->failed = true;
-	else
-		t->relocations[t->relocation_count++] =
-			(struct fay_kernel_relocation){ w->size, target };
-	imm32(w, 0);
-}
-
-/* jmp (0xe9) or jcc (0x0f 0x8?) rel32 to a place not yet known. */
-static uint32_t jump_ahead(struct writer *w, unsigned int count, unsigned int opcode)
-{
-	bytes(w, count, opcode);
-	imm32(w, 0);
-	return w->size;
-}
-
-static void patch(struct writer *w, uint32_t after, uint32_t target)
-{
-	uint32_t distance = target - after;
-
-	if (w->failed)
-		return;
-	for (unsigned int i = 0; i < 4; i++)
-		w->code[after - 4 + i] = (uint8_t)(distance >> 8 * i);
-}
-
-static void jump_back(struct writer *w, uint32_t target)
-{
-	patch(w, jump_ahead(w, 1, 0xe9), target);
-}
 
 /* What is written behind the main path, and where it comes back. */
 struct aside {

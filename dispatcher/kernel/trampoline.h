@@ -62,8 +62,8 @@ struct fay_kernel_trampoline {
 #define FAY_KERNEL_FIELDS_ENTRY FAY_FIELDS_ENTRY
 #define FAY_KERNEL_FIELDS_RETURN (FAY_FIELDS_RETURN & ~(uint32_t)FAY_FIELD_RETVAL_FLOAT)
 
-/* Writes it to `code`. Returns its size; 0: more than `capacity`, or a place that it cannot reach.
- * */
+/* Writes it to `code`. Returns its size; 0: more than `capacity`, or a place that it cannot
+ * reach. */
 uint32_t fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampoline, uint8_t *code,
 				     uint32_t capacity);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "emit.h"
+#include "emit_private.h"
 
 #include <string.h>
 
@@ -138,13 +138,6 @@ void fay_emit_land(struct fay_emitter *e, size_t at)
 
 	if (!e->failed)
 		memcpy(e->code + at, &distance, 4);
-}
-
-size_t fay_emit_call_ahead(struct fay_emitter *e)
-{
-	fay_emit_byte(e, 0xe8);
-	fay_emit_imm32(e, 0);
-	return e->size - 4;
 }
 
 size_t fay_emit_jump_ahead(struct fay_emitter *e)

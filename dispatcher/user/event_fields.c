@@ -8,7 +8,7 @@
  * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is asked of the kernel each
  * time, since threads rename themselves.
  */
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define EVENT(field) ((int32_t)offsetof(struct fay_event, field))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "inline.h"
+#include "trampoline.h"
 
 #include <Zydis/Zydis.h>
 

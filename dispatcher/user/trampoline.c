@@ -43,7 +43,7 @@
 
 #include <string.h>
 
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define SYSCALL_CLOBBERS (FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX) | FAY_BIT(FAY_R11))
 #define ENTRY_KINDS                                                                                \
@@ -126,7 +126,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	return part;
 }
 
-void fay_part_open(struct fay_emitter *e, const struct fay_part *part)
+static void part_open(struct fay_emitter *e, const struct fay_part *part)
 {
 	for (int reg = 15; reg >= 0; reg--)
 		if (part->saved & FAY_BIT(reg))
@@ -137,7 +137,7 @@ void fay_part_open(struct fay_emitter *e, const struct fay_part *part)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, -part->area);
 }
 
-void fay_part_close(struct fay_emitter *e, const struct fay_part *part)
+static void part_close(struct fay_emitter *e, const struct fay_part *part)
 {
 	if (part->area == 8)
 		fay_emit_pop(e, FAY_RSI); /* rsi is always among the saved: its own pop follows */
@@ -358,7 +358,7 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	struct fay_run run = { 0 };
 	size_t have, restore;
 
-	fay_part_open(e, &part);
+	part_open(e, &part);
 	fay_record_target(e, &part);
 	fay_fields_early(e, &part);
 	lookup = fay_part_lookup(e, &part);
@@ -368,7 +368,7 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 		fay_part_run(e, &part, &run, !spec->unguarded);
 	fay_record_begin(e, &part, &record);
 	restore = e->size;
-	fay_part_close(e, &part);
+	part_close(e, &part);
 	if (spec->shared)
 		fay_emit_byte(e, 0xc3);
 	trampoline->displaced = e->size;

@@ -13,7 +13,27 @@
 #include <stdint.h>
 
 #include "fay/verify.h"
-#include "operand.h"
+
+/* Where a marker's argument is when the marker is reached: what the loader read in its note, as the
+ * trampoline generator needs it. */
+#define FAY_OPERAND_NO_REGISTER 0xffu
+
+enum fay_operand_form {
+	FAY_OPERAND_CONSTANT = 1, /* `value` */
+	FAY_OPERAND_REGISTER,     /* base; its second byte if high_byte */
+	FAY_OPERAND_MEMORY,       /* value + base + index * scale */
+};
+
+struct fay_operand {
+	uint8_t form; /* enum fay_operand_form */
+	uint8_t size; /* bytes: 1, 2, 4 or 8 */
+	/* registers by their numbers, or FAY_OPERAND_NO_REGISTER; 1, 2, 4 or 8 */
+	uint8_t base, index, scale;
+	bool is_signed;
+	bool high_byte; /* ah, ch, dh, bh */
+	bool readable;  /* MEMORY without registers that the loader saw mapped: needs no care */
+	int64_t value;
+};
 
 /* Upper bounds, in bytes, of a trampoline without its hole, for sizing a zone before its address is
  * known. */
@@ -67,8 +87,8 @@ struct fay_trampoline_spec {
 	/* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
 	bool thread_pointer;
 	uint8_t time_shift; /* runtime.h, fay_time_shift() */
-	/* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked
-	 * as busy */
+	/* all probes of the image are inlined and reentrant (struct fay_inline): a thread need not
+	 * be marked as busy */
 	bool unguarded;
 	/* the place may be reached with flags and red zone in use: everything is kept, as inside a
 	 * function */
@@ -140,5 +160,29 @@ bool fay_trampoline_watches(const struct fay_probe_facts *facts);
 
 /* NULL if these probes can be dispatched, else why not. */
 const char *fay_trampoline_refusal(const struct fay_probe_facts *facts);
+
+/*
+ * Which verified probes are copied into the trampoline instead of being called: short ones whose
+ * only ret is their last instruction, that use neither stack nor rip-relative operands nor helpers.
+ * The copy is the verified bytes themselves without that ret, nothing is rewritten: jumps within it
+ * are relative, and what was verified as returning falls out of the copy's end.
+ */
+struct fay_inline {
+	bool possible;
+	size_t size; /* bytes before the ret */
+	/*
+	 * Memory other than the event is touched by one instruction at most, or only by such as add
+	 * to it and keep nothing of it: then the same probe run by a signal handler between any two
+	 * of its instructions does no harm. That holds only if all probes of the image are so:
+	 * another one may keep a value of the state in a register.
+	 */
+	bool reentrant;
+};
+
+/* `code`: the probe's first instruction; `available` bytes up to the end of the image's code. */
+struct fay_inline fay_inline_judge(const uint8_t *code, size_t available);
+
+/* Mask of enum fay_cpu_feature that this CPU has and the kernel has enabled. */
+uint32_t fay_cpu_features(void);
 
 #endif

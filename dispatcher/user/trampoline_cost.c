@@ -12,10 +12,10 @@
  *
  * Each event is counted, and about one in 128 is timed: after a number of others that chance
  * chooses, since probes do some of their work each so many events. The jump, the saving of
- * registers and the look-up of the thread lie outside of what is timed (loader/cost.c adds
+ * registers and the look-up of the thread lie outside of what is timed (loader/session/cost.c adds
  * something for them).
  */
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define DRAWN ((int32_t)offsetof(struct fay_place_cost, drawn))
 #define CYCLES ((int32_t)offsetof(struct fay_place_cost, cycles))

@@ -19,7 +19,7 @@
  *	mov  %rax, event.arg[i]
  */
 #include "fay/image.h"
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define EVENT_ARG(i) ((int32_t)(offsetof(struct fay_event, arg) + 8 * (i)))
 

@@ -14,7 +14,7 @@
  *	lea 136(%rsp), %rsp
  *   displaced:
  */
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define RED_ZONE 128
 #define EVENT(field) ((int32_t)offsetof(struct fay_event, field))

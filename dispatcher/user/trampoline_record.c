@@ -24,7 +24,7 @@
  * The functions of enum fay_sweep note the stack pointer at their entry, and call runtime.sweep in
  * front of each exit; at the entry, too, if another one's exit was not seen.
  */
-#include "parts.h"
+#include "trampoline_private.h"
 
 #include <string.h>
 

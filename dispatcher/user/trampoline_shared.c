@@ -17,7 +17,7 @@
  * instead of immediate operands; it saves some 100 to 600 bytes a place: memory, the time to write
  * it, and the instruction cache.
  */
-#include "parts.h"
+#include "trampoline_private.h"
 
 #define NAMES (FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_ADDRESS)
 #define KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_EXCEPTION)

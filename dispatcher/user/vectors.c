@@ -12,7 +12,9 @@
  *
  * Unaligned moves: nothing is assumed of the traced program's stack.
  */
-#include "vectors.h"
+#include "vectors_private.h"
+
+#include "trampoline.h"
 
 #include <cpuid.h>
 

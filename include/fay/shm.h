@@ -112,7 +112,7 @@ struct fay_slot_header {
 	/* calls whose end is no event: there was no room for their record */
 	uint64_t lost_calls;
 	/* where the stack was when the function that now leaves calls was called
-	 * (dispatcher/user/records.c) */
+	 * (dispatcher/runtime/records.c) */
 	uint64_t swept_from;
 	/* address of the thread's struct fay_thread_entry in the process */
 	uint64_t entry;

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "fay/loader.h"
-#include "zone.h"
+#include "loader/zones/zone.h"
 
 #define PRETENDED 4u
 #define PAGE 4096u

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "keeper.h"
+#include "loader/stop/stop.h"
 
 static int score(void)
 {

@@ -15,7 +15,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "kernel.h"
+#include "loader/kernel/kernel_private.h"
 
 #define NO_PROTOTYPE UINT32_MAX
 

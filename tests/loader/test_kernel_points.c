@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kernel_session.h"
+#include "loader/kernel/kernel_private.h"
 
 int __wrap_ioctl(int fd, unsigned long request, struct fay_kernel_check *check);
 int __wrap_ioctl(int fd, unsigned long request, struct fay_kernel_check *check)

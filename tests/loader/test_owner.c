@@ -20,8 +20,7 @@
 
 #include <cmocka.h>
 
-#include "owner.h"
-#include "zone.h"
+#include "loader/zones/zone.h"
 
 #define SIZE 8192u
 

@@ -12,28 +12,27 @@
 
 #include <cmocka.h>
 
-#include "session.h"
-#include "target.h"
+#include "loader/names/target.h"
+#include "loader/plan/plan_private.h"
 
 static void test_too_many(void **state)
 {
 	const struct fay_function function = { .name = "f", .address = 4096 };
-	struct fay_session *session = calloc(1, sizeof(*session));
+	struct fay_plan *plan = calloc(1, sizeof(*plan));
 	struct fay_error error = { 0 };
 	size_t capacity = 0;
 
 	(void)state;
-	assert_non_null(session);
+	assert_non_null(plan);
 	for (size_t i = 0; i < FAY_POINTS_MAX; i++)
-		assert_int_equal(
-			fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
-	assert_int_not_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE),
-			     0);
-	assert_int_equal(session->point_count, FAY_POINTS_MAX);
-	assert_int_equal(fay_points_full(session, &error), FAY_E_LIMIT);
+		assert_int_equal(fay_point_append(plan, &capacity, &function, NULL, FAY_HOOK_NONE),
+				 0);
+	assert_int_not_equal(fay_point_append(plan, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
+	assert_int_equal(plan->point_count, FAY_POINTS_MAX);
+	assert_int_equal(fay_points_full(plan, &error), FAY_E_LIMIT);
 	assert_non_null(strstr(error.message, "too many functions"));
-	fay_points_deinit(session);
-	free(session);
+	fay_points_deinit(plan);
+	free(plan);
 }
 
 /* A marker that something jumps behind: the jump is written before it, and there a stack may hold
@@ -63,27 +62,27 @@ static void test_held_before_marker(void **state)
 				   .inside = true,
 				   .offset = 11,
 				   .marker = &marker };
-	struct fay_session *session = calloc(1, sizeof(*session));
+	struct fay_plan *plan = calloc(1, sizeof(*plan));
 	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_non_null(session);
-	session->target = &target;
-	session->verdict = &verdict;
-	session->points = &point;
-	session->point_count = 1;
-	assert_int_equal(fay_sites_plan(session, &none, memory, NULL), 0);
+	assert_non_null(plan);
+	plan->target = &target;
+	plan->verdict = &verdict;
+	plan->points = &point;
+	plan->point_count = 1;
+	assert_int_equal(fay_sites_plan(plan, &none, memory, NULL), 0);
 	assert_true(point.usable);
-	assert_int_equal(session->sites[0].back, 5);
-	session->given_up[session->given_up_count++] = session->sites[0].site;
-	assert_int_equal(fay_sites_plan(session, &none, memory, NULL), 0);
+	assert_int_equal(plan->sites[0].back, 5);
+	plan->given_up[plan->given_up_count++] = plan->sites[0].site;
+	assert_int_equal(fay_sites_plan(plan, &none, memory, NULL), 0);
 	assert_false(point.usable);
-	assert_int_equal(session->skipped_count, 1);
-	assert_non_null(strstr(session->skipped[0].reason, "some thread's stack"));
-	free(session->skipped);
-	free(session->sites);
-	free(session->order);
-	free(session);
+	assert_int_equal(plan->skipped_count, 1);
+	assert_non_null(strstr(plan->skipped[0].reason, "some thread's stack"));
+	free(plan->skipped);
+	free(plan->sites);
+	free(plan->order);
+	free(plan);
 	close(memory);
 }
 

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "../sandbox.h"
-#include "stop.h"
-#include "stop_seize.h"
+#include "loader/stop/stop.h"
+#include "loader/stop/stop_private.h"
 
 /* The target is a child, which no setting of Yama's keeps from being traced. */
 static int stop_from_sandbox(void)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "relocate.h"
+#include "loader/flow/flow.h"
 
 #define FROM 0x555555554000u
 #define TO 0x555555000000u
@@ -117,29 +117,52 @@ static void test_refused(void **state)
 	assert_true(displace("\x31\xc0\x0f\x05\xc3", 5, TO, &displaced, reason));
 }
 
+/* A function of `size` bytes at `address`, and the bytes behind it. */
+struct function {
+	const uint8_t *bytes;
+	uint64_t address;
+	size_t size, tail;
+};
+
+static size_t read_function(void *context, uint64_t address, void *to, size_t size)
+{
+	const struct function *function = context;
+	uint64_t at = address - function->address, all = function->size + function->tail;
+
+	if (at >= all)
+		return 0;
+	if (size > all - at)
+		size = all - at;
+	memcpy(to, function->bytes + at, size);
+	return size;
+}
+
+static bool judge(const void *bytes, size_t size, size_t tail, uint64_t address,
+		  struct fay_place *place, char reason[FAY_REASON_MAX])
+{
+	struct function function = { bytes, address, size, tail };
+	struct fay_flow_program program = { .context = &function, .read = read_function };
+
+	return fay_place_judge(&program, address, address + size, address, FAY_PLACE_AT_ENTRY,
+			       place, reason);
+}
+
 static void test_patchable(void **state)
 {
 	char reason[FAY_REASON_MAX];
-	struct fay_backs backs;
-	size_t site;
+	struct fay_place place;
 
-	assert_true(fay_patchable((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x5d\xc3", 10,
-				  0, FROM, &site, &backs, reason));
-	assert_int_equal(site, 4);
-	assert_true(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM, &site,
-				  &backs, reason));
-	assert_int_equal(site, 0);
-	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\x55\x48\x89", 3, 3, FROM, &site,
-				   &backs, reason));
+	assert_true(judge("\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x5d\xc3", 10, 0, FROM, &place, reason));
+	assert_int_equal(place.site, FROM + 4);
+	assert_true(judge("\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM, &place, reason));
+	assert_int_equal(place.site, FROM);
+	assert_false(judge("\x31\xc0\xc3\x55\x48\x89", 3, 3, FROM, &place, reason));
 	assert_non_null(strstr(reason, "is 3 bytes long"));
 	/* the same padding, but it would begin the next aligned function */
-	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM + 13,
-				   &site, &backs, reason));
-	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xfa", 7, 0, FROM,
-				   &site, &backs, reason));
+	assert_false(judge("\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM + 13, &place, reason));
+	assert_false(judge("\x90\x90\x90\x90\x90\xeb\xfa", 7, 0, FROM, &place, reason));
 	assert_non_null(strstr(reason, "jump into"));
-	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM,
-				   &site, &backs, reason));
+	assert_false(judge("\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM, &place, reason));
 	assert_non_null(strstr(reason, "loop back"));
 }
 
@@ -165,18 +188,16 @@ static void test_jumps_back(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t body[64];
 		char reason[FAY_REASON_MAX];
-		struct fay_backs backs;
-		size_t site;
+		struct fay_place place;
 		bool can;
 
 		memset(body, 0x90, sizeof(body));
 		memcpy(body + 32, cases[i].end, cases[i].size + cases[i].tail);
-		can = fay_patchable(body, 32 + cases[i].size, cases[i].tail, FROM, &site, &backs,
-				    reason);
+		can = judge(body, 32 + cases[i].size, cases[i].tail, FROM, &place, reason);
 		assert_int_equal(can, cases[i].at >= 0);
 		if (can) {
-			assert_int_equal(backs.count, 1);
-			assert_int_equal(backs.at[0], 32 + cases[i].at);
+			assert_int_equal(place.redirect_count, 1);
+			assert_int_equal(place.redirects[0], FROM + 32 + cases[i].at);
 		} else {
 			assert_non_null(strstr(reason, "loop back"));
 		}

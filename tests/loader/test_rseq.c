@@ -6,7 +6,7 @@
  */
 #include "harness.h"
 
-#include "stop.h"
+#include "loader/stop/stop.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

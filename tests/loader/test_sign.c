@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "kernel.h"
+#include "loader/kernel/kernel_private.h"
 
 #define MARKER "~Module signature appended~\n"
 #define SIZE 5000u

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "text.h"
+#include "loader/stop/stop.h"
 
 #define PAGE 4096u
 #define PAGES 3u

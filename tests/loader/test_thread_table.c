@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "runtime.h"
+#include "dispatcher/runtime/runtime.h"
 
 #define THREADS 1000u
 

@@ -10,8 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "dispatcher/user/trampoline.h"
+#include "dispatcher/user/vectors_private.h"
 #include "fay/verify.h"
-#include "vectors.h"
 
 static struct victim victim;
 

@@ -9,7 +9,7 @@
 #include "../../query/saved_reader.h"
 
 #define EVENTS_MAX 60000
-#define APART 100000 /* ns; the clocks of two sessions differ by less (loader/clock.c) */
+#define APART 100000 /* ns; the clocks of two sessions differ by less (loader/process/clock.c) */
 #define UNSURE 3
 
 struct column {

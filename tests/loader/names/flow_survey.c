@@ -11,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bisect.h"
-#include "flow.h"
-#include "flow_taken.h"
-#include "target.h"
+#include "loader/bisect.h"
+#include "loader/flow/flow.h"
+#include "loader/names/target.h"
 
 #define REASONS_MAX 64u
 

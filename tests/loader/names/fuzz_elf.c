@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fay/loader.h"
+#include "loader/suggest/suggest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,8 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fay_function_list_deinit(&list);
 		if (!fay_target_find(target, "*!no_such_functoin", &list, &error))
 			fay_function_list_deinit(&list);
+		else
+			fay_suggest(target, &error);
 		if (!fay_target_find_markers(target, "*!*", &list, &error))
 			fay_function_list_deinit(&list);
+		else
+			fay_suggest(target, &error);
 		fay_target_close(target);
 	}
 	close(fd);

@@ -16,10 +16,9 @@ target_compile_options(symbols_target_nopie PRIVATE -fno-pie)
 target_link_options(symbols_target_nopie PRIVATE -no-pie)
 
 add_executable(test_symbols names/test_symbols.c)
-target_include_directories(test_symbols PRIVATE ${CMAKE_SOURCE_DIR}/loader)
-target_link_libraries(test_symbols PRIVATE fay_loader PkgConfig::CMOCKA)
+target_link_libraries(test_symbols PRIVATE fay_suggest PkgConfig::CMOCKA)
 add_test(NAME loader-symbols COMMAND test_symbols $<TARGET_FILE:symbols_target_pie> $<TARGET_FILE:symbols_target_nopie>
   $<TARGET_FILE:fay_symbols_library>)
 set_tests_properties(loader-symbols PROPERTIES LABELS unit TIMEOUT 120)
 
-fay_add_fuzzer(fuzz_elf ${CMAKE_CURRENT_LIST_DIR}/fuzz_elf.c fay_loader)
+fay_add_fuzzer(fuzz_elf ${CMAKE_CURRENT_LIST_DIR}/fuzz_elf.c fay_suggest)

@@ -15,8 +15,9 @@
 #include <cmocka.h>
 
 #include "fay/loader.h"
-#include "operands.h"
-#include "relocate.h"
+#include "loader/flow/flow.h"
+#include "loader/names/operands_private.h"
+#include "loader/suggest/suggest.h"
 
 #define NONE FAY_OPERAND_NO_REGISTER
 
@@ -258,8 +259,10 @@ static size_t markers(struct fay_error *error)
 	assert_int_equal(write(fd, file, sizeof(file)), sizeof(file));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(fay_target_open_file(path, &target, error), 0);
-	if (fay_target_find_markers(target, "*!*", &list, error))
+	if (fay_target_find_markers(target, "*!*", &list, error)) {
 		assert_int_equal(error->code, FAY_E_USAGE);
+		fay_suggest(target, error);
+	}
 	count = list.count;
 	for (size_t i = 0; i < count; i++) {
 		assert_true(strchr(list.items[i].name, ':') != NULL);
@@ -335,9 +338,40 @@ static void test_notes_that_lie(void **state)
 /* --- jumps before a short instruction
  * ------------------------------------------------------------------------------ */
 
+/* A function of `size` bytes at `address`, and the bytes behind it. */
+struct function {
+	const uint8_t *bytes;
+	uint64_t address;
+	size_t size, tail;
+};
+
+static size_t read_function(void *context, uint64_t address, void *to, size_t size)
+{
+	const struct function *function = context;
+	uint64_t at = address - function->address, all = function->size + function->tail;
+
+	if (at >= all)
+		return 0;
+	if (size > all - at)
+		size = all - at;
+	memcpy(to, function->bytes + at, size);
+	return size;
+}
+
+/* Whether the place can be patched, here only before it. */
 static bool before(const char *body, size_t size, size_t offset, size_t *site)
 {
-	return fay_patchable_before((const uint8_t *)body, size, 0x1000, offset, site);
+	struct function function = { (const uint8_t *)body, 0x1000, size, 0 };
+	struct fay_flow_program program = { .context = &function, .read = read_function };
+	char reason[FAY_REASON_MAX];
+	struct fay_place place;
+
+	if (!fay_place_judge(&program, 0x1000, 0x1000 + size, 0x1000 + offset, FAY_PLACE_AT_MARKER,
+			     &place, reason))
+		return false;
+	assert_int_equal(place.back, 0x1000 + offset - place.site);
+	*site = place.site - 0x1000;
+	return true;
 }
 
 static void test_before(void **state)

@@ -22,7 +22,8 @@
 #include <cmocka.h>
 
 #include "fay/event.h"
-#include "target.h"
+#include "loader/names/target.h"
+#include "loader/suggest/suggest.h"
 #include "tests/xorshift.h"
 
 static const char *pie_path, *nopie_path, *library_path;
@@ -225,6 +226,7 @@ static void check_message(const char *path, const char *pattern, const char *par
 	struct fay_function_list list = { 0 };
 	assert_int_equal(fay_target_open_file(path, &target, &failure), 0);
 	assert_int_equal(fay_target_find(target, pattern, &list, &failure), FAY_E_USAGE);
+	fay_suggest(target, &failure);
 	assert_int_equal(failure.code, FAY_E_USAGE);
 	if (!strstr(failure.message, part))
 		fail_msg("%s: \"%s\" lacks \"%s\"", pattern, failure.message, part);
@@ -267,6 +269,7 @@ static void test_same_name_elsewhere(void **state)
 	assert_int_equal(fay_target_find(target, "symbols_target_pie!fay_sym_only_in_library",
 					 &list, &failure),
 			 FAY_E_USAGE);
+	fay_suggest(target, &failure);
 	assert_non_null(strstr(failure.message, "`libfaysym-1.2!fay_sym_only_in_library`"));
 	/* A glob over modules is one list. */
 	assert_int_equal(fay_target_find(target, "*sym*!fay_sym_*", &list, &failure), 0);
@@ -380,7 +383,8 @@ static unsigned try_bytes(const uint8_t *bytes, size_t size)
 				assert_true(list.items[i].name[0]);
 			fay_function_list_deinit(&list);
 		}
-		fay_target_find(target, "no_such_name", &list, &failure);
+		if (fay_target_find(target, "no_such_name", &list, &failure))
+			fay_suggest(target, &failure);
 		fay_target_close(target);
 	}
 	close(fd);

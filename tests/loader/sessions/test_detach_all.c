@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "stop.h"
+#include "loader/stop/stop.h"
 
 #define PROGRAM "fay-test-target"
 #define SESSIONS 6

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session.h"
-#include "stop.h"
+#include "loader/session/session.h"
+#include "loader/stop/stop.h"
 
 #define PROGRAM "fay-test-target"
 
@@ -30,7 +30,7 @@ static void test_zone_overwritten(void **state)
 	char path[64];
 
 	scene_start(&scene, PROBE_COUNT, PROGRAM "!fn_plain");
-	header = &scene.session->zones[0].header;
+	header = &scene.session->plan.zones[0].header;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)scene.victim.pid);
 	memory = open(path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(pread(memory, &magic, sizeof(magic), (off_t)header->data), sizeof(magic));
@@ -177,13 +177,13 @@ static void test_unmapping_fails(void **state)
 		struct iovec here = { text, 4 }, there;
 
 		scene_start(&scene, PROBE_COUNT, PROGRAM "!fn_c");
-		there = (struct iovec){ (void *)scene.session->table_address, 4 };
+		there = (struct iovec){ (void *)scene.session->plan.table_address, 4 };
 		unmaps_seen = 0;
 		unmap_fails_at = n;
 		assert_int_equal(fay_session_detach(scene.session, &error), FAY_E_LIMIT);
 		unmap_fails_at = 0;
 		assert_int_equal(victim_ask(&scene.victim, "run fn_c 1 100"), 100);
-		assert_int_equal(map_own(&scene.victim, scene.session->table_address), n > 1);
+		assert_int_equal(map_own(&scene.victim, scene.session->plan.table_address), n > 1);
 		assert_int_equal(fay_session_detach(scene.session, &error), 0);
 		if (n > 1) {
 			assert_int_equal(process_vm_readv(scene.victim.pid, &here, 1, &there, 1, 0),

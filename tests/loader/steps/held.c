@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stop.h"
+#include "loader/stop/stop.h"
 
 #define TRACED __attribute__((noinline, noclone, visibility("default")))
 

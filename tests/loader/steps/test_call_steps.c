@@ -10,8 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "runtime.h"
-#include "session.h"
+#include "dispatcher/runtime/runtime.h"
+#include "loader/session/session.h"
 
 #define LIVE_MOST 3
 
@@ -52,7 +52,7 @@ static bool remove_id(uint64_t id)
 
 static bool leave(struct fay_session *session)
 {
-	bool gone = remove_id(session->id);
+	bool gone = remove_id(session->plan.id);
 
 	session->attached = false;
 	fay_session_destroy(session);
@@ -61,8 +61,9 @@ static bool leave(struct fay_session *session)
 
 static bool is_in(const struct fay_session *session, uint64_t address)
 {
-	for (size_t i = 0; i < session->zone_count; i++)
-		if (address - session->zones[i].header.code < session->zones[i].header.code_size)
+	for (size_t i = 0; i < session->plan.zone_count; i++)
+		if (address - session->plan.zones[i].header.code <
+		    session->plan.zones[i].header.code_size)
 			return true;
 	return false;
 }
@@ -82,7 +83,7 @@ static void remove_at_last(uint64_t id)
 
 static void leave_at_last(struct fay_session *session)
 {
-	uint64_t id = session->id;
+	uint64_t id = session->plan.id;
 
 	if (!leave(session))
 		remove_at_last(id);
@@ -114,7 +115,7 @@ static void test_left_behind(void **state)
 		let_threads_stand();
 		first = come(&counts);
 		standing = come(&counts);
-		left = standing->id;
+		left = standing->plan.id;
 		stand_in(threads[0], standing);
 		assert_false(leave(standing));
 		if (!last)
@@ -252,7 +253,7 @@ static void test_at_random(void **state)
 		} else {
 			unsigned which = random_below(count);
 
-			left[left_count] = live[which]->id;
+			left[left_count] = live[which]->plan.id;
 			left_count += !leave(live[which]);
 			live[which] = live[--count];
 		}

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "stop.h"
+#include "loader/stop/stop.h"
 
 void stop_child(pid_t child, struct fay_stop *stopped);
 /* getpid() in the stopped child: fay_stop_syscall()'s answer. */

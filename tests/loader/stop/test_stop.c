@@ -23,7 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "maps.h"
+#include "loader/process/process.h"
 #include "stopping.h"
 
 #define SEIZES 300u

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "verifier/prover/domain/domain.h"
 #include "tests/xorshift.h"
+#include "verifier/prover/domain/domain.h"
 
 #define ROUNDS 300000
 

@@ -21,8 +21,9 @@
 
 #include <cmocka.h>
 
-#include "verifier/isa/decode.h"
 #include "tests/xorshift.h"
+#include "verifier/explain/explain.h"
+#include "verifier/prover/decoders/agree.h"
 
 #define ARENA_BYTES ((size_t)256 << 20)
 

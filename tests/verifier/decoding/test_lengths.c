@@ -27,8 +27,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "verifier/isa/decode.h"
 #include "tests/xorshift.h"
+#include "verifier/isa/isa.h"
+#include "verifier/prover/decoders/agree.h"
 
 #define PAGE 4096u
 #define CODE ((uint8_t *)0x500000000000)

@@ -31,8 +31,8 @@
 #include <sys/mman.h>
 
 #include "tests/xorshift.h"
-#include "verifier/prover/transfer/transfer.h"
 #include "vector_cpu.h"
+#include "verifier/prover/transfer/transfer.h"
 
 #define PAGE 4096u
 #define WINDOW_AT 2016u /* where memory operands lie, of one_case() */

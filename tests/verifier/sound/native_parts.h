@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-#include "verifier/prover/graph/cfg.h"
 #include "native.h"
 #include "soundness.h"
+#include "verifier/prover/graph/cfg.h"
 
 #define PAGE 4096u
 #define NOWHERE 0x400000000000u /* helpers and the caller: nothing is mapped here */

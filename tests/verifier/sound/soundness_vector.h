@@ -3,8 +3,8 @@
 #ifndef FAY_TESTS_SOUNDNESS_VECTOR_H
 #define FAY_TESTS_SOUNDNESS_VECTOR_H
 
-#include "verifier/explain/exec.h"
 #include "tests/verifier/silicon/vector_cpu.h"
+#include "verifier/explain/exec.h"
 
 enum soundness_vector_status {
 	SOUNDNESS_VECTOR_DONE,

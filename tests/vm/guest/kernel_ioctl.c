@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "dispatcher/kernel/abi.h"
 #include "fay/image.h"
 
 static uint64_t state = 88172645463325252u;

@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel_session.h"
+#include "loader/kernel/kernel_private.h"
 
 static struct fay_kernel_symbols symbols;
 static struct fay_kernel_btf *btf;

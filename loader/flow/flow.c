@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* From what was chosen for a function to what the loader is told of it: exits, windows, blocks and
+ * redirects. */
+#include "flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow_private.h"
+#include "loader/bisect.h"
+
+#define LINE_STEPS 12u /* in front of an exit that are looked at */
+
+static int by_first(const void *a, const void *b, void *context)
+{
+	const struct fay_step *steps = context;
+	const struct fay_span *x = a, *y = b;
+
+	if (x->entry != y->entry)
+		return x->entry ? -1 : 1;
+	return steps[x->first].at < steps[y->first].at ? -1
+						       : steps[x->first].at > steps[y->first].at;
+}
+
+static int by_at(const void *a, const void *b)
+{
+	const struct fay_exit *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static uint32_t exit_index(const struct fay_flow *flow, uint64_t at)
+{
+	return (uint32_t)FAY_COUNT_BELOW(flow->exits, flow->exit_count, at, at);
+}
+
+/* Whether flags that were set in front of an exit are for what comes behind it: assembly may return
+ * them. */
+static bool carries_flags(const struct fay_code *code, size_t exit)
+{
+	for (size_t i = exit; i > 0 && i + LINE_STEPS > exit && fay_code_follows(code, i); i--) {
+		const struct fay_step *step = &code->steps[i - 1];
+
+		if (step->kind == FAY_STEP_PADDING)
+			continue;
+		if (step->kind != FAY_STEP_PLAIN || step->flags == FAY_FLAGS_USED)
+			return false;
+		if (step->flags == FAY_FLAGS_SET)
+			return true;
+	}
+	return false;
+}
+
+static bool is_unsure(const struct fay_code *code, size_t exit)
+{
+	for (size_t i = exit; i > 0 && i + LINE_STEPS > exit && fay_code_follows(code, i); i--)
+		if (code->steps[i - 1].moves_stack)
+			return true;
+	return false;
+}
+
+static bool write_exits(struct fay_choice *choice)
+{
+	struct fay_flow *flow = choice->flow;
+	size_t count = 0;
+
+	for (size_t i = 0; i < choice->code.step_count; i++)
+		count += choice->code.steps[i].exit + (choice->code.steps[i].runs_on != 0);
+	flow->exits = calloc(count + 1, sizeof(*flow->exits));
+	if (!flow->exits)
+		return false;
+	for (size_t i = 0; i < choice->code.step_count; i++) {
+		const struct fay_step *step = &choice->code.steps[i];
+
+		if (step->runs_on)
+			flow->exits[flow->exit_count++] =
+				(struct fay_exit){ .at = step->at + step->length,
+						   .target = step->runs_on,
+						   .kind = FAY_EXIT_JUMP,
+						   .careful = true };
+		if (!step->exit)
+			continue;
+		flow->exits[flow->exit_count++] = (struct fay_exit){
+			.at = step->at,
+			.target = step->target,
+			.length = step->length,
+			.kind = step->kind == FAY_STEP_RETURN     ? FAY_EXIT_RETURN
+				: step->kind == FAY_STEP_INDIRECT ? FAY_EXIT_INDIRECT
+								  : FAY_EXIT_JUMP,
+			.conditional = step->kind == FAY_STEP_BRANCH,
+			.unsure = step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i),
+			.careful = step->careful || carries_flags(&choice->code, i),
+		};
+	}
+	qsort(flow->exits, flow->exit_count, sizeof(*flow->exits), by_at);
+	return true;
+}
+
+static bool write_flow(struct fay_choice *choice)
+{
+	struct fay_flow *flow = choice->flow;
+	const struct fay_step *steps = choice->code.steps;
+
+	flow->parts = calloc(choice->code.region_count, sizeof(*flow->parts));
+	for (size_t i = 0; flow->parts && i < choice->code.region_count; i++)
+		flow->parts[flow->part_count++] =
+			(struct fay_flow_part){ choice->code.regions[i].start,
+						choice->code.regions[i].end };
+	flow->windows = calloc(choice->span_count + 1, sizeof(*flow->windows));
+	flow->blocks = calloc(choice->block_count + 1, sizeof(*flow->blocks));
+	flow->redirects = calloc(choice->redirect_count + 1, sizeof(*flow->redirects));
+	if (!flow->parts || !flow->windows || !flow->blocks || !flow->redirects ||
+	    !write_exits(choice))
+		return false;
+	if (choice->span_count)
+		qsort_r(choice->spans, choice->span_count, sizeof(*choice->spans), by_first,
+			choice->code.steps);
+	for (size_t i = 0; i < choice->span_count; i++) {
+		const struct fay_span *span = &choice->spans[i];
+		uint64_t site = steps[span->first].at,
+			 end = steps[span->last].at + steps[span->last].length;
+		uint32_t first = exit_index(flow, site);
+		bool runs_on = steps[span->last].runs_on != 0;
+
+		flow->windows[flow->window_count++] =
+			(struct fay_window){ .site = site,
+					     .length = (uint32_t)(end - site),
+					     .first = first,
+					     .count = exit_index(flow, end) + runs_on - first,
+					     .entry = span->entry,
+					     .ends = fay_step_ends(&steps[span->last]),
+					     .hosts = span->hosts,
+					     .leads = span->leads,
+					     .hole = span->hole };
+	}
+	for (size_t i = 0; i < choice->block_count; i++) {
+		size_t end = 0;
+
+		if (!fay_block_end(choice, choice->blocks[i], &end))
+			return false;
+		flow->blocks[flow->block_count++] =
+			(struct fay_block){ steps[choice->blocks[i]].at,
+					    (uint32_t)fay_choice_bytes(choice, choice->blocks[i],
+								       end),
+					    exit_index(flow, steps[end].at) };
+	}
+	for (size_t i = 0; i < choice->redirect_count; i++) {
+		const struct fay_step *jump = &steps[choice->redirects[i]];
+		size_t to = fay_code_find(&choice->code, jump->target);
+
+		flow->redirects[flow->redirect_count++] =
+			(struct fay_redirect){ jump->at + jump->length - FAY_JUMP_BYTES,
+					       steps[to].block ? steps[to].block - 1
+							       : FAY_FLOW_ENTRY };
+	}
+	return true;
+}
+
+/* What is moved can be: as the loader will do it, to a place nearby. */
+static bool check_moves(struct fay_choice *choice)
+{
+	const struct fay_flow *flow = choice->flow;
+
+	for (size_t i = 0; i < flow->window_count; i++) {
+		const struct fay_window *window = &flow->windows[i];
+		uint8_t bytes[FAY_FLOW_WINDOW_MAX];
+
+		if (choice->code.program->read(choice->code.program->context, window->site, bytes,
+					       window->length) != window->length)
+			return fay_code_refuse(&choice->code, "is not readable in the process");
+		for (size_t at = 0; at < window->length;) {
+			struct fay_displaced displaced;
+
+			if (!fay_displace(bytes + at, window->length - at, 1, window->site + at,
+					  window->site + at, &displaced, choice->code.reason))
+				return false;
+			at += displaced.length;
+		}
+	}
+	return true;
+}
+
+static void choice_deinit(struct fay_choice *choice)
+{
+	free(choice->spans);
+	free(choice->blocks);
+	free(choice->redirects);
+	fay_code_deinit(&choice->code);
+}
+
+static void forget(struct fay_flow *flow)
+{
+	free(flow->parts);
+	free(flow->exits);
+	free(flow->windows);
+	free(flow->blocks);
+	free(flow->redirects);
+	flow->parts = NULL;
+	flow->exits = NULL;
+	flow->windows = NULL;
+	flow->blocks = NULL;
+	flow->redirects = NULL;
+	flow->part_count = flow->exit_count = flow->window_count = flow->block_count =
+		flow->redirect_count = 0;
+}
+
+bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry,
+		   struct fay_flow *flow)
+{
+	struct fay_choice choice = { .code = { .program = program, .reason = flow->reason },
+				     .flow = flow };
+	bool done;
+
+	memset(flow, 0, sizeof(*flow));
+	done = fay_code_read(&choice.code, start, end) && fay_cover_all(&choice, entry);
+	if (done && !write_flow(&choice))
+		choice.code.no_memory = true;
+	else if (done && !check_moves(&choice))
+		forget(flow);
+	choice_deinit(&choice);
+	return !choice.code.no_memory;
+}
+
+void fay_flow_deinit(struct fay_flow *flow)
+{
+	forget(flow);
+}

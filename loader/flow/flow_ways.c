@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a function's instructions may be entered, what is reached from there and with what on the
+ * stack, and which of them leave the function. */
+#include "flow_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTRUCTION_MAX 15u
+#define PADDING_MOST 64u /* bytes between two functions */
+
+/*
+ * Data may look like an address in the midst of an instruction. If it is one, the instruction may
+ * be overwritten no more than one that begins there.
+ */
+static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_kind kind)
+{
+	size_t step = SIZE_MAX;
+
+	for (unsigned back = 0; back < INSTRUCTION_MAX && step == SIZE_MAX; back++) {
+		step = fay_code_find(code, address - back);
+		if (step == SIZE_MAX)
+			continue;
+		code->steps[step].entered = true;
+		/* Where calls return to is known to collectors of garbage. */
+		code->steps[step].label |=
+			kind == FAY_TAKEN_WORD && !(fay_code_follows(code, step) &&
+						    code->steps[step - 1].kind == FAY_STEP_CALL);
+		code->steps[step].handler |= kind == FAY_TAKEN_HANDLER;
+		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
+			code->steps[step].kind = FAY_STEP_FIXED;
+	}
+}
+
+/* Marks what others tell, and instructions behind calls. */
+static bool mark_entered(struct fay_code *code)
+{
+	for (size_t r = 0; r < code->region_count; r++)
+		for (enum fay_taken_kind kind = 0; kind < FAY_TAKEN_KINDS; kind++) {
+			size_t count;
+			const uint64_t *taken = code->program->taken(code->program->context, kind,
+								     code->regions[r].start,
+								     code->regions[r].end, &count);
+
+			if (!taken || (kind == FAY_TAKEN_DOUBT && count))
+				return fay_code_refuse(code, "is in a file whose relocations or "
+							     "unwind tables are not understood");
+			for (size_t i = 0; i < count; i++) {
+				if (kind == FAY_TAKEN_ENTRY && taken[i] != code->regions[r].start)
+					return fay_code_refuse(code, "has another entry at +%#lx",
+							       fay_code_offset(code, taken[i]));
+				mark_taken(code, taken[i], kind);
+			}
+		}
+	for (size_t i = 1; i < code->step_count; i++)
+		if (fay_code_follows(code, i) && (code->steps[i - 1].kind == FAY_STEP_CALL ||
+						  code->steps[i - 1].kind == FAY_STEP_FIXED))
+			code->steps[i].entered = true;
+	return true;
+}
+
+static bool join_jumps(struct fay_code *code)
+{
+	for (size_t i = 0; i < code->step_count; i++) {
+		struct fay_step *step = &code->steps[i];
+		size_t to;
+
+		if (!step->target || step->exit)
+			continue;
+		to = fay_code_find(code, step->target);
+		/* of a part of itself: which of its exits are whose is not known */
+		if (step->kind == FAY_STEP_CALL) {
+			if (to != SIZE_MAX && to != code->regions[0].first)
+				return fay_code_refuse(code, "calls a part of itself at +%#lx",
+						       fay_code_offset(code, step->at));
+			continue;
+		}
+		if (to == SIZE_MAX) { /* past a lock prefix, or into something else */
+			to = fay_code_find(code, step->target - 1);
+			if (to == SIZE_MAX)
+				return fay_code_refuse(code,
+						       "has a jump at +%#lx into an instruction",
+						       fay_code_offset(code, step->at));
+			code->steps[to].entered = true;
+			code->steps[to].kind = code->steps[to].kind == FAY_STEP_PLAIN
+						       ? FAY_STEP_FIXED
+						       : code->steps[to].kind;
+			continue;
+		}
+		if (step->kind == FAY_STEP_FIXED) {
+			code->steps[to].entered = true;
+			continue;
+		}
+		step->next_join = code->steps[to].first_join;
+		code->steps[to].first_join = (uint32_t)i + 1;
+	}
+	return true;
+}
+
+/* Ways in that are known: from the function's begin, and from all that is entered. Depths of the
+ * stack on the way. */
+static bool reach(struct fay_code *code)
+{
+	uint32_t *waiting = malloc((2 * code->step_count + 1) * sizeof(*waiting));
+	int32_t *change = malloc((code->step_count + 1) * sizeof(*change));
+	size_t count = 0;
+
+	if (!waiting || !change) {
+		free(waiting);
+		free(change);
+		return code->no_memory = true, false;
+	}
+	for (size_t i = 0; i < code->step_count; i++) {
+		change[i] = code->steps[i].depth;
+		code->steps[i].depth = -1;
+	}
+	for (unsigned round = 0; round < 2; round++) {
+		for (size_t i = 0; i < code->step_count; i++) {
+			bool begins = i == code->regions[0].first;
+
+			if (code->steps[i].reached ||
+			    (round == 0 ? !begins : !code->steps[i].entered))
+				continue;
+			code->steps[i].reached = true;
+			code->steps[i].depth = begins ? 0 : -1;
+			waiting[count++] = (uint32_t)i;
+			while (count) {
+				size_t at = waiting[--count], next[2], ways = 0;
+				const struct fay_step *step = &code->steps[at];
+				int32_t depth = change[at] == INT32_MAX ? 0
+						: step->depth < 0 || change[at] == INT32_MIN
+							? -1
+							: step->depth + change[at];
+
+				if (!fay_step_ends(step) && at + 1 < code->step_count &&
+				    fay_code_follows(code, at + 1))
+					next[ways++] = at + 1;
+				if (step->target && !step->exit && step->kind != FAY_STEP_CALL &&
+				    fay_code_find(code, step->target) != SIZE_MAX)
+					next[ways++] = fay_code_find(code, step->target);
+				for (size_t k = 0; k < ways; k++) {
+					struct fay_step *to = &code->steps[next[k]];
+
+					/* Where two ways disagree, behind a call that does not
+					 * return, nothing is known. */
+					if (to->reached && (to->depth == depth || to->depth < 0))
+						continue;
+					to->depth = to->reached ? -1 : depth;
+					to->reached = true;
+					waiting[count++] = (uint32_t)next[k];
+				}
+			}
+		}
+	}
+	free(waiting);
+	free(change);
+	return true;
+}
+
+/* The function that begins behind an address, with nothing but padding in between; 0: none does. */
+static uint64_t function_behind(const struct fay_code *code, uint64_t address)
+{
+	uint8_t bytes[PADDING_MOST + INSTRUCTION_MAX];
+	size_t size = code->program->read(code->program->context, address, bytes, sizeof(bytes));
+	uint64_t start, end;
+
+	for (size_t at = 0; at < PADDING_MOST && at < size;) {
+		enum fay_flow_place place =
+			code->program->place(code->program->context, address + at, &start, &end);
+		size_t length = fay_padding_length(bytes + at, size - at);
+
+		if (place == FAY_PLACE_FUNCTION)
+			return address + at;
+		if (place != FAY_PLACE_UNKNOWN || !length || bytes[at] == 0xcc)
+			return 0;
+		at += length;
+	}
+	return 0;
+}
+
+/* Behind a region's last instruction nothing of it follows, unless it runs on into another
+ * function, which is an exit, too. */
+static bool check_ends(struct fay_code *code)
+{
+	for (size_t r = 0; r < code->region_count; r++) {
+		size_t last = code->regions[r].first + code->regions[r].count;
+
+		while (last-- > code->regions[r].first &&
+		       code->steps[last].kind == FAY_STEP_PADDING)
+			;
+		if (last + 1 == code->regions[r].first)
+			return fay_code_refuse(code, "has no instruction");
+		if (fay_step_ends(&code->steps[last]) || code->steps[last].kind == FAY_STEP_CALL ||
+		    !code->steps[last].reached)
+			continue;
+		code->steps[last].runs_on = function_behind(code, code->regions[r].end);
+		if (!code->steps[last].runs_on || (code->steps[last].kind != FAY_STEP_PLAIN &&
+						   code->steps[last].kind != FAY_STEP_BRANCH))
+			return fay_code_refuse(code, "runs on behind its end");
+	}
+	return true;
+}
+
+/*
+ * What nothing known leads to was found by no table that was read: then there may be others.
+ * Padding is no code; behind a call that does not return there may be anything, which counts as
+ * entered.
+ */
+static bool check_reached(struct fay_code *code)
+{
+	for (size_t i = 0; i < code->step_count; i++)
+		if (!code->steps[i].reached && code->steps[i].kind != FAY_STEP_PADDING &&
+		    code->steps[i].kind != FAY_STEP_STOP)
+			return fay_code_refuse(code,
+					       "has code at +%#lx that nothing known leads to",
+					       fay_code_offset(code, code->steps[i].at));
+	return true;
+}
+
+static bool find_returns(struct fay_code *code)
+{
+	for (size_t i = 0; i < code->step_count; i++) {
+		if (code->steps[i].kind != FAY_STEP_RETURN)
+			continue;
+		if (code->steps[i].depth > 0)
+			return fay_code_refuse(code,
+					       "returns at +%#lx to what it has put on the stack",
+					       fay_code_offset(code, code->steps[i].at));
+		code->steps[i].exit = true;
+	}
+	return true;
+}
+
+bool fay_code_find_ways(struct fay_code *code)
+{
+	return mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) &&
+	       check_reached(code) && fay_code_resolve_indirect(code) && find_returns(code);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Installing a planned session, with the target stopped from start to end:
+ *
+ *	1 nothing has changed since the plan: every site still holds the bytes that were judged
+ *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they
+ *	  are mapped): install_memory.c
+ *	3 the image's bytes are read back from the target and hashed: they are those that were
+ *	  verified
+ *	4 no thread and no signal frame is inside the bytes to be overwritten, or the thread is
+ *	  moved to their copy
+ *	5 markers' semaphores are counted up, the jumps are written
+ *
+ * A failure before 5 unmaps everything; a failure in 5 also puts back what was written.
+ */
+#include "install_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "loader/process/process.h"
+
+static bool is_in_plan(const struct fay_install *install, const struct fay_site *site)
+{
+	return site->usable && install->plan->points[site->point].usable;
+}
+
+int fay_install_prepare(struct fay_install *install, struct fay_error *error)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < install->plan->site_count && !code; i++)
+		if (is_in_plan(install, &install->plan->sites[i]))
+			code = fay_text_want(&install->text, install->plan->sites[i].site,
+					     install->plan->sites[i].size, error);
+	return code ? code : fay_text_ready(&install->text, error);
+}
+
+static bool sites_unchanged(struct fay_install *install, const struct fay_stop *stop)
+{
+	fay_text_read(&install->text, stop->memory);
+	for (size_t i = 0; i < install->plan->site_count; i++) {
+		const struct fay_site *site = &install->plan->sites[i];
+		const uint8_t *now;
+
+		if (!is_in_plan(install, site))
+			continue;
+		now = fay_text_at(&install->text, site->site, site->size);
+		if (!now || memcmp(now, site->before, site->size))
+			return false;
+	}
+	return true;
+}
+
+/* The site whose closed bytes, but for the first, contain the address. */
+static const struct fay_site *site_around(const struct fay_install *install, uint64_t address)
+{
+	const struct fay_site *site;
+	size_t zone = 0;
+
+	/* Most words of a stack are no addresses of the code at all. */
+	while (zone < install->plan->zone_count &&
+	       address - install->plan->zones[zone].low >=
+		       install->plan->zones[zone].high - install->plan->zones[zone].low)
+		zone++;
+	if (zone == install->plan->zone_count)
+		return NULL;
+	site = fay_site_around(install->plan, address);
+	if (site && site->kind == FAY_SITE_HOLE) /* of the window that it lies in, if any */
+		site = fay_site_around(install->plan, site->site);
+	return site && site->kind != FAY_SITE_HOLE && address < site->site + fay_site_closed(site)
+		       ? site
+		       : NULL;
+}
+
+/* Notes the places; stops the search only when there is no more room for them. */
+static bool is_interrupted(void *context, uint64_t address, uint64_t word)
+{
+	struct fay_install *install = context;
+	const struct fay_site *site = site_around(install, word);
+
+	(void)address;
+	for (size_t i = 0; site && i < install->held_count; i++)
+		if (install->held[i] == site->site)
+			return false;
+	if (site && install->held_count < FAY_HELD_MAX)
+		install->held[install->held_count++] = site->site;
+	return install->held_count == FAY_HELD_MAX;
+}
+
+/* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions
+ * as we know them. */
+static bool moved_rip(const struct fay_install *install, uint64_t rip, uint64_t *to)
+{
+	const struct fay_site *site = site_around(install, rip);
+
+	*to = rip;
+	if (!site)
+		return true;
+	for (unsigned k = 0; k < site->boundary_count; k++)
+		if (rip == site->site + site->boundaries[k].from) {
+			*to = site->boundaries[k].to;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Moves threads that are inside a displaced instruction sequence to its copy, or only says if that
+ * can be done. Nothing can fail after the move, and no system call is run in the target: those put
+ * the registers back, and fay_install_undo() would unmap the copy under them.
+ */
+static bool move_threads(const struct fay_install *install, struct fay_stop *stop, bool really)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+		uint64_t to;
+
+		if (thread->gone)
+			continue;
+		if (!moved_rip(install, thread->registers.rip, &to))
+			return false;
+		if (really && to != thread->registers.rip) {
+			thread->registers.rip = to;
+			thread->dirty = true;
+		}
+	}
+	return true;
+}
+
+/* Our bytes go, somebody else's (a uprobe's int3, set meanwhile) stay. */
+static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch,
+		     const uint8_t before[FAY_JUMP_BYTES])
+{
+	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
+
+	if (fay_stop_read(stop, patch->site, now, patch->size))
+		return;
+	fay_patch_encode(patch, jump);
+	for (unsigned k = 0; k < patch->size; k++)
+		if (now[k] == jump[k])
+			now[k] = before[k];
+	fay_stop_write(stop, patch->site, now, patch->size);
+}
+
+static int patch_all(struct fay_install *install, struct fay_stop *stop, struct fay_error *error)
+{
+	bool busy;
+
+	for (size_t i = 0; i < install->plan->order_count; i++) {
+		const struct fay_site *site = &install->plan->sites[install->plan->order[i]];
+		uint8_t jump[FAY_JUMP_BYTES];
+
+		fay_patch_encode(&site->patch, jump);
+		if (!fay_text_change(&install->text, site->site, jump, site->patch.size))
+			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s",
+					     (int)stop->pid,
+					     install->plan->points[site->point].function.name);
+	}
+	if (fay_text_write(&install->text, stop->memory) == 0)
+		return 0;
+	/* Every one: which pages were written is not known, and a site across two pages may be half
+	 * written. */
+	busy = errno == EBUSY;
+	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid,
+		      strerror(errno));
+	for (size_t i = 0; i < install->plan->order_count; i++)
+		put_back(stop, &install->plan->sites[install->plan->order[i]].patch,
+			 install->plan->sites[install->plan->order[i]].before);
+	return busy ? -1 : FAY_E_REFUSED;
+}
+
+static bool any_on_top(const struct fay_install *install)
+{
+	for (size_t i = 0; i < install->plan->order_count; i++)
+		if (install->plan->sites[install->plan->order[i]].lower_part)
+			return true;
+	return false;
+}
+
+/*
+ * Where other sessions have the same functions whole, the lowest of them goes on in our copies from
+ * now on: behind everything that may fail, since until then the program goes the way that it went.
+ * -1: the sessions have changed since the plan was made.
+ */
+static int go_on_top(struct fay_install *install, struct fay_stop *stop, bool really,
+		     struct fay_error *error)
+{
+	struct fay_zones zones = { 0 };
+	struct fay_maps maps;
+	int code;
+
+	if (!any_on_top(install))
+		return 0;
+	code = fay_maps_read(stop->pid, &maps, error);
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, stop->memory, &zones, error);
+	for (size_t i = 0; i < install->plan->order_count && !code; i++) {
+		const struct fay_site *site = &install->plan->sites[install->plan->order[i]];
+		struct fay_zone_chain chain;
+
+		if (!site->lower_part)
+			continue;
+		if (!fay_zones_chain(&zones, site->site, site->before, &chain) ||
+		    chain.part->inner != site->lower_part)
+			code = fay_error_set(error, FAY_E_LIMIT,
+					     "process %d: its traces keep changing", (int)stop->pid)
+				       ? -1
+				       : -1;
+		else if (really)
+			fay_stop_write(stop, chain.lowest_link, &site->patch.displaced,
+				       sizeof(site->patch.displaced));
+	}
+	fay_zones_deinit(&zones);
+	fay_maps_deinit(&maps);
+	return code;
+}
+
+/* The zones' records are written last: a mark without its increment could take away somebody
+ * else's. */
+static int count_markers(struct fay_install *install, struct fay_stop *stop,
+			 struct fay_error *error)
+{
+	for (size_t z = 0; z < install->plan->zone_count; z++) {
+		struct fay_zone_plan *zone = &install->plan->zones[z];
+		uint8_t *at = zone->data + sizeof(zone->header);
+
+		for (uint32_t i = 0; i < zone->header.patch_count;
+		     i++, at += sizeof(struct fay_zone_patch)) {
+			struct fay_zone_patch *patch = (void *)at;
+			uint64_t there = zone->header.data + (uint64_t)(at - zone->data);
+
+			if (!patch->semaphore)
+				continue;
+			if (!fay_semaphore_add(stop, patch->semaphore, 1))
+				return fay_error_set(error, FAY_E_REFUSED,
+						     "process %d: a marker's semaphore at %#lx "
+						     "cannot be counted up",
+						     (int)stop->pid,
+						     (unsigned long)patch->semaphore);
+			patch->counted = 1;
+			fay_stop_write(stop, there, patch, sizeof(*patch));
+		}
+	}
+	return 0;
+}
+
+static void uncount_markers(struct fay_install *install, struct fay_stop *stop)
+{
+	for (size_t z = 0; z < install->plan->zone_count; z++) {
+		struct fay_zone_patch *patches =
+			(void *)(install->plan->zones[z].data + sizeof(struct fay_zone_header));
+
+		for (uint32_t i = 0; i < install->plan->zones[z].header.patch_count; i++)
+			if (patches[i].counted) {
+				fay_semaphore_add(stop, patches[i].semaphore, -1);
+				patches[i].counted = 0;
+			}
+	}
+}
+
+/* glibc keeps the thread id in the thread control block; true if it does so in every thread of this
+ * target. */
+static bool tcb_has_tid(const struct fay_install *install, const struct fay_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		const struct fay_stopped_thread *thread = &stop->threads[i];
+		uint32_t tid;
+
+		if (thread->gone || !thread->stopped)
+			continue;
+		if (fay_stop_read(stop,
+				  thread->registers.fs_base + (uint64_t)install->plan->tid_offset,
+				  &tid, 4) ||
+		    tid != (uint32_t)fay_inner_id(install->plan->pid, thread->tid))
+			return false;
+	}
+	return true;
+}
+
+/* The ABI's thread pointer: the word at fs:0 is the fs base. Not so before the dynamic linker has
+ * run, or in some runtimes without libc. */
+static bool have_thread_pointer(const struct fay_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		const struct fay_stopped_thread *thread = &stop->threads[i];
+		uint64_t self;
+
+		if (thread->gone || !thread->stopped)
+			continue;
+		if (fay_stop_read(stop, thread->registers.fs_base, &self, 8) ||
+		    self != thread->registers.fs_base)
+			return false;
+	}
+	return true;
+}
+
+/* One that is killed meanwhile needs its time to end. */
+static bool goes_on(pid_t pid)
+{
+	for (unsigned round = 0; round < FAY_LEADER_ROUNDS; round++) {
+		if (!fay_process_start(pid))
+			return false;
+		fay_stop_pause(round);
+	}
+	return true;
+}
+
+int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, struct fay_error *error)
+{
+	int code;
+
+	if (!sites_unchanged(install, stop)) {
+		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
+			      (int)stop->pid);
+		return -1;
+	}
+	if (install->plan->thread_pointer && !have_thread_pointer(stop)) {
+		install->plan->thread_pointer = false;
+		fay_error_set(error, FAY_E_INTERNAL, "process %d: fs:0 is not the thread pointer",
+			      (int)stop->pid);
+		return -1;
+	}
+	if (install->plan->tid_offset >= 0 && fay_plan_reads(install->plan, FAY_FIELD_TID) &&
+	    !tcb_has_tid(install, stop)) {
+		install->plan->tid_offset = -1;
+		fay_error_set(error, FAY_E_INTERNAL,
+			      "process %d: no thread id in the control block", (int)stop->pid);
+		return -1;
+	}
+	install->held_count = 0;
+	if (fay_stop_visit_words(stop, is_interrupted, install) || install->held_count) {
+		fay_error_set(error, FAY_E_LIMIT,
+			      "process %d: a thread stays interrupted by a signal within a "
+			      "function's first instructions",
+			      (int)stop->pid);
+		return -1;
+	}
+	code = go_on_top(install, stop, false, error);
+	if (code)
+		return code;
+	code = fay_install_memory(install, stop, error);
+	if (!code && !move_threads(install, stop, false)) {
+		fay_error_set(error, FAY_E_LIMIT,
+			      "process %d: a thread stays inside the bytes to patch",
+			      (int)stop->pid);
+		code = -1;
+	}
+	if (!code)
+		code = count_markers(install, stop, error);
+	if (!code)
+		code = patch_all(install, stop, error);
+	if (code) {
+		uncount_markers(install, stop);
+		if (!fay_install_undo(install, stop) && goes_on(stop->pid))
+			code = fay_error_set(error, FAY_E_LIMIT,
+					     "process %d: attaching failed, and memory that fay "
+					     "had mapped there could not be unmapped",
+					     (int)stop->pid);
+	} else {
+		go_on_top(install, stop, true, NULL);
+		move_threads(install, stop, true);
+	}
+	return code;
+}

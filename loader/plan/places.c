@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* From a probe's pattern to places in the process. */
+#include "plan_private.h"
+
+#include <stdio.h>
+
+#include "loader/names/target.h"
+
+/*
+ * Thread begin and end are entries of functions of glibc's that each thread calls first, before the
+ * program's own, and last, after its destructors. A static program has them itself, unless it was
+ * stripped.
+ */
+static int find_thread_function(struct fay_target *target, uint32_t kind,
+				struct fay_function_list *list, struct fay_error *error)
+{
+	const char *name =
+		kind == FAY_PROBE_THREAD_BEGIN ? "__ctype_init" : "__nptl_deallocate_tsd";
+	char pattern[600];
+
+	snprintf(pattern, sizeof(pattern), "libc!%s", name);
+	if (!fay_target_find(target, pattern, list, NULL))
+		return 0;
+	for (size_t i = 0; i < target->module_count; i++) {
+		snprintf(pattern, sizeof(pattern), "%s!%s", target->modules[i].name, name);
+		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
+			return 0;
+	}
+	return fay_error_set(
+		error, FAY_E_REFUSED,
+		"thread begin and end probes need glibc's %s, which is not found in this process; "
+		"Debian's package libc6-dbg has the names that the C library itself does not show",
+		name);
+}
+
+int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_list *list,
+		    struct fay_error *error)
+{
+	const struct fay_probe_facts *facts = &plan->verdict->probes[probe];
+	struct fay_target *target = plan->target;
+	bool thread = facts->kind == FAY_PROBE_THREAD_BEGIN || facts->kind == FAY_PROBE_THREAD_END;
+	int code;
+
+	target->only_new = plan->options.beside_count > 0;
+	if (thread)
+		code = target->only_new
+			       ? fay_error_set(error, FAY_E_USAGE,
+					       "the sessions before have the threads' functions")
+			       : find_thread_function(target, facts->kind, list, error);
+	else if (facts->kind == FAY_PROBE_MARKER)
+		code = fay_target_find_markers(target, facts->pattern, list, error);
+	else
+		code = fay_target_find(target, facts->pattern, list, error);
+	target->only_new = false;
+	return code;
+}

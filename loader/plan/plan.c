@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* One plan for the process as it is now. */
+#include "plan_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/process/process.h"
+
+bool fay_plan_reads(const struct fay_plan *plan, uint32_t field)
+{
+	for (uint32_t i = 0; i < plan->verdict->probe_count; i++)
+		if (plan->verdict->probes[i].event_fields & field)
+			return true;
+	return false;
+}
+
+size_t fay_plan_point_count(const struct fay_plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->point_count; i++)
+		count += plan->points[i].usable && plan->points[i].probe_count;
+	return count;
+}
+
+static bool is_worth_it(const struct fay_plan *plan)
+{
+	return plan->options.modules_alone ? fay_rendezvous_hooked(plan)
+					   : fay_plan_point_count(plan) != 0;
+}
+
+static int nothing_usable(const struct fay_plan *plan, struct fay_error *error)
+{
+	const struct fay_skipped_point *first = plan->skipped;
+
+	if (plan->options.modules_alone)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s", (int)plan->pid,
+				     plan->unhooked);
+	if (plan->skipped_count == 0)
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the image has no probe on a place in the program, only "
+				     "begin, end or timer probes");
+	if (plan->skipped_count == 1)
+		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s",
+				     first->function, first->reason);
+	return fay_error_set(
+		error, FAY_E_REFUSED, "none of the %zu functions can be traced; the first, %s, %s",
+		plan->skipped_count, first ? first->function : "?", first ? first->reason : "?");
+}
+
+void fay_plan_forget(struct fay_plan *plan)
+{
+	fay_zone_plans_deinit(plan);
+	fay_rseqs_deinit(&plan->rseqs);
+	free(plan->skipped);
+	plan->skipped = NULL;
+	plan->site_count = plan->order_count = 0;
+	plan->skipped_count = plan->shared_points = 0;
+}
+
+int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
+{
+	struct fay_zones present = { 0 };
+	struct fay_maps maps;
+	int memory, code = fay_maps_read(plan->pid, &maps, error);
+
+	if (code)
+		return code;
+	memory = fay_process_memory(plan->pid, O_RDONLY);
+	if (memory < 0) {
+		code = fay_error_set(
+			error, FAY_E_REFUSED,
+			"memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)",
+			(int)plan->pid, strerror(errno));
+	} else {
+		code = fay_zones_read(&maps, memory, &present, error);
+		if (!code)
+			code = fay_rseqs_read(plan->target, memory, &plan->rseqs, error);
+		if (!code)
+			code = fay_sites_plan(plan, &present, memory, error);
+		close(memory);
+	}
+	if (!code && is_worth_it(plan))
+		code = fay_zones_build(plan, &maps, error);
+	if (!code && !is_worth_it(plan))
+		code = nothing_usable(plan, error);
+	plan->geometry.modules_follow = fay_rendezvous_hooked(plan);
+	fay_zones_deinit(&present);
+	fay_maps_deinit(&maps);
+	return code;
+}

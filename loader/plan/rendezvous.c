@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Modules that a traced program loads and unloads. The dynamic linker calls a function for
+ * debuggers, which does nothing, when it has changed what is mapped; its address is in struct
+ * r_debug (link.h), to which DT_DEBUG of the program's dynamic section leads. Hooked, it makes the
+ * program wait until the loader has answered: the runtime's part is dispatcher/runtime/modules.c,
+ * the reasons are in docs/decisions/0015.
+ *
+ * What is read of the process is believed as far as it names the beginning of a function with a
+ * symbol, which is judged and patched like any other.
+ */
+#include "plan_private.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/names/target.h"
+#include "loader/process/process.h"
+
+#define SEGMENTS_MAX 256u
+#define ENTRIES_MAX 1024u /* of the dynamic section */
+
+static bool read_there(int memory, uint64_t address, void *to, size_t size)
+{
+	return pread(memory, to, size, (off_t)address) == (ssize_t)size;
+}
+
+/* The address of the program's dynamic section; 0: it has none. */
+static uint64_t find_dynamic(pid_t pid, int memory)
+{
+	bool readable;
+	uint64_t headers = fay_process_auxiliary(pid, AT_PHDR, &readable),
+		 count = fay_process_auxiliary(pid, AT_PHNUM, &readable);
+	uint64_t bias = 0, dynamic = 0;
+
+	for (uint64_t i = 0; headers && i < count && i < SEGMENTS_MAX; i++) {
+		Elf64_Phdr header;
+
+		if (!read_there(memory, headers + i * sizeof(header), &header, sizeof(header)))
+			return 0;
+		if (header.p_type == PT_PHDR)
+			bias = headers - header.p_vaddr;
+		else if (header.p_type == PT_DYNAMIC)
+			dynamic = header.p_vaddr;
+	}
+	return dynamic ? dynamic + bias : 0;
+}
+
+/* What the program's DT_DEBUG says; 0: it has none, or the dynamic linker has not filled it. */
+static uint64_t find_rendezvous(int memory, uint64_t dynamic)
+{
+	Elf64_Dyn entry = { 0 };
+
+	for (unsigned i = 0; i < ENTRIES_MAX; i++) {
+		if (!read_there(memory, dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
+			return 0;
+		if (entry.d_tag == DT_DEBUG)
+			return entry.d_un.d_ptr;
+	}
+	return 0;
+}
+
+/* The function that begins there, by its name. */
+static bool find_function(struct fay_target *target, uint64_t address,
+			  struct fay_function *function)
+{
+	struct fay_function_list list = { 0 };
+	struct fay_code_place place;
+	char pattern[600];
+	bool found = false;
+
+	if (!fay_target_describe(target, address, &place) || !place.name || place.offset)
+		return false;
+	snprintf(pattern, sizeof(pattern), "%s!%s", place.module, place.name);
+	if (fay_target_find(target, pattern, &list, NULL))
+		return false;
+	for (size_t i = 0; i < list.count && !found; i++)
+		if (list.items[i].address == address && !list.items[i].unnamed) {
+			*function = list.items[i];
+			found = true;
+		}
+	fay_function_list_deinit(&list);
+	return found;
+}
+
+/* The reason why it cannot be hooked; NULL: `function` is the one. */
+static const char *locate(struct fay_plan *plan, int memory, struct fay_function *function)
+{
+	uint64_t dynamic = find_dynamic(plan->pid, memory), rendezvous;
+	struct r_debug debug;
+
+	if (!dynamic)
+		return "the program has no dynamic section";
+	rendezvous = find_rendezvous(memory, dynamic);
+	if (!rendezvous || !read_there(memory, rendezvous, &debug, sizeof(debug)) ||
+	    debug.r_version < 1)
+		return "its dynamic section does not lead to the dynamic linker's list of modules";
+	if (!find_function(plan->target, debug.r_brk, function))
+		return "the dynamic linker's function for debuggers has no symbol";
+	plan->rendezvous = rendezvous;
+	return NULL;
+}
+
+int fay_rendezvous_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error *error)
+{
+	const char *reason = "its memory cannot be read";
+	struct fay_function function;
+	int memory = fay_process_memory(plan->pid, O_RDONLY);
+
+	if (memory >= 0) {
+		reason = locate(plan, memory, &function);
+		close(memory);
+	}
+	if (reason)
+		snprintf(plan->unhooked, sizeof(plan->unhooked), "%s", reason);
+	else if (fay_point_append(plan, capacity, &function, NULL, FAY_HOOK_MODULES))
+		return fay_points_full(plan, error);
+	return 0;
+}
+
+bool fay_rendezvous_hooked(const struct fay_plan *plan)
+{
+	for (size_t i = 0; i < plan->point_count; i++)
+		if (plan->points[i].hook == FAY_HOOK_MODULES)
+			return plan->points[i].usable;
+	return false;
+}
+
+bool fay_rendezvous_unsettled(const struct fay_plan *plan, const struct fay_point *point,
+			      char reason[FAY_REASON_MAX])
+{
+	const struct fay_module *module =
+		plan->options.loading ? fay_target_module_at(plan->target, point->function.address)
+				      : NULL;
+
+	if (!module || !module->object || !module->object->text_relocations)
+		return false;
+	return snprintf(reason, FAY_REASON_MAX,
+			"is in a module that was loaded later and has text relocations, which may "
+			"not be applied yet") > 0;
+}

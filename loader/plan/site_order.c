@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* All sites of a session together: by address, none over another, planned again until all is well.
+ */
+#include "plan_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 6u
+
+static int by_site(const void *a, const void *b, void *context)
+{
+	const struct fay_site *sites = context, *x = &sites[*(const uint32_t *)a],
+			      *y = &sites[*(const uint32_t *)b];
+
+	if (x->site != y->site)
+		return x->site < y->site ? -1 : 1;
+	return x->point < y->point ? -1 : x->point > y->point;
+}
+
+static bool order_make(struct fay_plan *plan)
+{
+	uint32_t *order = realloc(plan->order, (plan->site_count + 1) * sizeof(*order));
+
+	if (!order)
+		return false;
+	plan->order = order;
+	plan->order_count = 0;
+	for (size_t i = 0; i < plan->site_count; i++)
+		if (plan->sites[i].usable && plan->sites[i].kind != FAY_SITE_BLOCK &&
+		    plan->points[plan->sites[i].point].usable)
+			order[plan->order_count++] = (uint32_t)i;
+	qsort_r(order, plan->order_count, sizeof(*order), by_site, plan->sites);
+	return true;
+}
+
+static uint64_t reach_closed(const struct fay_site *site)
+{
+	return site->size > site->reach ? site->size : site->reach;
+}
+
+static size_t order_below(const struct fay_plan *plan, uint64_t address)
+{
+	size_t low = 0, high = plan->order_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->sites[plan->order[middle]].site < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool fay_site_between(const struct fay_plan *plan, uint64_t low, uint64_t high)
+{
+	return order_below(plan, low) < order_below(plan, high);
+}
+
+struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address)
+{
+	/* They do not overlap. */
+	for (size_t low = order_below(plan, address); low-- > 0;) {
+		struct fay_site *site = &plan->sites[plan->order[low]];
+
+		if (address - site->site >= FAY_SITE_BYTES)
+			return NULL;
+		if (site->usable && plan->points[site->point].usable)
+			return address < site->site + reach_closed(site) ? site : NULL;
+	}
+	return NULL;
+}
+
+int fay_site_refuse(struct fay_plan *plan, struct fay_site *site, const char *reason)
+{
+	struct fay_point *point = &plan->points[site->point];
+
+	/* Without its exits it has another plan, which is looked at again. */
+	if (point->exits)
+		return fay_site_refuse_exits(plan, point, reason);
+	fay_sites_drop(plan, point);
+	return fay_plan_skip(plan, point, reason);
+}
+
+/* Of two that overlap, a function's exits go first; then what comes behind. */
+static int refuse_overlap(struct fay_plan *plan, struct fay_site *one, struct fay_site *next)
+{
+	const struct fay_point *point = &plan->points[one->point],
+			       *other = &plan->points[next->point];
+	uint64_t start = point->function.address - point->offset;
+	char reason[FAY_REASON_MAX];
+
+	if (start == other->function.address - other->offset && !other->exits && !point->exits) {
+		snprintf(reason, sizeof(reason), "is traced at +%#lx, which is too close for +%#lx",
+			 (unsigned long)point->offset, (unsigned long)other->offset);
+		return fay_site_refuse(plan, next, reason);
+	}
+	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s",
+		 (unsigned long)(next->site - (other->function.address - other->offset)),
+		 point->function.name);
+	if (other->exits || !point->exits)
+		return fay_site_refuse(plan, next, reason);
+	snprintf(reason, sizeof(reason), "shares its instructions at +%#lx with %.100s",
+		 (unsigned long)(one->site - start), other->function.name);
+	return fay_site_refuse(plan, one, reason);
+}
+
+/* Within this session. */
+static int refuse_overlaps(struct fay_plan *plan)
+{
+	struct fay_site *last = NULL;
+	int code = 0;
+
+	for (size_t i = 0; i < plan->order_count && !code; i++) {
+		struct fay_site *site = &plan->sites[plan->order[i]];
+
+		if (!site->usable || !plan->points[site->point].usable)
+			continue;
+		if (last && last->usable && last->site + last->reach > site->site)
+			code = refuse_overlap(plan, last, site);
+		if (!last || !last->usable || site->usable)
+			last = site;
+	}
+	return code;
+}
+
+/* Points that have lost their sites are planned again. *again: there are such. */
+static int replan(struct fay_planner *planner, bool *again)
+{
+	struct fay_plan *plan = planner->plan;
+
+	*again = false;
+	for (size_t i = 0; i < plan->point_count; i++) {
+		if (!plan->points[i].usable || plan->points[i].site_count)
+			continue;
+		*again = true;
+		if (fay_site_plan_point(planner, i))
+			return -1;
+	}
+	return 0;
+}
+
+static int plan_all(struct fay_planner *planner, struct fay_error *error)
+{
+	struct fay_plan *plan = planner->plan;
+	bool again = true;
+
+	for (size_t i = 0; i < plan->point_count; i++) {
+		plan->points[i].usable = true;
+		plan->points[i].site_count = 0;
+	}
+	for (unsigned round = 0; round < ROUNDS && again; round++) {
+		int code;
+
+		if (replan(planner, &again) || !order_make(plan) || refuse_overlaps(plan))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		code = fay_inbound_search(plan, &planner->text, error);
+		if (code)
+			return code;
+		again = false;
+		for (size_t i = 0; i < plan->point_count; i++)
+			again |= plan->points[i].usable && !plan->points[i].site_count;
+	}
+	for (size_t i = 0; i < plan->point_count && again; i++)
+		if (plan->points[i].usable && !plan->points[i].site_count &&
+		    fay_plan_skip(plan, &plan->points[i],
+				  "is too close to others, again and again"))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	return order_make(plan) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+}
+
+int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present, int memory,
+		   struct fay_error *error)
+{
+	struct fay_planner planner = { plan, { .present = present, .memory = memory } };
+	int code = plan_all(&planner, error);
+
+	fay_program_text_deinit(&planner.text);
+	return code;
+}

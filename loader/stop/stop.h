@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stopped process: all its threads held by ptrace, with access to its memory and registers, and
+ * system calls run in it.
+ */
+#ifndef FAY_LOADER_STOP_H
+#define FAY_LOADER_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "fay/error.h"
+
+#define FAY_STOP_TIMEOUT_MS 2000u /* give up if the threads cannot be stopped in this time */
+#define FAY_TRACER_WAIT_MS 5000u  /* wait for another tracer to let go */
+/* pauses, some 10 s in which this process itself got to run: time alone also passes while a machine
+ * stands still */
+#define FAY_SYSCALL_ROUNDS 100000u
+/* of each call after one that did not end: all threads stand meanwhile, and undoing takes several
+ * calls */
+#define FAY_SYSCALL_ROUNDS_AGAIN 1000u
+
+struct fay_stopped_thread {
+	pid_t tid;
+	bool stopped;
+	bool gone;
+	int signal; /* to be delivered on release; 0 none */
+	bool have_siginfo;
+	siginfo_t siginfo;
+	/* as found; changed ones are written back on release if `dirty` */
+	struct user_regs_struct registers;
+	bool dirty;
+};
+
+struct fay_stop {
+	pid_t pid;
+	int memory; /* /proc/PID/mem */
+	struct fay_stopped_thread *threads;
+	size_t count, capacity;
+	uint64_t since; /* CLOCK_MONOTONIC ns of the first interrupt */
+	int priority;   /* of the calling thread before */
+	bool hurried;
+	/* address of a `syscall` instruction in the target; 0 not looked for yet */
+	uint64_t syscall_insn;
+	bool no_room;            /* a system call there answered ENOMEM */
+	unsigned syscall_rounds; /* pauses for which a system call there is waited for */
+};
+
+/* Stops every thread, or none. FAY_E_REFUSED: no permission or another tracer; FAY_E_LIMIT: a
+ * thread would not stop; FAY_E_USAGE: no such process. */
+int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
+		 struct fay_stop *stop, struct fay_error *error);
+/* Lets all threads go on. Returns for how many nanoseconds they were stopped. Safe if the process
+ * is gone. */
+uint64_t fay_stop_release(struct fay_stop *stop);
+
+int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_t size);
+/* Also to pages that are not writable there (the kernel copies private ones first). */
+int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size);
+
+/*
+ * Runs one system call in the target. *result is the kernel's (negative errno). FAY_E_LIMIT: it did
+ * not end in stop->syscall_rounds and was interrupted; the thread is as it was, and further calls
+ * in this stop are waited for FAY_SYSCALL_ROUNDS_AGAIN at most.
+ */
+int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6],
+		     int64_t *result, struct fay_error *error);
+
+/* No thread may run one: all are under seccomp, or have their system calls sent to themselves. */
+bool fay_stop_confined(struct fay_stop *stop);
+
+/*
+ * Every aligned word on every thread's stack, from rsp up; where signal handlers have stacks of
+ * their own, on the interrupted ones, too. Stops early if the visitor returns true, and returns
+ * that; true too if it cannot look.
+ */
+typedef bool fay_word_visitor(void *context, uint64_t address, uint64_t word);
+bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
+/*
+ * For visitors. A signal frame holds rip, eflags and the segment selectors, cs lowest, in this
+ * order (Linux, struct sigcontext): the rip, if this word may be the selectors; else 0. `before`
+ * are the two words before it, 0 at first.
+ */
+uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word);
+
+/* A short wait between two looks, of which `round` is the number: spins first, then sleeps, so that
+ * short stops stay short. */
+void fay_stop_pause(unsigned round);
+/* pauses after which a thread without an answer is looked at: is it a leader that was killed? */
+#define FAY_LEADER_ROUNDS 100u
+/* Of restartable sequences (rseq(2)): as the kernel looks at them. */
+struct rseq_cs;
+bool fay_rseq_is_valid(const struct rseq_cs *section);
+
+/* --- text.c --- */
+/*
+ * A copy of the pages that hold many patched places, so that thousands of them are read and written
+ * with a handful of system calls while the target is stopped.
+ *
+ *	make room     before the stop: one buffer, neighbouring pages side by side, its memory
+ *		      already present
+ *	read          in the stop: one read a run of neighbouring pages
+ *	at, change    the bytes of a place; changing marks its pages
+ *	write         one read and one write a run of changed pages
+ *
+ * Whole pages are written. While the target is stopped the kernel may still change its text, when
+ * somebody sets a uprobe or takes one away: so a run is read again right before it is written, what
+ * others have changed stays as it is, and a place that is not what it was when it was changed here
+ * is a failure.
+ */
+struct fay_text_page {
+	uint64_t address;
+	bool readable, changed;
+};
+#define FAY_TEXT_CHANGE_MAX 8u
+struct fay_text_edit {
+	uint64_t address, order;
+	uint8_t size, was[FAY_TEXT_CHANGE_MAX], bytes[FAY_TEXT_CHANGE_MAX];
+};
+struct fay_text {
+	struct fay_text_page *pages; /* sorted */
+	size_t count, capacity;
+	uint8_t *bytes; /* count pages */
+	size_t bytes_size;
+	/* in the order of their making, and sorted by address when written */
+	struct fay_text_edit *edits;
+	size_t edit_count, edit_capacity;
+};
+
+/* The bytes [address, address + size) will be wanted. Any order, any number of times. */
+int fay_text_want(struct fay_text *text, uint64_t address, size_t size, struct fay_error *error);
+/* All is said: allocates. */
+int fay_text_ready(struct fay_text *text, struct fay_error *error);
+/* `memory` is /proc/PID/mem. Pages that cannot be read are marked; that is no failure. */
+void fay_text_read(struct fay_text *text, int memory);
+/* NULL if it was not wanted or is not readable. Valid until fay_text_deinit(). */
+const uint8_t *fay_text_at(const struct fay_text *text, uint64_t address, size_t size);
+/* FAY_TEXT_CHANGE_MAX bytes at most. False: a byte is missing, or out of memory. */
+bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes, size_t size);
+/* Writes the changed pages. On failure errno is set (EBUSY: somebody has changed a place
+ * meanwhile), and some may have been written; those that have not stay marked. */
+int fay_text_write(struct fay_text *text, int memory);
+void fay_text_deinit(struct fay_text *text);
+
+/* --- keeper.c: a transaction on a stopped process that goes on to its end whatever becomes of fay
+ * --- */
+/*
+ * Runs the transaction in a process of its own that shares this one's memory and files, and waits
+ * for it. Its result, or FAY_E_LIMIT: no process could be made, nothing was done; or
+ * FAY_E_INTERNAL: it was killed.
+ */
+int fay_keeper_run(int (*transaction)(void *context), void *context, struct fay_error *error);
+/* Within a transaction: fay is gone, nobody waits for the result. */
+bool fay_keeper_orphaned(void);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "stop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "loader/bisect.h"
+
+#define PAGE 4096u
+#define PAGES_MAX (1u << 20) /* 4 GiB of code */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct fay_text_page *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+int fay_text_want(struct fay_text *text, uint64_t address, size_t size, struct fay_error *error)
+{
+	uint64_t first = address & ~(uint64_t)(PAGE - 1),
+		 last = (address + size - 1) & ~(uint64_t)(PAGE - 1);
+
+	for (uint64_t page = first; size && page <= last; page += PAGE) {
+		if (text->count && text->pages[text->count - 1].address == page)
+			continue;
+		if (text->count == text->capacity) {
+			size_t more = text->capacity ? 2 * text->capacity : 64;
+			struct fay_text_page *grown =
+				more > 2 * PAGES_MAX ? NULL
+						     : realloc(text->pages, more * sizeof(*grown));
+
+			if (!grown)
+				return fay_error_set(
+					error, FAY_E_LIMIT,
+					"too many pages of code (limit %u), or out of memory",
+					PAGES_MAX);
+			text->pages = grown;
+			text->capacity = more;
+		}
+		text->pages[text->count++] = (struct fay_text_page){ .address = page };
+	}
+	return 0;
+}
+
+int fay_text_ready(struct fay_text *text, struct fay_error *error)
+{
+	size_t kept = 0;
+	void *bytes;
+
+	if (!text->count)
+		return 0;
+	qsort(text->pages, text->count, sizeof(*text->pages), by_address);
+	for (size_t i = 0; i < text->count; i++)
+		if (!kept || text->pages[kept - 1].address != text->pages[i].address)
+			text->pages[kept++] = text->pages[i];
+	text->count = kept;
+	bytes = mmap(NULL, kept * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu pages of code",
+				     kept);
+	text->bytes = bytes;
+	text->bytes_size = kept * PAGE;
+	return 0;
+}
+
+/* How many pages from `first` on lie side by side, changed ones only if that is asked. */
+static size_t run_length(const struct fay_text *text, size_t first, bool changed)
+{
+	size_t length = 1;
+
+	while (first + length < text->count &&
+	       text->pages[first + length].address == text->pages[first].address + length * PAGE &&
+	       (!changed || text->pages[first + length].changed))
+		length++;
+	return length;
+}
+
+void fay_text_read(struct fay_text *text, int memory)
+{
+	for (size_t i = 0, length; i < text->count; i += length) {
+		uint8_t *to = text->bytes + i * PAGE;
+
+		length = run_length(text, i, false);
+		ssize_t got = pread(memory, to, length * PAGE, (off_t)text->pages[i].address);
+
+		for (size_t k = 0; k < length; k++) {
+			/* behind a page that is not there, the others one by one */
+			bool whole = got >= (ssize_t)((k + 1) * PAGE) ||
+				     pread(memory, to + k * PAGE, PAGE,
+					   (off_t)text->pages[i + k].address) == PAGE;
+
+			text->pages[i + k].readable = whole;
+			text->pages[i + k].changed = false;
+		}
+	}
+	text->edit_count = 0;
+}
+
+/* The pages' index; text->count if any byte is missing. */
+static size_t find(const struct fay_text *text, uint64_t address, size_t size)
+{
+	uint64_t page = address & ~(uint64_t)(PAGE - 1);
+	size_t low = FAY_COUNT_BELOW(text->pages, text->count, address, page), last;
+
+	last = low + (size_t)((address - page + size - 1) / PAGE);
+	if (!size || !text->bytes || last >= text->count)
+		return text->count;
+	for (size_t i = low; i <= last; i++)
+		if (text->pages[i].address != page + (i - low) * PAGE || !text->pages[i].readable)
+			return text->count;
+	return low;
+}
+
+const uint8_t *fay_text_at(const struct fay_text *text, uint64_t address, size_t size)
+{
+	size_t at = find(text, address, size);
+
+	return at == text->count ? NULL : text->bytes + at * PAGE + address % PAGE;
+}
+
+static bool add_edit(struct fay_text *text, uint64_t address, const void *was, const void *bytes,
+		     size_t size)
+{
+	struct fay_text_edit *edit;
+
+	if (size > FAY_TEXT_CHANGE_MAX)
+		return false;
+	if (text->edit_count == text->edit_capacity) {
+		size_t more = text->edit_capacity ? 2 * text->edit_capacity : 64;
+		struct fay_text_edit *grown = realloc(text->edits, more * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		text->edits = grown;
+		text->edit_capacity = more;
+	}
+	edit = &text->edits[text->edit_count];
+	*edit = (struct fay_text_edit){ .address = address,
+					.order = text->edit_count++,
+					.size = (uint8_t)size };
+	memcpy(edit->was, was, size);
+	memcpy(edit->bytes, bytes, size);
+	return true;
+}
+
+bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes, size_t size)
+{
+	size_t at = find(text, address, size);
+
+	if (at == text->count ||
+	    !add_edit(text, address, text->bytes + at * PAGE + address % PAGE, bytes, size))
+		return false;
+	memcpy(text->bytes + at * PAGE + address % PAGE, bytes, size);
+	for (size_t i = at; i <= at + (address % PAGE + size - 1) / PAGE; i++)
+		text->pages[i].changed = true;
+	return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct fay_text_edit *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int transfer(const struct fay_text *text, int memory, size_t first, size_t length,
+		    bool write)
+{
+	size_t done = 0, size = length * PAGE;
+
+	while (done < size) {
+		uint8_t *at = text->bytes + first * PAGE + done;
+		off_t there = (off_t)(text->pages[first].address + done);
+		ssize_t got = write ? pwrite(memory, at, size - done, there)
+				    : pread(memory, at, size - done, there);
+
+		if (got <= 0) {
+			errno = got < 0 ? errno : EFAULT;
+			return -1;
+		}
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* One run: as it is now, with our changes. */
+static int write_run(struct fay_text *text, int memory, size_t first, size_t length)
+{
+	uint64_t start = text->pages[first].address;
+	size_t at = FAY_COUNT_BELOW(text->edits, text->edit_count, address, start);
+
+	if (transfer(text, memory, first, length, false))
+		return -1;
+	for (; at < text->edit_count && text->edits[at].address < start + length * PAGE; at++) {
+		const struct fay_text_edit *edit = &text->edits[at];
+		uint8_t *bytes = text->bytes + first * PAGE + (edit->address - start);
+
+		if (memcmp(bytes, edit->was, edit->size)) {
+			errno = EBUSY;
+			return -1;
+		}
+		memcpy(bytes, edit->bytes, edit->size);
+	}
+	return transfer(text, memory, first, length, true);
+}
+
+int fay_text_write(struct fay_text *text, int memory)
+{
+	if (text->edit_count)
+		qsort(text->edits, text->edit_count, sizeof(*text->edits), by_place);
+	for (size_t i = 0, length; i < text->count; i += length) {
+		length = 1;
+		if (!text->pages[i].changed)
+			continue;
+		length = run_length(text, i, true);
+		if (write_run(text, memory, i, length))
+			return -1;
+		for (size_t k = i; k < i + length; k++)
+			text->pages[k].changed = false;
+	}
+	return 0;
+}
+
+void fay_text_deinit(struct fay_text *text)
+{
+	if (text->bytes)
+		munmap(text->bytes, text->bytes_size);
+	free(text->pages);
+	free(text->edits);
+	memset(text, 0, sizeof(*text));
+}
