@@ -37,8 +37,8 @@
 #define UPROBE_MULTI_RETURN 1u
 #define PT_REGS_DX 96
 
-/* union bpf_attr of BPF_LINK_CREATE, its uprobe_multi part: Debian 12's libbpf, 1.1, does not have it
- * (1.3 does), so this one call of bpf(2) is made here. */
+/* union bpf_attr of BPF_LINK_CREATE, its uprobe_multi part: libbpf 1.1 of Debian 12 does not have
+ * it (1.3 does), so this one call of bpf(2) is made here. */
 struct multi_link {
 	uint32_t program, target, attach_type, flags;
 	uint64_t path, offsets, ref_ctr_offsets, cookies;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws bench/results/cluster_scale.json: messages and bytes a second at the root, and latency, by machines and fan-out.
-# Usage: bench/cluster/cluster_plot.sh >docs/cluster-scale.svg
+# Usage: bench/cluster/cluster_plot.sh >docs/images/cluster-scale.svg
 set -euo pipefail
 jq -rs '
 def x($p): 70 + $p * 300;                                  # left edge of a panel

@@ -6,8 +6,8 @@
  *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
  *
  * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object
- * a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the
- * kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
+ * a line (docs/internals/symbols.md). For a process this shows exactly what `fay trace` would find.
+ * Of the kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
  * /proc/kallsyms names all functions, and that is said.
  */
 #include <errno.h>

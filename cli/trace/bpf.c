@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace of a query about the kernel, through BPF: docs/bpf.md. Nothing is installed in any
- * process. */
+/* A trace of a query about the kernel, through BPF: docs/internals/bpf.md. Nothing is installed in
+ * any process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Queries about the kernel, as BPF programs: the kernel's types, what a generated object is, and a
- * session that runs one. docs/bpf.md says how it works.
+ * session that runs one. docs/internals/bpf.md says how it works.
  */
 #ifndef FAY_BPF_H
 #define FAY_BPF_H

@@ -33,7 +33,7 @@ struct fay_marker {
  * */
 struct fay_function {
 	/* short name: "redis-server", "libc" (for libc.so.6), "libpthread-2.31" ... see
-	 * docs/loader.md */
+	 * docs/internals/loader.md */
 	const char *module;
 	const char *name;
 	const char *path; /* of the object file */
@@ -44,7 +44,7 @@ struct fay_function {
 	const struct fay_marker *marker;
 	uint64_t start; /* of the function that the marker is in */
 	/* has no symbol, only an entry in the unwind table; the name is made from the address
-	 * (docs/symbols.md) */
+	 * (docs/internals/symbols.md) */
 	bool unnamed;
 };
 

@@ -54,7 +54,7 @@ struct fay_policy {
 	bool allow_rdtsc;
 	uint32_t allow_kinds;  /* bit per enum fay_probe_kind */
 	uint32_t allow_fields; /* of the event: mask of enum fay_event_field */
-	uint32_t denied_count; /* instructions by the names of docs/instructions.md */
+	uint32_t denied_count; /* instructions by the names of docs/internals/instructions.md */
 	char denied[32][12];
 	/* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
 	uint32_t pattern_count;
@@ -284,8 +284,8 @@ void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		struct fay_verdict *verdict);
 /*
  * As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created;
- * docs/smt2.md). Returns 0, or -1 with errno if it cannot write, EFBIG if there is more than may be
- * written; the verdict is there in any case.
+ * docs/internals/smt2.md). Returns 0, or -1 with errno if it cannot write, EFBIG if there is more
+ * than may be written; the verdict is there in any case.
  */
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy,
 		    const char *smt2_dir, struct fay_verdict *verdict);

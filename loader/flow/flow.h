@@ -4,7 +4,7 @@
  * trampoline. Nothing is believed of a symbol but that code begins there: the instructions are
  * decoded, every place that may be entered other than by falling through is collected, and bytes
  * are given up only if nothing can enter them. Pure functions of bytes; the process is reached
- * through struct fay_flow_program alone. docs/returns.md has the method.
+ * through struct fay_flow_program alone. docs/internals/returns.md has the method.
  *
  *	exit	   an instruction that leaves the function: ret; a jump, direct or indirect,
  *		   conditional or not, to another function

@@ -9,8 +9,8 @@
  * permitted (CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), through /proc/PID/root and the inode is
  * compared.
  *
- * What a module is called: docs/symbols.md. The kernel's vdso, anonymous memory and mappings that
- * are not ELF are no modules.
+ * What a module is called: docs/internals/symbols.md. The kernel's vdso, anonymous memory and
+ * mappings that are not ELF are no modules.
  */
 #include <ctype.h>
 #include <errno.h>

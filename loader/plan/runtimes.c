@@ -2,7 +2,7 @@
 /*
  * Run-time systems that do not stand that certain of their functions are changed, or whose
  * functions get their arguments elsewhere. They are recognised by names that only they have, of
- * functions or of files. docs/dispatcher.md, Limits.
+ * functions or of files. docs/internals/dispatcher.md, Limits.
  */
 #include "plan_private.h"
 

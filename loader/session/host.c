@@ -3,7 +3,7 @@
  * Probes that belong to no place in the program (begin, end, timer) run here, in fay's own process,
  * on the session's state: verified code reads and writes nothing but its event, its stack and the
  * state it is given, so it is as safe here as there. The program is not disturbed, and the end
- * probe runs even if the program was killed. docs/dispatcher.md gives the alternatives.
+ * probe runs even if the program was killed. docs/internals/dispatcher.md gives the alternatives.
  *
  * What is mapped is what is mapped there: the runtime with a configuration of its own, and the
  * image with its helper slots filled; never writable and executable at once. The probes have one

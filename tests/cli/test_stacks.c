@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of this very process: the walk that probes do (query/runtime/stacks.c), over tables that are made
- * of its own modules' unwind information, against glibc's backtrace(), in random chains of
+ * Stacks of this very process: the walk that probes do (query/runtime/stacks.c), over tables that
+ * are made of its own modules' unwind information, against glibc's backtrace(), in random chains of
  * functions with all kinds of frames; and the rows of unwind tables of real libraries against
  * libdw's reading of them.
  */

@@ -46,7 +46,7 @@ static int help(const char *program)
 	       "  --policy FILE  what you allow beyond what is proved (docs/policy.md)\n"
 	       "  --kernel       hold it to what may run in the kernel, too\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
-	       "(docs/smt2.md)\n"
+	       "(docs/internals/smt2.md)\n"
 	       "  --source DIR   where the source files are that the image's line information "
 	       "names\n"
 	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a "

@@ -3,8 +3,8 @@
  * Tracepoints that a policy allows. Both sides are globs (fnmatch(3)), module and function apart:
  * the loader will trace whatever the image's glob matches, so all that it can match must be matched
  * by the policy's. That is decided sign by sign, and any doubt is a no. A module's glob with a
- * slash means the module's path, one without its names (loader/names/modules.c, fay_module_matches), so
- * that one kind says nothing of the other.
+ * slash means the module's path, one without its names (loader/names/modules.c,
+ * fay_module_matches), so that one kind says nothing of the other.
  */
 #include <fnmatch.h>
 #include <string.h>

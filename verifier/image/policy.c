@@ -203,7 +203,8 @@ static const char *read_denied(char *text, struct fay_policy *policy, const char
 	     word = strtok_r(NULL, " \t,", &rest)) {
 		*at = word;
 		if (!is_operation(word) || strlen(word) >= sizeof(policy->denied[0]))
-			return "no such instruction; docs/instructions.md has their names";
+			return "no such instruction; docs/internals/instructions.md has their "
+			       "names";
 		if (policy->denied_count == sizeof(policy->denied) / sizeof(*policy->denied))
 			return "too many names";
 		strcpy(policy->denied[policy->denied_count++], word);

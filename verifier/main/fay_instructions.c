@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay-instructions: docs/instructions.md from the verifier's tables (ops.def, opcodes.def,
- * opcodes_vector.def), on standard output.
+ * fay-instructions: docs/internals/instructions.md from the verifier's tables (ops.def,
+ * opcodes.def, opcodes_vector.def), on standard output.
  *
  * Not installed. A test compares the committed page with what this prints.
  */
@@ -334,8 +334,8 @@ int main(void)
 	puts("# The instruction subset\n\n"
 	     "Generated from the verifier's tables; the test `verifier_instructions_page` fails "
 	     "where this page and the tables differ. To regenerate:\n\n"
-	     "    build/bin/fay-instructions > docs/instructions.md\n\n"
-	     "How each form is compared with the CPU: [verifier.md](verifier.md), \"How it is "
+	     "    build/bin/fay-instructions > docs/internals/instructions.md\n\n"
+	     "How each form is compared with the CPU: [verifier.md](../verifier.md), \"How it is "
 	     "tested\".\n");
 	print_operations();
 	print_encodings();

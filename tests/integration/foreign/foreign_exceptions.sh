@@ -2,7 +2,7 @@
 # Exceptions of C++, Rust, Ada, OCaml and Go through traced frames, by every unwinder there is.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/foreign_lib.sh"
-# Aligned: so that there is padding for each exit (docs/returns.md)
+# Aligned: so that there is padding for each exit (docs/internals/returns.md)
 flags="-O2 -falign-functions=64 -fno-optimize-sibling-calls -pthread -I$here"
 throws() { # NAME SCENARIOS COMPILER...
 	local name=$1 scenarios=$2 scenario

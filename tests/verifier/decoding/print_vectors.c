@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes docs/vectors.md from the table: print_vectors > docs/vectors.md. The test compares. */
+/* Writes docs/internals/vectors.md from the table: print_vectors > docs/internals/vectors.md. The
+ * test compares. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ int main(void)
 	puts("# Vector instructions of the verified subset\n\n"
 	     "Written by `build/bin/print_vectors` from verifier/isa/opcodes_vector.def; `ctest -R "
 	     "verifier_vector_docs` compares. What the verifier knows of a vector\n"
-	     "register is said in [decisions/0007-vectors.md](decisions/0007-vectors.md). SSE, AVX "
+	     "register is said in [decisions/0007-vectors.md](../decisions/0007-vectors.md). SSE, "
+	     "AVX "
 	     "128 and AVX 256: the instruction set that the legacy form, the VEX form of 128 and "
 	     "that of 256\n"
 	     "bits need; empty where there is none. Memory: bytes of a memory operand.\n\n"

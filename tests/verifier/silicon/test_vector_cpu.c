@@ -32,6 +32,7 @@
 
 #include "tests/xorshift.h"
 #include "vector_cpu.h"
+#include "verifier/explain/explain.h"
 #include "verifier/prover/transfer/transfer.h"
 
 #define PAGE 4096u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SMT-LIB 2 files of obligations, and DIR/index.json that names them (docs/smt2.md).
+ * SMT-LIB 2 files of obligations, and DIR/index.json that names them (docs/internals/smt2.md).
  *
  * A file holds the facts that bear on the obligation, its negation, and the expected answer. Of a
  * block's invariant, what has no variable in common with the obligation, over any number of steps,

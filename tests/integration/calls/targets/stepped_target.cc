@@ -153,7 +153,7 @@ TRACED long traced_climb(long height)
 	return y + 1;
 }
 
-// Of the room for 4,096 (docs/dispatcher.md) all but what traced_outer(), its callee and
+// Of the room for 4,096 (docs/internals/dispatcher.md) all but what traced_outer(), its callee and
 // traced_climb() take together.
 static const long FILLING = 4084, HEIGHT = 16;
 static jmp_buf surface;
