@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Fays in different PID and time namespaces trace one program: nobody takes the session of one that runs for a leftover, and everybody that of one that was killed.
+host=1
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip "namespaces need root"
 box_of=(unshare --pid --fork --mount-proc --kill-child)
