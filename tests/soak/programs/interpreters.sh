@@ -174,8 +174,8 @@ gforth_() {
 		: fib dup 2 < if else dup 1 - recurse swap 2 - recurse + then ;
 		: thrower 7 throw ;
 		: there s" STOP" file-status nip 0= ;
-		: work begin 20 fib . ['] thrower catch . 0 10000 0 do i i * + loop . pad 100 [char]
-		  x fill pad 50 type cr there until ;
+		: work begin 20 fib . ['] thrower catch . 0 10000 0 do i i * + loop .
+		  pad 100 [char] x fill pad 50 type cr there until ;
 		work bye
 	END
 	sed -i "s,STOP,$stop," "$work/a.fs"
