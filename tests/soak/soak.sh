@@ -87,7 +87,7 @@ survey() { # PID: of the traced modules, libc left out
 	touch "$work/surveyed"
 	"$SURVEY" ${files:-$exe} >"$work/survey.out" || return 0
 	note functions "$(sed -n 's/.*: \([0-9]*\) functions, .*/\1/p' "$work/survey.out" | sum)"
-	note watchable "$(sed -n 's/.* functions, \([0-9]*\) (.*/\1/p' "$work/survey.out" | sum)"
+	note watchable "$(sed -n 's/.* of some; \([0-9]*\) (.*/\1/p' "$work/survey.out" | sum)"
 }
 
 # is_up PID: it executes the program and has loaded what is traced
