@@ -153,6 +153,7 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 			step->is_short = insn.raw.imm[0].size != 32;
 		}
 		step->flags = (uint8_t)fay_step_flags_of(&insn);
+		step->away = fay_step_goes_away(&insn);
 		step->moves_stack = fay_step_moves_stack(&insn);
 		if (code->program->keeps_faults && step->kind == FAY_STEP_PLAIN &&
 		    fay_step_may_fault(&insn, bytes))

@@ -38,6 +38,9 @@ struct fay_step {
 	bool entered;
 	bool reached; /* some way in is known */
 	bool exit;
+	/* a far jump or return, or xabort: what is behind it is not run next, and where it leads
+	 * is not said */
+	bool away;
 	/* the function behind, into which the flow goes on here: an exit, too; 0: it does not */
 	uint64_t runs_on;
 	bool careful;     /* such an exit may be taken in the middle of a function */
@@ -77,6 +80,7 @@ struct fay_code {
 /* flow_step.c: of an instruction and its bytes. */
 enum fay_step_kind fay_step_kind_of(const ZydisDecodedInstruction *insn, const uint8_t *bytes);
 enum fay_step_flags fay_step_flags_of(const ZydisDecodedInstruction *insn);
+bool fay_step_goes_away(const ZydisDecodedInstruction *insn);
 bool fay_step_moves_stack(const ZydisDecodedInstruction *insn);
 /* Other than by an access of the stack, or of the module's own data. */
 bool fay_step_may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes);

@@ -65,6 +65,21 @@ enum fay_step_kind fay_step_kind_of(const ZydisDecodedInstruction *insn, const u
 	}
 }
 
+bool fay_step_goes_away(const ZydisDecodedInstruction *insn)
+{
+	if (insn->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    insn->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+		return false;
+	switch (insn->opcode) {
+	case 0xca: /* retf, iret */
+	case 0xcb:
+	case 0xcf: return true;
+	case 0xc6: return insn->raw.modrm.mod == 3 && insn->raw.modrm.reg == 7;
+	case 0xff: return insn->raw.modrm.reg == 5;
+	default: return false;
+	}
+}
+
 size_t fay_padding_length(const uint8_t *bytes, size_t size)
 {
 	ZydisDecodedInstruction insn;

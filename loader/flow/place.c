@@ -16,6 +16,12 @@ struct judging {
 	bool indirect;       /* some jump is: where to is not known */
 };
 
+/* What is behind it runs only if something leads there. */
+static bool ends_here(const struct fay_step *step)
+{
+	return fay_step_ends(step) || step->away;
+}
+
 static unsigned long offset_of(const struct judging *judging, uint64_t at)
 {
 	return (unsigned long)(at - judging->start);
@@ -131,7 +137,7 @@ static bool judge_inside(struct judging *judging, struct fay_place *place)
 			"jump there",
 			offset_of(judging, code->steps[into].at), offset);
 	while (last + 1 < code->step_count && code->steps[last + 1].at < end)
-		if (fay_step_ends(&code->steps[last++]))
+		if (ends_here(&code->steps[last++]))
 			return fay_code_refuse(code,
 					       "has a place at +%#lx where other code begins, too "
 					       "close behind +%#lx",
@@ -155,8 +161,7 @@ static bool judge_before(const struct judging *judging, struct fay_place *place)
 		return false;
 	end = at + steps[judging->step].length;
 	while (end - steps[first].at < FAY_JUMP_BYTES) {
-		if (first-- == 0 || fay_step_ends(&steps[first]) ||
-		    steps[first].kind == FAY_STEP_CALL)
+		if (first-- == 0 || ends_here(&steps[first]) || steps[first].kind == FAY_STEP_CALL)
 			return false;
 	}
 	place->site = steps[first].at;
@@ -177,7 +182,8 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 	if (good) {
 		judging.step = fay_code_find(&judging.code, at);
 		for (size_t i = 0; i < judging.code.step_count; i++)
-			judging.indirect |= judging.code.steps[i].kind == FAY_STEP_INDIRECT;
+			judging.indirect |= judging.code.steps[i].kind == FAY_STEP_INDIRECT ||
+					    judging.code.steps[i].away;
 		good = kind == FAY_PLACE_AT_ENTRY
 			       ? judge_entry(&judging, place)
 			       : judge_inside(&judging, place) || (kind == FAY_PLACE_AT_MARKER &&

@@ -137,14 +137,19 @@ static size_t read_function(void *context, uint64_t address, void *to, size_t si
 	return size;
 }
 
-static bool judge(const void *bytes, size_t size, size_t tail, uint64_t address,
-		  struct fay_place *place, char reason[FAY_REASON_MAX])
+static bool judge_as(enum fay_place_kind kind, const void *bytes, size_t size, size_t tail,
+		     uint64_t address, struct fay_place *place, char reason[FAY_REASON_MAX])
 {
 	struct function function = { bytes, address, size, tail };
 	struct fay_flow_program program = { .context = &function, .read = read_function };
 
-	return fay_place_judge(&program, address, address + size, address, FAY_PLACE_AT_ENTRY,
-			       place, reason);
+	return fay_place_judge(&program, address, address + size, address, kind, place, reason);
+}
+
+static bool judge(const void *bytes, size_t size, size_t tail, uint64_t address,
+		  struct fay_place *place, char reason[FAY_REASON_MAX])
+{
+	return judge_as(FAY_PLACE_AT_ENTRY, bytes, size, tail, address, place, reason);
 }
 
 static void test_patchable(void **state)
@@ -164,6 +169,28 @@ static void test_patchable(void **state)
 	assert_non_null(strstr(reason, "jump into"));
 	assert_false(judge("\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM, &place, reason));
 	assert_non_null(strstr(reason, "loop back"));
+}
+
+/* What goes where nothing says may come back behind the place. */
+static void test_goes_away(void **state)
+{
+	static const char *away[] = { "\xff\xe0\x90", "\xff\x2f\x90", "\xc6\xf8\x01",
+				      "\xca\x08\x00" };
+	char reason[FAY_REASON_MAX];
+	struct fay_place place;
+	uint8_t body[9] = "\x55\x48\x89\xe5\x5d\x90\x90\x90\xc3";
+
+	assert_true(judge_as(FAY_PLACE_INSIDE_AT, body, 9, 0, FROM, &place, reason));
+	for (size_t i = 0; i < sizeof(away) / sizeof(*away); i++) {
+		memcpy(body + 5, away[i], 3);
+		assert_false(judge_as(FAY_PLACE_INSIDE_AT, body, 9, 0, FROM, &place, reason));
+		assert_non_null(strstr(reason, "has an indirect jump"));
+		assert_true(judge(body, 9, 0, FROM, &place, reason));
+	}
+	/* Other code begins behind them. */
+	assert_false(judge_as(FAY_PLACE_INSIDE_AT, "\xff\x2f\x55\x5d\x90\x90\xc3", 7, 0, FROM,
+			      &place, reason));
+	assert_non_null(strstr(reason, "where other code begins"));
 }
 
 /* Jumps back to the first instruction: where five bytes lead each of them elsewhere. */
@@ -207,9 +234,10 @@ static void test_jumps_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copied),    cmocka_unit_test(test_rip_relative),
-		cmocka_unit_test(test_branches),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_patchable), cmocka_unit_test(test_jumps_back),
+		cmocka_unit_test(test_copied),     cmocka_unit_test(test_rip_relative),
+		cmocka_unit_test(test_branches),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_patchable),  cmocka_unit_test(test_goes_away),
+		cmocka_unit_test(test_jumps_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
