@@ -7,7 +7,7 @@
  * (printed).
  */
 #include "running.h"
-#include "trees.h"
+#include "tests/query/reference/trees.h"
 
 static char *text_of(const char *before, const struct tree *t, const char *middle,
 		     const struct tree *u, const char *after)

@@ -16,10 +16,10 @@
 
 #include <llvm-c/Core.h>
 
-#include "../compiler/harness.h"
 #include "fay/query.h"
 #include "fay/verify.h"
-#include "trees.h"
+#include "tests/compiler/harness.h"
+#include "tests/query/reference/trees.h"
 
 #include "extend/values.c"
 

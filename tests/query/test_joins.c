@@ -4,8 +4,8 @@
  * reference that looks at all combinations of events must give the same rows. FAY_SEED and the
  * first argument are as in test_random.c.
  */
-#include "summaries.h"
-#include "trees.h"
+#include "tests/query/reference/summaries.h"
+#include "tests/query/reference/trees.h"
 
 #define MAX_EVENTS 14
 #define MAX_ROWS (MAX_EVENTS * MAX_EVENTS * MAX_EVENTS)

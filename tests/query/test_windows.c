@@ -5,7 +5,7 @@
  * this test counts among the events of that window.
  */
 #include "running.h"
-#include "trees.h"
+#include "tests/query/reference/trees.h"
 
 #include "fay/aggregator.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "../../query/saved_reader.h"
+#include "../../query/random/saved_reader.h"
 
 #define EVENTS_MAX 60000
 #define APART 100000 /* ns; the clocks of two sessions differ by less (loader/process/clock.c) */

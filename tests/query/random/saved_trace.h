@@ -8,8 +8,8 @@
 #ifndef FAY_TESTS_QUERY_SAVED_TRACE_H
 #define FAY_TESTS_QUERY_SAVED_TRACE_H
 
-#include "reference.h"
-#include "running.h"
+#include "tests/query/reference/reference.h"
+#include "tests/query/running.h"
 
 #include "fay/verify.h"
 

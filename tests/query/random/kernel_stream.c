@@ -2,7 +2,7 @@
 #include "kernel_stream.h"
 
 #include "fay/bpf.h"
-#include "trees.h"
+#include "tests/query/reference/trees.h"
 
 #include <errno.h>
 #include <fcntl.h>

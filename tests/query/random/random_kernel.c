@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "random_kernel.h"
 
-#include "answers.h"
 #include "kernel_stream.h"
-#include "shares.h"
+#include "tests/query/reference/answers.h"
+#include "tests/query/reference/shares.h"
 
 /* of what the child calls these are `read` and `write` */
 #define SOURCE "cluster.Syscall(\"[rw]*e*\")"

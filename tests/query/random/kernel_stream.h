@@ -3,7 +3,7 @@
 #ifndef FAY_TESTS_QUERY_KERNEL_STREAM_H
 #define FAY_TESTS_QUERY_KERNEL_STREAM_H
 
-#include "running.h"
+#include "tests/query/running.h"
 
 #include "fay/aggregator.h"
 

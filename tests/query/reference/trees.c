@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "trees.h"
-#include "running.h"
+#include "tests/query/running.h"
 
 uint64_t random_state = 1;
 unsigned events_have = HAS_ARGUMENTS | HAS_ALWAYS;

@@ -8,13 +8,13 @@
  * over saved traces, each over five files. At the end stands how many pairs of a query and a stream
  * had each operator of the language; of many queries none may be missing.
  */
-#include "answers.h"
 #include "kernel_stream.h"
 #include "random_kernel.h"
 #include "random_saved.h"
-#include "shares.h"
-#include "stacks.h"
-#include "streams.h"
+#include "tests/query/reference/answers.h"
+#include "tests/query/reference/shares.h"
+#include "tests/query/reference/stacks.h"
+#include "tests/query/reference/streams.h"
 
 #define STREAMS 5
 #define MANY 200 /* queries that have every operator */

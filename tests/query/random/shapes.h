@@ -3,8 +3,8 @@
 #ifndef FAY_TESTS_QUERY_SHAPES_H
 #define FAY_TESTS_QUERY_SHAPES_H
 
-#include "scalars.h"
-#include "summaries.h"
+#include "tests/query/reference/scalars.h"
+#include "tests/query/reference/summaries.h"
 
 #define MS UINT64_C(1000000)
 

@@ -4,7 +4,7 @@
 #ifndef FAY_TESTS_QUERY_REFERENCE_H
 #define FAY_TESTS_QUERY_REFERENCE_H
 
-#include "shapes.h"
+#include "tests/query/random/shapes.h"
 
 #define MAX_EVENTS 160
 #define MAX_COLUMNS 8

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "random_saved.h"
 
-#include "answers.h"
 #include "saved_question.h"
-#include "shares.h"
+#include "tests/query/reference/answers.h"
+#include "tests/query/reference/shares.h"
 
 #define FILES 5
 

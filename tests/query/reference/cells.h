@@ -4,7 +4,7 @@
 #define FAY_TESTS_QUERY_CELLS_H
 
 #include "fay/aggregator.h"
-#include "running.h"
+#include "tests/query/running.h"
 
 /* How often a value came. */
 struct tally {

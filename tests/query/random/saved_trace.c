@@ -3,7 +3,7 @@
 
 #include "fay/loader.h"
 #include "saved_reader.h"
-#include "streams.h"
+#include "tests/query/reference/streams.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
