@@ -28,6 +28,6 @@ int fay_described_check(const struct fay_described *described, struct fay_target
 		return FAY_OK;
 	return fay_error_set(
 		error, FAY_E_REFUSED,
-		"process %d runs another build of %s than the one that the query's types are of",
+		"process %d runs another build of %s than the one whose types the query uses",
 		fay_target_pid(target), described->pattern);
 }

@@ -82,7 +82,7 @@ void fay_leftovers_deinit(struct fay_leftovers *all)
 void fay_leftovers_print(const struct fay_leftovers *all, bool json)
 {
 	static const char *const states[] = { [FAY_OWNER_DEAD] = "is gone",
-					      [FAY_OWNER_UNKNOWN] = "may run or be gone",
+					      [FAY_OWNER_UNKNOWN] = "may still run",
 					      [FAY_OWNER_LIVES] = "runs" };
 	static const char *const words[] = { [FAY_OWNER_DEAD] = "dead",
 					     [FAY_OWNER_UNKNOWN] = "unknown",
@@ -92,8 +92,8 @@ void fay_leftovers_print(const struct fay_leftovers *all, bool json)
 		char space[64] = "";
 		if (all->items[i].foreign) {
 			printf(json ? "{\"type\":\"session\",\"pid\":%d,\"state\":\"foreign\"}\n"
-				    : "                     process %d: code of a fay of another "
-				      "version, whose `fay doctor` knows more\n",
+				    : "                     process %d: code of another version of "
+				      "fay, whose `fay doctor` shows more\n",
 			       all->items[i].pid);
 			continue;
 		}
@@ -107,7 +107,7 @@ void fay_leftovers_print(const struct fay_leftovers *all, bool json)
 		if (session->owner_namespace)
 			snprintf(space, sizeof(space), " of PID namespace %" PRIu64,
 				 session->owner_namespace);
-		printf("                     process %d, %zu place%s: fay %d%s %s\n",
+		printf("                     process %d, %zu patch point%s: fay %d%s %s\n",
 		       all->items[i].pid, session->points, session->points == 1 ? "" : "s",
 		       session->owner, space, states[session->owner_state]);
 	}
@@ -136,8 +136,8 @@ int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 	fay_installed_sessions_deinit(&list);
 	if (doubtful && !unknown)
 		fprintf(stderr,
-			"fay: process %d: left %zu session%s of a fay in another PID namespace "
-			"alone, which may run or be gone (`fay doctor`)\n",
+			"fay: process %d: did not remove %zu session%s of a fay in another PID "
+			"namespace, which may still run (`fay doctor`)\n",
 			pid, doubtful, doubtful == 1 ? "" : "s");
 	if (!abandoned && !(doubtful && unknown))
 		return FAY_OK;
@@ -157,7 +157,7 @@ int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 	if (!ended)
 		fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept,
 			removed + kept == 1 ? "" : "s",
-			doubtful && unknown ? "" : " of a fay that was killed");
+			doubtful && unknown ? "" : " of a killed fay");
 	return FAY_OK;
 }
 

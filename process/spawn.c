@@ -57,8 +57,8 @@ static int cannot_run(const char *command, int pipe, struct fay_error *error)
 	if (failure.untraced)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
-			"'%s' is not run, since it cannot be traced: ptrace is refused even for a "
-			"child of fay's: %s (a sandbox, or fay itself is traced)",
+			"'%s' was not started, since it cannot be traced: ptrace is refused even "
+			"for a child of fay: %s (a sandbox, or fay itself is traced)",
 			command, strerror(failure.code));
 	return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command,
 			     strerror(failure.code));

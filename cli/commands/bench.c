@@ -37,7 +37,7 @@ int fay_bench_main(int argc, char **argv)
 
 	argv[0] = (char *)script;
 	execv(script, argv);
-	fprintf(stderr, "fay bench: %s: %s; the benchmarks lie in fay's source tree\n", script,
+	fprintf(stderr, "fay bench: %s: %s; the benchmarks are in fay's source tree\n", script,
 		strerror(errno));
 	return FAY_E_REFUSED;
 }

@@ -39,8 +39,8 @@ static int keygen(int argc, char **argv)
 	fay_keys_hex(text, keys.public);
 	printf("%s\n", text);
 	fprintf(stderr,
-		"fay: %s.key is secret; %s.pub is for signers files (who asks) and machines files "
-		"(agents)\n",
+		"fay: keep %s.key secret; %s.pub goes into signers files (clients) and machines "
+		"files (agents)\n",
 		argv[1], argv[1]);
 	return FAY_OK;
 }

@@ -64,7 +64,7 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functio
 		fay_cli_print_dispatch_json(stdout, &verdict);
 	} else {
 		fay_cli_print_dispatch(stdout, "  ", &verdict);
-		printf("  where 256 functions or more have the same probes they share a trampoline "
+		printf("  256 or more functions with the same probes share a trampoline "
 		       "(--share)\n");
 	}
 	for (size_t i = 0; i < processes; i++)
@@ -116,7 +116,7 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 			return true;
 		} else {
 			if (option == 'A')
-				fputs("fay explain: a plan is measured while it runs: fay trace "
+				fputs("fay explain: a plan is measured as it runs: use fay trace "
 				      "--analyze 'QUERY' ...\n",
 				      stderr);
 			return false;
@@ -127,8 +127,8 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 		fputs("fay explain: a query is missing\n", stderr);
 	else if (own - optind > 1)
 		fprintf(stderr,
-			"fay explain: '%s' is one word too many: a query is one argument (quote "
-			"it), and a command comes behind `--`\n",
+			"fay explain: unexpected argument '%s': quote the query, so that it is one "
+			"argument; a command goes after `--`\n",
 			argv[optind + 1]);
 	return own - optind == 1 && (own == argc || functions->command);
 }

@@ -39,7 +39,7 @@ static void print_usage(FILE *out)
 		     "['module!glob']\n"
 		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		     "  fay list /usr/bin/redis-server 'call*'\n"
-		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT markers\n"
+		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
 		     "  fay list --kernel 'kernel!vfs_*'\n");
 }
 
@@ -192,9 +192,8 @@ static int list_kernel(const struct list_options *options)
 		}
 		if (!source->traceable_only)
 			fprintf(stderr,
-				"fay list: %s: %s; from /proc/kallsyms instead, which does not say "
-				"which of these functions "
-				"can be traced\n",
+				"fay list: %s: %s; using /proc/kallsyms instead, which does not "
+				"say which functions can be traced\n",
 				kernel_sources[0].path, strerror(why));
 		int code = list_kernel_from(options, source, file, module, function);
 		fclose(file);
@@ -231,24 +230,24 @@ static int usage_error(const char *message)
 static int parse_operands(struct list_options *options, int count, char **operands)
 {
 	if ((options->pid != 0) + (options->comm != NULL) + options->kernel > 1)
-		return usage_error("-p, --comm and --kernel exclude each other");
+		return usage_error("-p, --comm and --kernel are mutually exclusive");
 	if (!options->pid && !options->comm && !options->kernel) {
 		if (!count)
-			return usage_error("say where: -p PID, --comm NAME, --kernel or a FILE");
+			return usage_error(
+				"say where to look: -p PID, --comm NAME, --kernel or a FILE");
 		if (strchr(operands[0], '!') && count == 1)
-			return usage_error("that is a pattern; say where: -p PID, --comm NAME, "
-					   "--kernel or a FILE");
+			return usage_error("that is a pattern; say where to look: -p PID, --comm "
+					   "NAME, --kernel or a FILE");
 		options->file = *operands++;
 		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
 		    fay_process_of_thread(atoi(options->file)))
-			return usage_error("that is a number, and there is no such file; -p PID "
-					   "names a process");
+			return usage_error("there is no file of that name; a process is -p PID");
 		count--;
 	}
 	if (count > 1)
 		return usage_error("more than one pattern");
 	if (options->kernel && options->usdt)
-		return usage_error("the kernel has no USDT markers");
+		return usage_error("the kernel has no USDT probes");
 	options->pattern = count ? operands[0] : "*!*";
 	return FAY_OK;
 }
@@ -259,14 +258,14 @@ static int resolve_comm(struct list_options *options)
 	size_t count = fay_process_find_comm(options->comm, pids, 1);
 	if (!count) {
 		const char *nearest = fay_cli_nearest_comm(options->comm);
-		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm,
+		fprintf(stderr, "fay: no process is named `%s`%s%s%s\n", options->comm,
 			nearest ? "; did you mean `" : "", nearest ? nearest : "",
 			nearest ? "`?" : "");
 		return FAY_E_REFUSED;
 	}
 	if (count > 1)
-		fprintf(stderr, "fay list: %zu processes are called `%s`; this is of PID %d\n",
-			count, options->comm, pids[0]);
+		fprintf(stderr, "fay list: %zu processes are named `%s`; this is PID %d\n", count,
+			options->comm, pids[0]);
 	options->pid = pids[0];
 	return FAY_OK;
 }
@@ -287,7 +286,7 @@ int fay_list_main(int argc, char **argv)
 		switch (option) {
 		case 'p':
 			if (!parse_pid(optarg, &options.pid))
-				return usage_error("-p wants a process id, a positive number");
+				return usage_error("-p takes a process ID, a positive number");
 			break;
 		case 'c': options.comm = optarg; break;
 		case 'k': options.kernel = true; break;

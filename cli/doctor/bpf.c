@@ -76,17 +76,18 @@ static void try_to_attach(struct finding *finding, uint32_t type, const char *wh
 	if (program < 0) {
 		bool lacking = program == -EPERM && type == BTF_KIND_FUNC &&
 			       fay_doctor_has_capability(CAP_BPF);
-		fay_doctor_found(finding, false, "loading a program for %s: %s%s", shown,
-				 why_refused(program),
-				 lacking ? "; the kernel lacks hotpatch points, or an LSM refuses"
-					 : "");
+		fay_doctor_found(
+			finding, false, "loading a program for %s: %s%s", shown,
+			why_refused(program),
+			lacking ? "; the kernel lacks hotpatch points, or an LSM refuses it" : "");
 		return;
 	}
 	int link = bpf_raw_tracepoint_open(NULL, program); /* by the program's own type */
 	close(program);
 	if (link < 0) {
-		fay_doctor_found(finding, false, "a program for %s loads, but attaching it: %s",
-				 shown, strerror(-link));
+		fay_doctor_found(finding, false,
+				 "a program for %s loads, but cannot be attached: %s", shown,
+				 strerror(-link));
 		return;
 	}
 	close(link);
@@ -142,7 +143,7 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 	static char text[1600];
 	struct finding bpf = { 0 }, fentry = { 0 }, multi = { 0 };
 	const char *refused = fay_kernel_modules_refused(),
-		   *no_native = refused ? refused : "fay.ko is not there for this kernel";
+		   *no_native = refused ? refused : "there is no fay.ko for this kernel";
 	if (kind == FAY_KERNEL_FUNCTIONS && fay_bpf_functions_off()) {
 		snprintf(text, sizeof(text), "none: %s", fay_bpf_functions_off());
 		return text;
@@ -152,7 +153,7 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 	fay_doctor_bpf(&bpf);
 	if (kind != FAY_KERNEL_FUNCTIONS) {
 		snprintf(text, sizeof(text),
-			 bpf.ok ? "BPF: %s" : "none: BPF is not granted here: %s", bpf.why);
+			 bpf.ok ? "BPF: %s" : "none: BPF is not permitted here: %s", bpf.why);
 		return text;
 	}
 	fay_doctor_fentry(&fentry);
@@ -161,11 +162,10 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; no native code: %s",
 			 fentry.why, no_native);
 	else
-		snprintf(
-			text, sizeof(text),
-			"none: %s, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
-			"cluster.Syscall and cluster.Tracepoint run",
-			no_native, fentry.why, multi.why);
+		snprintf(text, sizeof(text),
+			 "none: %s, and BPF cannot attach to functions (fentry: %s; kprobe.multi: "
+			 "%s); cluster.Syscall and cluster.Tracepoint work",
+			 no_native, fentry.why, multi.why);
 	return text;
 }
 

@@ -70,23 +70,22 @@ static void check_zones(struct finding *finding)
 	const struct fay_leftovers *all = &leftovers;
 	if (all->abandoned)
 		fay_doctor_found(finding, false,
-				 "a fay that was killed left %zu session%s in PID%s%s: `fay doctor "
-				 "--clean` removes them",
+				 "a killed fay left %zu session%s in PID%s%s: `fay doctor --clean` "
+				 "removes them",
 				 all->abandoned, all->abandoned == 1 ? "" : "s", all->abandoned_in,
-				 all->traced ? " (others are traced at this moment)" : "");
+				 all->traced ? " (others are being traced now)" : "");
 	else if (all->unknown)
 		fay_doctor_found(finding, false,
-				 "whether the fay that made %zu session%s in PID%s still runs "
-				 "cannot be told, it ran in another PID namespace: "
-				 "`fay doctor --clean-unknown PID` removes them",
+				 "the fay that made %zu session%s in PID%s ran in another PID "
+				 "namespace, so it cannot be told whether it still runs: `fay "
+				 "doctor --clean-unknown PID` removes them",
 				 all->unknown, all->unknown == 1 ? "" : "s", all->unknown_in);
 	else if (all->traced)
-		fay_doctor_found(finding, true,
-				 "%zu session%s of a fay that runs now, none left behind",
+		fay_doctor_found(finding, true, "%zu session%s of running traces, none left behind",
 				 all->traced, all->traced == 1 ? "" : "s");
 	else
 		fay_doctor_found(finding, true,
-				 "no process that can be looked into carries fay's code");
+				 "no process that can be inspected contains code of fay");
 }
 
 /* --- the command --- */
@@ -179,7 +178,7 @@ static int clean_unknown(const char *number)
 	char *end;
 	long pid = strtol(number, &end, 10);
 	if (*end || pid <= 0 || pid > INT_MAX) {
-		fprintf(stderr, "fay doctor: --clean-unknown: '%s' is no process number\n", number);
+		fprintf(stderr, "fay doctor: --clean-unknown: '%s' is not a process ID\n", number);
 		return FAY_E_USAGE;
 	}
 	if (fay_installed_sessions((pid_t)pid, &list, &error))
@@ -202,11 +201,10 @@ int fay_doctor_main(int argc, char **argv)
 	optind = 0;
 	while ((option = fay_cli_getopt(argc, argv, "h", long_options)) != -1) {
 		if (option == 'h') {
-			printf(USAGE
-			       "  --clean              also removes from all processes what fays "
-			       "that were killed left there\n"
-			       "  --clean-unknown PID  also removes from this process what fays "
-			       "left there of which it cannot be told whether they still run\n");
+			printf(USAGE "  --clean              also remove the sessions that killed "
+				     "fay processes left, in all processes\n"
+				     "  --clean-unknown PID  also remove the sessions in PID whose "
+				     "fay may still be running, which cannot be told\n");
 			return FAY_OK;
 		}
 		if ((option != 'j' && option != 'c' && option != 'u') ||
@@ -220,7 +218,7 @@ int fay_doctor_main(int argc, char **argv)
 		clean |= option == 'c';
 	}
 	if (optind < argc) {
-		fprintf(stderr, "fay doctor: takes no argument\n" USAGE);
+		fprintf(stderr, "fay doctor: takes no arguments\n" USAGE);
 		return FAY_E_USAGE;
 	}
 	int code = unknown ? clean_unknown(unknown) : FAY_OK;

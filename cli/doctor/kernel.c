@@ -24,12 +24,13 @@ void fay_doctor_modules(struct finding *finding)
 		fay_doctor_found(finding, false, "CAP_SYS_MODULE is missing");
 	else if (!fay_kernel_present())
 		fay_doctor_found(finding, false,
-				 "modules can be loaded, but fay.ko is not there for this kernel: "
+				 "modules can be loaded, but there is no fay.ko for this kernel: "
 				 "scripts/kernel-module builds it");
 	else
 		fay_doctor_found(finding, true,
-				 access("/dev/fay", F_OK) ? "fay.ko is there; `fay trace` loads it"
-							  : "fay.ko is loaded");
+				 access("/dev/fay", F_OK)
+					 ? "fay.ko is available; `fay trace` loads it"
+					 : "fay.ko is loaded");
 }
 
 void fay_doctor_ftrace(struct finding *finding)

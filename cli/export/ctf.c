@@ -275,7 +275,7 @@ static int add_event(struct fay_ctf *ctf, uint32_t first_source, const struct fa
 	if (!make_entry(ctf) || !fay_ctf_class(&ctf->classes, index, saved, row, &class))
 		return fay_error_set(error, FAY_E_LIMIT,
 				     "out of memory for %zu events, or more than %u functions, or "
-				     "functions that are made up",
+				     "invalid functions",
 				     ctf->entry_count, FAY_CTF_CLASSES_MAX);
 	struct event_header header = { .class = class };
 	memcpy(&header.time, row + source->time_offset, sizeof(header.time));

@@ -20,12 +20,12 @@ static int export_files(struct fay_ctf *ctf, char **files, struct fay_error *err
 			return error->code;
 		if (fay_saved_cut_off(saved))
 			fprintf(stderr,
-				"fay: %s is cut off: what wrote it was killed or had no room, and "
+				"fay: %s is truncated: its writer was killed or ran out of space; "
 				"functions have no names\n",
 				*files);
 		if (fay_saved_header(saved)->events_lost)
 			fprintf(stderr,
-				"fay: %s: %" PRIu64 " events were lost when they were saved\n",
+				"fay: %s: %" PRIu64 " events were lost while it was saved\n",
 				*files, fay_saved_header(saved)->events_lost);
 		int result = fay_ctf_add(ctf, saved, *files, error);
 		fay_saved_close(saved);
@@ -52,7 +52,7 @@ int fay_export_main(int argc, char **argv)
 		if (option == 'h') {
 			fputs(usage, stdout);
 			printf("\n"
-			       "  --ctf DIRECTORY  the events of all the saved traces, on one "
+			       "  --ctf DIRECTORY  write the events of all saved traces, on one "
 			       "timeline, as a CTF trace, which babeltrace2 and Trace Compass "
 			       "read\n");
 			return FAY_OK;

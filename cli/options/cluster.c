@@ -9,17 +9,18 @@
 #include "options.h"
 
 const char fay_cli_cluster_help[] =
-	"  --cluster URL    NATS servers such as nats://127.0.0.1:4222; several with commas\n"
-	"  --cluster FILE   with lines `url = URL`, `key = FILE` and so on: any of the options "
-	"below\n"
-	"  --key FILE       who asks: made by `fay cluster keygen`\n"
+	"  --cluster URL    NATS servers such as nats://127.0.0.1:4222, separated by commas\n"
+	"  --cluster FILE   a file with lines `url = URL`, `key = FILE` and so on: any of the "
+	"options below\n"
+	"  --key FILE       the client's key, made by `fay cluster keygen`\n"
 	"  --machines FILE  only these machines may answer\n"
-	"  --await N        begin when N machines were found\n"
-	"  --fanout N       agents that report to one (16 unless given; 0: all to the asking "
-	"side)\n"
-	"  --lost-after T   a machine that is silent for so long is lost (10s unless given)\n"
-	"  --lease T        machines that hear nothing for so long give up (60s unless given)\n"
-	"  --bytes-per-second N  that each agent may send\n"
+	"  --await N        begin once N machines have answered\n"
+	"  --fanout N       agents that report to one agent (16 unless given; 0: all report to the "
+	"client)\n"
+	"  --lost-after T   a machine that has been silent this long is lost (10s unless given)\n"
+	"  --lease T        machines that have not heard from the client this long give up (60s "
+	"unless given)\n"
+	"  --bytes-per-second N  the most that each agent may send\n"
 	"  --creds FILE, --ca FILE, --cert FILE, --cert-key FILE, --insecure\n"
 	"                   credentials and TLS (docs/cluster.md)\n";
 
@@ -113,7 +114,7 @@ int fay_cli_cluster_option(struct fay_cli_cluster *cluster, const char *command,
 	else
 		return FAY_E_USAGE;
 	if (!fits)
-		fprintf(stderr, "%s: '%s' is not a value of that option\n", command, value);
+		fprintf(stderr, "%s: '%s' is not a valid value of that option\n", command, value);
 	return fits ? FAY_OK : FAY_E_USAGE;
 }
 
@@ -125,6 +126,6 @@ int fay_cli_cluster_keys(const struct fay_cli_cluster *cluster, struct fay_keys 
 	if (!cluster->key)
 		return fay_error_set(
 			error, FAY_E_USAGE,
-			"who asks? Give --key FILE; `fay cluster keygen NAME` makes one");
+			"no key: give --key FILE; `fay cluster keygen NAME` makes one");
 	return fay_keys_read(cluster->key, keys, error);
 }

@@ -106,16 +106,16 @@ void fay_cli_query_hint(const char *query, struct fay_error *error)
 		return;
 	if (is_probe_of_others(query))
 		snprintf(error->message + used, room,
-			 "\nthat is no FayLINQ; what one-liners of bpftrace are here: "
-			 "docs/from-bpftrace.md");
+			 "\nthat is not FayLINQ; docs/from-bpftrace.md translates one-liners of "
+			 "bpftrace");
 	else if (is_pattern(query))
 		snprintf(error->message + used, room,
-			 "\na query says what is asked of the function: "
+			 "\na query says what to do with the function: "
 			 "'cluster.Function(\"%.100s\").Count()'",
 			 query);
 	else if (has_lost_quotes(query))
 		snprintf(
 			error->message + used, room,
-			"\nthe query has no double quotes: a shell takes them away unless the "
-			"whole query is in single ones, 'cluster.Function(\"libc!read\").Count()'");
+			"\nthe query has no double quotes: the shell removes them unless the whole "
+			"query is in single quotes, 'cluster.Function(\"libc!read\").Count()'");
 }

@@ -71,8 +71,8 @@ static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_sess
 	       shared = fay_session_shared_points(session);
 	if (!json) {
 		fprintf(out,
-			"  process %d: %zu trampolines of a function's own, %zu functions that "
-			"share one; %zu that cannot be traced\n",
+			"  process %d: %zu trampolines of one function each, %zu functions that "
+			"share one, %zu that cannot be traced\n",
 			(int)pid, points - shared, shared, skipped);
 		return;
 	}

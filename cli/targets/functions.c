@@ -77,10 +77,10 @@ static int find_known(struct fay_cli_functions *functions, const char *pattern,
 		close(function->fd);
 	function->fd = -1;
 	return fay_error_set(error, FAY_E_REFUSED,
-			     "the query's names are those of %s as it was when the query was "
-			     "asked, and %s: attach where it is as it was",
+			     "the query's names come from %s as it was when the query was started, "
+			     "and %s: attach on a machine that has the same build",
 			     known->path,
-			     found ? "here it is another build" : "here it is not to be read");
+			     found ? "this machine has another build" : "it cannot be read here");
 }
 
 /* As execvp() finds it. */
@@ -108,7 +108,7 @@ static int find_in_libraries(struct fay_cli_functions *functions, const char *mo
 	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/local/lib", "/lib64",
 					       "/usr/lib" };
 	int code = fay_error_set(error, FAY_E_REFUSED,
-				 "which file `%s` means is known once a process is named: -p PID, "
+				 "which file `%s` is in depends on the process: give -p PID, "
 				 "--comm NAME, or -- COMMAND",
 				 module);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {

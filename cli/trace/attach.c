@@ -165,7 +165,7 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 	struct fay_coverage coverage;
 	fay_root_coverage(trace->root, &coverage);
 	trace->detach = !attach->finished;
-	trace->end_reason = !attach->finished ? "interrupted; the query goes on"
+	trace->end_reason = !attach->finished ? "interrupted; the query continues"
 			    : coverage.lost   ? "the query is over; not all machines answered"
 					      : "the query is over";
 	return FAY_OK;

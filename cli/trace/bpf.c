@@ -24,8 +24,8 @@ static int check_side(const struct trace *trace, unsigned side, struct fay_error
 				     fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
 	if (!fay_bpf_knows_processes())
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "fay runs in a PID namespace (a container): the kernel's "
-				     "events have other process numbers than are known here");
+				     "fay runs in a PID namespace (a container), where process IDs "
+				     "differ from those in kernel events");
 	return FAY_OK;
 }
 
@@ -115,8 +115,8 @@ static void report(const struct trace *trace)
 	fprintf(stderr, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
 	if (trace->verbose)
 		fprintf(stderr,
-			"fay: %u BPF programs of %u instructions together; the kernel's verifier "
-			"took them\n",
+			"fay: %u BPF programs with %u instructions in total; the kernel's verifier "
+			"accepted them\n",
 			programs, instructions);
 }
 
@@ -169,8 +169,8 @@ static void look_for_processors(struct trace_bpf *bpf)
 	uint32_t came = bpf->session ? fay_bpf_session_tick(bpf->session) : 0;
 	if (came)
 		fprintf(stderr,
-			"fay: %u processor%s switched on during this trace; up to %u ms of what "
-			"ran there then are missing\n",
+			"fay: %u processor%s came online during this trace; up to %u ms of what "
+			"ran there is missing\n",
 			came, came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
 }
 

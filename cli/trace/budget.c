@@ -127,8 +127,7 @@ static void say_left_out(const struct trace *trace, const struct candidate *cand
 	fprintf(stderr, " (took %.1f%% of the processor time, %" PRIu64 " ns an event)%s\n",
 		account->left[candidate->point].share * 100,
 		event_ns(&account->costs[candidate->point]),
-		number == SHOWN && !trace->verbose ? "; what follows is named with --verbose only"
-						   : "");
+		number == SHOWN && !trace->verbose ? "; --verbose names those that follow" : "");
 }
 
 /* Takes those points out that belong to this session. */
@@ -302,7 +301,7 @@ static void print_left_out(const struct trace *trace, const struct account *acco
 	print_name(account, point);
 	fprintf(stderr,
 		" from %.3f s on; the probes ran for %" PRIu64
-		" events until then, and for none that came later\n",
+		" events until then, and for none after\n",
 		(double)left->after / 1e9, cost->events);
 }
 

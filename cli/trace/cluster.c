@@ -42,7 +42,7 @@ static int check(const struct trace *trace, struct fay_error *error)
 				     "which processes? Give --comm NAME, or -p PID");
 	if (fay_trace_is_kernel(trace) && trace->follow)
 		return fay_error_set(error, FAY_E_USAGE,
-				     "--follow is for queries about programs: on a cluster, ask "
+				     "--follow is for queries about programs: on a cluster, query "
 				     "the kernel without it, by `comm`");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE,
@@ -51,31 +51,31 @@ static int check(const struct trace *trace, struct fay_error *error)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
 			trace->detach
-				? "joins cannot be asked with --detach: this side makes the pairs"
-				: "joins with events of the kernel cannot be asked of a cluster "
-				  "yet; ask each machine");
+				? "--detach does not support joins: the client makes the pairs"
+				: "joins with kernel events are not supported on a cluster yet; "
+				  "query each machine separately");
 	if (trace->counted && (fay_trace_is_kernel(trace) || trace->detach))
-		return fay_error_set(error, FAY_E_REFUSED,
-				     trace->detach
-					     ? "windows of so many events cannot be asked with "
-					       "--detach: this side counts them"
-					     : "windows of so many events of the kernel cannot be "
-					       "asked of a cluster yet; ask each machine");
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			trace->detach ? "--detach does not support count-based windows: the client "
+					"counts the events"
+				      : "count-based windows of kernel events are not supported on "
+					"a cluster yet; query each machine separately");
 	if (trace->detach && trace->duration > FAY_STREAM_LIFE_MAX)
 		return fay_error_set(error, FAY_E_USAGE,
-				     "--for with --detach is seven days at most: then the servers "
-				     "forget the query");
+				     "with --detach, --for is at most seven days: after that the "
+				     "servers delete the query");
 	if (plan && plan->extended && trace->detach)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
-			"a query that is extended by C files cannot be asked with --detach: `fay "
-			"attach` reads the query, and may run where these files are not");
+			"--detach does not support queries extended by C files: `fay attach` reads "
+			"the query, and may run where these files do not exist");
 	if (!plan || !plan->typed)
 		return FAY_OK;
 	if (trace->join)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "names of arguments in a join cannot be asked of a cluster "
-				     "yet: use Arg(0), Arg(1) ...");
+				     "argument names in a join are not supported on a cluster yet: "
+				     "use Arg(0), Arg(1) ...");
 	if (!trace->described.found.file.build_id_size)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
@@ -96,23 +96,22 @@ static int set_codes(const struct trace *trace, struct fay_root_options *options
 		return FAY_OK;
 	if (plan->joins && plan->addresses)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "callers in a join cannot be asked of a cluster yet");
+				     "callers in a join are not supported on a cluster yet");
 	uint32_t count = plan->joins ? 0 : fay_plan_codes(plan, codes);
 	if (!plan->joins && fay_plan_computes_codes(plan))
-		return fay_error_set(
-			error, FAY_E_REFUSED,
-			"addresses of code differ from machine to machine: on a cluster stacks and "
-			"callers are keys of groups or columns, and nothing is computed with them");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "code addresses differ between machines: on a cluster, stacks "
+				     "and callers can only be group keys or columns");
 	if (count && fay_schema_replaces(trace->schema))
-		return fay_error_set(
-			error, FAY_E_REFUSED,
-			"stacks and callers with TopK or Sample cannot be asked of a cluster yet");
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "stacks and callers with TopK or Sample are not supported on "
+				     "a cluster yet");
 	for (uint32_t i = 0; i < count; i++) {
 		if (fay_trace_is_kernel(trace) && !codes[i].kernel)
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "stacks of programs at events of the kernel cannot be "
-					     "asked of a cluster yet: ask for KernelStack, or for "
-					     "stacks of cluster.Function(...)");
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"stacks of programs at kernel events are not supported on a "
+				"cluster yet: use KernelStack, or stacks of cluster.Function(...)");
 		options->codes[i] = (struct fay_wire_code){
 			(uint16_t)codes[i].column,
 			(uint8_t)((codes[i].exact ? FAY_CODE_EXACT : 0) |
@@ -203,13 +202,13 @@ static void report(const struct trace *trace)
 	fay_root_coverage(trace->root, &coverage);
 	if (coverage.beyond)
 		fprintf(stderr,
-			"fay: more than %u machines are there; the others are NOT ASKED "
-			"(--machines FILE chooses)\n",
+			"fay: more than %u machines have answered; the others are NOT QUERIED "
+			"(--machines FILE selects)\n",
 			FAY_WIRE_AGENTS_MAX);
 	if (coverage.other_version)
 		fprintf(stderr,
-			"fay: machines that speak version %u of Fay's messages are NOT ASKED: this "
-			"is version %u, and the same release must run on all\n",
+			"fay: machines that use version %u of Fay's protocol are NOT QUERIED: this "
+			"is version %u, and all machines need the same release\n",
 			coverage.other_version, FAY_WIRE_VERSION);
 	if (refused > REFUSALS_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n",
@@ -262,7 +261,7 @@ static void print_coverage(const struct trace *trace, bool final)
 	if (!final)
 		return;
 	fprintf(stderr,
-		"fay: %u machine%s asked, %u finished, %u refused, %u late, %u lost, %u "
+		"fay: %u machine%s queried, %u finished, %u refused, %u late, %u lost, %u "
 		"incomplete; %" PRIu64 " messages, %" PRIu64 " duplicates, %" PRIu64
 		" conflicts, %" PRIu64 " unknown, %" PRIu64 " malformed\n",
 		coverage.asked, coverage.asked == 1 ? "" : "s", coverage.finished, coverage.refused,
@@ -271,14 +270,15 @@ static void print_coverage(const struct trace *trace, bool final)
 	if (coverage.rows_late)
 		fprintf(stderr,
 			"fay: %" PRIu64
-			" rows came after their window was settled and are not in it\n",
+			" rows came after their window was closed and are not in it\n",
 			coverage.rows_late);
 	report_clocks(trace);
 	if (coverage.clock_error != UINT64_MAX)
 		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n",
 			(double)coverage.clock_offset / 1e6, (double)coverage.clock_error / 1e6);
 	if (trace->join || trace->counted)
-		fprintf(stderr, "fay: times are by this machine's clock, each to +- %.3f ms%s\n",
+		fprintf(stderr,
+			"fay: times are by this machine's clock, each within +- %.3f ms%s\n",
 			(double)coverage.clock_bound / 1e6,
 			coverage.clocks_unknown
 				? "; some machines' clocks could not be compared with it"
@@ -334,7 +334,7 @@ static const char *reason_to_end(const struct trace *trace, uint64_t end)
 	if (trace->plan && trace->plan->deadline && fay_realtime() > trace->plan->deadline)
 		return "the query's own deadline passed";
 	if (fay_trace_has_all_rows(trace))
-		return "the query has its rows";
+		return "the query has all its rows";
 	if (fay_root_finished(trace->root))
 		return "the traced programs ended";
 	return NULL;
@@ -378,7 +378,8 @@ static int detach(struct trace *trace, struct fay_error *error)
 {
 	if (fay_root_detach(trace->root, error))
 		return error->code;
-	fprintf(stderr, "fay: the query goes on%s; `fay attach %016" PRIx64 "` shows its result\n",
+	fprintf(stderr,
+		"fay: the query continues%s; `fay attach %016" PRIx64 "` shows its result\n",
 		trace->duration ? " for the time given"
 				: " until `fay attach --stop`, for seven days at most",
 		fay_root_query(trace->root));

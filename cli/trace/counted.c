@@ -138,7 +138,7 @@ void fay_trace_counted_print_end(const struct trace *trace)
 		trace->counted->number);
 	if (counts.late)
 		fprintf(stderr,
-			"; %" PRIu64 " came late, and lie in a later window than their time says",
+			"; %" PRIu64 " came late, and are in a later window than their time says",
 			counts.late);
 	fprintf(stderr, "\n");
 }

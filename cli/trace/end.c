@@ -37,9 +37,9 @@ static void say_left_mapped(struct fay_session *const *list, size_t count, pid_t
 		left |= fay_session_left_mapped(list[i]);
 	if (left)
 		fprintf(stderr,
-			"fay: process %d: memory of the trace stays mapped there, harmless, since "
-			"a thread may still be inside of it; the next trace, or `fay doctor "
-			"--clean`, removes it when none is\n",
+			"fay: process %d: memory of the trace stays mapped, harmlessly, since a "
+			"thread may still be inside it; the next trace, or `fay doctor --clean`, "
+			"removes it once no thread is\n",
 			pid);
 }
 
@@ -207,24 +207,24 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (trace->events_late)
 		fprintf(stderr,
 			"fay: %" PRIu64 " event%s came late, more than %u s after the end of the "
-			"last window that the time said: in no window\n",
+					"newest window, and are in no window\n",
 			trace->events_late, trace->events_late == 1 ? "" : "s",
 			FAY_WINDOWS_HORIZON / 1000000000u);
 	if (unknown)
 		fprintf(stderr,
-			"fay: %" PRIu64
-			" call%s ended whose arguments were not kept; they are not in the result\n",
+			"fay: %" PRIu64 " call%s ended whose arguments had not been kept; they are "
+			"not in the result\n",
 			unknown, unknown == 1 ? "" : "s");
 	if (late)
 		fprintf(stderr,
 			"fay: %" PRIu64
-			" time%s a program that had changed its modules went on before fay had "
-			"seen to them; calls of theirs may be missing\n",
+			" time%s a program continued before fay had handled its change of modules; "
+			"calls in these modules may be missing\n",
 			late, late == 1 ? "" : "s");
 	if (result->calls_jumped)
 		fprintf(stderr,
-			"fay: %" PRIu64 " call%s went on in a function whose end is not seen: an "
-			"event where it jumped there, without a return value\n",
+			"fay: %" PRIu64 " call%s jumped to a function whose return is not traced: "
+			"an event at the jump, without a return value\n",
 			result->calls_jumped, result->calls_jumped == 1 ? "" : "s");
 	if (children)
 		fprintf(stderr,

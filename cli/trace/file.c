@@ -61,7 +61,7 @@ static void say_interrupted(struct trace *trace)
 	}
 	snprintf(trace->reason, sizeof(trace->reason),
 		 "interrupted after %" PRIu64 " of %" PRIu64
-		 " saved events; the result is of these",
+		 " saved events; the result covers only these",
 		 rows, all);
 	trace->end_reason = trace->reason;
 	fay_trace_interrupted = 0;
@@ -88,13 +88,13 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 			return error->code;
 		}
 		if (fay_trace_has_all_rows(trace))
-			trace->end_reason = "the query has its rows";
+			trace->end_reason = "the query has all its rows";
 	}
 	if (!trace->end_reason && fay_trace_interrupted)
 		say_interrupted(trace);
 	if (!trace->end_reason)
 		trace->end_reason =
-			plan->joins ? "the saved traces end here" : "the saved trace ends here";
+			plan->joins ? "end of the saved traces" : "end of the saved trace";
 	if (error->code)
 		return error->code;
 	fay_replay_end(replay);
@@ -108,13 +108,12 @@ static void report_events(const struct fay_saved *saved)
 	const struct fay_saved_header *header = fay_saved_header(saved);
 	if (fay_saved_cut_off(saved))
 		fprintf(stderr,
-			"fay: %" PRIu64 " saved events; the file is cut off: what wrote it was "
-			"killed or had no room, and functions have no names\n",
+			"fay: %" PRIu64 " saved events; the file is truncated: its writer was "
+			"killed or ran out of space; functions have no names\n",
 			header->row_count);
 	else
 		fprintf(stderr,
-			"fay: %" PRIu64 " saved events, %" PRIu64
-			" were lost when they were saved\n",
+			"fay: %" PRIu64 " saved events, %" PRIu64 " were lost while saving\n",
 			header->row_count, header->events_lost);
 }
 

@@ -118,8 +118,8 @@ bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *t
 		watched->waits = NULL;
 		if (trace->verbose)
 			fprintf(stderr,
-				"fay: process %d does not wait when it loads modules: %s; they are "
-				"looked for\n",
+				"fay: process %d does not wait when it loads modules: %s; fay "
+				"polls for them\n",
 				pid, error.message);
 	}
 	return false;

@@ -40,7 +40,7 @@ static int choose(const struct trace *trace, bool *native, struct fay_error *err
 	}
 	if (!fay_cli_kernel_bpf_functions())
 		return error->code;
-	fprintf(stderr, "fay: %s; through BPF instead\n", error->message);
+	fprintf(stderr, "fay: %s; using BPF instead\n", error->message);
 	return FAY_OK;
 }
 
@@ -53,16 +53,16 @@ static int check_processes(const struct trace *trace, struct fay_error *error)
 			     trace->follow || trace->wait))
 		return fay_error_set(error, FAY_E_USAGE,
 				     "an image's kernel functions are traced in all processes, so "
-				     "-p, --comm, --tid, --follow and --wait mean nothing here");
+				     "-p, --comm, --tid, --follow and --wait have no effect here");
 	if (trace->plan && needs_bpf(trace))
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "--comm, --follow, --wait and stacks of kernel functions need "
-				     "BPF, which grants no functions here; "
-				     "ask for some with -p, or with `where io.comm == \"...\"`");
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"--comm, --follow, --wait and stacks of kernel functions need BPF, which "
+			"cannot attach to functions here; use -p, or `where io.comm == \"...\"`");
 	if (trace->plan && by_number && !fay_bpf_knows_processes())
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "fay runs in a PID namespace (a container): the kernel's "
-				     "events have other process numbers than are known here");
+				     "fay runs in a PID namespace (a container), where process IDs "
+				     "differ from those in kernel events");
 	return FAY_OK;
 }
 
@@ -157,7 +157,7 @@ void fay_trace_native_tick(struct trace *trace)
 	trace->functions_off = fay_bpf_functions_off() != NULL;
 	if (trace->functions_off)
 		fprintf(stderr,
-			"fay: %s; somebody has set it during this trace: what happened since is "
+			"fay: %s; it was changed during this trace, and what happened since is "
 			"missing\n",
 			fay_bpf_functions_off());
 }

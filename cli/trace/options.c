@@ -28,46 +28,48 @@ void fay_trace_help(void)
 	fputs(usage_text, stdout);
 	printf("\n"
 	       "  -p, --pid PID    a process; may be given several times\n"
-	       "  --comm NAME      all processes of that name; may be given several times. What is "
-	       "given by -p and by --comm is traced,\n"
-	       "                   the ones as well as the others\n"
+	       "  --comm NAME      all processes of that name; may be given several times; "
+	       "combines with -p\n"
 	       "                   (a query about the kernel needs neither: it is about the whole "
 	       "machine then)\n"
 	       "  --tid TID        only this thread; may be given several times\n"
-	       "  --wait           what is asked for may come later: processes of the name, or "
+	       "  --wait           wait for what does not exist yet: processes of the name, "
 	       "modules that a process loads\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process "
 	       "execute\n"
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
-	       "  --json, --csv    for other programs to read\n"
-	       "  -o, --output FILE  results into a file, which is made anew, instead of standard "
-	       "output; messages stay on standard error\n"
-	       "  --heat-map       histograms of groups as lines of a heat map; those of windows "
-	       "of time are in any case\n"
+	       "  --json, --csv    machine-readable results\n"
+	       "  -o, --output FILE  write results to FILE, made anew, instead of standard output; "
+	       "messages stay on standard error\n"
+	       "  --heat-map       show histograms of groups as lines of a heat map; those of time "
+	       "windows always are\n"
 	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame "
 	       "graphs\n"
-	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
-	       "  --rotate SIZE|T  begin a new file after so many bytes, such as 64MB, or so long, "
-	       "such as 10m; FILE.1 is the first\n"
-	       "                   that is full. SIGUSR2 sets apart what is there\n"
+	       "  --save FILE      save events to FILE, for queries over file(\"FILE\")\n"
+	       "  --rotate SIZE|T  with --save: begin a new file after this many bytes, such as "
+	       "64MB, or this long, such as 10m;\n"
+	       "                   the first full one is FILE.1. SIGUSR2 takes a snapshot of what "
+	       "is there\n"
 	       "  --keep N         with --rotate: keep only the last N files\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a "
 	       "query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
-	       "  --budget P%%      leave functions out, the costliest first, where probes take "
+	       "  --budget P%%      leave functions out, the costliest first, when probes take "
 	       "more than P%% of the processor time\n"
-	       "  --share N        N functions with the same probes share one trampoline (256 "
-	       "unless given)\n"
-	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of "
-	       "its edges: at the end, with each\n"
-	       "                   result of --every, and when SIGUSR1 comes\n"
+	       "  --share N        N or more functions with the same probes share one trampoline "
+	       "(256 unless given)\n"
+	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each edge: "
+	       "at the end, with each\n"
+	       "                   result of --every, and on SIGUSR1\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
 	       "error\n"
-	       "\nOn many machines (docs/cluster.md):\n"
-	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s",
+	       "\n"
+	       "On many machines (docs/cluster.md):\n"
+	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n"
+	       "%s",
 	       fay_cli_cluster_help);
 }
 
@@ -78,7 +80,7 @@ static int add_pid(struct trace *trace, const char *text)
 	long pid = strtol(text, &end, 10);
 	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
 		fprintf(stderr,
-			"fay trace: '%s' is not a process id; --comm takes the name of a program\n",
+			"fay trace: '%s' is not a process ID; --comm takes the name of a program\n",
 			text);
 		return FAY_E_USAGE;
 	}
@@ -97,7 +99,7 @@ static int add_tid(struct trace *trace, const char *text)
 	errno = 0;
 	long tid = strtol(text, &end, 10);
 	if (errno || *end || end == text || tid <= 0 || tid > INT32_MAX) {
-		fprintf(stderr, "fay trace: '%s' is not a thread id\n", text);
+		fprintf(stderr, "fay trace: '%s' is not a thread ID\n", text);
 		return FAY_E_USAGE;
 	}
 	if (trace->tid_count == FAY_TIDS_MAX) {
@@ -157,7 +159,7 @@ static int find_comm(struct trace *trace, const char *comm, struct fay_error *er
 				     number    ? comm
 				     : nearest ? nearest
 					       : "",
-				     number    ? " takes a process by its number"
+				     number    ? " traces a process by its ID"
 				     : nearest ? "'?"
 					       : "");
 	}
@@ -171,7 +173,7 @@ static int set_duration(const char *name, const char *text, uint64_t *value)
 {
 	if (fay_cli_duration(text, value) && *value)
 		return FAY_OK;
-	fprintf(stderr, "fay trace: %s wants a duration such as 10s or 500ms, not '%s'\n", name,
+	fprintf(stderr, "fay trace: %s takes a duration such as 10s or 500ms, not '%s'\n", name,
 		text);
 	return FAY_E_USAGE;
 }
@@ -182,7 +184,7 @@ static int set_share(struct trace *trace, const char *text)
 	errno = 0;
 	long share = strtol(text, &end, 10);
 	if (errno || *end || end == text || share <= 0 || share > INT32_MAX) {
-		fprintf(stderr, "fay trace: --share wants a number of functions, not '%s'\n", text);
+		fprintf(stderr, "fay trace: --share takes a number of functions, not '%s'\n", text);
 		return FAY_E_USAGE;
 	}
 	trace->share = (uint32_t)share;
@@ -197,7 +199,7 @@ static int set_budget(struct trace *trace, const char *text)
 		end++;
 	if (*end || end == text || !(percent > 0 && percent <= 100)) {
 		fprintf(stderr,
-			"fay trace: --budget wants a share of the processor time such as 2%%, not "
+			"fay trace: --budget takes a share of the processor time such as 2%%, not "
 			"'%s'\n",
 			text);
 		return FAY_E_USAGE;
@@ -213,7 +215,7 @@ static int set_rotation(struct trace *trace, const char *text)
 	    (fay_cli_duration(text, &trace->save_age) && trace->save_age))
 		return FAY_OK;
 	fprintf(stderr,
-		"fay trace: --rotate wants a size such as 64MB or a duration such as 10m, not "
+		"fay trace: --rotate takes a size such as 64MB or a duration such as 10m, not "
 		"'%s'\n",
 		text);
 	return FAY_E_USAGE;
@@ -225,7 +227,7 @@ static int set_keep(struct trace *trace, const char *text)
 	errno = 0;
 	long keep = strtol(text, &end, 10);
 	if (errno || *end || end == text || keep < 2 || keep > 1000000) {
-		fprintf(stderr, "fay trace: --keep wants a number of files, at least 2, not '%s'\n",
+		fprintf(stderr, "fay trace: --keep takes a number of files, at least 2, not '%s'\n",
 			text);
 		return FAY_E_USAGE;
 	}
@@ -248,7 +250,7 @@ static int parse_option(struct trace *trace, int option)
 	case 'C':
 	case 'O':
 		if (trace->writer.format != FAY_FORMAT_TABLE)
-			return usage("--json, --csv or --folded, one of them");
+			return usage("--json, --csv and --folded are mutually exclusive");
 		trace->writer.format = option == 'j'   ? FAY_FORMAT_JSON
 				       : option == 'C' ? FAY_FORMAT_CSV
 						       : FAY_FORMAT_FOLDED;
@@ -301,11 +303,11 @@ static int check_combination(const struct trace *trace)
 	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
 		return usage("--wait goes with --comm NAME, -p PID or a command");
 	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
-		return usage("--tid names threads that run; it goes with -p or alone");
+		return usage("--tid names running threads; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
 	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
-		return usage("--budget goes with processes that run or a command, not with "
+		return usage("--budget goes with running processes or a command, not with "
 			     "--follow, --wait or --cluster");
 	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
 		return usage("--analyze goes with a query on this machine");
@@ -370,8 +372,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("either a query or --probe IMAGE, not both");
 	if (optind < own) {
 		fprintf(stderr,
-			"fay trace: '%s' is one word too many: a query is one argument (quote it), "
-			"and a command comes behind `--`\n",
+			"fay trace: unexpected argument '%s': quote the query, so that it is one "
+			"argument; a command goes after `--`\n",
 			argv[optind]);
 		return usage(NULL);
 	}
@@ -402,8 +404,8 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine, stru
 	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED,
-			     "the query is about machine(\"%s\"), and this one is called '%s'; "
-			     "other machines are asked with --cluster",
+			     "the query is about machine(\"%s\"), and this machine is named '%s'; "
+			     "query other machines with --cluster",
 			     machine, name);
 }
 
@@ -455,8 +457,8 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
 		return fay_error_set(
 			error, FAY_E_USAGE,
-			"of a query about the kernel --follow goes with -p or a command: --comm is "
-			"any process of that name, whoever's child it is, and no other");
+			"in a query about the kernel, --follow goes with -p or a command: --comm "
+			"means all processes of that name, whatever their parent, and no others");
 	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
 		return check_kernel(trace, error);
 	if (fay_trace_is_file(trace)) {

@@ -80,7 +80,7 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 	if (!trace->collect_failed)
 		return fay_trace_join_error(trace, error) ?: fay_trace_counted_error(trace, error);
 	return fay_error_set(error, FAY_E_LIMIT,
-			     "more rows than %u MiB hold are to be ordered: a `take` behind the "
-			     "order, a condition, or groups make them fewer",
+			     "the rows to be ordered do not fit into %u MiB: reduce them by a "
+			     "`take` after the order, a condition, or groups",
 			     COLLECTED_BYTES >> 20);
 }

@@ -81,7 +81,7 @@ static FILE *create_output(const struct trace *trace, struct fay_error *error)
 	if (out)
 		return out;
 	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", trace->output_path,
-		      asked ? "it is the saved trace that is asked" : strerror(errno));
+		      asked ? "it is the saved trace that is being queried" : strerror(errno));
 	if (descriptor >= 0)
 		close(descriptor);
 	return NULL;
@@ -268,7 +268,7 @@ static const char *how_targets_ended(struct trace *trace)
 	else
 		snprintf(trace->reason, sizeof(trace->reason),
 			 "the traced program %s; it was called '%s' by then: if that is another "
-			 "one that it executed, that was not traced; with --follow it is",
+			 "program that it executed, that one was not traced; with --follow it is",
 			 end, executed->last);
 	return trace->reason;
 }
@@ -282,7 +282,7 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 	if (trace->plan && trace->plan->deadline && fay_trace_now(trace) > trace->plan->deadline)
 		return "the query's own deadline passed";
 	if (fay_trace_has_all_rows(trace))
-		return "the query has its rows";
+		return "the query has all its rows";
 	if (fay_trace_budget_exhausted(trace))
 		return "the budget leaves nothing to trace";
 	if (!targets_alive(trace)) {

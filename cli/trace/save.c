@@ -67,14 +67,13 @@ int fay_trace_save_start(struct trace *trace, struct fay_error *error)
 	if (!trace->save_path)
 		return FAY_OK;
 	if (fay_trace_is_file(trace))
-		return fay_error_set(
-			error, FAY_E_USAGE,
-			"--save keeps events that happen, and these are saved already");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "--save keeps live events, and these are saved already");
 	if (!trace->plan->streams || trace->plan->collects)
 		return fay_error_set(error, FAY_E_USAGE,
 				     "--save keeps rows of events, and this query has none: leave "
-				     "out the aggregates, groups and order, and ask them of the "
-				     "saved trace by file(\"%s\")",
+				     "out the aggregates, groups and order, and query the saved "
+				     "trace for them by file(\"%s\")",
 				     trace->save_path);
 	trace->save = calloc(1, sizeof(*trace->save));
 	if (!trace->save)

@@ -28,8 +28,8 @@ static void say_left_out(const struct trace *trace, const struct fay_target *tar
 {
 	if (trace->stacks.left_out > before && !before)
 		fprintf(stderr,
-			"fay: process %d has more code than stacks can be walked in; they end in "
-			"what was mapped last\n",
+			"fay: process %d has more mapped code than stacks can be walked through; "
+			"they end at what was mapped last\n",
 			fay_target_pid(target));
 }
 

@@ -32,7 +32,7 @@ static void say_later(struct trace *trace, size_t index)
 	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points,
 		points == 1 ? "" : "s", "more, in", fay_target_pid(trace->targets[index]),
 		trace->later == LATER_SHOWN && !trace->verbose
-			? "; what follows is named with --verbose only"
+			? "; --verbose names those that follow"
 			: "");
 }
 
@@ -56,12 +56,11 @@ static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error 
 	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) ||
 	    has_our_numbers(pid))
 		return FAY_OK;
-	return fay_error_set(
-		error, FAY_E_REFUSED,
-		"process %d is in another PID namespace (a container): in its events `pid` and "
-		"`tid` are the numbers there, in the kernel's those of the machine, "
-		"so such events cannot be joined",
-		pid);
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "process %d is in another PID namespace (a container): `pid` and "
+			     "`tid` in its events are those of the namespace, in kernel events "
+			     "those of the machine, so these events cannot be joined",
+			     pid);
 }
 
 /* The last session's, with what its probes walk stacks by. */
@@ -132,8 +131,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		say_later(trace, index);
 	if (trace->verbose && fay_session_unhooked(session))
 		fprintf(stderr,
-			"fay: process %d does not wait when it loads modules: %s; they are looked "
-			"for\n",
+			"fay: process %d does not wait when it loads modules: %s; fay polls for "
+			"them\n",
 			pid, fay_session_unhooked(session));
 	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid,
 				  error);
@@ -187,9 +186,9 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
 	size_t used = strlen(error->message);
 	if (!strncmp(error->message, "no module ", 10))
 		snprintf(error->message + used, sizeof(error->message) - used,
-			 "\nif it is loaded later: with --wait it is traced then%s",
+			 "\nif it is loaded later, --wait traces it then%s",
 			 trace->child ? "; if it belongs to a program that this one executes or "
-					"starts: with --follow"
+					"starts, --follow does"
 				      : "");
 }
 

@@ -49,8 +49,8 @@ static int set_line(const struct config *config, unsigned number, const char *li
 	if (config->for_others && address && strchr(address, '@')) {
 		free(value);
 		return fay_error_set(error, FAY_E_USAGE,
-				     "%s:%u: a password in a file that others than its owner can "
-				     "read (chmod 600 %s)",
+				     "%s:%u: a password in a file that users other than its owner "
+				     "can read (chmod 600 %s)",
 				     config->path, number, config->path);
 	}
 	if (config->set(config->context, option->val, value))

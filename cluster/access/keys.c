@@ -76,7 +76,7 @@ int fay_keys_read(const char *path, struct fay_keys *keys, struct fay_error *err
 	if (!S_ISREG(stat.st_mode) || stat.st_mode & 077)
 		return fay_error_set(
 			error, FAY_E_USAGE,
-			"the key '%s' can be read by others than its owner (chmod 600)", path);
+			"the key '%s' can be read by users other than its owner (chmod 600)", path);
 	if (got < 0 || !hex_exactly(text, strcspn(text, "\n"), keys->secret, sizeof(keys->secret)))
 		return fay_error_set(error, FAY_E_USAGE,
 				     "'%s' is not a key made by `fay cluster keygen`", path);
@@ -176,7 +176,8 @@ static int add_role(struct fay_key_file *file, char **words, size_t count, struc
 	if (fay_role_read(words, count, &role, error))
 		return error->code;
 	if (find_role(file, role.name))
-		return fay_error_set(error, FAY_E_USAGE, "the role '%s' is there twice", role.name);
+		return fay_error_set(error, FAY_E_USAGE, "the role '%s' is defined twice",
+				     role.name);
 	struct fay_role *grown =
 		file->role_count < FAY_KEY_ROLES_MAX
 			? realloc(file->roles, (file->role_count + 1) * sizeof(*grown))

@@ -90,8 +90,8 @@ static int read_word(struct fay_role *role, char *word, int *kernel, struct fay_
 	if (value && !strcmp(word, "bytes-per-second") &&
 	    read_number(value, UINT32_MAX, &role->bytes_per_second))
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_USAGE, "a role does not have `%s%s%s`", word,
-			     value ? "=" : "", value ? value : "");
+	return fay_error_set(error, FAY_E_USAGE, "a role has no `%s%s%s`", word, value ? "=" : "",
+			     value ? value : "");
 }
 
 int fay_role_read(char *const *words, size_t count, struct fay_role *role, struct fay_error *error)
@@ -156,7 +156,7 @@ int fay_role_admits(const struct fay_role *role, pid_t pid, struct fay_error *er
 	ssize_t length = readlink(link, path, sizeof(path) - 1);
 	if (length <= 0 || !read_users(pid, users))
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "process %d is gone, or cannot be looked into", pid);
+				     "process %d is gone, or cannot be inspected", pid);
 	path[length] = 0;
 	for (int i = 0; i < 4; i++)
 		if (!has_user(role, users[i]))

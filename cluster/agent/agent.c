@@ -182,8 +182,8 @@ static int check_role(const struct fay_agent *agent, const struct fay_role *role
 	}
 	if (role->queries && running >= role->queries)
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "the role '%s' has %u queries at once, and as many run or "
-				     "wait for their results to be taken",
+				     "the role '%s' may have %u queries at once, and that many are "
+				     "running or waiting for their results to be fetched",
 				     role->name, role->queries);
 	return FAY_OK;
 }
@@ -245,7 +245,7 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 	struct fay_verdict *verdict = NULL;
 	struct fay_policy policy;
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already",
+		return fay_error_set(error, FAY_E_LIMIT, "%u queries are running already",
 				     FAY_AGENT_JOBS_MAX);
 	int result = check_role(agent, role, start, error);
 	if (!result)
@@ -278,14 +278,14 @@ static void refuse_stranger(struct fay_agent *agent, const struct fay_wire_head 
 	struct fay_answer refusal = { .query = head->query };
 	char outcome[128];
 	snprintf(refusal.reason, sizeof(refusal.reason),
-		 "who signed the query is not among this machine's signers");
+		 "the query's signer is not among this machine's signers");
 	answer(agent, start->sent, &refusal);
 	if (fay_monotonic() < agent->next_stranger) {
 		agent->strangers++;
 		return;
 	}
 	snprintf(outcome, sizeof(outcome),
-		 "who signed the query is not among this machine's signers (%" PRIu64
+		 "the query's signer is not among this machine's signers (%" PRIu64
 		 " more since the last such line)",
 		 agent->strangers);
 	audit(agent, head, start, NULL, NULL, agent->strangers ? outcome : refusal.reason);

@@ -80,8 +80,8 @@ bool fay_processes_detach(struct fay_session *session, pid_t pid)
 
 int fay_processes_say_excluded(const struct fay_role *role, struct fay_error *error)
 {
-	return fay_error_set(error, FAY_E_REFUSED,
-			     "there is no such process that the role '%s' includes", role->name);
+	return fay_error_set(error, FAY_E_REFUSED, "no such process that the role '%s' includes",
+			     role->name);
 }
 
 static int admit(struct processes *processes, pid_t pid, struct fay_error *error)
@@ -172,7 +172,7 @@ static void note_failure(struct processes *processes, pid_t pid, uint64_t module
 		fprintf(stderr, "fayd: process %d is not traced: %s%s\n", pid,
 			processes->excluded.code ? processes->excluded.message : error->message,
 			++processes->messages == MESSAGES_MAX
-				? " (the last such line of this query)"
+				? " (further ones of this query are not shown)"
 				: "");
 	if (!processes->first.code)
 		processes->first = *error;

@@ -29,15 +29,16 @@ int fay_codes_init(struct fay_codes *codes, const struct fay_wire_start *start,
 	memset(codes, 0, sizeof(*codes));
 	codes->walks = start->flags & FAY_START_STACKS;
 	if (!fay_wire_codes_fit(start, schema))
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "the query's columns of code are not those of its image");
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"the query's columns of code addresses do not match its image");
 	for (uint16_t i = 0; i < start->codes.count; i++) {
 		struct fay_wire_code code = fay_wire_code(start, i);
 		const struct fay_schema_column *column = &schema->columns[code.column];
 		/* whoever may ask about processes need not know where the kernel lies */
 		if (code.flags & FAY_CODE_KERNEL && !(start->flags & FAY_START_BPF))
 			return fay_error_set(error, FAY_E_REFUSED,
-					     "addresses of the kernel in a query about processes");
+					     "kernel addresses in a query about processes");
 		codes->columns[codes->count++] =
 			(struct fay_code_column){ state_of(schema, code.column), column->offset,
 						  column->size / (uint32_t)sizeof(uint64_t),

@@ -31,7 +31,7 @@ static void tick(void *context)
 	uint32_t came = fay_bpf_session_tick(kernel->session);
 	if (came)
 		fprintf(stderr,
-			"fayd: %u processor%s switched on during a query about the kernel\n", came,
+			"fayd: %u processor%s came online during a query about the kernel\n", came,
 			came == 1 ? " was" : "s were");
 	fay_bpf_session_drain(kernel->session, take_row, kernel);
 	if (!kernel->failure.code)
@@ -121,8 +121,8 @@ static int attach(struct kernel *kernel, uint64_t memory, struct fay_error *erro
 	size_t size;
 	if (!fay_bpf_knows_processes())
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "fayd runs in a PID namespace (a container): the kernel's "
-				     "events have other process numbers than are known there");
+				     "fayd runs in a PID namespace (a container), where process "
+				     "IDs differ from those in kernel events");
 	if (fay_object_resolve(object, error))
 		return error->code;
 	if ((object->bpf.values[FAY_BPF_VALUE_PROCESSORS] + 1) * object->bpf.slot_stride > memory)

@@ -178,7 +178,7 @@ int fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error)
 		return FAY_OK;
 	natsConnection_GetLastError(bus->connection, &why);
 	return fay_error_set(error, FAY_E_REFUSED, "NATS has ended the connection: %s",
-			     why && *why ? why : "it does not say why");
+			     why && *why ? why : "no reason given");
 }
 
 uint64_t fay_bus_connections(const struct fay_bus *bus)

@@ -123,10 +123,9 @@ int fay_stream_range(struct fay_stream *stream, uint64_t *first, uint64_t *last,
 	jsErrCode code = 0;
 	natsStatus status = js_GetStreamInfo(&info, stream->context, stream->name, NULL, &code);
 	if (status == NATS_NOT_FOUND)
-		return fay_error_set(error, FAY_E_REFUSED, "there is no such query (%s)",
-				     stream->name + 4);
+		return fay_error_set(error, FAY_E_REFUSED, "no such query (%s)", stream->name + 4);
 	if (status != NATS_OK)
-		return failed(error, "cannot look at the query's stream", status, code);
+		return failed(error, "cannot inspect the query's stream", status, code);
 	*first = info->State.FirstSeq;
 	*last = info->State.LastSeq;
 	jsStreamInfo_Destroy(info);

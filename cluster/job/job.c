@@ -352,10 +352,10 @@ void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, cons
 static int check_start(const struct fay_wire_start *start, struct fay_error *error)
 {
 	if (start->window < WINDOW_MIN || start->window > WINDOW_MAX)
-		return fay_error_set(error, FAY_E_USAGE, "a window is 10 ms to an hour");
+		return fay_error_set(error, FAY_E_USAGE, "a window is from 10 ms to an hour long");
 	if (start->horizon > HORIZON_MAX)
 		return fay_error_set(error, FAY_E_USAGE,
-				     "windows of time are over after ten years at most");
+				     "time windows end after ten years at most");
 	if (!start->lease || start->lease > LEASE_MAX || start->elapsed > INT64_MAX)
 		return fay_error_set(error, FAY_E_USAGE, "the lease is 1 ns to a day");
 	return FAY_OK;

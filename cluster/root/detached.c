@@ -84,10 +84,10 @@ int fay_detached_open(const struct fay_bus_options *options, const struct fay_ke
 	fay_detached_close(detached);
 	if (version != FAY_WIRE_VERSION)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the query was asked by a release of Fay that speaks version "
-				     "%u of the messages, and this is version %u",
+				     "the query was started by a release of Fay that uses version "
+				     "%u of the protocol, and this is version %u",
 				     version, FAY_WIRE_VERSION);
-	return fay_error_set(error, FAY_E_REFUSED, "the query was asked with another key");
+	return fay_error_set(error, FAY_E_REFUSED, "the query was started with another key");
 }
 
 void fay_detached_close(struct fay_detached *detached)

@@ -147,23 +147,24 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 		 rounds < FOUND_MAX_MS / LISTEN_MS);
 	if (!root->machine_count && root->others)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the query is about machine(\"%s\"), and none of those that "
-				     "answer is called so; `fay cluster status` lists them",
+				     "the query is about machine(\"%s\"), and no machine that "
+				     "answers has that name; `fay cluster status` lists them",
 				     root->options.named);
 	if (!root->machine_count && root->coverage.other_version)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
-			"the machines of the cluster speak version %u of Fay's messages, and this "
-			"is version %u: the same release must run on all",
+			"the machines of the cluster use version %u of Fay's protocol, and this is "
+			"version %u: all machines need the same release",
 			root->coverage.other_version, FAY_WIRE_VERSION);
 	if (!root->machine_count)
 		return fay_error_set(error, FAY_E_REFUSED, "no machine of the cluster answers%s",
-				     root->coverage.unknown ? " that is in the machines file"
-							    : "; does fayd run?");
+				     root->coverage.unknown ? " of those in the machines file"
+							    : "; is fayd running?");
 	if (await)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "%zu machines of the cluster answer, %u were awaited",
-				     root->machine_count, await);
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"%zu machines of the cluster answer, %u are required (--await)",
+			root->machine_count, await);
 	return FAY_OK;
 }
 

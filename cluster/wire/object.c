@@ -317,10 +317,10 @@ static int read_programs(struct fay_object *object, struct fay_reader *reader,
 		memcpy(program->code, bytes, program->count * sizeof(*code));
 		used += program->count;
 		if (!code_is_sound(bpf, program->code, program->count))
-			return fay_error_set(
-				error, FAY_E_REFUSED,
-				"the BPF program for %s refers to what queries have no use for",
-				program->name);
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "the BPF program for %s refers to something that "
+					     "queries do not use",
+					     program->name);
 	}
 	bpf->some = has_several_functions(bpf);
 	return FAY_OK;
@@ -384,8 +384,8 @@ int fay_object_check_policy(const struct fay_object *object, const struct fay_po
 	    policy->allow_helpers != usual.allow_helpers || policy->denied_count ||
 	    policy->allow_fields != usual.allow_fields || policy->speculation_confined)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the signer's policy limits what cannot be told of BPF "
-				     "programs, so it has none of them");
+				     "the signer's policy has limits that cannot be checked for "
+				     "BPF programs, so it allows none");
 	if (object->bpf.local_size > policy->max_local)
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "%u bytes of state; the signer's policy allows %llu",
@@ -416,10 +416,10 @@ static int check_types(const struct fay_object *object, const struct btf *btf,
 		if (kernel_types(types, error))
 			return error->code;
 		if (memcmp(types, object->types, sizeof(types)))
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "this machine's kernel has other types than the one "
-					     "that the query was compiled for; "
-					     "ask from a machine with this kernel");
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"this machine's kernel has other types than the one the query was "
+				"compiled for; run the client on a machine with this kernel");
 	}
 	for (uint32_t i = 0; i < object->bpf.place_count; i++) {
 		const struct fay_bpf_place *place = &object->bpf.places[i];
@@ -427,10 +427,11 @@ static int check_types(const struct fay_object *object, const struct btf *btf,
 		uint32_t id = fay_btf_find(btf, BTF_KIND_STRUCT, place->structure);
 		if (!id || !fay_btf_member(btf, id, place->member, &field) ||
 		    field.bit_offset != place->offset * 8u)
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "this machine's kernel keeps struct %s's %s elsewhere "
-					     "than the one that the query was compiled for",
-					     place->structure, place->member);
+			return fay_error_set(
+				error, FAY_E_REFUSED,
+				"in this machine's kernel, struct %s's %s is at another offset "
+				"than in the one the query was compiled for",
+				place->structure, place->member);
 	}
 	return FAY_OK;
 }

@@ -323,7 +323,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
 				return fay_error_set(
 					error, FAY_E_REFUSED,
 					"cannot attach to process %d: ptrace is refused even for a "
-					"child of fay's: %s (a sandbox, as of a container)",
+					"child of fay: %s (a sandbox, as of a container)",
 					(int)pid, strerror(refusal));
 			tried = true;
 		}

@@ -23,21 +23,21 @@ says 2 "did you mean '--json'?" "$fay" trace --jsn -p $process "$count"
 says 2 "did you mean '--every'?" "$fay" trace --evry=1s -p $process "$count"
 says 2 "did you mean '--kernel'?" "$fay" list --kernal
 says 2 "did you mean '--clean'?" "$fay" doctor --cleen
-says 2 "'ls' is one word too many" "$fay" trace "$count" ls
-says 2 "'ls' is one word too many" "$fay" explain "$count" ls
+says 2 "unexpected argument 'ls'" "$fay" trace "$count" ls
+says 2 "unexpected argument 'ls'" "$fay" explain "$count" ls
 says 2 "a query is missing" "$fay" explain
 "$fay" explain "$count" --json >"$work/out" 2>"$work/err" && jq -e . "$work/out" >/dev/null || fail "explain with an option behind the query: $(cat "$work/out")"
 says 2 "--comm takes the name" "$fay" trace -p sleep "$count"
-says 1 "-p $process takes a process by its number" "$fay" trace --comm $process "$count"
+says 1 "-p $process traces a process by its ID" "$fay" trace --comm $process "$count"
 says 2 "-p PID names a process" "$fay" list $process 'libc!*'
 for _ in $(seq 600); do [ "$(cat /proc/$process/comm)" != sleep ] || break; sleep 0.05; done
 says 1 "no process is named 'slee'; did you mean 'sleep'?" "$fay" trace --comm slee "$count"
-says 1 "no process is called \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
+says 1 "no process is named \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
 # shellcheck disable=SC2028
-says 2 "a shell takes them away" "$fay" trace -p $process cluster.Function\(libc!read\).Count\(\)
+says 2 "the shell removes them" "$fay" trace -p $process cluster.Function\(libc!read\).Count\(\)
 says 2 "a timer's period" "$fay" explain 'cluster.Timer(10).Count()'
-! grep -q "a shell takes them away" "$work/err" || fail "a query without strings has lost none"
-says 2 "a shell takes them away" "$fay" explain "cluster.Syscall(read).Count()"
+! grep -q "the shell removes them" "$work/err" || fail "a query without strings has lost none"
+says 2 "the shell removes them" "$fay" explain "cluster.Syscall(read).Count()"
 says 2 "either a query or --probe IMAGE" "$fay" trace --probe x -p $process "$count"
 says 2 "strings are in double quotes" "$fay" trace -p $process "cluster.Function('libc!read').Count()"
 says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'libc!read'

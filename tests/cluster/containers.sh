@@ -82,7 +82,7 @@ until_coverage lost 1
 end_ask
 beside 2 "${few[@]}"
 ask --await 3 --comm "$name" "$query"
-wait_for fayd2.log "removed 1 session of a fay that was killed"
+wait_for fayd2.log "removed 1 session of a killed fay"
 for n in 1 2 3; do calls $n 100; done
 until_rows '.[0].Count' 300
 end_ask

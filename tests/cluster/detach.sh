@@ -22,7 +22,7 @@ tracer=$!
 own "$tracer"
 until_rows 'map(.n) | add' 30000
 end_ask
-contains "what leaving means" trace.err "the query goes on"
+contains "what leaving means" trace.err "the query continues"
 equal "machines that are said to be lost" 0 "$(grep -c 'was lost' trace.err || true)"
 # The server dies with what it has on its disk, and comes back.
 kill -9 "${servers[0]}"
@@ -127,7 +127,7 @@ equal "rows that came too late" 0 "$(coverage rows_late)"
 echo 'long doubled(long x) { return 2 * x; }' >"$work/doubled.c"
 exits "functions of C" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --detach --comm cluster_target \
 	"extend \"$work/doubled.c\" cluster.Function(\"cluster_target!counted\").Sum(c => doubled(c.Arg(1)))"
-contains "why" "$work/err" "extended by C files cannot be asked with --detach"
+contains "why" "$work/err" "does not support queries extended by C files"
 
 # Without JetStream it is said at once.
 kill -9 "${servers[0]}"

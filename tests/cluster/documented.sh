@@ -58,7 +58,7 @@ while read -r where command; do
 	done
 done <ten
 contains "the documented query traces all three" screen1 "tracing 3 processes on 3 machines of 3"
-contains "and ends well" screen1 "3 machines asked, 3 finished, 0 refused, 0 late, 0 lost"
+contains "and ends well" screen1 "3 machines queried, 3 finished, 0 refused, 0 late, 0 lost"
 grep -Eq '^ *[0-9]+ +[0-9]+' screen1 || { cat screen1 >&2; fail "no table was shown"; }
 for n in 1 2 3; do equal "the audit log of ${machines[n]}" '["ops","accepted"]' "$(jq -c '[.signer, .outcome]' "log$n/fay.audit")"; done
 equal "what others can read of the keys and passwords" "" "$(find etc-hub/fay etc-node1/fay -perm /044 -type f ! -name '*.pub' ! -name '*.pem' ! -name '*.log' ! -name signers)"
@@ -81,9 +81,9 @@ types 1 'fay cluster status --cluster cluster.conf --await 3 >status'
 
 # Wrong turns: the password for others to read, in either file; a server that is not ours.
 types 1 'chmod 640 cluster.conf; fay cluster status --cluster cluster.conf; [ $? = 2 ]; chmod 600 cluster.conf'
-contains "why" screen1 "cluster.conf:1: a password in a file that others than its owner can read (chmod 600 cluster.conf)"
+contains "why" screen1 "cluster.conf:1: a password in a file that users other than its owner can read (chmod 600 cluster.conf)"
 types 3 'chmod 644 fayd.conf; fayd --config fayd.conf; [ $? = 2 ]; chmod 600 fayd.conf'
-contains "why" screen3 "fayd.conf:1: a password in a file that others than its owner can read"
+contains "why" screen3 "fayd.conf:1: a password in a file that users other than its owner can read"
 types 1 'fay cluster status --cluster nowhere.conf; [ $? = 2 ]'
 contains "why" screen1 "cannot open 'nowhere.conf'"
 types 1 'sed s/@hub/@node1/ cluster.conf >wrong.conf; fay cluster status --cluster wrong.conf; [ $? = 1 ]'

@@ -52,7 +52,7 @@ query='from e in cluster.Function("worker!handle") group e by e.request->kind in
 before=$(text_hash "${targets[3]}" worker)
 ask --await 3 --comm worker "$query"
 contains "the machine with another build says so" trace.err "node3 does not trace: process"
-contains "why" trace.err "runs another build of worker!handle than the one that the query's types are of"
+contains "why" trace.err "runs another build of worker!handle than the one whose types the query uses"
 equal "its program is untouched" "$before" "$(text_hash "${targets[3]}" worker)"
 for n in 1 2 3; do calls $n 1000; done
 until_rows 'map(.n) | add' 2000
@@ -75,13 +75,13 @@ mv same/worker older
 mv newer same/worker
 exits "attaching with another build" 2 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
 # Where this runs below a root directory of its own, paths of programs in other mount namespaces are told as seen from without, and lead nowhere.
-if [ -e "$(sed -n 's/.*the query.s names are those of \(.*\) as it was when.*/\1/p' "$work/err")" ]; then
-	contains "why" "$work/err" "same/worker as it was when the query was asked, and here it is another build"
+if [ -e "$(sed -n 's/.*the query.s names come from \(.*\) as it was when.*/\1/p' "$work/err")" ]; then
+	contains "why" "$work/err" "same/worker as it was when the query was started, and this machine has another build"
 	mv -f older same/worker
 	"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --stop >trace.json 2>trace.err || { cat trace.err >&2; fail "attach"; }
 	equal "a detached query's groups by a named member" '[[0,1000,10000],[1,1000,10000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.kind, .n, .size]] | sort' trace.json)"
 else
-	contains "why" "$work/err" "as it was when the query was asked, and here it is not to be read"
+	contains "why" "$work/err" "as it was when the query was started, and it cannot be read here"
 	mv -f older same/worker
 	echo "SKIPPED: attaching with the same build, which has another path here than the program's process says"
 fi

@@ -81,7 +81,7 @@ end_ask
 equal "machines asked" 2 "$(coverage asked)"
 end
 exits "a name that no machine has" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --comm threads_target 'machine("node9").Function("threads_target!work").Count()'
-contains "says so" "$work/err" 'none of those that answer is called so'
+contains "says so" "$work/err" 'no machine that answers has that name'
 for n in 1 2; do echo "machine web$n $(cat node$n.pub)"; done >machines
 exits "a name that the machine gives itself" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --machines machines --comm threads_target 'machine("node1").Function("threads_target!work").Count()'
 each 1000

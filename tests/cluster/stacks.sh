@@ -51,7 +51,7 @@ old_machine() {
 old_machine &
 own $!
 exits "machines of another release" 1 "$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
-contains "which versions" "$work/err" "speak version 5 of Fay's messages, and this is version 6"
+contains "which versions" "$work/err" "use version 5 of Fay's protocol, and this is version 6"
 signal_owned KILL $!
 
 for n in 1 2 3; do
@@ -130,6 +130,6 @@ equal "stacks of a detached query" "$(stacks one.json | jq -c 'map(.[0] *= 3)')"
 # What would be of one machine's addresses.
 asks() { "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 3 --for 1s --comm worker "$1"; }
 exits "different stacks" 1 asks 'cluster.Function("worker!reached").DistinctCount(e => e.Stack(4))'
-contains "why" "$work/err" "addresses of code differ from machine to machine"
+contains "why" "$work/err" "code addresses differ between machines"
 exits "what replaces rows" 1 asks 'from e in cluster.Function("worker!reached") group e by e.Stack(4) into g select new { g.Key, t = g.TopK(2, e => e.Arg(0)) }'
 contains "why" "$work/err" "stacks and callers with TopK"

@@ -39,7 +39,7 @@ static int stop_from_sandbox(void)
 		return 77;
 	if (code != FAY_E_REFUSED ||
 	    !strstr(error.message,
-		    "ptrace is refused even for a child of fay's: Operation not permitted"))
+		    "ptrace is refused even for a child of fay: Operation not permitted"))
 		return fprintf(stderr, "from the sandbox: %d, %s\n", code, error.message), 1;
 	if (waitpid(-1, NULL, __WALL) != -1 || errno != ECHILD)
 		return fprintf(stderr, "the child that was tried is left\n"), 2;

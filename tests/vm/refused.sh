@@ -32,8 +32,8 @@ mount --bind /tmp/other.ko "$ko"
 fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
 check "another kernel's fay.ko" 1 $?
 check_has "another kernel's fay.ko, said" "was built for 9.1." "$(cat /tmp/said)"
-check_has "another kernel's fay.ko, explained" "fay.ko is not there for this kernel" "$(fay explain "$Q")"
-check_has "another kernel's fay.ko, doctor" "fay.ko is not there for this kernel" "$(fay doctor)"
+check_has "another kernel's fay.ko, explained" "there is no fay.ko for this kernel" "$(fay explain "$Q")"
+check_has "another kernel's fay.ko, doctor" "there is no fay.ko for this kernel" "$(fay doctor)"
 umount "$ko"
 
 mount -t tmpfs none /sys/kernel/btf
@@ -69,7 +69,7 @@ for key in pid KernelStack; do
 	echo 1 >/proc/sys/kernel/ftrace_enabled
 	kill -INT $fay
 	wait $fay
-	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/off.said)"
+	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; it was changed during this trace" "$(cat /tmp/off.said)"
 	check "by $key: switched off meanwhile" 10 "$(value n </tmp/off.rows)"
 done
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# USDT markers: listed, counted exactly in threads of two modules, arguments of every form, semaphores up and down, killed fay included.
+# USDT probes: listed, counted exactly in threads of two modules, arguments of every form, semaphores up and down, killed fay included.
 . "$(dirname "$0")/../lib.sh"
 bin=$(dirname "$TARGET")
 mkfifo "$work/in"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Debian's CPython: its own USDT markers against what it did.
+# Debian's CPython: its own USDT probes against what it did.
 . "$(dirname "$0")/../lib.sh"
 python=$(readlink -f /usr/bin/python3 || true)
 [ -x "$python" ] || skip "/usr/bin/python3 is not installed"
-"$FAY" list --usdt "$python" '*!python:*' >"$work/list" 2>&1 || skip "$python has no USDT markers: $(head -1 "$work/list")"
+"$FAY" list --usdt "$python" '*!python:*' >"$work/list" 2>&1 || skip "$python has no USDT probes: $(head -1 "$work/list")"
 module=$(sed -n '1s/.* \([^ !]*\)!.*/\1/p' "$work/list")
 cat >"$work/program.py" <<'END'
 import gc, sys

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with USDT markers as sys/sdt.h makes them. Reads commands, a line each, and answers
+ * A program with USDT probes as sys/sdt.h makes them. Reads commands, a line each, and answers
  * each with a line:
  *
  *	step T N	T threads go through the marker faytest:step N times each, and as often

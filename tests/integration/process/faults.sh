@@ -61,7 +61,7 @@ fi
 
 # Where ptrace is refused, as to the child of a fay that somebody traces, a command is not run untraced.
 exits "a fay that is followed" 0 "$FAY" trace --follow 'cluster.Function("libc!read").Count()' -- "$FAY" trace "$count" -- touch "$work/was_run"
-contains "its own command's reason" "$work/err" "'touch' is not run, since it cannot be traced: ptrace is refused even for a child of fay's: Operation not permitted"
+contains "its own command's reason" "$work/err" "'touch' was not started, since it cannot be traced: ptrace is refused even for a child of fay: Operation not permitted"
 [ ! -e "$work/was_run" ] || fail "a command that cannot be traced was run"
 
 # A program of 32 bits, which pauses; one that valgrind translates, under its launcher's number.

@@ -19,7 +19,7 @@ kill_fay
 contains "the doctor names the process" "$work/doctor" " $target"
 equal "the session of a killed fay" dead "$(state)"
 trace -p "$target" "$query"
-contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session of a fay that was killed"
+contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session of a killed fay"
 equal "a session of a fay that runs is no leftover" lives "$(state)"
 echo >&9
 wait_for "$work/target.out" done

@@ -114,12 +114,12 @@ left() {
 	killed "$ran"
 	equal "the killed one" dead "$(states "$2")"
 	clean "$2"
-	contains "what was removed" "$work/clean.err" "process $(number "$2"): removed 1 session of a fay that was killed"
+	contains "what was removed" "$work/clean.err" "process $(number "$2"): removed 1 session of a killed fay"
 	equal "text after" "$before" "$(text_hash "$target")"
 	traced "$1" first "$(number "$1")"
 	killed "$ran"
 	traced "$2" second "$(number "$2")"
-	contains "the next fay removes it, too" "$work/second.err" "process $(number "$2"): removed 1 session of a fay that was killed"
+	contains "the next fay removes it, too" "$work/second.err" "process $(number "$2"): removed 1 session of a killed fay"
 	calls 100
 	over second "$ran" 100
 }

@@ -45,5 +45,5 @@ contains "says what to use" "$work/err" 'use `Drop` or `Block`'
 # A query that has its rows misses nothing of what is lost while fay lets go of a thread that waits for room.
 for _ in $(seq 8); do
 	exits "a query that has its rows" 0 "$FAY" trace --json 'cluster.Function("libc!*").Take(3)' -- dd if=/dev/zero of=/dev/null bs=1 count=300000 status=none
-	equal "why it ended, and events lost" '["the query has its rows",0,0]' "$(jq -sc 'map(select(.type == "end"))[0] | [.reason, .events_lost, .lost_full]' "$work/out")"
+	equal "why it ended, and events lost" '["the query has all its rows",0,0]' "$(jq -sc 'map(select(.type == "end"))[0] | [.reason, .events_lost, .lost_full]' "$work/out")"
 done

@@ -31,7 +31,7 @@ contains "why not" "$work/err" "fay attach"
 exits "saved" 0 "$FAY" trace --save "$work/saved.fay" 'cluster.Function("libc!read")' -- "${command[@]}"
 size=$(stat -c %s "$work/saved.fay")
 exits "over the file that is asked" 2 "$FAY" trace -o "$work/saved.fay" "file(\"$work/saved.fay\").Count()"
-contains "why not" "$work/err" "it is the saved trace that is asked"
+contains "why not" "$work/err" "it is the saved trace that is being queried"
 equal "it stays as it is" "$size" "$(stat -c %s "$work/saved.fay")"
 # A program that becomes another: each event has the name that its thread has then, also in a saved trace.
 cp "$(command -v dd)" "$work/second"

@@ -88,4 +88,4 @@ for name in "$(uname -n)" "$(uname -n | cut -d. -f1)" "*"; do
 	equal "asked of machine $name" 123456 "$(sum .Sum)"
 done
 exits "another machine" 1 "$FAY" trace 'machine("no-such-machine").Function("libc!read").Count()' -- true
-contains "says which one this is" "$work/err" "this one is called '$(uname -n)'"
+contains "says which one this is" "$work/err" "this machine is named '$(uname -n)'"

@@ -118,7 +118,7 @@ if on_small_disk touch "$work/disk/full.fay" 2>"$work/err"; then
 	kill "$target"
 	ask "file(\"$work/full.fay\").Count()"
 	[ "$(sum .Count)" -gt 10000 ] || fail "only $(sum .Count) events are in 2 MB"
-	contains "it is cut off" "$work/err" "the file is cut off"
+	contains "it is cut off" "$work/err" "the file is truncated"
 	equal "it is cut off, for programs" true "$(jq -s 'map(select(.type == "end"))[0].cut_off' "$work/out")"
 	exits "exported" 0 "$FAY" export --ctf "$work/ctf" "$work/full.fay"
 	contains "says so, too" "$work/err" "full.fay is cut off"
@@ -160,7 +160,7 @@ interrupted() { # QUERY
 	ended "$tracer"
 }
 interrupted "file(\"$work/endless.fay\").Count()"
-equal "events until Ctrl-C" "$(sed -n 's/^fay: interrupted after \([0-9]*\) of [0-9]* saved events; the result is of these$/\1/p' "$work/err")" "$(jq -s 'map(select(.type == "row"))[0].values.Count' "$work/out")"
+equal "events until Ctrl-C" "$(sed -n 's/^fay: interrupted after \([0-9]*\) of [0-9]* saved events; the result covers only these$/\1/p' "$work/err")" "$(jq -s 'map(select(.type == "row"))[0].values.Count' "$work/out")"
 interrupted "file(\"$work/endless.fay\").Function(\"libc!read\").Count(r => r.time < Now)"
 contains "said in JSON, too" "$work/out" '"reason":"interrupted after '
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: the input is an ELF file; its functions and USDT markers are listed, and one that is
+/* libFuzzer: the input is an ELF file; its functions and USDT probes are listed, and one that is
  * not there is asked for. */
 #include <stddef.h>
 #include <stdint.h>
