@@ -31,7 +31,7 @@ static const struct fay_aggregate_kind kinds[] = {
 	{ "Average", FAY_MERGE_AVERAGE, OF_INTEGERS, NULL },
 	{ "Histogram", FAY_MERGE_HIST_LOG2, OF_INTEGERS, NULL },
 	{ "StdDev", FAY_MERGE_AVERAGE, OF_INTEGERS, NULL },
-	{ "Quantile", FAY_MERGE_QUANTILE, OF_INTEGERS, "which one, 0.99 say" },
+	{ "Quantile", FAY_MERGE_QUANTILE, OF_INTEGERS, "which one, such as 0.99" },
 	{ "TopK", FAY_MERGE_TOP, OF_WORDS, "how many" },
 	{ "DistinctCount", FAY_MERGE_DISTINCT, OF_ANYTHING, NULL },
 	{ "First", FAY_MERGE_FIRST, OF_WORDS, NULL },
@@ -109,7 +109,7 @@ static const struct fay_expr *read_operand(struct call *c, value *argument)
 	if (!c->of_rows && argument->expr->level >= (c->object.level ? c->object.level : 1))
 		return fay_query_fail(
 			query, FAY_E_USAGE, span,
-			"an aggregate of the events in a group cannot look at aggregates");
+			"an aggregate of the events in a group cannot use aggregates");
 	return argument->expr;
 }
 

@@ -291,7 +291,8 @@ static struct fay_value_node *check_new(struct fay_checked *checked, const struc
 		return NULL;
 	if (node->item_count > FAY_QUERY_MAX_COLUMNS)
 		return fay_query_fail(query, FAY_E_LIMIT, node->span,
-				      "a record may have %u members", FAY_QUERY_MAX_COLUMNS);
+				      "a record may have at most %u members",
+				      FAY_QUERY_MAX_COLUMNS);
 	struct fay_member **tail = &record->members;
 	for (struct fay_argument *item = node->items; item; item = item->next) {
 		struct fay_member *member = fay_query_alloc(query, sizeof(*member));

@@ -55,12 +55,12 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 				      call->a->name, bang + 1);
 	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
 		return fay_query_fail(query, FAY_E_LIMIT, last->span,
-				      "a function's pattern may have %u bytes",
+				      "a function's pattern may have at most %u bytes",
 				      FAY_IMAGE_MAX_STRING - 1);
 	for (const char *c = pattern; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return fay_query_fail(query, FAY_E_USAGE, last->span,
-					      "a function's pattern has no blanks");
+					      "a function's pattern cannot contain blanks");
 	return pattern;
 }
 
@@ -79,16 +79,16 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 	    !colon[1])
 		return fay_query_fail(
 			query, FAY_E_USAGE, at->span,
-			"a marker is given as \"module!provider:name\", for example "
+			"a USDT probe is given as \"module!provider:name\", for example "
 			"\"postgres!postgresql:query__start\"; `*` stands for any part");
 	if (at->length >= FAY_IMAGE_MAX_STRING)
 		return fay_query_fail(query, FAY_E_LIMIT, at->span,
-				      "a marker's pattern may have %u bytes",
+				      "a USDT probe's pattern may have at most %u bytes",
 				      FAY_IMAGE_MAX_STRING - 1);
 	for (const char *c = pattern; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return fay_query_fail(query, FAY_E_USAGE, at->span,
-					      "a marker's pattern has no blanks");
+					      "a USDT probe's pattern cannot contain blanks");
 	return pattern;
 }
 
@@ -137,7 +137,7 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 		return fail_unknown(query, call);
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source stands in a join: `join b in "
+				      "a second source belongs in a join: `join b in "
 				      "cluster.%s(...) on a.tid equals b.tid within 5ms`",
 				      call->a->name);
 	checked->kind = kind;

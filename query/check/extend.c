@@ -95,8 +95,7 @@ static const struct fay_expr *check_argument(struct fay_checked *checked,
 	if (value->expr->has_aggregate)
 		return fay_query_fail(
 			query, FAY_E_REFUSED, node->span,
-			"`%s` is called in the probe, where events are, and no aggregate is known",
-			function);
+			"`%s` runs in the probe, on events, where no aggregate is known", function);
 	if (value->expr->type == TYPE_STRING && fay_expr_is_constant(value->expr) &&
 	    value->expr->length >= FAY_COMM_SIZE)
 		return fay_query_fail(query, FAY_E_USAGE, node->span,
@@ -116,16 +115,15 @@ static struct fay_value_node *check_place(struct fay_checked *checked, const str
 		kind = checked->join->sources[expr->value + 1].kind;
 		domain = checked->join->sources[expr->value + 1].domain;
 	} else if (checked->join && !checked->join->active) {
-		return fay_query_fail(
-			query, FAY_E_REFUSED, call->span,
-			"in a join `%s` is called with what is known of one event, before groups "
-			"are made: `let x = %s(...)` behind that event's source",
-			call->a->name, call->a->name);
+		return fay_query_fail(query, FAY_E_REFUSED, call->span,
+				      "in a join `%s` takes values of one event, before grouping: "
+				      "write `let x = %s(...)` after that event's source",
+				      call->a->name, call->a->name);
 	}
 	if (domain == DOMAIN_KERNEL && fay_source_is_bpf(kind))
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "functions of C are called in native probes; events of "
-				      "system calls, tracepoints and timers come through BPF");
+				      "C functions run in native probes; events of system calls, "
+				      "tracepoints and timers come through BPF");
 	return fay_check_scalar(checked, expr);
 }
 
@@ -165,9 +163,9 @@ struct fay_value_node *fay_check_function_call(struct fay_checked *checked,
 		constant &= fay_expr_is_constant(arguments[count]);
 	}
 	if (constant)
-		return fay_query_fail(
-			query, FAY_E_USAGE, call->span,
-			"`%s` depends on nothing that an event has: write its value instead", name);
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "`%s` does not depend on the event: write its value instead",
+				      name);
 	const struct fay_expr *expr = fay_expr_call(
 		&checked->exprs, call->span, file, index,
 		f->result.kind == FAY_EXTENSION_BOOL ? TYPE_BOOL : TYPE_INT, arguments, count);

@@ -31,7 +31,7 @@ struct fay_value_node *fay_check_when_full(struct fay_checked *checked,
 				: "");
 	if (object->grouped)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-				      "`WhenFull` is about the events of a source: put it behind "
+				      "`WhenFull` is about the events of a source: put it after "
 				      "cluster.Function(...)");
 	if (checked->when_full_at.end && checked->when_full != (enum fay_when_full)found)
 		return fay_query_fail(

@@ -87,7 +87,7 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 	*tail = key;
 	if (++step->key_count > FAY_JOIN_KEYS)
 		return fay_query_fail(query, FAY_E_LIMIT, clause->b->span,
-				      "a join may have %u keys", FAY_JOIN_KEYS) != NULL;
+				      "a join may have at most %u keys", FAY_JOIN_KEYS) != NULL;
 	return true;
 }
 
@@ -123,8 +123,8 @@ static value *read_source(struct fay_checked *checked, const struct fay_scope *o
 				      fay_check_describe(checked, sequence));
 	if (sequence->grouped || checked->root != root || checked->keys != keys)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->a->span,
-				      "what is joined are events: conditions and a `select` of "
-				      "them, no groups, windows or order");
+				      "a join takes events, with conditions and a `select`, but no "
+				      "groups, windows or order");
 	return sequence->element;
 }
 
@@ -150,9 +150,8 @@ static bool begin(struct fay_checked *checked, const struct fay_clause *clause,
 				      "a join of groups, ordered rows or windows is not supported "
 				      "yet: put the join before them") != NULL;
 	if (checked->join && checked->join->active != FAY_PAIRS)
-		return fay_query_fail(
-			       query, FAY_E_REFUSED, clause->span,
-			       "what is joined is one source: write one join behind the other") !=
+		return fay_query_fail(query, FAY_E_REFUSED, clause->span,
+				      "a join takes one source: write one join after the other") !=
 		       NULL;
 	if (!checked->join) {
 		checked->join = fay_query_alloc(query, sizeof(*checked->join));

@@ -69,11 +69,11 @@ bool fay_check_one_origin(struct fay_checked *checked, const struct fay_node *ca
 		checked->machine = machine;
 	} else if (!same_process(checked->process, origin->process)) {
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, call->span,
-				      "both sources of a query are of the same process, or of "
+				      "both sources of a query must be of the same process, or of "
 				      "`cluster`") != NULL;
 	} else if (first && machine ? strcmp(first, machine) != 0 : first != machine) {
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, call->span,
-				      "both sources of a query are of the same machine, or of "
+				      "both sources of a query must be of the same machine, or of "
 				      "`cluster`") != NULL;
 	}
 	checked->has_source = true;

@@ -113,7 +113,7 @@ bool fay_check_window(struct fay_checked *checked, const struct fay_node *node,
 	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT ||
 	    !fay_expr_is_constant(count->expr) || count->expr->value < 0)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "`%s` takes how many rows, a constant from 0 up",
+				      "`%s` takes a number of rows, a constant from 0 up",
 				      name) != NULL;
 	struct fay_root_op *op = add_op(checked);
 	if (op) {
@@ -196,12 +196,13 @@ struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struc
 	struct fay_query *query = checked->exprs.query;
 	if (k->type != TYPE_INT || !fay_expr_is_constant(k) || k->value < 1 ||
 	    k->value > FAY_KMEANS_CLUSTERS_MAX)
-		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span,
-				      "`KMeans` makes from 1 to %u clusters, a constant",
-				      FAY_KMEANS_CLUSTERS_MAX);
+		return fay_query_fail(
+			query, FAY_E_USAGE, call->items->value->span,
+			"`KMeans` takes a number of clusters, a constant from 1 to %u",
+			FAY_KMEANS_CLUSTERS_MAX);
 	if (has_op(checked, ROOT_KMEANS))
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-				      "these rows have their clusters already: group them first");
+				      "these rows already have clusters: group them first");
 	struct fay_root_op *op = add_op(checked);
 	struct fay_value_node *record = op ? fay_check_value(checked, VALUE_RECORD) : NULL;
 	if (!record)
@@ -296,7 +297,8 @@ bool fay_check_regroup(struct fay_checked *checked, struct fay_span span)
 		return false;
 	if (fay_check_level(checked) == FAY_GROUPINGS_MAX)
 		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, span,
-				      "a query may group %u times", FAY_GROUPINGS_MAX) != NULL;
+				      "a query may group at most %u times",
+				      FAY_GROUPINGS_MAX) != NULL;
 	if (checked->window.step && !regroup_window(checked, regroup))
 		return false;
 	regroup->ordered = has_op(checked, ROOT_ORDER);

@@ -148,7 +148,7 @@ bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node, 
 	if (predicate->level >= object->level)
 		return fay_query_fail(
 			       checked->exprs.query, FAY_E_USAGE, node->span,
-			       "a condition on the events of a group cannot look at aggregates") !=
+			       "a condition on the events of a group cannot use aggregates") !=
 		       NULL;
 	object->condition = object->condition
 				    ? fay_expr_make(&checked->exprs, node->span, EXPR_AND,
@@ -246,8 +246,9 @@ static value *kmeans(struct fay_checked *checked, const struct fay_scope *scope,
 		     const struct fay_node *call, value *object)
 {
 	if (!object->grouped)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->a->name_span,
-				      "`KMeans` is of groups: a group is one value of one vector");
+		return fay_query_fail(
+			checked->exprs.query, FAY_E_USAGE, call->a->name_span,
+			"`KMeans` applies to groups: a group is one value of one vector");
 	value *k = fay_check_node(checked, scope, call->items->value), *parts[3] = { NULL };
 	const struct fay_argument *item = call->items->next;
 	for (unsigned i = 0; i < 3; i++, item = item->next)
@@ -339,7 +340,8 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		  "two durations: how long a window is, and how far apart they begin", false },
 		{ "WhenFull", fay_check_when_full, 1, 1, "one of `Block`, `Drop`, `Overwrite`",
 		  false },
-		{ "Every", fay_check_count_window, 1, 1, "how many events make a window", false },
+		{ "Every", fay_check_count_window, 1, 1, "the number of events in a window",
+		  false },
 	};
 	const char *name = call->a->name;
 	const struct fay_aggregate_kind *kind = fay_check_aggregate_kind(name);

@@ -20,14 +20,14 @@ static bool has_stack(struct fay_checked *checked, struct fay_span span, const c
 	if (checked->domain == DOMAIN_FILE)
 		return fay_query_fail(
 			       query, FAY_E_REFUSED, span,
-			       "of a saved trace a stack has the name under which it was selected: "
+			       "in a saved trace, a stack has the name that it was selected under: "
 			       "`select new { e.time, e.UserStack }` is `e.UserStack` there") !=
 		       NULL;
 	if (of_kernel && checked->domain == DOMAIN_USER)
-		return fay_query_fail(query, FAY_E_USAGE, span,
-				      "`%s` is of events in the kernel; here `UserStack` is the "
-				      "program's own",
-				      name) != NULL;
+		return fay_query_fail(
+			       query, FAY_E_USAGE, span,
+			       "`%s` is for kernel events; here `UserStack` is the program's",
+			       name) != NULL;
 	if (checked->domain == DOMAIN_USER && checked->kind == SOURCE_RETURN)
 		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "`%s` is known when a call begins: use cluster.Function(...) "

@@ -35,7 +35,7 @@ struct fay_value_node *fay_check_string_method(struct fay_checked *checked,
 		method++;
 	if (strcmp(name, "Length") == 0)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
-				      "`Length` is no method: leave out the brackets");
+				      "`Length` is not a method: leave out the brackets");
 	if (method == METHODS)
 		return unknown_method(checked, call->a);
 	if (string->type != TYPE_STRING)

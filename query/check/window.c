@@ -67,8 +67,8 @@ static bool can_begin(struct fay_checked *checked, const struct fay_node *call,
 {
 	if (object->grouped || checked->keys)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "%s",
-				      checked->window.step ? "a query has one window"
-							   : "windows are of events: put the "
+				      checked->window.step ? "a query may have only one window"
+							   : "windows apply to events: put the "
 							     "window before the grouping") != NULL;
 	return fay_check_before_root(checked, call->span, "a window");
 }
@@ -133,18 +133,18 @@ struct fay_value_node *fay_check_count_window(struct fay_checked *checked,
 		return NULL;
 	if (checked->join)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "windows of so many pairs are not supported yet; `Tumbling` "
-				      "makes windows of time of them");
+				      "count-based windows of pairs are not supported yet; "
+				      "`Tumbling` makes time windows");
 	struct fay_value_node *count = fay_check_node(checked, scope, argument);
 	if (!count)
 		return NULL;
 	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT ||
 	    !fay_expr_is_constant(count->expr) || count->expr->value < 1 ||
 	    has_unit(query, argument))
-		return fay_query_fail(query, FAY_E_USAGE, argument->span,
-				      "`Every` takes how many events make a window, a constant "
-				      "from 1 up, as in `Every(1000)`; "
-				      "windows of time are `Tumbling(1s)`");
+		return fay_query_fail(
+			query, FAY_E_USAGE, argument->span,
+			"`Every` takes the number of events in a window, a constant from 1 up, as "
+			"in `Every(1000)`; for time windows use `Tumbling(1s)`");
 	if (!fay_check_has_time(checked, call->a->name_span))
 		return NULL;
 	struct fay_window window = { .width = 1,
@@ -163,6 +163,6 @@ bool fay_check_window_used(struct fay_checked *checked, struct fay_span span)
 	if (!checked->window.step || result->kind == VALUE_SCALAR || result->grouped)
 		return true;
 	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span,
-			      "a window needs something to gather in it: an aggregate such as "
+			      "a window needs something to compute: an aggregate such as "
 			      "`.Count()`, or groups") != NULL;
 }

@@ -95,7 +95,7 @@ static int open_dwarf(struct fay_debug_function *function, int fd, const char *p
 	if (!dwfl_module_getelf(module, &main_bias) ||
 	    !(function->dwarf = dwfl_module_getdwarf(module, &debug_bias)))
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "%s has no debug information (it would be in the file or, by "
+				     "%s has no debug information (looked for in the file and, by "
 				     "its build ID, below %s)",
 				     path, folder && *folder ? folder : "/usr/lib/debug");
 	function->entry = address + main_bias - debug_bias;
@@ -152,7 +152,7 @@ static bool find_function(struct fay_debug_function *function)
  * ------------------------------------------------------------------------------------------------
  * */
 
-#define OUT_OF_REGISTERS "is handed over on the stack"
+#define OUT_OF_REGISTERS "is passed on the stack"
 
 /* The argument register by DWARF's number, or -1. */
 static int argument_of_register(unsigned number)
@@ -383,7 +383,7 @@ static int read_arguments(struct fay_debug_function *function, const char *name,
 	uint32_t count = 0;
 	if (dwarf_srclang(&function->unit) == DW_LANG_Go)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "`%s` is written in Go, whose functions get their arguments "
+				     "`%s` is written in Go, whose functions take their arguments "
 				     "in other registers",
 				     name);
 	for (int more = dwarf_child(&function->die, &child);
@@ -418,7 +418,8 @@ int fay_debug_function_open(int fd, const char *path, uint64_t address, const ch
 	int code = open_dwarf(function, fd, path, address, error);
 	if (!code && !find_function(function))
 		code = fay_error_set(error, FAY_E_REFUSED,
-				     "the debug information of %s does not know `%s`", path, name);
+				     "the debug information of %s does not describe `%s`", path,
+				     name);
 	if (!code)
 		code = read_arguments(function, name, error);
 	if (code)

@@ -13,8 +13,8 @@ void fay_print_events(FILE *out, const struct fay_plan *plan)
 		" events each, counted in the aggregator in the order of their times\n",
 		plan->window_events);
 	fprintf(out,
-		"  order      of what came within %u ms, in %" PRIu64
-		" MiB; what came later is counted, and lies in a later window\n",
+		"  order      within %u ms, in %" PRIu64
+		" MiB; later events are counted, and put into a later window\n",
 		(unsigned)(FAY_ORDER_LATENESS / 1000000), FAY_ORDER_BYTES >> 20);
 	fay_print_filters(out, fay_plan_private(plan));
 	fay_print_columns(out, fay_plan_private(plan));

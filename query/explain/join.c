@@ -36,8 +36,8 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 	const struct fay_check_step *step = &join->steps[index];
 	bool last = index + 2 == plan->source_count;
 	fprintf(out, "join         in the aggregator, of each %s; %s\n", tier_of(step),
-		last && plan->groups_pairs ? "a row of each left one, with its group"
-					   : "pairs as their later row comes");
+		last && plan->groups_pairs ? "a row for each left one, with its group"
+					   : "pairs as the later row comes");
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		fputs("  equal      ", out);
 		fay_expr_print(out, key->sides[0], join->names[0]);
@@ -46,8 +46,7 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 		fputc('\n', out);
 	}
 	fprintf(out, "  within     %" PRIu64 " ns\n", step->within);
-	fprintf(out,
-		"  buffers    %" PRIu64 " MiB a side; what is dropped before its time is counted\n",
+	fprintf(out, "  buffers    %" PRIu64 " MiB a side; rows dropped early are counted\n",
 		FAY_JOIN_BYTES >> 20);
 	for (const struct fay_filter *f = last ? NULL : p->join->middle.filters; f; f = f->next) {
 		fputs("  filter     ", out);

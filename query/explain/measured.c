@@ -102,7 +102,7 @@ void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struc
 		print_rows(out, m->merged_rows);
 		fputs(", ", out);
 		print_duration(out, m->merge_ns);
-		fputs(": merged by key; with the threads lay ", out);
+		fputs(": merged by key; the threads' tables held ", out);
 		print_rows(out, m->live_rows);
 		fputc('\n', out);
 	}
@@ -110,7 +110,7 @@ void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struc
 		depth = print_joins(out, plan, m, depth);
 	branch(out, depth++);
 	print_duration(out, m->poll_ns);
-	fputs(": taking over what was handed on\n", out);
+	fputs(": taking over rows from the threads\n", out);
 	for (unsigned side = 0; side < plan->source_count; side++) {
 		branch(out, depth);
 		print_rows(out, m->handed_on[side].rows);

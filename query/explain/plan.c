@@ -121,7 +121,7 @@ static void print_kept(FILE *out, const struct fay_plan_private *p)
 			separator = ", ";
 		}
 	if (p->kept_arguments)
-		fputs(" of each call, from its beginning until it ends\n", out);
+		fputs(" of each call, from its entry to its return\n", out);
 }
 
 static void print_state(FILE *out, const struct fay_plan_private *p)
@@ -130,17 +130,16 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 	print_kept(out, p);
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
-		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n",
-			p->rows, p->row_size, owner);
-		fprintf(out, "  overflow   after %u rows looked at, or at 7/8 full: %s\n",
+		fprintf(out, "  state      table of %u rows of %u bytes, one per %s\n", p->rows,
+			p->row_size, owner);
+		fprintf(out, "  overflow   after %u rows searched, or at 7/8 full: %s\n",
 			FAY_TABLE_STEPS,
-			fay_stage_is_bpf(p) ? "the event's row is handed on by itself"
-					    : "all rows are handed on and the table is cleared");
+			fay_stage_is_bpf(p) ? "the event's row is sent by itself"
+					    : "all rows are flushed and the table is cleared");
 	} else if (p->kind == FAY_STATE_CELL) {
-		fprintf(out, "  state      one row of %u bytes, of the %s alone\n", p->row_size,
-			owner);
+		fprintf(out, "  state      one row of %u bytes per %s\n", p->row_size, owner);
 	} else {
-		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
+		fprintf(out, "  state      none: each row of %u bytes is sent\n", p->row_size);
 	}
 	if (fay_stage_is_bpf(p))
 		return;
@@ -190,7 +189,7 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 		print_orders(out, p, op->orders);
 		break;
 	case ROOT_DISTINCT:
-		fputs("rows that differ in ", out);
+		fputs("rows distinct in ", out);
 		print_orders(out, p, op->orders);
 		break;
 	case ROOT_KMEANS:
@@ -233,11 +232,11 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 	const struct fay_plan_private *last = fay_plan_last(plan);
 	if (!p->root && !last->computed_count && !plan->window_step && last == p)
 		return;
-	fputs("root         where the query was asked\n", out);
+	fputs("root         where the query was started\n", out);
 	if (plan->window_step)
 		fprintf(out,
 			"  windows    of %" PRIu64 " ms, every %" PRIu64
-			" ms; what follows is done in each by itself\n",
+			" ms; what follows is done in each separately\n",
 			plan->window_width / 1000000, plan->window_step / 1000000);
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
 		if (stage != p) {
@@ -264,8 +263,8 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 static void print_saved(FILE *out, const struct fay_plan_private *p)
 {
 	static const char *const kinds[] = { [SOURCE_ENTRY] = "calls",
-					     [SOURCE_RETURN] = "ends of calls",
-					     [SOURCE_MARKER] = "markers",
+					     [SOURCE_RETURN] = "returns",
+					     [SOURCE_MARKER] = "USDT probes",
 					     [SOURCE_SYSCALL] = "system calls",
 					     [SOURCE_TRACEPOINT] = "tracepoints",
 					     [SOURCE_TIMER] = "ticks" };
@@ -281,8 +280,8 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	const struct fay_checked *checked = &p->checked;
 	if (fay_stage_is_bpf(p)) {
 		const char *what = checked->kind == SOURCE_TRACEPOINT ? "tracepoint"
-				   : checked->uses_end                ? "end of system call"
-								      : "begin of system call";
+				   : checked->uses_end                ? "return of system call"
+								      : "entry of system call";
 		if (checked->kernel->period)
 			fprintf(out, "each processor's clock, every %" PRIu64 " ns\n",
 				checked->kernel->period);
@@ -299,9 +298,9 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	}
 	fprintf(out, "%s %s\n",
 		checked->kind == SOURCE_ENTRY       ? "entry of"
-		: checked->kind == SOURCE_MARKER    ? "marker"
-		: fay_check_has_exceptions(checked) ? "return from, or exception out of"
-						    : "return from calls of",
+		: checked->kind == SOURCE_MARKER    ? "USDT probe"
+		: fay_check_has_exceptions(checked) ? "return or exception of"
+						    : "return of",
 		checked->pattern);
 }
 
@@ -311,7 +310,7 @@ static const char *probe_text(const struct fay_plan_private *p)
 		       ? "probe        a BPF program, checked and compiled by the kernel\n"
 	       : p->checked.domain == DOMAIN_FILE
 		       ? "probe        native code, run over the saved events\n"
-		       : "probe        native code, inline at the tracepoint\n";
+		       : "probe        native code, inline at the patch point\n";
 }
 
 /* The processes and machines that the query names, and what it says of full rings. */
@@ -333,7 +332,7 @@ static void print_origin(FILE *out, const struct fay_plan *plan)
 /* What begins a plan: sources, probes, and what each tier merges. */
 static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
-	fputs("tracepoint   ", out);
+	fputs("source       ", out);
 	fay_print_tracepoint(out, p);
 	print_origin(out, plan);
 	if (plan->back_end)
@@ -362,7 +361,7 @@ static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_
 {
 	for (unsigned s = 0; s < plan->source_count; s++) {
 		const struct fay_plan_private *side = p->join->sides[s];
-		fputs("tracepoint   ", out);
+		fputs("source       ", out);
 		fay_print_tracepoint(out, side);
 		if (plan->back_end && side->checked.domain == DOMAIN_KERNEL)
 			fprintf(out, "back end     %s\n", plan->back_end);

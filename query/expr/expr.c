@@ -153,12 +153,13 @@ static const struct fay_expr *limited(struct fay_exprs *exprs, struct fay_span s
 		return NULL;
 	if (result->depth > FAY_QUERY_MAX_DEPTH)
 		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
-				      "an expression may be %u operators deep",
+				      "an expression may be at most %u operators deep",
 				      FAY_QUERY_MAX_DEPTH);
 	if (result->operations > FAY_QUERY_MAX_OPERATIONS)
-		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
-				      "an expression may have %u operations, `let`s included",
-				      FAY_QUERY_MAX_OPERATIONS);
+		return fay_query_fail(
+			exprs->query, FAY_E_LIMIT, span,
+			"an expression may have at most %u operations, `let`s included",
+			FAY_QUERY_MAX_OPERATIONS);
 	return result;
 }
 

@@ -79,7 +79,7 @@ static const char *in_words(enum fay_expr_op op)
 	switch (op) {
 	case EXPR_LABEL: return "the cluster";
 	case EXPR_WINDOW: return "the window's number";
-	case EXPR_ROW: return "the row that is joined";
+	case EXPR_ROW: return "the joined row";
 	case EXPR_FOLDED: return "the aggregate of all rows";
 	default: return NULL;
 	}

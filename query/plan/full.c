@@ -22,8 +22,8 @@ bool fay_planner_when_full(struct fay_planner *planner)
 	     checked->when_full == FAY_FULL_OVERWRITE && side < plan->source_count; side++)
 		if (fay_plan_stage(plan, side)->kind != FAY_STATE_STREAM)
 			return fay_query_fail(planner->query, FAY_E_REFUSED, checked->when_full_at,
-					      "`Overwrite` is for rows of events: what this query "
-					      "hands on are sums of many, of which none is given "
-					      "up; use `Drop` or `Block`") != NULL;
+					      "`Overwrite` is for rows of events: this query's "
+					      "rows are aggregates of many events, which must not "
+					      "be overwritten; use `Drop` or `Block`") != NULL;
 	return true;
 }

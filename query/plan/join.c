@@ -182,7 +182,7 @@ static bool lay_out_middle(struct fay_planner *planner)
 		at + pairs->join->sides[0]->row_size + pairs->join->sides[1]->row_size;
 	if (options->sides[0].row_size > FAY_ROW_MAX_BYTES)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "pairs that are joined once more may have %u bytes, and "
+				      "pairs that are joined again may have at most %u bytes, and "
 				      "these have %u",
 				      FAY_ROW_MAX_BYTES, options->sides[0].row_size) != NULL;
 	return true;

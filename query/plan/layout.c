@@ -40,7 +40,7 @@ int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, co
 		return -1;
 	if (p->keys == FAY_QUERY_MAX_COLUMNS) {
 		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-			       "a query may have %u keys", FAY_QUERY_MAX_COLUMNS);
+			       "a query may have at most %u keys", FAY_QUERY_MAX_COLUMNS);
 		return -1;
 	}
 	p->columns[p->keys] = (struct fay_layout_column){ .name = name,
@@ -74,8 +74,8 @@ uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *e
 			return i;
 	if (p->values == FAY_QUERY_MAX_COLUMNS) {
 		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-			       "a grouping may have %u aggregates; `StdDev` is made of six and "
-			       "`Count()`, `Average` of two",
+			       "a grouping may have at most %u aggregates; `StdDev` takes six and "
+			       "`Count()`, `Average` two",
 			       FAY_QUERY_MAX_COLUMNS);
 		return 0;
 	}

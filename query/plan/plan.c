@@ -64,11 +64,12 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 	struct fay_plan *plan = planner->plan;
 	if (plan->column_count == FAY_QUERY_MAX_COLUMNS)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "a result may have %u columns",
+				      "a result may have at most %u columns",
 				      FAY_QUERY_MAX_COLUMNS) != NULL;
 	if (strlen(name) > NAME_LIMIT)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "a column's name may have %u bytes", NAME_LIMIT) != NULL;
+				      "a column's name may have at most %u bytes",
+				      NAME_LIMIT) != NULL;
 	struct fay_plan_column *column = &plan->columns[plan->column_count];
 	column->name = name;
 	if (expr->op == EXPR_AGGREGATE) {
@@ -116,10 +117,9 @@ static bool add_outputs(struct fay_planner *planner, const struct fay_value_node
 		}
 		return true;
 	case VALUE_OBJECT:
-		fay_query_fail(
-			planner->query, FAY_E_USAGE, planner->span,
-			"`%s` is a structure or an array: name the member that is to be shown",
-			*value->path ? value->path : name);
+		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
+			       "`%s` is a structure or an array: name the member to show",
+			       *value->path ? value->path : name);
 		return false;
 	case VALUE_GROUP:
 		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,

@@ -81,7 +81,7 @@ static int check_length(const char *name, struct fay_error *error)
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_LIMIT,
 			     "the column's name `%s` is too long to be saved: a saved trace's "
-			     "columns have names of at most %u bytes; call it otherwise",
+			     "columns have names of at most %u bytes; rename it",
 			     name, FAY_SAVED_NAME - 1);
 }
 
@@ -92,11 +92,10 @@ static int check_names(const struct fay_plan *plan, struct fay_error *error)
 	for (uint32_t i = 0; i < plan->column_count && !plan->joins; i++) {
 		const struct fay_field *field = fay_field_of(plan->columns[i].name);
 		if (field && !is_field(p->columns[plan->columns[i].index].expr, field))
-			return fay_error_set(
-				error, FAY_E_USAGE,
-				"the column `%s` would be taken for the events' own `%s` where the "
-				"saved trace is asked: call it otherwise",
-				field->name, field->name);
+			return fay_error_set(error, FAY_E_USAGE,
+					     "the column `%s` would be taken for the events' own "
+					     "`%s` when the saved trace is queried: rename it",
+					     field->name, field->name);
 	}
 	return FAY_OK;
 }

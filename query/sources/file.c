@@ -18,7 +18,7 @@ static struct fay_value_node *open_file(struct fay_checked *checked, const struc
 			"`file` takes the name of a saved trace: file(\"reads.fay\")");
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source stands in a join: `join b in file(...) on "
+				      "a second source belongs in a join: `join b in file(...) on "
 				      "a.tid equals b.tid within 5ms`");
 	if (query->opened_count == FAY_JOIN_SOURCES ||
 	    fay_saved_open(name->name, &query->saved, &error))
@@ -47,7 +47,7 @@ static bool choose_stream(struct fay_checked *checked, struct fay_span span, uin
 	case SOURCE_TIMER: break;
 	default:
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span,
-				      "events of this kind (%u) are not read from files",
+				      "events of this kind (%u) cannot be read from files",
 				      stream->source) != NULL;
 	}
 	fay_saved_select(saved, index);
@@ -127,11 +127,11 @@ static const char *asked_pattern(struct fay_checked *checked, const struct fay_n
 	if (kind == SOURCE_TIMER)
 		return fay_query_fail(
 			query, FAY_E_USAGE, call->span,
-			"a saved timer has the period that it had: file(\"...\").Timer()");
+			"a saved timer has its original period: file(\"...\").Timer()");
 	if ((call->item_count != 1 && !kernel) || last->value->kind != NODE_STRING)
 		return fay_query_fail(
 			query, FAY_E_USAGE, call->span,
-			"of a saved trace, `%s` takes nothing, or one string as of the cluster",
+			"on a saved trace, `%s` takes no argument, or one string as on the cluster",
 			call->a->name);
 	const char *text = last->value->name;
 	return kernel                      ? fay_query_format(query, "kernel!%s", text)
@@ -188,10 +188,9 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked,
 		return NULL;
 	uint32_t stream = find_stream(query->saved, kind, asked, &count);
 	if (count != 1)
-		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "%s: the saved trace has events of %s",
-				      count ? "this may be one or the other" : "this was not saved",
-				      list_streams(query));
+		return fay_query_fail(
+			query, FAY_E_REFUSED, call->span, "%s: the saved trace has events of %s",
+			count ? "this is ambiguous" : "this was not saved", list_streams(query));
 	if (!choose_stream(checked, call->span, stream))
 		return NULL;
 	const char *saved = fay_saved_stream_at(query->saved, stream)->pattern;
@@ -199,7 +198,7 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked,
 	    strcmp(asked + prefix_length(kind, asked), saved + prefix_length(kind, saved)) != 0 &&
 	    !fay_saved_only(query->saved, asked + prefix_length(kind, asked)))
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "no saved event of `%s` is of such a function, or their "
+				      "no saved event of `%s` is of such a function, or function "
 				      "names were not saved",
 				      saved);
 	checked->pattern =

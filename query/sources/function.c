@@ -31,11 +31,11 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 		return code;
 	if (found->count > 1)
 		code = fay_error_set(error, FAY_E_REFUSED,
-				     "%zu functions match, and names are known of one at a time",
+				     "%zu functions match, and names are known for one at a time",
 				     found->count);
 	else if (query->function_count == FAY_QUERY_MAX_FUNCTIONS)
 		code = fay_error_set(error, FAY_E_LIMIT,
-				     "the debug information of %u functions is read at most",
+				     "debug information is read for at most %u functions",
 				     FAY_QUERY_MAX_FUNCTIONS);
 	else
 		code = fay_debug_function_open(found->fd, found->path, found->address, found->name,

@@ -234,7 +234,7 @@ struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const s
 		fay_check_typed_value(checked, at, &place, kernel->arguments[index].type);
 	if (value && (value->kind != VALUE_SCALAR || value->expr->type == TYPE_STRING))
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at->span,
-				      "argument %u is no number; it is known as `%s`", index,
+				      "argument %u is not a number; use its name, `%s`", index,
 				      kernel->arguments[index].name);
 	return value;
 }

@@ -276,7 +276,7 @@ struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const 
 	case BTF_KIND_UNION:
 		if (place->address)
 			return object_at(checked, place, stripped);
-		return unsupported(checked, at, place->name, "a structure handed over by value");
+		return unsupported(checked, at, place->name, "a structure passed by value");
 	case BTF_KIND_FLOAT:
 		return unsupported(checked, at, place->name, "a floating-point number");
 	default: return unsupported(checked, at, place->name, "of a type without a value");
@@ -298,7 +298,7 @@ struct fay_value_node *fay_check_typed_result(struct fay_checked *checked,
 	case BTF_KIND_FLOAT: return fay_check_typed_value(checked, at, &place, id);
 	case BTF_KIND_FWD:
 	case BTF_KIND_FUNC_PROTO:
-		return unsupported(checked, at, place.name, "a structure handed over by value");
+		return unsupported(checked, at, place.name, "a structure passed by value");
 	default: return scalar(checked, word);
 	}
 }
@@ -337,7 +337,8 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 			"`struct %s` is not described here, so its members are not known", name);
 	if (!structure)
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
-				      "this is no structure, so it has no member `%s`", node->name);
+				      "this is not a structure, so it has no member `%s`",
+				      node->name);
 	if (!fay_btf_member(btf, object->type, node->name, &field)) {
 		size_t count = fay_btf_member_names(btf, object->type, candidates, 512);
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,

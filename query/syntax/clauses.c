@@ -47,7 +47,7 @@ static bool expect_named(struct parser *parser, const struct fay_clause *clause)
 		if (!at_word(parser, behind[i]))
 			continue;
 		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-			       "groups that `%s` is to see need a name: `group ... by ... into g "
+			       "groups need a name for `%s` to use them: `group ... by ... into g "
 			       "select new { g.Key, n = g.Count() }`",
 			       behind[i]);
 		return false;

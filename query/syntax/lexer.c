@@ -99,7 +99,7 @@ static bool lex_name(struct lexer *lexer, struct fay_token *token)
 	token->span = span_of(start, lexer->at);
 	if (lexer->at - start > FAY_QUERY_MAX_NAME) {
 		fay_query_fail(lexer->query, FAY_E_LIMIT, token->span,
-			       "a name may have %u characters", FAY_QUERY_MAX_NAME);
+			       "a name may have at most %u characters", FAY_QUERY_MAX_NAME);
 		return false;
 	}
 	token->string = fay_query_copy(lexer->query, lexer->text + start, lexer->at - start);

@@ -107,7 +107,7 @@ struct fay_node *fay_parse_finish(struct parser *parser, struct fay_node *node)
 	node->span.end = parser->last_end;
 	if (node->depth > FAY_QUERY_MAX_DEPTH)
 		return fay_query_fail(parser->query, FAY_E_LIMIT, node->span,
-				      "an expression may be %u operators deep",
+				      "an expression may be at most %u operators deep",
 				      FAY_QUERY_MAX_DEPTH);
 	return node;
 }
@@ -412,7 +412,7 @@ static bool parse_extensions(struct parser *parser)
 		advance(parser);
 		if (query->extension_count == FAY_QUERY_MAX_EXTENSIONS)
 			return fay_query_fail(query, FAY_E_LIMIT, parser->token->span,
-					      "a query may be extended by %u files",
+					      "a query may be extended by at most %u files",
 					      FAY_QUERY_MAX_EXTENSIONS) != NULL;
 		query->extensions[query->extension_count++] =
 			(struct fay_query_extension){ .path = parser->token->string,
@@ -435,8 +435,8 @@ static const char *hint_at_end(struct parser *parser)
 		return "";
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
 		if (!strcmp(parser->token->string, before[i]))
-			return fay_query_format(
-				parser->query, "; `%s` stands before the last `select`", before[i]);
+			return fay_query_format(parser->query,
+						"; `%s` goes before the last `select`", before[i]);
 	return fay_query_did_you_mean(parser->query, parser->token->string, behind,
 				      sizeof(behind) / sizeof(behind[0]));
 }
@@ -453,9 +453,9 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	    tokens[1].kind != TOKEN_END)
 		return fay_query_fail(
 			query, FAY_E_USAGE, tokens->span,
-			"a query begins with where its rows come from: "
-			"`from s in cluster.Syscall(\"*\") group s by s.comm into g orderby "
-			"g.Count() descending select new { g.Key, n = g.Count() } take 10`");
+			"a query begins with a source: `from s in cluster.Syscall(\"*\") group s "
+			"by s.comm into g orderby g.Count() descending select new { g.Key, n = "
+			"g.Count() } take 10`");
 	struct fay_node *node = parse_extensions(&parser) ? fay_parse_expression(&parser) : NULL;
 	if (!node)
 		return NULL;

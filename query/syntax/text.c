@@ -82,7 +82,7 @@ void *fay_query_alloc(struct fay_query *query, size_t size)
 		if (!block) {
 			query->failed = true;
 			fay_error_set(query->error, FAY_E_LIMIT,
-				      "query: it needs more memory than is allowed");
+				      "query: it needs more memory than allowed");
 			return NULL;
 		}
 		query->allocated += block_size;

@@ -353,8 +353,7 @@ static void functions_of_c(void **state)
 	if (code)
 		fail_msg("%s", error.message);
 	assert_int_equal(fay_plan_generate_bpf(plan, &bpf, &object, &error), FAY_E_REFUSED);
-	if (strncmp(error.message, "query:1:8: functions of C", 25) ||
-	    !strstr(error.message, "^~~"))
+	if (strncmp(error.message, "query:1:8: C functions", 22) || !strstr(error.message, "^~~"))
 		fail_msg("%s", error.message);
 	fay_plan_destroy(plan);
 }

@@ -167,10 +167,9 @@ static int generate(struct job *job)
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	int code = add_programs(job);
 	if (!code && job->g.extends)
-		code = fay_query_error_at(p->query, job->error, FAY_E_REFUSED,
-					  p->query->extensions[0].span,
-					  "functions of C are called in native probes, and these "
-					  "events come through BPF");
+		code = fay_query_error_at(
+			p->query, job->error, FAY_E_REFUSED, p->query->extensions[0].span,
+			"C functions run in native probes, and these events come through BPF");
 	if (!code)
 		code = fay_bpf_emit(&job->g, object, job->error);
 	object->maps = job->bpf.maps | 1u << FAY_BPF_SLOTS;
@@ -231,8 +230,8 @@ static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 				     "events that come through BPF have no `cycles`");
 	if (stack_frames(p) > FAY_BPF_FRAMES_MAX)
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "stacks of an event that comes through BPF have %u frames "
-				     "together at most, and this query asks for %u",
+				     "stacks of an event that comes through BPF have at most %u "
+				     "frames in total, and this query wants %u",
 				     FAY_BPF_FRAMES_MAX, stack_frames(p));
 	return FAY_OK;
 }

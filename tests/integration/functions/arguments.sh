@@ -65,11 +65,11 @@ refusals() {
 	refused "a floating-point member" '`real` is a floating-point number' "cluster.Function(\"$target!handle\").Count(e => e.extra->real == 1)"
 	refused "a string that is longer than what is kept" 'a string is cut to 15 bytes, so it is never this: compare it with what fits, by `StartsWith`' "cluster.Function(\"$target!handle\").Count(e => e.path == \"/srv/www/index.html\")"
 	refused "a beginning that is longer than what is kept" 'a string has at most 15 bytes, so this is never its beginning' "cluster.Function(\"$target!handle\").Count(e => e.path.StartsWith(\"/srv/www/index.html\"))"
-	refused "several functions" "functions match, and names are known of one at a time" "cluster.Function(\"$target!*\").Count(e => e.fd == 1)"
+	refused "several functions" "functions match, and names are known for one at a time" "cluster.Function(\"$target!*\").Count(e => e.fd == 1)"
 	refused "a structure on the stack" 'argument `large` of `by_value` is a structure on the stack' "cluster.Function(\"$target!by_value\").Count(e => e.large.a[0] == 1)"
 	refused "a result of nothing" '`nothing` returns nothing' "cluster.Return(\"$target!nothing\").Sum(r => r.ReturnValue)"
 	refused "a floating-point result" '`ReturnValue` is a floating-point number' "cluster.Return(\"$target!real\").Sum(r => r.ReturnValue)"
-	refused "a structure as the result" '`ReturnValue` is a structure handed over by value' "cluster.Return(\"$target!two\").Sum(r => r.ReturnValue)"
+	refused "a structure as the result" '`ReturnValue` is a structure passed by value' "cluster.Return(\"$target!two\").Sum(r => r.ReturnValue)"
 	refused "a result of two words" '`ReturnValue` is an integer of more than 64 bits' "cluster.Return(\"$target!wide\").Sum(r => r.ReturnValue)"
 	refused "a structure in registers" 'argument `small` of `two_words`' "cluster.Function(\"$target!two_words\").Count(e => e.small.a == 1)"
 }

@@ -75,7 +75,7 @@ contains "is explained" "$work/err" "by a jump from another function"
 exits "no such marker" 2 "$FAY" trace -p "$target" 'cluster.Usdt("markers_target!faytest:stop").Count()'
 contains "the nearest" "$work/err" "did you mean \`faytest:step\`"
 exits "no such form" 2 "$FAY" trace -p "$target" 'cluster.Usdt("markers_target!step").Count()'
-contains "what was expected" "$work/err" "a marker is given as \"module!provider:name\""
+contains "what was expected" "$work/err" "a USDT probe is given as \"module!provider:name\""
 
 # Killed: the semaphore stays up and the program runs on; the next fay, or the doctor, takes both away.
 query='cluster.Usdt("markers_target!faytest:step").Count()'

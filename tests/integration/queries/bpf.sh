@@ -220,7 +220,7 @@ equal "stacks of writes: nothing of the tracepoint's own" true "$(value '[.[].Ke
 ask 'from w in cluster.Syscall("write") group w by new { inner = w.KernelStack(1), ends = w.Duration >= 0 } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
 equal "the innermost function of writes that end" "[true,$n]" "$(value '[(map(.inner[0] // "" | test("^kernel!") and (test("__bpf_trace_") | not)) | all), (map(.n) | add)]')"
 exits "too many frames" 3 "$FAY" trace 'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
-contains "said" "$work/err" "40 frames together at most"
+contains "said" "$work/err" "at most 40 frames in total"
 
 # --- what is off ----------------------------------------------------------------------------------------------------------------
 exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").Count()'
