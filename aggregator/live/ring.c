@@ -67,7 +67,7 @@ static const char *check_record(const struct drain *drain, const struct fay_spil
 {
 	const struct fay_schema *schema = drain->aggregator->schema;
 	if (record->size < sizeof(*record) || record->size % 8 || record->size > available)
-		return "a record's size is impossible";
+		return "a record's size is invalid";
 	if (record->state >= schema->state_count)
 		return "a record names a state that does not exist";
 	const struct fay_schema_state *state = &schema->states[record->state];

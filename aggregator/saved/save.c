@@ -215,7 +215,7 @@ int fay_save_check(const struct fay_save *s, struct fay_error *error)
 		return FAY_OK;
 	return fay_error_set(
 		error, FAY_E_INTERNAL,
-		"cannot write '%s': %s; it is cut off, and the events that are in it can be asked",
+		"cannot write '%s': %s; it is truncated, and the events in it can be queried",
 		s->path, strerror(s->failure));
 }
 

@@ -77,7 +77,7 @@ static const char *check_header(struct fay_saved *s)
 	struct fay_saved_header *h = &s->header;
 	if (memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic)))
 		return memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic) - 1)
-			       ? "it does not begin as one"
+			       ? "it does not begin with the header of one"
 			       : "it is of another version of fay";
 	if (h->header_size != sizeof(*h) || !h->stream_count || h->stream_count > FAY_SAVED_STREAMS)
 		return "header or sources";

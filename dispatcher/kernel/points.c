@@ -285,7 +285,7 @@ bool fay_unregister_sets(struct fay_session *session)
 		gone &= unregister_set(&session->sets[i]);
 	gone = gone && !(session->table && is_called(session));
 	if (!gone)
-		pr_err_once("fay: ftrace does not take calls back (a fault has switched it off): "
-			    "code that is still called, and fay.ko, stay until the next boot\n");
+		pr_err_once("fay: ftrace cannot remove calls (a fault has switched it off): code "
+			    "that is still called, and fay.ko, stay until the next boot\n");
 	return gone;
 }

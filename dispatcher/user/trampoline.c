@@ -422,15 +422,14 @@ static const char *field_refusal(uint32_t fields)
 		const char *refusal;
 	} refusals[] = {
 		{ FAY_FIELDS_ARGUMENTS,
-		  "reads event.arg, which only entry, offset and marker probes have" },
+		  "reads event.arg, which only entry, offset and USDT probes have" },
 		{ FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT,
 		  "reads the return value, which only return probes have" },
 		{ FAY_FIELD_DURATION,
 		  "reads event.duration, which only return and exception probes have" },
 		{ FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS,
-		  "reads event.reg or event.flags, which only offset and marker probes have" },
-		{ ~0u, "reads a field of a place in the program, which probes of this kind do not "
-		       "have" },
+		  "reads event.reg or event.flags, which only offset and USDT probes have" },
+		{ ~0u, "reads a field that only probes at a patch point have" },
 	};
 	size_t i = 0;
 

@@ -141,10 +141,10 @@ static bool cover_exit(struct fay_choice *choice, size_t exit)
 				       "more than its own jumps",
 				       fay_choice_offset(choice, exit));
 	if (falls_into(choice, first))
-		return fay_code_refuse(code,
-				       "has no room for a jump at +%#lx behind an instruction that "
-				       "cannot be moved",
-				       fay_choice_offset(choice, exit));
+		return fay_code_refuse(
+			code,
+			"has no room for a jump at +%#lx after an instruction that cannot be moved",
+			fay_choice_offset(choice, exit));
 	for (size_t i = first; i <= last; i++)
 		if (code->steps[i].first_join && !block_want(choice, i))
 			return false;

@@ -132,7 +132,8 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 
 		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&reading->decoder, NULL, bytes,
 								size - at, &insn)))
-			return fay_code_refuse(code, "has bytes at +%#lx that are no instruction",
+			return fay_code_refuse(code,
+					       "has bytes at +%#lx that are not an instruction",
 					       fay_code_offset(code, region->start + at));
 		step = step_add(code);
 		if (!step)
@@ -223,7 +224,7 @@ static bool resolve_jump(struct reading *reading, size_t index)
 	if (is_part)
 		return true;
 	if (step->kind == FAY_STEP_FIXED)
-		return fay_code_refuse(code, "leaves itself at +%#lx in an unusual way",
+		return fay_code_refuse(code, "is left at +%#lx in an unusual way",
 				       fay_code_offset(code, step->at));
 	place = code->program->place(code->program->context, target, &start, &end);
 	step->exit = true;

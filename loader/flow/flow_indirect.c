@@ -484,7 +484,7 @@ bool fay_code_resolve_indirect(struct fay_code *code)
 			continue;
 		target = (struct value){ 0 };
 		if (!target_of(code, i, &target, &begin))
-			return fay_code_refuse(code, "has bytes that are no instruction");
+			return fay_code_refuse(code, "has bytes that are not an instruction");
 		if (!judge(code, i, begin, &target, labels))
 			return false;
 	}

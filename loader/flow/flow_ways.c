@@ -78,9 +78,10 @@ static bool join_jumps(struct fay_code *code)
 		if (to == SIZE_MAX) { /* past a lock prefix, or into something else */
 			to = fay_code_find(code, step->target - 1);
 			if (to == SIZE_MAX)
-				return fay_code_refuse(code,
-						       "has a jump at +%#lx into an instruction",
-						       fay_code_offset(code, step->at));
+				return fay_code_refuse(
+					code,
+					"has a jump at +%#lx into the middle of an instruction",
+					fay_code_offset(code, step->at));
 			code->steps[to].entered = true;
 			code->steps[to].kind = code->steps[to].kind == FAY_STEP_PLAIN
 						       ? FAY_STEP_FIXED
@@ -196,7 +197,7 @@ static bool check_ends(struct fay_code *code)
 		code->steps[last].runs_on = function_behind(code, code->regions[r].end);
 		if (!code->steps[last].runs_on || (code->steps[last].kind != FAY_STEP_PLAIN &&
 						   code->steps[last].kind != FAY_STEP_BRANCH))
-			return fay_code_refuse(code, "runs on behind its end");
+			return fay_code_refuse(code, "runs on past its end");
 	}
 	return true;
 }

@@ -140,12 +140,12 @@ static bool judge_inside(struct judging *judging, struct fay_place *place)
 		if (ends_here(&code->steps[last++]))
 			return fay_code_refuse(code,
 					       "has a place at +%#lx where other code begins, too "
-					       "close behind +%#lx",
+					       "close after +%#lx",
 					       offset_of(judging, code->steps[last].at), offset);
 	return last == judging->step || !judging->indirect ||
 	       fay_code_refuse(code,
-			       "has an indirect jump, which may lead behind +%#lx; a place at an "
-			       "instruction of %u bytes or more can be traced",
+			       "has an indirect jump, which may lead past +%#lx; an instruction of "
+			       "%u bytes or more can be traced",
 			       offset, FAY_JUMP_BYTES);
 }
 

@@ -177,7 +177,7 @@ bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_
 		uint64_t target;
 
 		if (at >= available || !decode(bytes + at, available - at, &insn, operands))
-			return refuse(reason, "begins with bytes that are no instruction");
+			return refuse(reason, "begins with bytes that are not an instruction");
 		if (flow_ended && insn.mnemonic != ZYDIS_MNEMONIC_NOP &&
 		    insn.mnemonic != ZYDIS_MNEMONIC_INT3)
 			return refuse(reason, "ends after %u bytes and other code follows", at);

@@ -235,8 +235,8 @@ static int count_markers(struct fay_install *install, struct fay_stop *stop,
 				continue;
 			if (!fay_semaphore_add(stop, patch->semaphore, 1))
 				return fay_error_set(error, FAY_E_REFUSED,
-						     "process %d: a marker's semaphore at %#lx "
-						     "cannot be counted up",
+						     "process %d: a USDT probe's semaphore at %#lx "
+						     "cannot be incremented",
 						     (int)stop->pid,
 						     (unsigned long)patch->semaphore);
 			patch->counted = 1;

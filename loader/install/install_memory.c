@@ -164,7 +164,7 @@ static int map_state_here(struct fay_install *install, int fd, struct fay_error 
 	shm = fay_owner_map(fd, install->plan->shm_size, &install->owner_locked);
 	if (shm == MAP_FAILED && errno == EBUSY)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "process %d: somebody else has locked the state",
+				     "process %d: another process has locked the state",
 				     (int)install->plan->pid);
 	if (shm == MAP_FAILED)
 		return fay_error_set(error, FAY_E_LIMIT, "mapping state of %zu bytes: %s",

@@ -42,12 +42,12 @@ const char *fay_kernel_modules_refused(void)
 		return NULL; /* the kernel says itself whether it knows the key */
 	if (read_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) &&
 	    line[0] == 'Y')
-		return "this kernel takes signed modules only (module.sig_enforce)";
+		return "this kernel accepts signed modules only (module.sig_enforce)";
 	if (!read_line("/sys/kernel/security/lockdown", line, sizeof(line)) ||
 	    strstr(line, "[none]"))
 		return NULL;
 	snprintf(why, sizeof(why),
-		 "this kernel is locked down, so it takes signed modules only "
+		 "this kernel is locked down, so it accepts signed modules only "
 		 "(/sys/kernel/security/lockdown: %s)",
 		 line);
 	return why;
@@ -66,9 +66,9 @@ int fay_kernel_load_refused(const char *what, struct fay_error *error)
 		: known                                                   ? known
 		: code == EPERM ? "loading modules is not permitted: CAP_SYS_MODULE is missing, or "
 				  "the kernel is locked down"
-		: fay_kernel_signs() ? "this kernel takes signed modules only, and does not know "
+		: fay_kernel_signs() ? "this kernel accepts signed modules only, and does not know "
 				       "the certificate of the key (" FAY_KERNEL_KEY ")"
-				     : "this kernel takes signed modules only";
+				     : "this kernel accepts signed modules only";
 
 	return fay_error_set(error, FAY_E_REFUSED, "cannot load %s: %s", what, why);
 }
@@ -146,15 +146,15 @@ int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error
 		       : find_ko(&found);
 
 	if (!have && *found.other)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "kernel functions need fay.ko for this kernel; the one that "
-				     "is there was built for %s: "
-				     "scripts/kernel-module builds it (kernel headers are needed)",
-				     found.other);
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"kernel functions need fay.ko for this kernel; the one installed was built "
+			"for %s: scripts/kernel-module builds it (kernel headers are needed)",
+			found.other);
 	if (!have)
 		return fay_error_set(
 			error, FAY_E_REFUSED,
-			"kernel functions need fay.ko, which is not there for this kernel: "
+			"kernel functions need fay.ko, and there is none for this kernel: "
 			"scripts/kernel-module builds it (kernel headers are needed)");
 	memcpy(path, found.path, PATH_MAX);
 	return access(FAY_KERNEL_DEVICE, F_OK) ? load_file(path, error) : FAY_OK;
@@ -186,16 +186,16 @@ static int create_refused(int code, struct fay_error *error)
 {
 	if (code == EPROTO || code == ENOTTY)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the fay.ko that is loaded belongs to another version of fay: "
-				     "`rmmod fay`, then fay loads its own");
+				     "the loaded fay.ko belongs to another version of fay: `rmmod "
+				     "fay`, then fay loads its own");
 	int kind = code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT
 		   : code == EOPNOTSUPP                              ? FAY_E_REFUSED
 								     : FAY_E_INTERNAL;
-	return fay_error_set(error, kind, "fay.ko makes no session: %s",
+	return fay_error_set(error, kind, "fay.ko cannot make a session: %s",
 			     code == ENOMEM   ? "its state does not fit into the kernel's memory"
-			     : code == EUSERS ? "sixteen traces run already"
+			     : code == EUSERS ? "sixteen traces are running already"
 			     : code == EOPNOTSUPP ? "this machine has no time stamp counter that "
-						    "durations could be taken from"
+						    "durations could be measured with"
 						  : strerror(code));
 }
 

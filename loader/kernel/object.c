@@ -87,9 +87,9 @@ static int read_reference(const char *path, struct reference *reference, struct 
 		close(fd);
 	if (!reference->vermagic[0] || !reference->module_size ||
 	    (reference->has_versions && !reference->layout.crc))
-		return fay_error_set(
-			error, FAY_E_REFUSED,
-			"'%s' is no kernel module to learn this kernel's version magic from", path);
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "'%s' is not a kernel module with this kernel's version magic",
+				     path);
 	return FAY_OK;
 }
 

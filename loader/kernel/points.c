@@ -19,7 +19,7 @@ int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error 
 				     "the image was not accepted by the verifier");
 	if (verdict->probe_count > FAY_KERNEL_PROBES_MAX)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the image has %u probes; in the kernel %u are possible",
+				     "the image has %u probes; the kernel allows at most %u",
 				     verdict->probe_count, FAY_KERNEL_PROBES_MAX);
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		const struct fay_probe_facts *facts = &verdict->probes[i];
@@ -108,7 +108,7 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 			continue;
 		if (symbol->in_module) {
 			if (skip(session, symbol->name,
-				 "is in a loadable module, which could be unloaded under the "
+				 "is in a loadable module, which could be unloaded during the "
 				 "trace"))
 				break;
 		} else if (last && last->place.address == symbol->address) {
@@ -125,7 +125,7 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (session->point_count > FAY_KERNEL_CHECK_MAX)
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "%zu kernel functions match; %u can be looked at",
+				     "%zu kernel functions match; at most %u can be examined",
 				     session->point_count, FAY_KERNEL_CHECK_MAX);
 	return FAY_OK;
 }
@@ -249,10 +249,9 @@ static bool is_among(const char *const *names, const char *name)
 static const char *no_return(const char *name)
 {
 	return is_among(never_return, name) ? "does not return"
-	       : is_among(end_tasks, name)
-		       ? "does not return where its task ends or is killed in it"
-	       : is_among(end_processors, name) ? "does not return where its processor goes offline"
-	       : is_among(sleep_in, name)       ? "does not return where the machine sleeps in it"
+	       : is_among(end_tasks, name)  ? "does not return if its task ends or is killed in it"
+	       : is_among(end_processors, name) ? "does not return if its processor goes offline"
+	       : is_among(sleep_in, name)       ? "does not return if the machine sleeps in it"
 						: NULL;
 }
 
@@ -386,9 +385,10 @@ static int judge_points(struct fay_kernel_session *session, struct fay_error *er
 	free(answers);
 	session->point_count = kept;
 	if (!result && kept > FAY_KERNEL_POINTS_MAX)
-		result = fay_error_set(error, FAY_E_LIMIT,
-				       "%zu kernel functions match; %u can be traced at once", kept,
-				       FAY_KERNEL_POINTS_MAX);
+		result = fay_error_set(
+			error, FAY_E_LIMIT,
+			"%zu kernel functions match; at most %u can be traced at once", kept,
+			FAY_KERNEL_POINTS_MAX);
 	return result;
 }
 

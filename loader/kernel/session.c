@@ -61,12 +61,12 @@ static int attach_refused(int code, struct fay_error *error)
 {
 	if (code == EDQUOT)
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "fay.ko does not attach: the returns of %u functions can be "
-				     "traced at once, by all traces together; with the functions "
-				     "of traces that run already, these are more",
+				     "fay.ko cannot attach: the returns of at most %u functions "
+				     "can be traced at once, by all traces together; with those of "
+				     "running traces, these are more",
 				     FAY_KERNEL_DIRECT_TOTAL);
 	return fay_error_set(error, code == ENOMEM ? FAY_E_LIMIT : FAY_E_REFUSED,
-			     "fay.ko does not attach: %s",
+			     "fay.ko cannot attach: %s",
 			     code == EBUSY          ? OTHERS_HOLD
 			     : code == EKEYREJECTED ? "the code in place is not what was verified"
 			     : code == ENODEV       ? FAY_KERNEL_FTRACE_DEAD
@@ -196,7 +196,7 @@ int fay_kernel_session_detach(struct fay_kernel_session *session, struct fay_err
 				     "fay.ko, until the next boot",
 				     session->name);
 	if (errno != EAGAIN)
-		return fay_error_set(error, FAY_E_INTERNAL, "fay.ko does not detach: %s",
+		return fay_error_set(error, FAY_E_INTERNAL, "fay.ko cannot detach: %s",
 				     strerror(errno));
 	return fay_error_set(error, FAY_E_LIMIT,
 			     "%llu calls of traced functions have not returned yet; nothing is "

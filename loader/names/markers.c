@@ -254,7 +254,7 @@ static void settle_all(struct fay_target *target, const struct fay_object *objec
 			continue;
 		if (i >= count) {
 			snprintf(place->reason, sizeof(place->reason),
-				 "has %u argument%s; argument %u is asked for", count,
+				 "has %u argument%s; the probe uses argument %u", count,
 				 count == 1 ? "" : "s", i);
 			return;
 		}

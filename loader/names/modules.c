@@ -251,17 +251,16 @@ static int explain_unreadable(pid_t pid, int reason, struct fay_error *error)
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
 	if ((reason == EACCES || reason == EPERM) && geteuid() == 0)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "no permission to look into process %d, though this is root: "
-				     "CAP_SYS_PTRACE is missing (a container's root lacks it, as a "
-				     "rule), or the process has more rights",
+				     "no permission to inspect process %d, even as root: "
+				     "CAP_SYS_PTRACE is missing (the root of a container usually "
+				     "lacks it), or the process has more capabilities",
 				     pid);
 	if (reason == EACCES || reason == EPERM)
-		return fay_error_set(
-			error, FAY_E_REFUSED,
-			"no permission to look into process %d (it belongs to uid %u, this is uid "
-			"%u): run as root, or with "
-			"CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_checkpoint_restore+ep)",
-			pid, status.st_uid, geteuid());
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "no permission to inspect process %d (it belongs to uid %u, "
+				     "this is uid %u): run as root, or with CAP_SYS_PTRACE (setcap "
+				     "cap_sys_ptrace,cap_checkpoint_restore+ep)",
+				     pid, status.st_uid, geteuid());
 	return fay_error_set(error, FAY_E_INTERNAL, "cannot read /proc/%d/maps: %s", pid,
 			     strerror(reason));
 }

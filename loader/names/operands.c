@@ -175,7 +175,7 @@ static const char *parse_register(struct cursor *c, struct fay_operand *operand)
 	bool rip;
 
 	if (!take_register(c, &found, &rip) || rip)
-		return "is in a register that markers do not use";
+		return "is in a register that USDT probes do not use";
 	operand->form = FAY_OPERAND_REGISTER;
 	operand->base = found.number;
 	operand->high_byte = found.high_byte;

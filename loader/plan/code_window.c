@@ -297,7 +297,7 @@ bool fay_window_write(struct fay_writer *writer, struct fay_site *window, uint64
 
 		if (!decode(window->program + at, window->size - at, &insn))
 			return snprintf(writer->reason, FAY_REASON_MAX,
-					"has bytes that are no instruction") < 0;
+					"has bytes that are not an instruction") < 0;
 		if (at < fay_site_closed(window)) {
 			window->boundaries[window->boundary_count].from = (uint8_t)at;
 			window->boundaries[window->boundary_count++].to = fay_writer_at(writer);

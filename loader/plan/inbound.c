@@ -469,8 +469,7 @@ static int search_module(struct search *s, struct fay_error *error)
 				     pid, name, MARKS_MAX);
 	case -3:
 		return fay_error_set(error, FAY_E_LIMIT,
-				     "process %d: %s has more tables than are looked at", pid,
-				     name);
+				     "process %d: %s has more tables than are searched", pid, name);
 	case -2:
 		return fay_error_set(error, FAY_E_INTERNAL,
 				     "process %d: the code of %s cannot be read", pid, name);

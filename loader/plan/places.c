@@ -29,7 +29,7 @@ static int find_thread_function(struct fay_target *target, uint32_t kind,
 	return fay_error_set(
 		error, FAY_E_REFUSED,
 		"thread begin and end probes need glibc's %s, which is not found in this process; "
-		"Debian's package libc6-dbg has the names that the C library itself does not show",
+		"Debian's package libc6-dbg has the symbols that the C library itself lacks",
 		name);
 }
 
@@ -45,7 +45,7 @@ int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_l
 	if (thread)
 		code = target->only_new
 			       ? fay_error_set(error, FAY_E_USAGE,
-					       "the sessions before have the threads' functions")
+					       "earlier sessions hold the threads' functions")
 			       : find_thread_function(target, facts->kind, list, error);
 	else if (facts->kind == FAY_PROBE_MARKER)
 		code = fay_target_find_markers(target, facts->pattern, list, error);

@@ -42,7 +42,7 @@ static int nothing_usable(const struct fay_plan *plan, struct fay_error *error)
 				     plan->unhooked);
 	if (plan->skipped_count == 0)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "the image has no probe on a place in the program, only "
+				     "the image has no probe at a patch point of the program, only "
 				     "begin, end or timer probes");
 	if (plan->skipped_count == 1)
 		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s",

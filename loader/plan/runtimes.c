@@ -33,14 +33,14 @@ bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX])
 	static const struct {
 		const char *name, *reason;
 	} list[] = {
-		{ "runtime.goexit", "is entered behind its first instruction by Go's scheduler" },
+		{ "runtime.goexit", "is entered after its first instruction by Go's scheduler" },
 		{ "runtime.goexit.abi0",
-		  "is entered behind its first instruction by Go's scheduler" },
+		  "is entered after its first instruction by Go's scheduler" },
 		{ "runtime.asyncPreempt",
 		  "is entered between any two instructions by Go's scheduler" },
 		{ "runtime.asyncPreempt.abi0",
 		  "is entered between any two instructions by Go's scheduler" },
-		{ "__restore_rt", "is known by its bytes to unwinders and debuggers" },
+		{ "__restore_rt", "is recognised by its bytes by unwinders and debuggers" },
 	};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
@@ -57,8 +57,7 @@ static const struct {
 	/* V8: so that calls from what it compiles are short. The copy is of the file, where nothing
 	 * is patched, or of what lies there when it is made. */
 	{ "_ZN2v8|_ZNK2v8", "Builtins_",
-	  "is copied by V8 to where its code is made, and the copy runs instead; it cannot be "
-	  "traced" },
+	  "is copied by V8 into generated code, and the copy runs instead; it cannot be traced" },
 	/* Mono reads the code of the calls to other modules that it has compiled when they are
 	 * first made. */
 	{ "mono_aot_file_info|mono_aot_module_", "plt_",
@@ -143,11 +142,11 @@ static void judge_go(const struct fay_plan *plan, bool registers, struct fay_poi
 		return;
 	point->go = true;
 	if (!registers)
-		point->argless = "is code of a Go before 1.17, whose arguments are on the stack; "
+		point->argless = "is code of Go before 1.17, whose arguments are on the stack; "
 				 "they cannot be read";
 	else if (end && !strcmp(end, ".abi0"))
 		point->argless =
-			"is a function of Go whose arguments are on the stack; they cannot be read";
+			"is a Go function whose arguments are on the stack; they cannot be read";
 }
 
 /*

@@ -118,7 +118,7 @@ static bool link_plan(struct fay_planner *planner, struct fay_site *site,
 	patch = uppermost(planner, site, patch);
 	return link_to(planner->text.present, site, patch) ||
 	       snprintf(reason, FAY_REASON_MAX,
-			"has been patched by another trace, for another place") < 0;
+			"has been patched by another trace, at another patch point") < 0;
 }
 
 static bool given_up(const struct fay_plan *plan, const struct fay_site *site)
@@ -164,8 +164,7 @@ struct fay_site *fay_site_add(struct fay_planner *planner, size_t point, const s
 			       : NULL;
 	if (given_up(plan, site)) {
 		snprintf(reason, FAY_REASON_MAX,
-			 "is where some thread's stack always goes on, within its first "
-			 "instructions");
+			 "always has a thread that returns to within its first instructions");
 		return NULL;
 	}
 	if (other_patch_near(planner->text.present, site)) {

@@ -166,8 +166,7 @@ static int plan_all(struct fay_planner *planner, struct fay_error *error)
 	}
 	for (size_t i = 0; i < plan->point_count && again; i++)
 		if (plan->points[i].usable && !plan->points[i].site_count &&
-		    fay_plan_skip(plan, &plan->points[i],
-				  "is too close to others, again and again"))
+		    fay_plan_skip(plan, &plan->points[i], "is too close to others, repeatedly"))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	return order_make(plan) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }

@@ -166,8 +166,8 @@ static bool exits_plan(struct fay_planner *planner, size_t index, bool enters,
 	}
 	if (point->stack_moves && fay_point_records(planner->plan, point))
 		return snprintf(reason, FAY_REASON_MAX,
-				"is a function of Go, whose stacks are small and move: ends of its "
-				"calls are counted without durations and exceptions") < 0;
+				"is a Go function, whose stack is small and moves: its returns are "
+				"counted without durations and exceptions") < 0;
 	if (!flow->exit_count && !enters)
 		return snprintf(reason, FAY_REASON_MAX, "has no exit: it never returns") < 0;
 	for (size_t i = 0; i < flow->redirect_count; i++) {

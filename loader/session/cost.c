@@ -183,8 +183,8 @@ int fay_session_take_out(struct fay_session *session, const size_t *points, size
 	code = fay_session_remove_points(session, points, count, &left, error);
 	if (!code && left)
 		code = fay_error_set(error, FAY_E_REFUSED,
-				     "process %d: the bytes at some place are no longer those that "
-				     "were written there",
+				     "process %d: the bytes at a patch point are no longer those "
+				     "that were written there",
 				     (int)session->plan.pid);
 	for (size_t i = 0; i < count && !code; i++)
 		session->plan.points[points[i]].taken_out = true;

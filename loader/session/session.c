@@ -112,7 +112,7 @@ static int check_rings(const struct fay_session *session, struct fay_error *erro
 		return fay_error_set(error, FAY_E_USAGE,
 				     "a ring of %" PRIu64 " bytes cannot be made", bytes);
 	if ((unsigned)options->when_full > FAY_FULL_OVERWRITE)
-		return fay_error_set(error, FAY_E_USAGE, "unknown way %u to deal with a full ring",
+		return fay_error_set(error, FAY_E_USAGE, "unknown policy %u for a full ring",
 				     (unsigned)options->when_full);
 	for (uint32_t i = 0; i < schema->state_count; i++) {
 		if (schema->states[i].kind != FAY_STATE_TABLE)

@@ -332,12 +332,12 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
 				return fay_error_set(
 					error, FAY_E_REFUSED,
 					"process %d is being traced from another PID namespace, by "
-					"what did not let go within %u ms",
+					"a tracer that did not detach within %u ms",
 					(int)pid, tracer_wait_ms);
 			fay_process_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "process %d is being traced by process %d (%s), which "
-					     "did not let go within %u ms",
+					     "did not detach within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
 		}
 		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));

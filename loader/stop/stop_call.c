@@ -182,8 +182,8 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 
 	if (!thread && confined)
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "every thread of process %d runs under seccomp or has its "
-				     "system calls sent to itself (Syscall User Dispatch)",
+				     "every thread of process %d runs under seccomp or uses "
+				     "Syscall User Dispatch",
 				     (int)stop->pid);
 	if (!thread)
 		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
@@ -216,7 +216,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	if (state)
 		return fay_error_set(
 			error, FAY_E_LIMIT,
-			"process %d: system call %ld, which fay needs there, did not end",
+			"process %d: system call %ld, which fay needs there, did not return",
 			(int)stop->pid, number);
 	return 0;
 }

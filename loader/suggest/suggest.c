@@ -217,13 +217,13 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 	if (strstr(function, "::")) {
 		print_symbols_of(function, symbols, sizeof(symbols));
 		snprintf(text, size,
-			 "; C++ and Rust functions go by their symbols, which `fay list` shows "
-			 "beside what they mean: try `%s`",
+			 "; C++ and Rust functions are matched by their mangled symbols, which "
+			 "`fay list` shows beside the names: try `%s`",
 			 symbols);
 	} else if (plt && !plt[4])
 		snprintf(text, size,
-			 "; entries of the procedure linkage table are no functions: trace what it "
-			 "leads to, e.g. `*!%.*s`",
+			 "; entries of the procedure linkage table are not functions: trace the "
+			 "function called, e.g. `*!%.*s`",
 			 (int)(plt - function), function);
 	else if (kinds->ifunc)
 		snprintf(text, size,
@@ -312,7 +312,7 @@ static int no_marker(struct fay_target *target, const char *module, const char *
 	print_nearest(&nearest, hint, sizeof(hint));
 	return fay_error_set(
 		error, FAY_E_USAGE,
-		"no marker `%.255s` in module `%.255s` of %s%s%s\nmodules with USDT markers: %s",
+		"no USDT probe `%.255s` in module `%.255s` of %s%s%s\nmodules with USDT probes: %s",
 		pattern, module, target->title, hint,
 		cut_short ? "; its notes are malformed, so not all were read" : "",
 		used ? with : "none");

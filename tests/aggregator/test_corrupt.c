@@ -232,8 +232,8 @@ static void test_named_damage(void **state)
 	check_damage(head_too_far, "more than it can");
 	check_damage(head_backwards, "more than it can");
 	check_damage(head_odd, "more than it can");
-	check_damage(size_zero, "size is impossible");
-	check_damage(size_huge, "size is impossible");
+	check_damage(size_zero, "size is invalid");
+	check_damage(size_huge, "size is invalid");
 	check_damage(rows_off, "does not fit its rows");
 	check_damage(state_unknown, "does not exist");
 	check_damage(state_cell, "neither table nor stream");

@@ -68,7 +68,7 @@ static void test_assembly(void **unused)
 	free(text);
 	assert_int_equal(fay_cc_main(5, collatz), 0);
 	text = read_file(path);
-	assert_non_null(strstr(text, "rounds of the loop"));
+	assert_non_null(strstr(text, "iterations of the loop"));
 	free(text);
 	unlink(path);
 }

@@ -111,11 +111,11 @@ static void never_ending_calls(void **state)
 	assert_int_equal(session->points[0].place.address, 0x5000);
 	assert_string_equal(why_not(session, "kernel!do_exit"), "does not return");
 	assert_string_equal(why_not(session, "kernel!get_signal"),
-			    "does not return where its task ends or is killed in it");
+			    "does not return if its task ends or is killed in it");
 	assert_string_equal(why_not(session, "kernel!do_idle.constprop.0"),
-			    "does not return where its processor goes offline");
+			    "does not return if its processor goes offline");
 	assert_string_equal(why_not(session, "kernel!acpi_hw_write_port"),
-			    "does not return where the machine sleeps in it");
+			    "does not return if the machine sleeps in it");
 	fay_kernel_session_destroy(session);
 }
 

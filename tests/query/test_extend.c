@@ -199,7 +199,7 @@ static void refused_by_compiler(void **state)
 	static const struct {
 		const char *call, *place, *says;
 	} cases[] = {
-		{ "keeps(x.tid)", "hostile.c:21:13", "calls is a variable that lasts" },
+		{ "keeps(x.tid)", "hostile.c:21:13", "calls is a static variable" },
 		{ "emits(x.tid)", "hostile.c:30:9", "fay_emit is for probes" },
 		{ "address(x.tid)", "hostile.c:36:11", "fay_emit is for probes" },
 		{ "allocates(x.tid)", "hostile.c:42:18", "call of malloc" },

@@ -49,7 +49,7 @@ beside d 'from f in cluster.Function(kernel, "d*") where f.comm == "kernel_calls
 kernel_calls access 50
 fay trace 'cluster.Return(kernel, "s*").Count()' >/dev/null 2>/tmp/said
 check "returns of too many functions" 3 $?
-check_has "returns of too many functions, said" "with the functions of traces that run already, these are more" "$(cat /tmp/said)"
+check_has "returns of too many functions, said" "with those of running traces, these are more" "$(cat /tmp/said)"
 kill -INT $running
 wait
 check "direct calls of s and p" 0 "$(cat /tmp/[sp].said | grep -c 'ftrace calls back')"

@@ -58,7 +58,7 @@ for function in __secure_computing x64_sys_call; do
 	cat /tmp/said >>/tmp/ends
 done
 for function in get_signal arch_do_signal_or_restart __seccomp_filter __secure_computing exit_to_user_mode_prepare x64_sys_call; do
-	check_has "left out: $function" "kernel!$function: does not return where its task ends or is killed in it" "$(cat /tmp/ends)"
+	check_has "left out: $function" "kernel!$function: does not return if its task ends or is killed in it" "$(cat /tmp/ends)"
 done
 q -p 4194303 'cluster.Function(kernel, "vfs_read").Count()'; check "a process that is not there" 1 $?
 check_has "said" "there is no process" "$(cat /tmp/said)"
@@ -74,7 +74,7 @@ wait $fay
 check "a trace while the machine sleeps" 0 $?
 check "calls under way then" 0 "$(grep -c 'have not returned' /tmp/slept.said)"
 check_has "it has slept" "Low-level resume complete" "$(dmesg)"
-check_has "left out: x86_acpi_enter_sleep_state" "kernel!x86_acpi_enter_sleep_state: does not return where the machine sleeps in it" "$(cat /tmp/slept.said)"
+check_has "left out: x86_acpi_enter_sleep_state" "kernel!x86_acpi_enter_sleep_state: does not return if the machine sleeps in it" "$(cat /tmp/slept.said)"
 
 # ftrace gives up after a fault while functions are traced: it takes nothing back, so all that is called stays, and only that. One of them is a kprobe's, too, and is called by
 # ftrace's list: a session's entry there must not make the kernel complain when the session has ended. For good: the last here.

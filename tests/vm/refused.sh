@@ -96,8 +96,8 @@ refused "lockdown" "this kernel is locked down" fay
 check_has "lockdown, doctor" "this kernel is locked down" "$(fay doctor)"
 check_has "lockdown, explained" "BPF, fentry and fexit" "$(fay explain "$Q")"
 echo 1 >/sys/module/module/parameters/sig_enforce
-refused "signatures" "takes signed modules only" fay
-check_has "signatures, doctor" "takes signed modules only" "$(fay doctor)"
+refused "signatures" "accepts signed modules only" fay
+check_has "signatures, doctor" "accepts signed modules only" "$(fay doctor)"
 finish
 IN
 inside "$work/script" --with "$BUILD/bin/kernel_without" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Signed modules. First a kernel that does not know the certificate: it reads the signature, takes the module as an unsigned one, and, told to take signed modules only, says that the
-# key is what is missing. Then one that knows it, since the machine's owner has put it into the EFI variable `db`, and takes signed modules only.
+# key is what is missing. Then one that knows it, since the machine's owner has put it into the EFI variable `db`, and accepts signed modules only.
 . "$(dirname "$0")/lib.sh"
 command -v openssl >/dev/null || { echo "SKIPPED: openssl is not installed"; exit 77; }
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/crt" -subj "/CN=fay test" -days 2 2>/dev/null
@@ -22,7 +22,7 @@ check_has "said" "does not know the certificate" "$(cat /tmp/said)"
 check "the kernel found a signature by a key that it does not have" 1 "$(log "module with unavailable key")"
 unset FAY_MODULE_KEY
 fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
-check_has "unsigned, said" "takes signed modules only" "$(cat /tmp/said)"
+check_has "unsigned, said" "accepts signed modules only" "$(cat /tmp/said)"
 finish
 IN
 inside "$work/script" --with "$work/key:key" --with "$work/crt:crt" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay" || exit $?
@@ -48,7 +48,7 @@ check "another key" 1 "$(fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/sa
 check_has "another key, said" "does not know the certificate" "$(said)"
 unset FAY_MODULE_KEY FAY_MODULE_CERT
 check "unsigned" 1 "$(fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said; echo $?)"
-check_has "unsigned, said" "takes signed modules only" "$(said)"
+check_has "unsigned, said" "accepts signed modules only" "$(said)"
 finish
 IN
 inside "$work/trusted" --efi "$work/variables" --append module.sig_enforce=1 --with "$work/fay.ko:lib/modules/$version/extra/fay.ko" --with "$work/key:key" --with "$work/crt:crt" \

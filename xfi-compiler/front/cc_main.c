@@ -25,8 +25,8 @@ static void print_usage(FILE *out)
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
 	      "\n"
-	      "  -o IMAGE   where to write\n"
-	      "  -g         line information, so that a rejection by the verifier names source "
+	      "  -o IMAGE   the image to write\n"
+	      "  -g         line information, so that a refusal by the verifier names source "
 	      "lines\n"
 	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no "
 	      "vector registers at all\n"
@@ -34,7 +34,7 @@ static void print_usage(FILE *out)
 	      "floating point)\n"
 	      "  -S         write the guarded code as assembly instead of an image, each guard "
 	      "with a comment that says why\n"
-	      "  --report   say how many guards and fuel counters were put in\n"
+	      "  --report   say how many guards and fuel counters were inserted\n"
 	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: "
 	      "confined`)\n",
 	      out);

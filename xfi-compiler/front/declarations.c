@@ -149,9 +149,10 @@ static int read_state(struct fay_declarations *d, LLVMValueRef record, struct fa
 		return fay_error_set(error, FAY_E_INTERNAL, "a state declaration cannot be read");
 	region = s->scope == FAY_SCOPE_LOCAL ? &d->spec.local_size : &d->spec.global_size;
 	if (size % 8 || s->row_size > 4096)
-		return fay_error_at(error, FAY_E_USAGE, o->global,
-				    "%s: rows have %u bytes; they may have 4096, a multiple of 8",
-				    s->name, s->row_size);
+		return fay_error_at(
+			error, FAY_E_USAGE, o->global,
+			"%s: rows have %u bytes; they may have at most 4096, a multiple of 8",
+			s->name, s->row_size);
 	if (*region + size >
 	    (s->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL))
 		return fay_error_at(error, FAY_E_LIMIT, o->global,

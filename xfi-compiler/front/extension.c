@@ -82,14 +82,14 @@ static const char *read_type(LLVMContextRef context, LLVMMetadataRef type, LLVMT
 		*result = (struct fay_extension_type){ .kind = FAY_EXTENSION_STRING };
 		return is_char(plain(context, operand(context, bare, DERIVED_BASE)))
 			       ? NULL
-			       : "a pointer that is no string (const char *)";
+			       : "a pointer that is not a string (const char *)";
 	}
 	if (tag == TAG_STRUCTURE || tag == TAG_UNION)
 		return tag == TAG_UNION ? "a union" : "a structure";
 	if (tag == TAG_ENUMERATION)
 		bare = plain(context, operand(context, bare, DERIVED_BASE));
 	if (!bare || LLVMGetDINodeTag(bare) != TAG_BASE)
-		return "something that is no integer";
+		return "something that is not an integer";
 	const char *name = LLVMDITypeGetName(bare, &length);
 	if (!strcmp(name, "complex")) /* clang's name for all of them */
 		return "a complex number";
@@ -295,18 +295,17 @@ static int check_part(LLVMModuleRef part, struct fay_error *error)
 	for (LLVMValueRef g = LLVMGetFirstGlobal(part); g; g = LLVMGetNextGlobal(g))
 		if (!LLVMIsGlobalConstant(g) && !LLVMIsDeclaration(g) && LLVMGetFirstUse(g) &&
 		    LLVMGetLinkage(g) != LLVMAppendingLinkage)
-			return fay_error_at(
-				error, FAY_E_REFUSED, g,
-				"%s is a variable that lasts; a function that a query calls sees "
-				"its parameters, and keeps nothing: make it const",
-				fay_source_name(g));
+			return fay_error_at(error, FAY_E_REFUSED, g,
+					    "%s is a static variable; a function called by a query "
+					    "sees its parameters and keeps no state: make it const",
+					    fay_source_name(g));
 	for (unsigned i = 0; i < FAY_HELPERS; i++) {
 		LLVMValueRef user = user_of(LLVMGetNamedFunction(part, fay_helpers[i]));
 
 		if (user)
 			return fay_error_at(error, FAY_E_REFUSED, user,
-					    "%s is for probes; a function that a query calls sees "
-					    "its parameters only",
+					    "%s is for probes; a function called by a query sees "
+					    "only its parameters",
 					    fay_helpers[i]);
 	}
 	return 0;

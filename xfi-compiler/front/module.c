@@ -312,12 +312,11 @@ static int generate(struct fay_unit *unit, const struct fay_compile_options *opt
 static void print_report(const struct fay_compile_counts *c, size_t size)
 {
 	fprintf(stderr,
-		"%u accesses: %u constant, %u in range by themselves, %u by a guard that was there "
-		"already\n"
+		"%u accesses: %u constant, %u in range by themselves, %u by an existing guard\n"
 		"%u guards: %u masks, %u clamps, %u checks; %u of them outside the loop of their "
 		"access\n"
 		"%u loops end by themselves, %u of these shortened to the array's length; %u count "
-		"their rounds\n"
+		"their iterations\n"
 		"%zu bytes\n",
 		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps + c->checks,
 		c->masks, c->clamps, c->checks, c->hoisted, c->bounded, c->shortened, c->fuels,

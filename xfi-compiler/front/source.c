@@ -163,7 +163,7 @@ static int check_text(const char *path, struct fay_error *error)
 				     "an ELF file (a program, an object, or an image: `fay verify` "
 				     "takes those), not a C source file");
 	if (size > 0 && memchr(head, 0, (size_t)size))
-		return fay_error_set(error, FAY_E_USAGE, "not text, so no C source file");
+		return fay_error_set(error, FAY_E_USAGE, "not text, so not a C source file");
 	return FAY_OK;
 }
 

@@ -98,8 +98,8 @@ static int take_try_read(struct fay_guards *p, unsigned block, LLVMValueRef call
 		return fay_refuse_at(unit, call, "store to %s, which is read only", e.what);
 	if (a.terms || a.constant < 0 || (uint64_t)a.constant > e.size)
 		return fay_refuse_at(unit, call,
-				     "fay_try_read with both a variable place and a variable size; "
-				     "make one of them constant");
+				     "fay_try_read with both a variable destination and a variable "
+				     "size; make one of them constant");
 	most = e.size - (uint64_t)a.constant;
 	if (most > FAY_TRY_READ_MAX)
 		most = FAY_TRY_READ_MAX;

@@ -136,7 +136,7 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 	left = block_before(unit, b, s, header);
 	block = LLVMGetInstructionParent(left);
 	LLVMPositionBuilderAtEnd(b, block);
-	fay_mark(unit, b, LLVMGetBasicBlockTerminator(header), "at most %u rounds of the loop",
+	fay_mark(unit, b, LLVMGetBasicBlockTerminator(header), "at most %u iterations of the loop",
 		 fuel);
 	rest = LLVMBuildSub(b, left, LLVMConstInt(i32, 1, 0), "fuel");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, rest, LLVMConstNull(i32), ""), *leave,

@@ -348,7 +348,7 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
 	switch (LLVMGetInstructionOpcode(i)) {
 	case LLVMFRem:
 		return fay_refuse_at(unit, i,
-				     "the remainder of a floating-point division (fmod) is no "
+				     "the remainder of a floating-point division (fmod) is not an "
 				     "instruction; subtract a multiple instead");
 	case LLVMUDiv:
 	case LLVMURem:
@@ -356,7 +356,7 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
 	case LLVMSRem:
 		if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
 			return fay_refuse_at(unit, i,
-					     "division of integer vectors is no instruction; "
+					     "division of integer vectors is not an instruction; "
 					     "divide the elements");
 		if (LLVMGetIntTypeWidth(type) > 64)
 			return fay_refuse_at(unit, i, "division of integers of more than 64 bits");

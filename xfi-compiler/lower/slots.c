@@ -35,7 +35,7 @@ static int replace_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef ca
 	char text[64];
 
 	if (!constraints || LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMIntegerTypeKind)
-		return fay_refuse_at(unit, call, "%s is not called as a helper is",
+		return fay_refuse_at(unit, call, "%s is not called like a helper",
 				     fay_callee(call));
 	types[0] = LLVMTypeOf(call);
 	for (unsigned i = 0; i < count; i++) {

@@ -32,7 +32,7 @@ for kind in Function Return; do
 	equal "$kind of what is called through the PLT" 3 "$(jq -R 'fromjson? | select(.type == "row" and .final) | .values.Count' "$work/trace.json")"
 done
 exits "an entry of the PLT" 2 "$FAY" trace 'cluster.Function("awkward_target!fflush@plt").Count()' -- "$bin/awkward_target" </dev/null
-contains "its reason" "$work/err" 'trace what it leads to, e.g. `*!fflush`'
+contains "its reason" "$work/err" 'trace the function called, e.g. `*!fflush`'
 
 # The plan says beforehand what would be done to each function, and touches nothing.
 start awkward_target

@@ -47,4 +47,4 @@ refused "an argument at the return" "reads event.arg"
 source 'FAY_ENTRY("calls_target!traced_pair") { fay_sum(&s, ((const uint64_t *)event)[15 + (event->cpu & 1)]); }'
 refused "a duration at the entry" "reads event.duration"
 source 'FAY_BEGIN() { fay_sum(&s, 1); }'
-refused "no place at all" "no probe on a place"
+refused "no place at all" "no probe at a patch point"

@@ -60,6 +60,6 @@ if has Go go golang-go; then
 	untimed=1 program Go golang 'main.traced_*[a-z]' entries "$work/golang" all
 	exits "durations in Go" 1 "$FAY" trace 'cluster.Return("golang!main.traced_*").Max(r => r.Duration)' \
 		-- "$work/golang" all </dev/null
-	contains "the reason" "$work/err" "is a function of Go, whose stacks are small and move"
+	contains "the reason" "$work/err" "is a Go function, whose stack is small and moves"
 fi
 all_done

@@ -67,8 +67,8 @@ refused() { # MARKER ARGUMENT TEXT
 	contains "$1 is explained" "$work/err" "$3"
 }
 refused constants 4 "has an argument 4 that is a floating-point number"
-refused constants 5 "has an argument 5 that is in a register that markers do not use"
-refused joined 0 "has 0 arguments; argument 0 is asked for"
+refused constants 5 "has an argument 5 that is in a register that USDT probes do not use"
+refused joined 0 "has 0 arguments; the probe uses argument 0"
 refused short 0 "too short for a jump"
 exits "a place that other code jumps to" 1 "$FAY" trace -p "$target" 'cluster.Usdt("markers_target!forms:joined").Count()'
 contains "is explained" "$work/err" "by a jump from another function"

@@ -113,7 +113,7 @@ if on_small_disk touch "$work/disk/full.fay" 2>"$work/err"; then
 	own "$target"
 	runs "$target" dd
 	exits "a disk that becomes full" 4 on_small_disk timeout 200 "$FAY" trace -p "$target" --save "$work/disk/full.fay" 'cluster.Function("libc!read")'
-	contains "says so" "$work/err" "cannot write '$work/disk/full.fay': No space left on device; it is cut off"
+	contains "says so" "$work/err" "cannot write '$work/disk/full.fay': No space left on device; it is truncated"
 	contains "says what ended it" "$work/err" "fay: no more events can be saved;"
 	kill "$target"
 	ask "file(\"$work/full.fay\").Count()"

@@ -51,7 +51,7 @@ if command -v node >/dev/null; then
 	watch "V8: the event loop" '*!uv_*'
 	if [ "$(readelf -sW "/proc/$program/exe" | grep -c ' Builtins_StringAdd')" -gt 0 ]; then
 		exits "V8: its built-in functions" 1 "$FAY" trace -p "$program" --for 1s "cluster.Function(\"$module!Builtins_*\").Count()"
-		contains "V8: its built-in functions, and why" "$work/err" "is copied by V8 to where its code is made"
+		contains "V8: its built-in functions, and why" "$work/err" "is copied by V8 into generated code"
 	fi
 	finish V8
 else
