@@ -40,17 +40,20 @@ static int usage(const char *program)
 static int help(const char *program)
 {
 	print_usage(stdout, program);
-	printf("\nProves that a probe image keeps to its regions, its code and its bounds, or says "
-	       "which rule it breaks, where, and how.\n\n"
+	printf("\n"
+	       "Proves that a probe image keeps to its regions, its code and its bounds, or says "
+	       "which rule it breaks, where, and how.\n"
+	       "\n"
 	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
-	       "  --policy FILE  what you allow beyond what is proved (docs/policy.md)\n"
-	       "  --kernel       hold it to what may run in the kernel, too\n"
+	       "  --policy FILE  limits and permissions for the probe (docs/policy.md)\n"
+	       "  --kernel       also require what probes in the kernel need\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
 	       "(docs/internals/smt2.md)\n"
-	       "  --source DIR   where the source files are that the image's line information "
+	       "  --source DIR   directory of the source files that the image's line information "
 	       "names\n"
-	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a "
-	       "child process\n\n"
+	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a child "
+	       "process\n"
+	       "\n"
 	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, "
 	       "4 internal\n");
 	return fflush(stdout) ? EXIT_INTERNAL : 0;
@@ -86,7 +89,7 @@ static int parse(int argc, char **argv, struct options *options)
 	}
 	if (argc - optind != 1) {
 		fprintf(stderr, "%s: %s\n", argv[0],
-			argc == optind ? "which image? Name its file" : "one image at a time");
+			argc == optind ? "no image: name its file" : "only one image at a time");
 		return usage(argv[0]);
 	}
 	options->image = argv[optind];
@@ -182,8 +185,8 @@ int fay_verify_main(int argc, char **argv)
 		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;
 		if (errno == EFBIG)
 			fprintf(stderr,
-				"%s: the proof is larger than may be written to '%s': its index "
-				"names what is there\n",
+				"%s: the proof is too large for '%s': its index names what was "
+				"written\n",
 				options.program, options.smt2);
 		else
 			fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program,

@@ -128,9 +128,8 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 	print_block(out, "missing", rejection->missing);
 	if (rejection->counterexample)
 		print_block(out,
-			    rejection->replayed
-				    ? "counterexample (replayed: it does break the rule)"
-				    : "counterexample (from the solver, not replayed)",
+			    rejection->replayed ? "counterexample (replayed: it breaks the rule)"
+						: "counterexample (from the solver, not replayed)",
 			    rejection->counterexample);
 	if (rejection->native_detail)
 		fprintf(out, "  run by the CPU: %s: %s\n", native_name(rejection->native),
@@ -242,7 +241,7 @@ void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *ve
 	if (!verdict->probe_count)
 		return;
 	fprintf(out,
-		"  what it asks for, and what was proved of it before:\n  state                 "
+		"  what it requests, and what was proved of it before:\n  state                 "
 		"%" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
 		verdict->schema.local_size, verdict->schema.global_size);
 	print_tables(out, verdict);

@@ -178,7 +178,7 @@ static bool check_segments(struct parser *parser)
 			if (s->p_flags & PF_X)
 				return fay_parser_refuse(
 					parser, FAY_RULE_IMG_WX,
-					"an executable stack is asked for (PT_GNU_STACK)");
+					"an executable stack is requested (PT_GNU_STACK)");
 			break;
 		case PT_NULL:
 		case PT_PHDR:
@@ -189,7 +189,7 @@ static bool check_segments(struct parser *parser)
 		case PT_GNU_PROPERTY: break;
 		case PT_INTERP:
 			return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
-						 "an interpreter is asked for (PT_INTERP)");
+						 "an interpreter is requested (PT_INTERP)");
 		case PT_TLS:
 			return fay_parser_refuse(parser, FAY_RULE_IMG_SECTION,
 						 "thread-local storage (PT_TLS)");

@@ -54,7 +54,7 @@ static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *me
 		return;
 	}
 	if (index == FAY_RSP && base != FAY_RSP)
-		fail(reader, FAY_RULE_DEC_ENCODING, "a SIB byte that says nothing");
+		fail(reader, FAY_RULE_DEC_ENCODING, "a redundant SIB byte");
 	reader->rex_used |= reader->rex & REX_B;
 	memory->base = (uint8_t)(base | (reader->rex & REX_B ? 8 : 0));
 }

@@ -124,7 +124,7 @@ static void read_vex(struct bytes *b, unsigned *length)
 		fail(b, FAY_RULE_DEC_ENCODING, "a VEX prefix with a reserved opcode map");
 	else if (three && map == 1 && !b->x && !b->b && !b->wide)
 		fail(b, FAY_RULE_DEC_PREFIX,
-		     "a three-byte VEX prefix where two bytes say the same");
+		     "a three-byte VEX prefix where the two-byte form suffices");
 	b->map = (uint8_t)(map == 2 ? VMAP_M38 : map == 3 ? VMAP_M3A : VMAP_M0F);
 }
 
@@ -202,7 +202,7 @@ static void read_sib(struct bytes *b, unsigned mod, struct fay_operand *memory)
 		return;
 	}
 	if (index == FAY_RSP && base != FAY_RSP)
-		fail(b, FAY_RULE_DEC_ENCODING, "a SIB byte that says nothing");
+		fail(b, FAY_RULE_DEC_ENCODING, "a redundant SIB byte");
 	b->b_used = true;
 	memory->base = (uint8_t)(base | (b->b ? 8 : 0));
 }

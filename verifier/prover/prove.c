@@ -272,7 +272,7 @@ static bool attempt_probe(struct fay_run *run, struct fay_probe_facts *facts,
 	 * making its graph. */
 	if (run->deadline && fay_monotonic_ns() > run->deadline)
 		r = fay_refuse(run->arena, FAY_RULE_LIM_TIME, entry,
-			       "time ran out before all probes were looked at");
+			       "time ran out before all probes were checked");
 	else
 		r = fay_graph_build(&run->graph, &run->cfg, entry);
 	*found = NULL;

@@ -78,7 +78,7 @@ struct fay_refusal fay_policy_image(const struct fay_run *run)
 		if (!fay_policy_allows(policy, image->probes[i].pattern))
 			return fay_refuse(
 				run->arena, FAY_RULE_POL_TRACEPOINT, 0,
-				"the policy does not allow all that tracepoint \"%s\" can match",
+				"the policy does not allow all that pattern \"%s\" can match",
 				image->probes[i].pattern);
 	return fine;
 }

@@ -76,7 +76,7 @@ exits "missing image" 2 "$FAY" verify "$work/none"
 exits "no image" 2 "$FAY" verify
 contains "that it is missing" "$work/err" "which image?"
 exits "two images" 2 "$FAY" verify "$work/text" "$work/empty"
-contains "one at a time" "$work/err" "one image at a time"
+contains "one at a time" "$work/err" "only one image at a time"
 echo 'int x;' >"$work/probe.c"
 exits "C as probe" 2 "$FAY" trace -p "$target" --probe "$work/probe.c"
 contains "what makes it one" "$work/err" "fay cc $work/probe.c -o IMAGE"

@@ -120,7 +120,7 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 		if (++an->visits[to] > MAX_VISITS)
 			fay_analysis_fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE,
 							 fay_node_address(an, to),
-							 "the analysis does not settle here"));
+							 "the analysis does not converge here"));
 		if (to <= from)
 			widen(an, a, to);
 		else if (an->graph->nodes[to].is_header && an->visits[to] <= 2 * PATIENCE)

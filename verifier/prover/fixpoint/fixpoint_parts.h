@@ -9,7 +9,7 @@
 static inline struct fay_refusal out_of_memory(struct fay_analysis *an)
 {
 	return fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0,
-			  "out of memory, or more than the verifier's share");
+			  "out of memory, or over the verifier's memory limit");
 }
 
 /* fixpoint.c: refuses if they are not. */

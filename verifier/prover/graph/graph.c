@@ -83,7 +83,7 @@ static uint32_t intern_variant(struct graph_builder *g, uint32_t context, uint32
 	}
 	if (graph->node_count >= FAY_MAX_NODES) {
 		refuse(g, FAY_RULE_LIM_RESOURCE, g->cfg->insns[g->cfg->blocks[block].first].address,
-		       "more blocks than the verifier takes, calls followed");
+		       "more blocks than the verifier accepts, with calls followed");
 		return FAY_NONE;
 	}
 	graph->nodes[graph->node_count] = (struct fay_node){ .context = context,
@@ -132,7 +132,7 @@ static uint32_t add_context(struct graph_builder *g, struct fay_context context,
 	}
 	if (graph->context_count >= FAY_MAX_CONTEXTS) {
 		refuse(g, FAY_RULE_LIM_RESOURCE, address,
-		       "more call sites than the verifier takes, calls followed");
+		       "more call sites than the verifier accepts, with calls followed");
 		return FAY_NONE;
 	}
 	if (graph->context_count == g->context_capacity) {
@@ -215,8 +215,8 @@ static void connect_table(struct graph_builder *g, uint32_t node, const struct f
 
 	if (!table || count > FAY_MAX_TABLE_EDGES - g->table_edges) {
 		refuse(g, FAY_RULE_LIM_RESOURCE, jump->address,
-		       table ? "more ways through jump tables than the verifier takes, calls "
-			       "followed"
+		       table ? "more paths through jump tables than the verifier accepts, with "
+			       "calls followed"
 			     : "out of memory");
 		return;
 	}

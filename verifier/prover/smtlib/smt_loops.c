@@ -159,7 +159,7 @@ bool fay_proof_loops(struct fay_analysis *an, struct fay_smt2 *out)
 		if (ok && counter == UINT32_MAX)
 			fay_smt2_unstated(
 				out, "TRM-LOOP", "the bound of a loop",
-				r.back ? "two values that meet, rounds followed one by one, or "
+				r.back ? "two values that meet, iterations followed one by one, or "
 					 "progress that the solver showed: the analysis alone"
 				       : "no back edge is ever taken: see UNREACHABLE");
 		for (uint32_t node = head; ok && counter != UINT32_MAX && node <= r.last; node++)

@@ -161,7 +161,7 @@ static int callee(struct fay_analysis *an, const struct fay_insn *insn)
 	if (insn->op == OP_CALL_REG && an->policy->speculation_confined) {
 		fay_path_refuse(
 			an, FAY_RULE_INS_UNSUPPORTED,
-			"a helper called through a register, where speculation is to be confined");
+			"a helper called through a register, where speculation must be confined");
 		return -1;
 	}
 	return helper;

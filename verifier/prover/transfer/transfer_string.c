@@ -75,7 +75,7 @@ bool fay_transfer_string(struct fay_analysis *an, const struct fay_insn *insn)
 	if (count.kind != KIND_SCALAR || !fay_scalar_is_const(&count.s) ||
 	    count.s.umin > FAY_MAX_STRING)
 		return fay_path_refuse(an, FAY_RULE_TRM_LOOP,
-				       "%s, whose count is not one known number up to %u",
+				       "%s, whose count is not a known constant of at most %u",
 				       fay_op_table[insn->op].name, FAY_MAX_STRING);
 	n = (unsigned)count.s.umin;
 	if (an->checking && an->moves)
