@@ -17,7 +17,8 @@ target_link_options(symbols_target_nopie PRIVATE -no-pie)
 
 add_executable(test_symbols names/test_symbols.c)
 target_link_libraries(test_symbols PRIVATE fay_suggest PkgConfig::CMOCKA)
-add_test(NAME loader-symbols COMMAND test_symbols $<TARGET_FILE:symbols_target_pie> $<TARGET_FILE:symbols_target_nopie>
+add_test(NAME loader-symbols COMMAND test_symbols $<TARGET_FILE:symbols_target_pie>
+  $<TARGET_FILE:symbols_target_nopie>
   $<TARGET_FILE:fay_symbols_library>)
 set_tests_properties(loader-symbols PROPERTIES LABELS unit TIMEOUT 120)
 
