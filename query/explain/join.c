@@ -35,9 +35,9 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 	const struct fay_check_join *join = p->checked.join;
 	const struct fay_check_step *step = &join->steps[index];
 	bool last = index + 2 == plan->source_count;
-	fprintf(out, "join         in the aggregator, of each %s; %s\n", tier_of(step),
-		last && plan->groups_pairs ? "a row for each left one, with its group"
-					   : "pairs as the later row comes");
+	fprintf(out, "join         in the aggregator, per %s; %s\n", tier_of(step),
+		last && plan->groups_pairs ? "one row for each left row, with its group"
+					   : "each pair when its later row arrives");
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		fputs("  equal      ", out);
 		fay_expr_print(out, key->sides[0], join->names[0]);

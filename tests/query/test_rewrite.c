@@ -178,7 +178,7 @@ static void placement(void **unused)
 		{ "fields that nothing needs are not handed on",
 		  JOIN "let unused = a.comm select b.tid", "a.comm", NULL },
 		{ "join of a process", JOIN "select a.tid", "join         ",
-		  "in the aggregator, of each process; pairs as the later row comes" },
+		  "in the aggregator, per process; each pair when its later row arrives" },
 		{ "early aggregation", "cluster.Function(\"a!b\").Sum(x => x.Arg(0))",
 		  "  state      ", "one row of 8 bytes per thread" },
 		{ "combiner and reducer", GROUP "select new { g.Key, n = g.Count() }",
