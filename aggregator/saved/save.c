@@ -104,11 +104,11 @@ static void remember_addresses(struct fay_save *s, const struct fay_saved_column
 static const char *check_layout(const struct fay_save_layout *layout)
 {
 	if (!layout->stream_count || layout->stream_count > FAY_SAVED_STREAMS)
-		return "so many sources";
+		return "this many sources";
 	for (uint32_t i = 0; i < layout->stream_count; i++) {
 		const struct fay_saved_stream *stream = &layout->streams[i];
 		if (!stream->column_count || stream->column_count > FAY_SAVED_COLUMNS)
-			return "rows of so many columns";
+			return "rows of this many columns";
 		if (!stream->row_size || stream->row_size % 8 || stream->row_size > FAY_SAVED_ROW)
 			return "rows of this size";
 	}

@@ -190,7 +190,7 @@ int fay_saved_open(const char *path, struct fay_saved **saved, struct fay_error 
 		return FAY_E_USAGE;
 	}
 	s->size = (uint64_t)status.st_size;
-	const char *wrong = S_ISREG(status.st_mode) ? read_all(s) : "it is no regular file";
+	const char *wrong = S_ISREG(status.st_mode) ? read_all(s) : "it is not a regular file";
 	if (wrong) {
 		fay_saved_close(s);
 		return fay_error_set(error, FAY_E_REFUSED,

@@ -204,7 +204,7 @@ int fay_doctor_main(int argc, char **argv)
 			printf(USAGE "  --clean              also remove the sessions that killed "
 				     "fay processes left, in all processes\n"
 				     "  --clean-unknown PID  also remove the sessions in PID whose "
-				     "fay may still be running, which cannot be told\n");
+				     "fay may or may not still be running\n");
 			return FAY_OK;
 		}
 		if ((option != 'j' && option != 'c' && option != 'u') ||

@@ -348,10 +348,11 @@ static bool one_back_end(struct fay_planner *planner)
 	for (unsigned s = 1; plan->kernel_spec.probe_count && s <= join->source_count; s++)
 		if (join->sources[s].domain == DOMAIN_KERNEL &&
 		    fay_source_is_bpf(join->sources[s].kind))
-			return fay_query_fail(planner->query, FAY_E_REFUSED, join->sources[s].span,
-					      "beside programs, functions of the kernel and its "
-					      "system calls, tracepoints or timers are not "
-					      "supported yet in one query") != NULL;
+			return fay_query_fail(
+				       planner->query, FAY_E_REFUSED, join->sources[s].span,
+				       "a query cannot yet combine programs, functions of the "
+				       "kernel and its system calls, tracepoints or timers") !=
+			       NULL;
 	return true;
 }
 

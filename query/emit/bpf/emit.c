@@ -57,7 +57,7 @@ static int take_sections(struct fay_bpf_object *object, Elf *elf, struct fay_err
 		if (name && !strncmp(name, ".relprogram", 11))
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "this query cannot be made into a BPF program: it "
-					     "needs a function that is not there");
+					     "needs a function that does not exist");
 		if (!name || !data || sscanf(name, "program%u", &index) != 1 ||
 		    index >= object->program_count)
 			continue;
