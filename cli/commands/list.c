@@ -241,7 +241,7 @@ static int parse_operands(struct list_options *options, int count, char **operan
 		options->file = *operands++;
 		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
 		    fay_process_of_thread(atoi(options->file)))
-			return usage_error("there is no file of that name; a process is -p PID");
+			return usage_error("there is no file of that name; -p PID names a process");
 		count--;
 	}
 	if (count > 1)

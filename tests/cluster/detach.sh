@@ -30,7 +30,7 @@ for n in 1 2 3; do calls $n 10000; done
 jetstream
 for n in 1 2 3; do calls $n 500; done
 attach "$id" --stop
-fault "the asking side leaves and comes back, the NATS server is killed" 61500 "$(total n)"
+fault "the client leaves and comes back, the NATS server is killed" 61500 "$(total n)"
 equal "finished, lost" "3 0" "$(coverage finished) $(coverage lost)"
 exits "a query that is over" 1 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
 contains "why" "$work/err" "no such query"

@@ -32,7 +32,7 @@ follow() {
 	equal "events joined, dropped, late, $1" "2000 2000 0 0" "$(jq -sr 'map(select(.type == "end"))[0].join | "\(.left) \(.right) \(.evicted) \(.late)"' trace.json)"
 	equal "rows shed, $1" 0 "$(coverage rows_shed)"
 	[ "$(coverage clock_bound_ns)" -lt 200000000 ] || fail "the clocks' bound is $(coverage clock_bound_ns) ns"
-	contains "the bound is said, $1" trace.err "times are by this machine's clock, each to"
+	contains "the bound is said, $1" trace.err "times are by this machine's clock, each within"
 }
 follow "clocks equal" 2
 echo 40 >clock2
