@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a traced system call costs through BPF, beside bpftrace on the same tracepoint: rounds of each in turn, medians of nanoseconds a call.
+# What a traced system call costs through BPF, beside bpftrace on the same tracepoint: rounds of
+# each in turn, medians of nanoseconds a call.
 #   bench/syscall_cost.sh [ROUNDS] [CALLS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +14,8 @@ trap 'kill_owned INT; rm -rf "$work"' EXIT
 
 number=110 # getppid
 fay_count='cluster.Syscall("getppid").Count()'
-fay_group='from c in cluster.Syscall("getppid") group c by c.comm into g select new { g.Key, n = g.Count() }'
+fay_group='from c in cluster.Syscall("getppid") group c by c.comm into g
+	select new { g.Key, n = g.Count() }'
 fay_duration='cluster.Syscall("getppid").Histogram(c => c.Duration)'
 bpftrace_args="tracepoint:raw_syscalls:sys_enter /args->id == $number/"
 bpftrace_count="$bpftrace_args { @ = count(); }"
@@ -38,7 +40,9 @@ run() {
 names=(untraced fay_count fay_group fay_duration)
 # bpftrace wants tracefs where it expects it.
 if command -v bpftrace >/dev/null && [ "${FAY_BENCH_INSIDE:-}" = "" ]; then
-	FAY_BENCH_INSIDE=1 exec unshare -m bash -c 'mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; exec "$0" "$@"' "$PWD/bench/syscall_cost.sh" "$@"
+	FAY_BENCH_INSIDE=1 exec unshare -m bash \
+		-c 'mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; exec "$0" "$@"' \
+		"$PWD/bench/syscall_cost.sh" "$@"
 fi
 if command -v bpftrace >/dev/null; then
 	names+=(bpftrace_count bpftrace_group bpftrace_duration)
@@ -60,5 +64,6 @@ base=$(median "$work/untraced" | cut -d' ' -f1)
 printf '%-18s %10s %10s   %s\n' "" "ns a call" "added" "least .. most"
 for name in "${names[@]}"; do
 	read -r middle least most <<<"$(median "$work/$name")"
-	printf '%-18s %10.1f %10.1f   %s .. %s\n' "$name" "$middle" "$(bc -l <<<"$middle - $base")" "$least" "$most"
+	printf '%-18s %10.1f %10.1f   %s .. %s\n' "$name" "$middle" \
+		"$(bc -l <<<"$middle - $base")" "$least" "$most"
 done

@@ -1,4 +1,5 @@
-# Processes that a script started, by number and start time: numbers of ended processes are given out again, within seconds beside a test that makes a million threads.
+# Processes that a script started, by number and start time: numbers of ended processes are given
+# out again, within seconds beside a test that makes a million threads.
 # To be sourced by bash scripts.
 started=() # "PID BIRTH"
 # born PID: when it started, in ticks since boot (proc(5)); nothing if there is no such process
@@ -16,9 +17,15 @@ signal_owned() {
 	shift
 	for pid; do
 		for one in "${started[@]}"; do
-			[ "${one% *}" != "$pid" ] || [ "$(born "$pid")" != "${one#* }" ] || kill "-$signal" "$pid" 2>/dev/null || true
+			[ "${one% *}" != "$pid" ] || [ "$(born "$pid")" != "${one#* }" ] ||
+				kill "-$signal" "$pid" 2>/dev/null || true
 		done
 	done
 }
 # kill_owned [SIGNAL]: all of them, by KILL unless said
-kill_owned() { local one; for one in "${started[@]}"; do signal_owned "${1:-KILL}" "${one% *}"; done; }
+kill_owned() {
+	local one
+	for one in "${started[@]}"; do
+		signal_owned "${1:-KILL}" "${one% *}"
+	done
+}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The table of docs/performance.md from what bench/overhead/overhead.sh wrote: overhead_table.sh [FILE.json]
+# The table of docs/performance.md from what bench/overhead/overhead.sh wrote: overhead_table.sh
+# [FILE.json]
 set -euo pipefail
 awk '
 function get(name,    v) {

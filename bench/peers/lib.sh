@@ -1,7 +1,12 @@
 # What the peers share; see docs/benchmarking.md.
 
 # needs COMMAND [PACKAGE]: or the mode cannot run
-needs() { command -v "$1" >/dev/null || { echo "$1 is not installed${2:+ (Debian package $2)}"; exit 1; }; }
+needs() {
+	command -v "$1" >/dev/null || {
+		echo "$1 is not installed${2:+ (Debian package $2)}"
+		exit 1
+	}
+}
 
 needs_root() { [ "$(id -u)" = 0 ] || { echo "needs root"; exit 1; }; }
 
@@ -22,7 +27,8 @@ launch() {
 	exit 1
 }
 
-# interrupt [SIGNAL]: ends what launch began, and waits until it is gone; some miss a signal that comes while they start, and some throw away what is still to be written at a second one
+# interrupt [SIGNAL]: ends what launch began, and waits until it is gone; some miss a signal that
+# comes while they start, and some throw away what is still to be written at a second one
 interrupt() {
 	local pid
 	pid=$(cat "$PEER_WORK/pid" 2>/dev/null) || return 0
@@ -34,14 +40,18 @@ interrupt() {
 	kill -KILL "$pid"
 }
 
-# build HEADER-TEXT [COMPILER FLAG...]: the target with a static tracepoint, TRACEPOINT(size), in $PEER_WORK/target
+# build HEADER-TEXT [COMPILER FLAG...]: the target with a static tracepoint, TRACEPOINT(size), in
+# $PEER_WORK/target
 build() {
 	local header=$1
 	shift
 	[ $# -gt 0 ] || set -- cc
 	printf '%s\n' "$header" >"$PEER_WORK/static.h"
-	"$1" -D_GNU_SOURCE -DFAY_BENCH_STATIC="\"$PEER_WORK/static.h\"" -O2 -rdynamic -I"$PEER_WORK" "$PEER_CONTEXT/target.c" -o "$PEER_WORK/target" "${@:2}" -pthread >"$PEER_WORK/build" 2>&1 ||
-		{ echo "the target does not build: $(grep -m1 -i error "$PEER_WORK/build")"; exit 1; }
+	"$1" -D_GNU_SOURCE -DFAY_BENCH_STATIC="\"$PEER_WORK/static.h\"" -O2 -rdynamic \
+		-I"$PEER_WORK" "$PEER_CONTEXT/target.c" -o "$PEER_WORK/target" "${@:2}" \
+		-pthread >"$PEER_WORK/build" 2>&1 ||
+		{ echo "the target does not build: $(grep -m1 -i error "$PEER_WORK/build")"
+		exit 1; }
 }
 no_tracepoint='#define TRACEPOINT(size)'
 marker='#include <sys/sdt.h>
@@ -51,7 +61,9 @@ marker='#include <sys/sdt.h>
 offset_in_file() {
 	local address
 	address=$((16#$(nm "$2" | awk -v f="$1" '$3 == f {print $1}')))
-	readelf -lW "$2" | awk '$1 == "LOAD" {print $2, $3, $5}' | while read -r offset start size; do
-		[ "$address" -lt $((start)) ] || [ "$address" -ge $((start + size)) ] || printf '0x%x\n' $((address - start + offset))
+	readelf -lW "$2" | awk '$1 == "LOAD" {print $2, $3, $5}' | while read -r offset start \
+		size; do
+		[ "$address" -lt $((start)) ] || [ "$address" -ge $((start + size)) ] ||
+			printf '0x%x\n' $((address - start + offset))
 	done
 }

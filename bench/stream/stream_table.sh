@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# The tables of docs/performance.md from what bench/stream/stream.sh wrote, with or without --early: stream_table.sh [FILE.json]
+# The tables of docs/performance.md from what bench/stream/stream.sh wrote, with or without --early:
+# stream_table.sh [FILE.json]
 set -euo pipefail
 jq -rs '
-def number: tostring | explode | reverse | [recurse(.[3:]; length > 0)[:3]] | map(reverse | implode) | reverse | join(",");
+def number: tostring | explode | reverse | [recurse(.[3:]; length > 0)[:3]] | map(reverse |
+	implode) | reverse | join(",");
 def percent: . * 1000 | round / 10 | "\(if . == floor then "\(.).0" else . end) %";
 def megabytes: .bytes / (.events + .lost) * .calls_per_second / 1e6 | round;
-(.[] | select(.what == "machine") | "\(.cpu), \(.processors) processors, load \(.load_at_start) at the start, \(.date), commit \(.commit)", ""),
+(.[] | select(.what == "machine") |
+	"\(.cpu), \(.processors) processors, load \(.load_at_start) at the start, \(.date), commit \(.commit)", ""),
 if any(.[]; .what == "not traced") then
 	"| calls asked for | | calls/s | events | lost | bytes written | fay'"'"'s processor time |",
 	"| --- | --- | --- | --- | --- | --- | --- |",

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# The benchmark's page in headless Chromium, at desktop and phone width, light and dark: nothing lies outside the page's width, nothing is written to the console, nothing
-# is asked of the network, and each chart has a size. Exit code 77, a skip, where there is no Chromium.
+# The benchmark's page in headless Chromium, at desktop and phone width, light and dark: nothing
+# lies outside the page's width, nothing is written to the console, nothing is asked of the network,
+# and each chart has a size. Exit code 77, a skip, where there is no Chromium.
 set -euo pipefail
 page=$(cd "$(dirname "$0")/../.." && pwd)/docs/benchmark.html
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "skipped: chromium is not installed (scripts/deps --test)"; exit 77; }
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+	echo "skipped: chromium is not installed (scripts/deps --test)"
+	exit 77
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 fail() { echo "FAIL $*"; failures=$((failures + 1)); }
 
-! grep -nE 'https?://|<script|<link[^>]*href="[^d]|src=|url\(|@import' "$page" || fail "the page names something outside itself"
-# The probe reports what lies outside the window's width; elements inside a table that scrolls by itself do not count.
+! grep -nE 'https?://|<script|<link[^>]*href="[^d]|src=|url\(|@import' "$page" ||
+	fail "the page names something outside itself"
+# The probe reports what lies outside the window's width; elements inside a table that scrolls by
+# itself do not count.
 probe='<script>addEventListener("load", () => {
 	const width = document.documentElement.clientWidth, outside = [];
 	for (const element of document.querySelectorAll("body *")) {
@@ -22,29 +28,44 @@ probe='<script>addEventListener("load", () => {
 		charts: document.querySelectorAll("svg").length, asked: performance.getEntriesByType("resource").length, dark: matchMedia("(prefers-color-scheme: dark)").matches }));
 });</script>'
 # In a frame of the width that is asked for: a window of Chromium's is not narrower than 500.
-framed() { PROBE=$probe jq -Rsj --arg width "$1" '"<!DOCTYPE html><body style=\"margin:0\"><iframe style=\"border:0\" width=" + $width + " height=4000 srcdoc=\"" + (sub("</head>"; env.PROBE + "</head>") | @html) + "\"></iframe></body>"' "$page"; }
+framed() {
+	PROBE=$probe jq -Rsj --arg width "$1" \
+		'"<!DOCTYPE html><body style=\"margin:0\"><iframe style=\"border:0\" width=" + $width + " height=4000 srcdoc=\"" + (sub("</head>"; env.PROBE + "</head>") | @html) + "\"></iframe></body>"' \
+		"$page"
+}
 # Chromium asks its maker for updates and the time unless it has no network.
 offline=(unshare --net)
 [ "$(id -u)" = 0 ] || offline=(unshare --map-root-user --net)
-"${offline[@]}" true 2>/dev/null || { echo "skipped: no network namespace for chromium to run in"; exit 77; }
+"${offline[@]}" true 2>/dev/null || { echo "skipped: no network namespace for chromium to run in"
+	exit 77; }
 
 # look WIDTH light|dark
 look() {
 	local said dark=()
 	[ "$2" = light ] || dark=(--force-dark-mode)
 	framed "$1" >"$work/page.html"
-	timeout -k 5 100 "${offline[@]}" "$chromium" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --user-data-dir="$work/profile.$1.$2" --window-size=1400,4000 --hide-scrollbars \
-		"${dark[@]}" --enable-logging=stderr --dump-dom "file://$work/page.html" >"$work/dom" 2>"$work/err" || { cat "$work/err"; fail "$1 $2: chromium did not show the page"; return; }
-	said=$(sed -n 's/.*data-probe="\([^"]*\)".*/\1/p' "$work/dom" | sed 's/&quot;/"/g' | head -1)
+	timeout -k 5 100 "${offline[@]}" "$chromium" --headless --no-sandbox --disable-gpu \
+		--disable-dev-shm-usage --no-first-run --user-data-dir="$work/profile.$1.$2" \
+		--window-size=1400,4000 --hide-scrollbars \
+		"${dark[@]}" --enable-logging=stderr --dump-dom "file://$work/page.html" \
+		>"$work/dom" 2>"$work/err" ||
+		{ cat "$work/err"; fail "$1 $2: chromium did not show the page"; return; }
+	said=$(sed -n 's/.*data-probe="\([^"]*\)".*/\1/p' "$work/dom" | sed 's/&quot;/"/g' |
+		head -1)
 	echo "$1 $2: $said"
 	[ -n "$said" ] || { cat "$work/err"; fail "$1 $2: the page's probe did not run"; return; }
 	[ "$(jq .charts <<<"$said")" -ge 10 ] || fail "$1 $2: too few charts"
 	[ "$(jq .flat <<<"$said")" = 0 ] || fail "$1 $2: charts without a size"
-	[ "$(jq .width <<<"$said")" = "$1" ] || fail "$1 $2: the window is $(jq .width <<<"$said") wide"
-	[ "$(jq .dark <<<"$said")" = "$([ "$2" = dark ] && echo true || echo false)" ] || fail "$1 $2: the other colours"
-	[ "$(jq '.outside + (if .scroll > .width then 1 else 0 end)' <<<"$said")" = 0 ] || fail "$1 $2: outside the page's width: $(jq -c '[.outside, .scroll, .first]' <<<"$said")"
+	[ "$(jq .width <<<"$said")" = "$1" ] ||
+		fail "$1 $2: the window is $(jq .width <<<"$said") wide"
+	[ "$(jq .dark <<<"$said")" = "$([ "$2" = dark ] && echo true || echo false)" ] ||
+		fail "$1 $2: the other colours"
+	[ "$(jq '.outside + (if .scroll > .width then 1 else 0 end)' <<<"$said")" = 0 ] ||
+		fail "$1 $2: outside the page's width: $(jq -c '[.outside, .scroll, .first]' \
+		<<<"$said")"
 	[ "$(jq .asked <<<"$said")" = 0 ] || fail "$1 $2: it asked for other files"
-	! grep -a 'CONSOLE.*source: \(file\|about\|blob\|data\|$\)' "$work/err" || fail "$1 $2: console"
+	! grep -a 'CONSOLE.*source: \(file\|about\|blob\|data\|$\)' "$work/err" ||
+		fail "$1 $2: console"
 }
 look 1280 light
 look 390 light

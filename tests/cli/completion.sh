@@ -11,7 +11,8 @@ compopt() { echo "compopt $2"; } # outside of a completion there is none
 # shellcheck source=/dev/null
 . "$source/cli/completion.bash"
 complete -p fay | grep -qx "complete -F _fay fay" || fail "no completion of fay"
-# gives WORD... -- EXPECTED...: completes the last word; the candidates, of which the expected ones are some
+# gives WORD... -- EXPECTED...: completes the last word; the candidates, of which the expected ones
+# are some
 gives() {
 	COMP_WORDS=("$fay")
 	while [ "$1" != "=" ]; do COMP_WORDS+=("$1"); shift; done
@@ -22,7 +23,10 @@ gives() {
 	_fay >"$work/said"
 	said=$(cat "$work/said")
 	[ -z "$said" ] || COMPREPLY+=("$said")
-	for word; do printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$word" || fail "${COMP_WORDS[*]}: no '$word' in: ${COMPREPLY[*]}"; done
+	for word; do
+		printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$word" ||
+			fail "${COMP_WORDS[*]}: no '$word' in: ${COMPREPLY[*]}"
+	done
 	echo "ok: ${COMP_WORDS[*]:1} -> ${#COMPREPLY[@]}"
 }
 only() { [ "${#COMPREPLY[@]}" = "$1" ] || fail "${COMP_WORDS[*]}: ${COMPREPLY[*]}"; }

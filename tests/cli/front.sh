@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# front.sh BUILD SOURCE: `fay verify` and `fay-verify` say the same of the same image, options and mistakes alike, by output and exit code; bin/fay itself is not linked with
-# LLVM; and it finds its other half wherever both lie, or says that it is missing.
+# front.sh BUILD SOURCE: `fay verify` and `fay-verify` say the same of the same image, options and
+# mistakes alike, by output and exit code; bin/fay itself is not linked with LLVM; and it finds its
+# other half wherever both lie, or says that it is missing.
 set -uo pipefail
 bin=$1/bin source=$2
 work=$(mktemp -d)
@@ -10,14 +11,17 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 complain() { echo "front: $*" >&2; failed=1; }
 
-as -o "$work/count.o" "$source/examples/images/count.S" && ld -shared -nostdlib -z now -z noexecstack --build-id=none -o "$work/good.fay" "$work/count.o" || exit 4
+as -o "$work/count.o" "$source/examples/images/count.S" && ld -shared -nostdlib -z now \
+	-z noexecstack --build-id=none -o "$work/good.fay" "$work/count.o" || exit 4
 head -c -100 "$work/good.fay" >"$work/cut.fay"
 echo 'max_instructions = 1' >"$work/strict"
 echo 'no such key' >"$work/wrong"
 
 # The program's name is the only difference; the times in a report are no one's business.
 run() { "$@" 2>&1; echo "exit $?"; }
-plain() { sed -E "s|^(usage: )?$bin/fay-verify|\\1fay verify|"' ; s/[0-9.]+ ms/TIME/g; s/"nanoseconds":[0-9]+/TIME/'; }
+plain() {
+	sed -E "s|^(usage: )?$bin/fay-verify|\\1fay verify|"' ; s/[0-9.]+ ms/TIME/g; s/"nanoseconds":[0-9]+/TIME/'
+}
 same() {
 	local one two
 	one=$(run "$bin/fay" verify "$@" | plain) two=$(run "$bin/fay-verify" "$@" | plain)
@@ -35,12 +39,16 @@ expect=2 same "$work/none.fay"
 expect=2 same --nonsense
 expect=2 same
 
-ldd "$bin/fay" | grep -q LLVM && complain "bin/fay is linked with LLVM, which takes longer to load than a verification"
+ldd "$bin/fay" | grep -q LLVM &&
+	complain "bin/fay is linked with LLVM, which takes longer to load than a verification"
 mkdir -p "$work/elsewhere/bin" "$work/elsewhere/libexec"
 cp "$bin/fay" "$work/elsewhere/bin/"
 said=$(run "$work/elsewhere/bin/fay" --version)
-[[ $said == *"cannot run '$work/elsewhere/bin/../libexec/fay': No such file or directory"*"exit 4" ]] || complain "with its other half missing: $said"
+[[ $said == *"cannot run '$work/elsewhere/bin/../libexec/fay': No such file or directory"*"exit 4" \
+	]] || complain "with its other half missing: $said"
 cp "$bin/../libexec/fay" "$work/elsewhere/libexec/"
-[[ $(run "$work/elsewhere/bin/fay" --version) == "fay "*"exit 0" ]] || complain "does not find libexec/fay"
-[[ $(run "$work/elsewhere/bin/fay" verify "$work/good.fay") == *accepted*"exit 0" ]] || complain "fay-verify missing: does not verify itself"
+[[ $(run "$work/elsewhere/bin/fay" --version) == "fay "*"exit 0" ]] ||
+	complain "does not find libexec/fay"
+[[ $(run "$work/elsewhere/bin/fay" verify "$work/good.fay") == *accepted*"exit 0" ]] ||
+	complain "fay-verify missing: does not verify itself"
 exit $failed

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What is said to words that mean nothing, and to queries that a shell or the habits of another tool have changed. Nothing is traced.
+# What is said to words that mean nothing, and to queries that a shell or the habits of another tool
+# have changed. Nothing is traced.
 set -euo pipefail
 fay=$1
 work=$(mktemp -d)
@@ -26,7 +27,8 @@ says 2 "did you mean '--clean'?" "$fay" doctor --cleen
 says 2 "unexpected argument 'ls'" "$fay" trace "$count" ls
 says 2 "unexpected argument 'ls'" "$fay" explain "$count" ls
 says 2 "a query is missing" "$fay" explain
-"$fay" explain "$count" --json >"$work/out" 2>"$work/err" && jq -e . "$work/out" >/dev/null || fail "explain with an option behind the query: $(cat "$work/out")"
+"$fay" explain "$count" --json >"$work/out" 2>"$work/err" && jq -e . "$work/out" >/dev/null ||
+	fail "explain with an option behind the query: $(cat "$work/out")"
 says 2 "--comm takes the name" "$fay" trace -p sleep "$count"
 says 1 "-p $process traces a process by its ID" "$fay" trace --comm $process "$count"
 says 2 "-p PID names a process" "$fay" list $process 'libc!*'
@@ -39,18 +41,24 @@ says 2 "a timer's period" "$fay" explain 'cluster.Timer(10).Count()'
 ! grep -q "the shell removes them" "$work/err" || fail "a query without strings has lost none"
 says 2 "the shell removes them" "$fay" explain "cluster.Syscall(read).Count()"
 says 2 "either a query or --probe IMAGE" "$fay" trace --probe x -p $process "$count"
-says 2 "strings are in double quotes" "$fay" trace -p $process "cluster.Function('libc!read').Count()"
+says 2 "strings are in double quotes" "$fay" trace -p $process \
+	"cluster.Function('libc!read').Count()"
 says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'libc!read'
 says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
-says 2 "docs/from-bpftrace.md" "$fay" explain 'tracepoint:syscalls:sys_enter_openat { printf("%s\n", comm); }'
-says 2 "expected an expression, found the end of the query" "$fay" explain 'cluster.Function("libc!read").Count('
-[ "$(tail -1 "$work/err")" = "                                        ^" ] || fail "no caret at the end of the query: $(cat "$work/err")"
+says 2 "docs/from-bpftrace.md" "$fay" explain \
+	'tracepoint:syscalls:sys_enter_openat { printf("%s\n", comm); }'
+says 2 "expected an expression, found the end of the query" "$fay" explain \
+	'cluster.Function("libc!read").Count('
+[ "$(tail -1 "$work/err")" = "                                        ^" ] ||
+	fail "no caret at the end of the query: $(cat "$work/err")"
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
 
 # The doctor says of what cannot be read what the kernel says.
 points=/sys/kernel/tracing/available_filter_functions
-if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != "No such file or directory" ]; then
+if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != \
+	"No such file or directory" ]; then
 	"$fay" doctor >"$work/out" 2>/dev/null || true
-	grep -qF "$points: ${why##*: }" "$work/out" || fail "the doctor does not say '$why': $(cat "$work/out")"
+	grep -qF "$points: ${why##*: }" "$work/out" ||
+		fail "the doctor does not say '$why': $(cat "$work/out")"
 	echo "ok: the doctor, of the hotpatch points: ${why##*: }"
 fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Agents in containers: as the first process of a PID namespace, in a time namespace, with the few rights of a container; an agent outside that traces the same programs. The doctor
-# cleans up beside all of it, and takes nothing from those that run.
+# Agents in containers: as the first process of a PID namespace, in a time namespace, with the few
+# rights of a container; an agent outside that traces the same programs. The doctor cleans up beside
+# all of it, and takes nothing from those that run.
 . "$(dirname "$0")/lib.sh"
 server 0
 # By a name of its own: an agent outside sees the programs of other tests, too.
@@ -10,16 +11,23 @@ CALLS=$work/$name
 TARGET=$CALLS
 query="cluster.Function(\"$name!counted\").Count()"
 # What container engines leave to root unless told otherwise, and CAP_SYS_PTRACE.
-few=(setpriv --bounding-set -all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap,+sys_ptrace --inh-caps -all)
+few=(setpriv --bounding-set
+	-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap,+sys_ptrace --inh-caps -all)
 late=()
-unshare -T --boottime 1000000 --fork true 2>"$work/err" && late=(unshare -T --boottime 1000000 --fork --) || echo "no time namespaces here: $(cat "$work/err")"
-daemon() { echo "$FAYD" --url "$URL" --key "node$1.key" --signers signers --name "node$1" --audit "audit$1" --insecure; }
+unshare -T --boottime 1000000 --fork true 2>"$work/err" &&
+	late=(unshare -T --boottime 1000000 --fork --) ||
+	echo "no time namespaces here: $(cat "$work/err")"
+daemon() {
+	echo "$FAYD" --url "$URL" --key "node$1.key" --signers signers --name "node$1" \
+		--audit "audit$1" --insecure
+}
 # first N: the agent is the first process of node N's PID namespace
 first() {
 	local n=$1 outer
 	network "$n"
 	"$FAY" cluster keygen "node$n" >/dev/null 2>&1
-	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child $(daemon "$n") 2>"fayd$n.log" &
+	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child $(daemon "$n") \
+		2>"fayd$n.log" &
 	outer=$!
 	own "$outer"
 	await "an agent on node $n" child_of "$outer"
@@ -41,8 +49,16 @@ beside() {
 }
 doctor() { "$FAY" doctor "$@" 2>&1 || true; }
 # states N: what the doctor outside says of the sessions in node N's program
-states() { doctor --json | jq -rs --argjson pid "${targets[$1]}" '[.[] | select(.type == "session" and .pid == $pid) | .state] | sort | join(" ")'; }
-untouched() { for n in 1 2 3; do ! doctor --clean | grep "process ${targets[n]}: removed" || fail "the doctor took a session of an agent that runs"; done; }
+states() {
+	doctor --json | jq -rs --argjson pid "${targets[$1]}" \
+		'[.[] | select(.type == "session" and .pid == $pid) | .state] | sort | join(" ")'
+}
+untouched() {
+	for n in 1 2 3; do
+		! doctor --clean | grep "process ${targets[n]}: removed" ||
+			fail "the doctor took a session of an agent that runs"
+	done
+}
 first 1
 beside 2 "${few[@]}"
 beside 3 "${late[@]}"
@@ -63,7 +79,9 @@ wait_for outside.err "fay: tracing"
 for n in 1 2 3; do calls $n 100; done
 signal_owned INT "$outside"
 ended "$outside"
-equal "calls counted outside" 100 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add // 0' outside.json)"
+equal "calls counted outside" 100 \
+	"$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] |
+		add // 0' outside.json)"
 for n in 1 2 3; do calls $n 100; done
 until_rows '.[0].Count' 900
 end_ask
@@ -89,7 +107,8 @@ end_ask
 fault "an agent in a container was killed, the next one cleans up" 300 "$(total Count)"
 for n in 1 2 3; do equal "text of node $n" "${before[n]}" "$(text_hash "${targets[n]}")"; done
 
-# An agent outside sees the programs of all containers, by their numbers there, and traces them beside the agents within: each call is counted by both.
+# An agent outside sees the programs of all containers, by their numbers there, and traces them
+# beside the agents within: each call is counted by both.
 "$FAY" cluster keygen node4 >/dev/null 2>&1
 $(daemon 4) 2>fayd4.log &
 nodes[4]=$!

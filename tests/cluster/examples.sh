@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Distributed performance counters (examples/queries): allocations of redis on three machines, by second. The largest ones are known.
+# Distributed performance counters (examples/queries): allocations of redis on three machines, by
+# second. The largest ones are known.
 . "$(dirname "$0")/lib.sh"
 command -v redis-server >/dev/null || skip "redis-server is not installed"
 counters=$(cat "$(dirname "$0")/../../examples/queries/performance-counters.linq")
 server 0
 for n in 1 2 3; do
 	agent $n
-	within $n redis-server --port 7000 --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"redis$n.log"
+	within $n redis-server --port 7000 --bind 127.0.0.1 --save "" --appendonly no \
+		--dir "$work" >"redis$n.log"
 	wait_for "redis$n.log" "Ready to accept connections"
 done
 ask --await 3 --comm redis-server "$counters"
@@ -18,8 +20,12 @@ done
 rest 25 # the windows are over
 end_ask
 equal "machines that finished, were lost" "3 0" "$(coverage finished) $(coverage lost)"
-rows=$(grep -v '^$' trace.json | jq -sc 'map(select(.type == "row").values) | group_by(.window) | map(last)')
+rows=$(grep -v '^$' trace.json | jq -sc 'map(select(.type == "row").values) | group_by(.window) |
+	map(last)')
 equal "one program" '["redis-server"]' "$(jq -c 'map(.Key) | unique' <<<"$rows")"
-equal "the largest allocation of all machines" true "$(jq 'map(.largest) | max | . >= 300000 and . < 1000000' <<<"$rows")"
-equal "bytes: those of all machines' values at least" true "$(jq 'map(.bytes) | add >= 600000' <<<"$rows")"
-equal "allocations are counted" true "$(jq 'all(.allocations > 0 and .bytes >= .largest)' <<<"$rows")"
+equal "the largest allocation of all machines" true \
+	"$(jq 'map(.largest) | max | . >= 300000 and . < 1000000' <<<"$rows")"
+equal "bytes: those of all machines' values at least" true \
+	"$(jq 'map(.bytes) | add >= 600000' <<<"$rows")"
+equal "allocations are counted" true \
+	"$(jq 'all(.allocations > 0 and .bytes >= .largest)' <<<"$rows")"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What fails while a query runs: a traced program, an agent that comes back, the NATS server, the network.
+# What fails while a query runs: a traced program, an agent that comes back, the NATS server, the
+# network.
 . "$(dirname "$0")/lib.sh"
 server 0
 TARGET=$CALLS

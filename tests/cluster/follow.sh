@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# --follow over machines: forked children and programs that followed ones execute are counted, from the first call; two followed queries on one agent end in any order.
+# --follow over machines: forked children and programs that followed ones execute are counted, from
+# the first call; two followed queries on one agent end in any order.
 . "$(dirname "$0")/lib.sh"
 server 0
 program=$FOLLOW_TARGET
@@ -31,13 +32,15 @@ code=0
 wait "$tracer" || code=$?
 equal "calls without --follow" 10 "$(total Count)"
 
-# A shell does not have the function; what it executes has, and so has what it becomes. Another query follows another program meanwhile, and outlives the first.
+# A shell does not have the function; what it executes has, and so has what it becomes. Another
+# query follows another program meanwhile, and outlives the first.
 run 1 sh -c "echo waiting; read x; '$program' calls 1000; exec '$program' calls 500"
 run 2 "$program" wait fork 2 50
 ask --await 2 --comm sh --follow "$count"
 shell=$tracer
 cp trace.err shell.err
-"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 2 --comm follow_target --wait --follow "$count" >other.json 2>other.err &
+"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 2 \
+	--comm follow_target --wait --follow "$count" >other.json 2>other.err &
 other=$!
 own "$other"
 wait_for other.err "fay: tracing"
@@ -50,11 +53,15 @@ finish 2
 tries eval '! pgrep -P "${holders[2]}" -r D,R,S,T,t -x follow_target >/dev/null' || true
 kill -INT "$other"
 wait "$other" || fail "the other query's exit code is $?"
-equal "what the other query counted" 100 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' other.json)"
+equal "what the other query counted" 100 \
+	"$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' other.json)"
 
 # An agent that is killed lets all go that it followed.
 # Those that are not zombies: nobody waits for them where their parent is gone.
-followers() { nsenter -t "${holders[1]}" --pid --mount --root -- pgrep -r D,R,S,T,t -x fay-follower | xargs; }
+followers() {
+	nsenter -t "${holders[1]}" --pid --mount --root -- pgrep -r D,R,S,T,t -x fay-follower |
+		xargs
+}
 run 1 "$program" wait fork 2 50
 followed=$inside
 ask --await 2 --comm follow_target --follow --lost-after 6s "$count"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What agents find after a query has begun: modules that traced processes load, processes that only then have what is asked for. And what else an agent's user meets: a
-# configuration file, `fay cluster top`.
+# What agents find after a query has begun: modules that traced processes load, processes that only
+# then have what is asked for. And what else an agent's user meets: a configuration file, `fay
+# cluster top`.
 . "$(dirname "$0")/lib.sh"
 server 0
 program=$FOLLOW_TARGET plugin=$FOLLOW_PLUGIN
@@ -24,7 +25,8 @@ nodes[1]=$inside
 wait_for fayd1.log "configured has joined"
 agent 2
 equal "name and labels of the file" '["configured","rack#7"]' \
-	"$("$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 2 | jq -sc '.[] | select(.labels != "") | [.name, .labels]')"
+	"$("$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json \
+	--await 2 | jq -sc '.[] | select(.labels != "") | [.name, .labels]')"
 echo 'colour = blue' >wrong.conf
 exits "a name that is none" 2 "$FAYD" --config wrong.conf
 contains "its line" "$work/err" "wrong.conf:1: not understood: colour = blue"
@@ -38,7 +40,8 @@ exits "a URL without its beginning" 2 "$FAY" cluster status --cluster hub:4222 -
 contains "what is missing" "$work/err" "a URL has ://"
 
 # Top shows pictures until it is interrupted; one that leaves is not in the next.
-"$FAY" cluster top --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --every 100ms >top.out 2>top.err &
+"$FAY" cluster top --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --every 100ms >top.out \
+	2>top.err &
 top=$!
 own "$top"
 wait_for top.out configured 2
@@ -68,7 +71,9 @@ for n in 1 2; do finish $n; done
 
 # None has the function when the query begins.
 for n in 1 2; do run $n wait load "$plugin" plugin 100 wait; done
-ask --await 2 --comm follow_target --wait 'from c in cluster.Function("follow_plugin*!plugin_work") group c by c.function into g select new { k = g.Key, n = g.Count() }'
+ask --await 2 --comm follow_target \
+	--wait 'from c in cluster.Function("follow_plugin*!plugin_work")
+		group c by c.function into g select new { k = g.Key, n = g.Count() }'
 for n in 1 2; do finish $n; wait_for "out$n" loaded; traced $n 3; finish $n; done
 until_rows 'map([.k, .n])' '[["plugin_work",200]]'
 end_ask

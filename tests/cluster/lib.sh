@@ -1,4 +1,5 @@
-# Shared by the cluster's tests. Each node is a network and a process namespace of its own, connected by a bridge: an agent sees its own node's programs only.
+# Shared by the cluster's tests. Each node is a network and a process namespace of its own,
+# connected by a bridge: an agent sees its own node's programs only.
 # Source it; everything it starts, and each namespace, is gone at its end.
 . "$(dirname "$0")/../integration/lib.sh"
 FAYD=${FAYD:?path of fayd}
@@ -8,7 +9,8 @@ bridge=fb$$
 # Addresses that no network of this machine's has.
 subnet=10.$((64 + $$ % 64)).$((($$ / 64) % 256))
 for third in $(seq 0 255); do
-	[ -n "$(ip -4 route show to match "$subnet.1" 2>/dev/null | grep -v ^default || true)" ] || break
+	[ -n "$(ip -4 route show to match "$subnet.1" 2>/dev/null | grep -v ^default || true)" ] ||
+		break
 	subnet=${subnet%.*}.$(((third + $$) % 256))
 done
 nodes=()   # by node: pid of the agent
@@ -28,9 +30,11 @@ cleanup_cluster() {
 }
 trap cleanup_cluster EXIT
 
-ip link add "$bridge" type bridge 2>"$work/net.err" || skip "no network namespaces here: $(cat "$work/net.err")"
+ip link add "$bridge" type bridge 2>"$work/net.err" ||
+	skip "no network namespaces here: $(cat "$work/net.err")"
 # In a chroot that is no mount point `ip netns exec` cannot give the node mounts of its own.
-ip netns add "$net-try" 2>"$work/net.err" || skip "no network namespaces here: $(cat "$work/net.err")"
+ip netns add "$net-try" 2>"$work/net.err" ||
+	skip "no network namespaces here: $(cat "$work/net.err")"
 tried=0
 ip netns exec "$net-try" unshare --pid --fork --mount-proc true 2>"$work/net.err" || tried=$?
 ip netns del "$net-try"
@@ -87,7 +91,8 @@ child_or_end() { child_of "$1" || [ -z "$(born "$1")" ]; }
 within() {
 	local n=$1
 	shift
-	nsenter -t "${holders[n]}" --pid --mount --root --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
+	# else it would read from /dev/null
+	nsenter -t "${holders[n]}" --pid --mount --root --net --wd="$work" -- "$@" <&0 &
 	local outer=$!
 	own "$outer"
 	await "a process in node $n" child_or_end "$outer"
@@ -100,7 +105,8 @@ agent() {
 	node "$n"
 	[ -e "node$n.key" ] || "$FAY" cluster keygen "node$n" >/dev/null 2>&1
 	: >"fayd$n.log"
-	within "$n" "$FAYD" --url "$URL" --key "node$n.key" --signers signers --name "node$n" --audit "audit$n" "${NODE_OPTIONS[@]}" "$@" 2>"fayd$n.log"
+	within "$n" "$FAYD" --url "$URL" --key "node$n.key" --signers signers --name "node$n" \
+		--audit "audit$n" "${NODE_OPTIONS[@]}" "$@" 2>"fayd$n.log"
 	nodes[n]=$inside
 	wait_for "fayd$n.log" "has joined"
 }
@@ -116,7 +122,8 @@ target() {
 	wait_for "out$n" "$([ "$TARGET" = "${CALLS:-}" ] && echo "did 0" || echo ready)"
 	sums[n]=0
 }
-# kill_target N: the program of node N, and returns when it is gone: nobody finds it in /proc any more
+# kill_target N: the program of node N, and returns when it is gone: nobody finds it in /proc any
+# more
 kill_target() {
 	local birth
 	birth=$(born "${targets[$1]}")
@@ -125,7 +132,8 @@ kill_target() {
 }
 is_gone() { [ "$(born "$1")" != "$2" ]; }
 sums=() # by node: calls made so far
-# calls N COUNT: the program of node N (cluster_target) makes that many, and has made them when this returns
+# calls N COUNT: the program of node N (cluster_target) makes that many, and has made them when this
+# returns
 calls() {
 	sums[$1]=$((sums[$1] + $2))
 	echo "$2" >&$((20 + $1))
@@ -138,10 +146,12 @@ unplug() { ip link set "v$$-$1" down; }
 plug() { ip link set "v$$-$1" up; }
 go() { echo >&$((20 + $1)); wait_for "out$1" done; }
 finish() { echo >&$((20 + $1)); }
-# ask ARGS...: fay trace on the cluster in the background, returns when it traces; its pid in $tracer
+# ask ARGS...: fay trace on the cluster in the background, returns when it traces; its pid in
+# $tracer
 ask() {
 	rm -f trace.err
-	"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms "$@" >trace.json 2>trace.err &
+	"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms \
+		"$@" >trace.json 2>trace.err &
 	tracer=$!
 	own "$tracer"
 	wait_for trace.err "fay: tracing"
@@ -152,7 +162,8 @@ picture='([to_entries[] | select(.value.type == "coverage") | .key]) as $c | .[(
 until_rows() {
 	local got=
 	for _ in $(seq 1200); do
-		got=$(grep -v '^$' trace.json | tail -400 | jq -sc "$picture | $1" 2>/dev/null || true)
+		got=$(grep -v '^$' trace.json | tail -400 | jq -sc "$picture | $1" 2>/dev/null ||
+			true)
 		[ "$got" = "$2" ] && { echo "ok: live: $1 = $2"; return 0; }
 		sleep 0.1
 	done
@@ -163,7 +174,10 @@ until_rows() {
 # until_more MEMBER VALUE: until it is over that
 until_more() {
 	for _ in $(seq 1200); do
-		[ "$(coverage "$1")" -gt "$2" ] 2>/dev/null && { echo "ok: live: $1 over $2"; return 0; }
+		[ "$(coverage "$1")" -gt "$2" ] 2>/dev/null && {
+			echo "ok: live: $1 over $2"
+			return 0
+		}
 		sleep 0.1
 	done
 	fail "$1 did not become more than $2, but $(coverage "$1")"
@@ -183,13 +197,19 @@ end_ask() {
 	ended "$tracer" || code=$?
 	[ "$code" = "${1:-0}" ] || { cat trace.err >&2; fail "fay trace exited with $code"; }
 }
-# fault NAME CALLS COUNTED: all calls were counted; a line of the table of docs/cluster.md, "Failures": how many machines were late and lost at once at worst, and are at the end
+# fault NAME CALLS COUNTED: all calls were counted; a line of the table of docs/cluster.md,
+# "Failures": how many machines were late and lost at once at worst, and are at the end
 fault() {
 	local worst end
-	worst=$(grep -v '^$' trace.json | jq -sr 'map(select(.type == "coverage")) | "\(map(.late) | max) \(map(.lost) | max)"')
+	worst=$(grep -v '^$' trace.json | jq -sr 'map(select(.type == "coverage")) |
+		"\(map(.late) | max) \(map(.lost) | max)"')
 	end=$(grep -v '^$' trace.json | jq -sr 'map(select(.type == "end"))[-1].events_lost')
 	printf 'fault: %-64s calls %6d counted %6d machines %d late %d lost %d at the end late %d lost %d events lost %d duplicates %d\n' \
-		"$1" "$2" "$3" "$(coverage asked)" $worst "$(coverage late)" "$(coverage lost)" "$end" "$(coverage duplicates)"
+		"$1" "$2" "$3" "$(coverage asked)" $worst "$(coverage late)" "$(coverage lost)" \
+		"$end" "$(coverage duplicates)"
 	equal "calls counted, $1" "$2" "$3"
 }
-total() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' trace.json; }
+total() {
+	jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' \
+		trace.json
+}

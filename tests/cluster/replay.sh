@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A recorded query that is sent again does nothing, also after more strangers' queries than an agent remembers; these do not fill the audit log.
+# A recorded query that is sent again does nothing, also after more strangers' queries than an agent
+# remembers; these do not fill the audit log.
 . "$(dirname "$0")/lib.sh"
 TARGET=$CALLS
 server 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Roles: whose processes, which programs, how many queries, whether the kernel: what a signer's role includes is traced, the rest is left alone, and said.
+# Roles: whose processes, which programs, how many queries, whether the kernel: what a signer's role
+# includes is traced, the rest is left alone, and said.
 . "$(dirname "$0")/lib.sh"
 TARGET=$CALLS
 chmod 755 "$work"
@@ -40,22 +41,30 @@ each() { for n in 1 2 3; do calls $n "$1"; done; }
 
 as alice
 ask --comm cluster_target --comm busy_target "$count"
-equal "root's program is not touched for one who has daemon's" "$clean" "$(text_hash "${targets[1]}")"
+equal "root's program is not touched for one who has daemon's" "$clean" \
+	"$(text_hash "${targets[1]}")"
 each 1000
 until_rows '.[0].Count' 2000
 contains "the agent says why" fayd1.log "the role 'own' does not include processes of user 0"
-exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s --comm busy_target "$count"
+exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 \
+	--for 1s --comm busy_target "$count"
 contains "why" "$work/err" "the role 'own' may have 1 queries at once, and that many are running"
 end_ask
 equal "calls of daemon's programs" 2000 "$(total Count)"
-exits "root's alone" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p "$(within 1 pgrep -u root cluster_target)" "$count"
-contains "why, without a word of whose it is" "$work/err" ": no such process that the role 'own' includes"
-exits "none" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p 99999 "$count"
+exits "root's alone" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s \
+	-p "$(within 1 pgrep -u root cluster_target)" "$count"
+contains "why, without a word of whose it is" "$work/err" \
+	": no such process that the role 'own' includes"
+exits "none" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p 99999 \
+	"$count"
 contains "the same" "$work/err" ": no such process that the role 'own' includes"
 equal "the audit log names roles" '["own"]' "$(jq -sc 'map(.role) | unique' audit1)"
-equal "and what came of them" '["accepted","the role","accepted","there is","accepted","there is"]' "$(jq -sc 'map(.outcome[:8])' audit1)"
+equal "and what came of them" \
+	'["accepted","the role","accepted","there is","accepted","there is"]' \
+	"$(jq -sc 'map(.outcome[:8])' audit1)"
 if [ "$(bpf_is ok)" = true ]; then
-	exits "the kernel" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s 'cluster.Syscall("getppid").Count()'
+	exits "the kernel" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s \
+		'cluster.Syscall("getppid").Count()'
 	contains "why" "$work/err" "the role 'own' does not include queries about the kernel"
 else
 	echo "not asked about the kernel: $(bpf_is why)"
@@ -66,7 +75,8 @@ ask --comm cluster_target --comm busy_target "$count"
 each 100
 until_rows '.[0].Count' 100
 end_ask
-contains "the agent says why" fayd1.log "the role 'tools' does not include the program $work/cluster_target"
+contains "the agent says why" fayd1.log \
+	"the role 'tools' does not include the program $work/cluster_target"
 
 as carol
 ask --comm cluster_target --comm busy_target "$count"
@@ -83,13 +93,16 @@ end_ask
 as bob
 cp "$CALLS" $'bad\e[31mname'
 run 4 daemon $'bad\e[31mname'
-exits "a program of a bad name" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p "$(within 1 pgrep -f '31mname$')" "$count"
+exits "a program of a bad name" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 \
+	--for 1s -p "$(within 1 pgrep -f '31mname$')" "$count"
 contains "the agent says which" fayd1.log "bad?[31mname"
 equal "escapes in its output" 0 "$(grep -c $'\e' fayd1.log || true)"
 
 # A role's memory: at once, not at the window's end.
 as erin
-ask --await 1 --every 10m -p "$(within 1 pgrep -u root cluster_target)" 'from c in cluster.Function("*!counted") group c by c.Arg(0) into g select new { k = g.Key, n = g.Count() }'
+ask --await 1 --every 10m -p "$(within 1 pgrep -u root cluster_target)" \
+	'from c in cluster.Function("*!counted") group c by c.Arg(0) into g select new { k = g.Key,
+		n = g.Count() }'
 calls 1 400000
 ended "$tracer" || true
 equal "machines that have not told all" 1 "$(coverage incomplete)"
@@ -109,7 +122,8 @@ ended "$tracer" || fail "the query's exit code is $?"
 calls 5 10
 equal "who traces it" "TracerPid: 0" "$(grep TracerPid "/proc/${targets[5]}/status" | xargs)"
 equal "its code" "$clean" "$(text_hash "${targets[5]}")"
-contains "the agent says why" fayd1.log "the role 'shells' does not include the program $work/cluster_target"
+contains "the agent says why" fayd1.log \
+	"the role 'shells' does not include the program $work/cluster_target"
 
 # A query that has ended, and whose results nobody takes, is one of the role's.
 as alice
@@ -119,8 +133,10 @@ exec 23>&-
 kill -9 "${targets[3]}"
 tries eval '! kill -0 "${targets[3]}" 2>/dev/null' || true
 rest 10
-exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s --comm cluster_target "$count"
-contains "why" "$work/err" "the role 'own' may have 1 queries at once, and that many are running or waiting"
+exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 \
+	--for 1s --comm cluster_target "$count"
+contains "why" "$work/err" \
+	"the role 'own' may have 1 queries at once, and that many are running or waiting"
 
 echo 'signer dave 00 role=none' >broken
 exits "a role that is none" 2 "$FAYD" --url "$URL" --insecure --key node1.key --signers broken

@@ -1,29 +1,39 @@
 #!/usr/bin/env bash
-# Who may ask, what a signer may ask for, which machines count, what goes over the network; and the audit log.
+# Who may ask, what a signer may ask for, which machines count, what goes over the network; and the
+# audit log.
 . "$(dirname "$0")/lib.sh"
 command -v openssl >/dev/null || skip "openssl is not installed"
 TARGET=$CALLS
 
 # Certificates of an authority of our own.
 make_certificate() { # NAME SUBJECT-ALTERNATIVE-NAME
-	openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.pem.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null
-	openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.pem.key -CAcreateserial -days 2 -out "$1.pem" -extfile <(echo "subjectAltName=$2") 2>/dev/null
+	openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+		-keyout "$1.pem.key" -out "$1.csr" -subj "/CN=$1" 2>/dev/null
+	openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.pem.key -CAcreateserial -days 2 \
+		-out "$1.pem" -extfile <(echo "subjectAltName=$2") 2>/dev/null
 }
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ca.pem.key -out ca.pem -days 2 -subj /CN=test 2>/dev/null
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ca.pem.key \
+	-out ca.pem -days 2 -subj /CN=test 2>/dev/null
 make_certificate server "IP:$subnet.1"
 server 0 --tls --tlscert server.pem --tlskey server.pem.key --user fay --pass secret
 
 # Plain, or without credentials: refused before anything is sent.
-exits "a plain connection" 1 "$FAY" cluster status --cluster "nats://fay:secret@$subnet.1:4000" --key asker.key
+exits "a plain connection" 1 "$FAY" cluster status --cluster "nats://fay:secret@$subnet.1:4000" \
+	--key asker.key
 contains "why" "$work/err" "has no TLS"
-exits "no credentials" 1 "$FAY" cluster status --cluster "tls://$subnet.1:4000" --ca ca.pem --key asker.key
+exits "no credentials" 1 "$FAY" cluster status --cluster "tls://$subnet.1:4000" --ca ca.pem \
+	--key asker.key
 contains "why" "$work/err" "no credentials"
-exits "an agent without TLS" 1 "$FAYD" --url "nats://fay:secret@$subnet.1:4000" --key asker.key --signers signers
-exits "a wrong password" 1 "$FAY" cluster status --cluster "tls://fay:wrong@$subnet.1:4000" --ca ca.pem --key asker.key
-exits "an unknown authority" 1 "$FAY" cluster status --cluster "tls://fay:secret@$subnet.1:4000" --key asker.key
+exits "an agent without TLS" 1 "$FAYD" --url "nats://fay:secret@$subnet.1:4000" --key asker.key \
+	--signers signers
+exits "a wrong password" 1 "$FAY" cluster status --cluster "tls://fay:wrong@$subnet.1:4000" \
+	--ca ca.pem --key asker.key
+exits "an unknown authority" 1 "$FAY" cluster status --cluster "tls://fay:secret@$subnet.1:4000" \
+	--key asker.key
 exits "no key" 2 "$FAY" cluster status --cluster "tls://fay:secret@$subnet.1:4000" --ca ca.pem
 chmod 644 asker.key
-exits "a key that all can read" 2 "$FAY" cluster status --cluster "tls://fay:secret@$subnet.1:4000" --ca ca.pem --key asker.key
+exits "a key that all can read" 2 "$FAY" cluster status \
+	--cluster "tls://fay:secret@$subnet.1:4000" --ca ca.pem --key asker.key
 chmod 600 asker.key
 
 # With TLS and a password all goes as in the other tests; node 3 has a stranger's key.
@@ -38,7 +48,8 @@ END
 echo "signer vendor $(cat vendor.pub) $work/vendor.policy" >>signers
 for n in 1 2 3; do agent $n; target $n; done
 for n in 1 2; do echo "machine node$n $(cat node$n.pub)"; done >machines
-ask --await 2 --machines machines --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+ask --await 2 --machines machines --comm cluster_target \
+	'cluster.Function("cluster_target!counted").Count()'
 for n in 1 2 3; do calls $n 1000; done
 until_rows '.[0].Count' 2000
 until_more unknown 0
@@ -46,25 +57,33 @@ end_ask
 equal "total over TLS, of the known machines" 2000 "$(total Count)"
 equal "machines asked" 2 "$(coverage asked)"
 equal "the audit log's lines" 1 "$(wc -l <audit1)"
-equal "who, what, outcome" '["ops","cluster.Function(\"cluster_target!counted\").Count()",["cluster_target"],"accepted"]' "$(jq -c '[.signer, .text, .processes, .outcome]' audit1)"
+equal "who, what, outcome" \
+	'["ops","cluster.Function(\"cluster_target!counted\").Count()",["cluster_target"],"accepted"]' \
+	"$(jq -c '[.signer, .text, .processes, .outcome]' audit1)"
 equal "a hash of the image" 64 "$(jq -r .image_sha256 audit1 | tr -d '\n' | wc -c)"
 
 # A signer's policy holds on the agent, which verifies by itself.
-asks_as() { "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key "$1.key" --await 3 --for 1s --comm cluster_target "${@:2}"; }
+asks_as() {
+	"$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key "$1.key" --await 3 --for 1s \
+		--comm cluster_target "${@:2}"
+}
 exits "a signer's tracepoints" 1 asks_as vendor 'cluster.Function("cluster_target!counted").Count()'
 contains "the rule is named" "$work/err" "POL-TRACEPOINT"
 exits "a stranger" 1 asks_as stranger 'cluster.Function("cluster_target!counted").Count()'
 contains "why" "$work/err" "not among this machine's signers"
-equal "each is in the audit log" '["accepted","vendor",""]' "$(jq -sc '[.[0].outcome, .[1].signer, .[2].signer]' audit1)"
+equal "each is in the audit log" '["accepted","vendor",""]' \
+	"$(jq -sc '[.[0].outcome, .[1].signer, .[2].signer]' audit1)"
 exits "what the signer may" 0 asks_as vendor 'cluster.Function("libc!write").Count()'
 
-# The server's password is changed: who has the old one ends and says so, as does who asks; the programs are let go of. With the new one all goes on.
+# The server's password is changed: who has the old one ends and says so, as does who asks; the
+# programs are let go of. With the new one all goes on.
 "$FAYD" --url "$URL" --ca ca.pem --key node3.key --signers signers --name host 2>host.log &
 host=$!
 own "$host"
 wait_for host.log "has joined"
 before=$(text_hash "${targets[1]}")
-ask --await 2 --machines machines --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+ask --await 2 --machines machines --comm cluster_target \
+	'cluster.Function("cluster_target!counted").Count()'
 patched 1 "$before"
 signal_owned KILL "${servers[0]}"
 ended "${servers[0]}" || true
@@ -82,19 +101,25 @@ equal "the exit code of who asks" 1 $code
 contains "why" trace.err "NATS has ended the connection: "
 URL=tls://fay:other@$subnet.1:4000
 for n in 1 2 3; do agent $n; done
-ask --await 2 --machines machines --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+ask --await 2 --machines machines --comm cluster_target \
+	'cluster.Function("cluster_target!counted").Count()'
 calls 1 1000
 until_rows '.[0].Count' 1000
 end_ask
 
 # Wrong turns.
-exits "no such program" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key asker.key --await 3 --comm nothing 'cluster.Function("libc!write").Count()'
+exits "no such program" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key asker.key \
+	--await 3 --comm nothing 'cluster.Function("libc!write").Count()'
 contains "why" "$work/err" "no such process"
-exits "a command" 2 "$FAY" trace --cluster "$URL" --key asker.key 'cluster.Function("libc!write").Count()' -- true
+exits "a command" 2 "$FAY" trace --cluster "$URL" --key asker.key \
+	'cluster.Function("libc!write").Count()' -- true
 contains "why" "$work/err" "not with a command"
-exits "threads" 2 "$FAY" trace --cluster "$URL" --key asker.key --comm x --tid $$ 'cluster.Function("libc!write").Count()'
-exits "no processes named" 2 "$FAY" trace --cluster "$URL" --key asker.key 'cluster.Function("libc!write").Count()'
-exits "nobody there" 1 "$FAY" trace --cluster nats://127.0.0.1:1 --key asker.key --comm x 'cluster.Function("libc!write").Count()'
+exits "threads" 2 "$FAY" trace --cluster "$URL" --key asker.key --comm x --tid $$ \
+	'cluster.Function("libc!write").Count()'
+exits "no processes named" 2 "$FAY" trace --cluster "$URL" --key asker.key \
+	'cluster.Function("libc!write").Count()'
+exits "nobody there" 1 "$FAY" trace --cluster nats://127.0.0.1:1 --key asker.key --comm x \
+	'cluster.Function("libc!write").Count()'
 contains "where" "$work/err" "cannot connect to NATS at nats://127.0.0.1:1"
 echo nonsense >broken
 exits "a broken signers file" 2 "$FAYD" --url "$URL" --ca ca.pem --key node1.key --signers broken

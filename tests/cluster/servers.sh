@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A NATS cluster of three servers, eight agents spread over them; the server that some of them are connected to is killed, and comes back.
+# A NATS cluster of three servers, eight agents spread over them; the server that some of them are
+# connected to is killed, and comes back.
 . "$(dirname "$0")/lib.sh"
 TARGET=$CALLS
 routes=nats://$subnet.1:5000,nats://$subnet.1:5001,nats://$subnet.1:5002
@@ -12,7 +13,8 @@ for n in "${all[@]}"; do
 	target $n
 done
 URL=$(url 0),$(url 1),$(url 2)
-ask --await 8 --fanout 3 --lost-after 20s --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+ask --await 8 --fanout 3 --lost-after 20s --comm cluster_target \
+	'cluster.Function("cluster_target!counted").Count()'
 for n in "${all[@]}"; do calls $n 10000; done
 until_rows '.[0].Count' 80000
 kill -9 "${servers[1]}"

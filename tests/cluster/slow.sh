@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Machines that are not gone, but not as they should be: an agent that stands still, a network that is away for long, a wall clock that jumps.
+# Machines that are not gone, but not as they should be: an agent that stands still, a network that
+# is away for long, a wall clock that jumps.
 # FAY_LONG=1: the network is away for 30 s; else for 5.
 . "$(dirname "$0")/lib.sh"
 server 0
@@ -12,7 +13,8 @@ agent 3
 for n in 1 2 3; do target $n; done
 query='cluster.Function("cluster_target!counted").Count()'
 
-# An agent stands still: it is late, then lost; the program goes on and is counted in its own memory.
+# An agent stands still: it is late, then lost; the program goes on and is counted in its own
+# memory.
 ask --await 3 --lost-after 4s --comm cluster_target "$query"
 for n in 1 2 3; do calls $n 1000; done
 until_rows '.[0].Count' 3000
@@ -37,12 +39,19 @@ until_rows '.[0].Count' $((${away:-5} * 20))
 end_ask
 fault "a machine is cut off for ${away:-5} s" $((${away:-5} * 20)) "$(total Count)"
 
-# A wall clock jumps, forth and back, while queries run and between them. Counts have nothing to do with it; a window of time is one of the machine's own clock as it was when
-# its programs were attached to, and how far it is off is told.
-sum() { grep -v '^$' trace.json | jq -s '[.[] | select(.type == "row") | .values] | group_by(.window) | map(.[-1].Count) | add // 0'; }
-# windows WHAT CLOCK: calls before and after node 2's clock is set to be so many seconds off; each is in a window
+# A wall clock jumps, forth and back, while queries run and between them. Counts have nothing to do
+# with it; a window of time is one of the machine's own clock as it was when its programs were
+# attached to, and how far it is off is told.
+sum() {
+	grep -v '^$' trace.json |
+		jq -s '[.[] | select(.type == "row") | .values] | group_by(.window) |
+			map(.[-1].Count) | add // 0'
+}
+# windows WHAT CLOCK: calls before and after node 2's clock is set to be so many seconds off; each
+# is in a window
 windows() {
-	ask --await 3 --comm cluster_target 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
+	ask --await 3 --comm cluster_target \
+		'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
 	for n in 1 2 3; do calls $n 100; done
 	rest 10
 	echo "$2" >clock2
@@ -58,23 +67,27 @@ windows "a clock 100 s behind" -100
 ask --await 3 --comm cluster_target "$query"
 for n in 1 2 3; do calls $n 100; done
 until_rows '.[0].Count' 300
-[ "$(coverage clock_offset_ns)" -lt -90000000000 ] || fail "the clock's offset is not told: $(coverage clock_offset_ns)"
+[ "$(coverage clock_offset_ns)" -lt -90000000000 ] ||
+	fail "the clock's offset is not told: $(coverage clock_offset_ns)"
 echo 40 >clock2
 for n in 1 2 3; do calls $n 100; done
 until_rows '.[0].Count' 600
 end_ask
 fault "a clock 100 s behind goes 40 s ahead" 600 "$(total Count)"
 
-# A clock that says 1972 or so: windows neither wait for the machine nor begin there, and it is named. The agent is another one, which begins by that clock.
+# A clock that says 1972 or so: windows neither wait for the machine nor begin there, and it is
+# named. The agent is another one, which begins by that clock.
 birth=$(born "${nodes[2]}")
 kill -TERM "${nodes[2]}"
 await "node 2's agent is gone" is_gone "${nodes[2]}" "$birth"
 echo -1700000000 >clock2
 CLOCK_FILE=$work/clock2 LD_PRELOAD=$CLOCK agent 2
-ask --await 3 --comm cluster_target 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
+ask --await 3 --comm cluster_target \
+	'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
 for i in 1 2; do for n in 1 2 3; do calls $n 100; done; rest 10; done
 until_more rows_late 0
 end_ask
 fault "windows of time: a clock is 54 years behind" 400 "$(sum)"
-[ "$(jq -s 'map(select(.type == "row")) | length' trace.json)" -lt 300 ] || fail "windows of many years"
+[ "$(jq -s 'map(select(.type == "row")) | length' trace.json)" -lt 300 ] ||
+	fail "windows of many years"
 contains "whose clock it is" trace.err "fay: node2's clock is "

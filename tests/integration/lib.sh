@@ -1,7 +1,8 @@
 # Shared by the integration tests. Source it; it cleans up what it started.
 #
-# A test runs in namespaces of its own (tests/alone). One that sets `host` before it sources this runs
-# among all processes: the kernel's events, which BPF reads, have the process numbers of the machine.
+# A test runs in namespaces of its own (tests/alone). One that sets `host` before it sources this
+# runs among all processes: the kernel's events, which BPF reads, have the process numbers of the
+# machine.
 set -Eeuo pipefail
 if [ -z "${FAY_ALONE:-}${host:-}" ]; then
 	export FAY_ALONE=1
@@ -20,7 +21,8 @@ cleanup() {
 }
 trap cleanup EXIT
 # Nothing ends a test silently.
-trap 'code=$?; [ "$BASH_SUBSHELL" -gt 0 ] || echo "FAIL: ${BASH_SOURCE[0]}:$LINENO: exit code $code: $BASH_COMMAND" >&2' ERR
+trap 'code=$?; [ "$BASH_SUBSHELL" -gt 0 ] || echo "FAIL: ${BASH_SOURCE[0]}:$LINENO: exit code $code: $BASH_COMMAND" >&2' \
+	ERR
 for signal in HUP INT TERM; do trap "echo FAIL: SIG$signal >&2; exit 1" $signal; done
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
@@ -28,16 +30,26 @@ skip() { echo "SKIPPED: $*"; exit 77; }
 # equal WHAT EXPECTED GOT
 equal() { [ "$2" = "$3" ] || fail "$1: expected $2, got $3"; echo "ok: $1 = $3"; }
 # contains WHAT FILE TEXT
-contains() { grep -qF -- "$3" "$2" || { cat "$2" >&2; fail "$1: no '$3' in the output"; }; echo "ok: $1"; }
+contains() {
+	grep -qF -- "$3" "$2" || {
+		cat "$2" >&2
+		fail "$1: no '$3' in the output"
+	}
+	echo "ok: $1"
+}
 # exits WHAT CODE COMMAND...: runs it, output into $work/out and $work/err
 exits() {
 	local what=$1 want=$2 got=0
 	shift 2
 	"$@" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || { cat "$work/out" "$work/err" >&2; fail "$what: exit code $got, expected $want"; }
+	[ "$got" = "$want" ] || {
+		cat "$work/out" "$work/err" >&2
+		fail "$what: exit code $got, expected $want"
+	}
 	echo "ok: $what exits with $got"
 }
-# All waiting here is in rounds, not until a time: a machine that stands still for seconds takes one of them, not all.
+# All waiting here is in rounds, not until a time: a machine that stands still for seconds takes one
+# of them, not all.
 # tries CONDITION...: until the command says yes, two minutes long
 tries() { for _ in $(seq 2400); do "$@" && return 0; sleep 0.05; done; return 1; }
 # await WHAT CONDITION...: likewise; it must come
@@ -51,7 +63,8 @@ has_lines() { # FILE TEXT COUNT
 	count=$(grep -cF -- "$2" "$1" 2>/dev/null) || true
 	[ "${count:-0}" -ge "$3" ]
 }
-# wait_for FILE TEXT [COUNT]: until so many lines have it, one unless said. A file that is made anew in the background is removed before, or an earlier one would do.
+# wait_for FILE TEXT [COUNT]: until so many lines have it, one unless said. A file that is made anew
+# in the background is removed before, or an earlier one would do.
 wait_for() {
 	tries has_lines "$1" "$2" "${3:-1}" && return 0
 	cat "$1" >&2 || true
@@ -59,19 +72,24 @@ wait_for() {
 }
 # rest TENTHS: so many tenths of a second, in which whoever is waited for gets to run, too
 rest() { for _ in $(seq "$1"); do sleep 0.1; done; }
-# ended PID [SECONDS]: waits for a child of this shell, four minutes unless said; returns its exit code
+# ended PID [SECONDS]: waits for a child of this shell, four minutes unless said; returns its exit
+# code
 ended() {
 	local pid=$1 rounds=$((20 * ${2:-240})) birth one
 	birth=$(born "$pid")
-	for one in "${started[@]}"; do [ "${one% *}" != "$pid" ] || birth=${one#* }; done # its number may be another's by now
+	# its number may be another's by now
+	for one in "${started[@]}"; do [ "${one% *}" != "$pid" ] || birth=${one#* }; done
 	while [ -n "$birth" ] && [ "$(born "$pid")" = "$birth" ]; do
-		[ $((rounds--)) -gt 0 ] || { ps -o pid,ppid,stat,wchan:24,args -s "$(ps -o sid= -p $$ | tr -d ' ')" >&2; fail "process $pid does not end"; }
+		[ $((rounds--)) -gt 0 ] || {
+			ps -o pid,ppid,stat,wchan:24,args -s "$(ps -o sid= -p $$ | tr -d ' ')" >&2
+			fail "process $pid does not end"
+		}
 		sleep 0.05
 	done
 	wait "$pid"
 }
-# start_target SAYS COMMAND...: in the background, its input from file descriptor 9, its output into $work/target.out; returns when it has said that; pid in $target,
-# hash of its text in $before
+# start_target SAYS COMMAND...: in the background, its input from file descriptor 9, its output into
+# $work/target.out; returns when it has said that; pid in $target, hash of its text in $before
 start_target() {
 	local says=$1
 	shift
@@ -97,23 +115,30 @@ trace() {
 	tracer=$!
 	own "$tracer"
 	wait_for "$work/trace.err" "fay: tracing"
-	[ -z "${FAY_TRACE_PRIORITY:-}" ] || renice -n "$FAY_TRACE_PRIORITY" -p "$tracer" >/dev/null 2>&1 || true
+	[ -z "${FAY_TRACE_PRIORITY:-}" ] || renice -n "$FAY_TRACE_PRIORITY" -p "$tracer" \
+		>/dev/null 2>&1 || true
 }
 end_trace() {
 	local code=0
 	kill -INT "$tracer"
 	ended "$tracer" || code=$?
 	[ "$code" = 0 ] || { cat "$work/trace.err" >&2; fail "fay trace exited with $code"; }
-	equal "events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"
+	equal "events lost" 0 \
+		"$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"
 }
 # The final rows' sum of one column
-final_sum() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' "$work/trace.json"; }
-text_hash() { # PID [MODULE]: of the first executable mapping of a module, else of the program itself
+final_sum() {
+	jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' \
+		"$work/trace.json"
+}
+# PID [MODULE]: of the first executable mapping of a module, else of the program itself
+text_hash() {
 	local range module=${2:-$(readlink "/proc/$1/exe")}
 	range=$(awk -v m="$module" '$2 ~ /x/ && index($6, m) {print $1; exit}' "/proc/$1/maps")
 	[ -n "$range" ] || fail "process $1 has no executable mapping of $module"
 	local start=$((16#${range%-*})) end=$((16#${range#*-}))
-	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) status=none iflag=fullblock | sha256sum | cut -d' ' -f1
+	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) \
+		status=none iflag=fullblock | sha256sum | cut -d' ' -f1
 }
 # What fay doctor says of BPF: `bpf_is ok`, `bpf_is why`
 bpf_is() { { "$FAY" doctor --json || true; } | jq -sr "map(select(.name == \"bpf\"))[0].$1"; }
@@ -128,7 +153,8 @@ copy_fay() {
 is_called() { [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]; }
 # runs PID NAME: until that process, which was just started, executes the program
 runs() { await "process $1 executes $2" is_called "$1" "$2"; }
-# random_port: below those that the kernel gives to clients; whoever listens there tries another if it is taken
+# random_port: below those that the kernel gives to clients; whoever listens there tries another if
+# it is taken
 random_port() { echo $((10000 + RANDOM % 20000)); }
 # listening PID CONDITION...: until the command says yes; fails if the process ends before
 listening() {
@@ -141,11 +167,15 @@ listening() {
 	done
 	return 1
 }
-redis_is_ours() { timeout 10 redis-cli -p "$port" info server 2>/dev/null | tr -d '\r' | grep -x "process_id:$redis" >/dev/null; }
+redis_is_ours() {
+	timeout 10 redis-cli -p "$port" info server 2>/dev/null | tr -d '\r' |
+		grep -x "process_id:$redis" >/dev/null
+}
 start_redis() { # on 127.0.0.1:$port; its pid in $redis
 	for _ in $(seq 10); do
 		port=$(random_port)
-		redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
+		redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no \
+			--dir "$work" >"$work/redis.log" 2>&1 &
 		redis=$!
 		own "$redis"
 		listening "$redis" redis_is_ours && return 0
@@ -153,7 +183,8 @@ start_redis() { # on 127.0.0.1:$port; its pid in $redis
 	cat "$work/redis.log" >&2
 	fail "redis-server did not start"
 }
-# start_nginx DIRECTIVES PATH: it gives what is in $work/www, PATH for one, on 127.0.0.1:$port; its pid in $nginx
+# start_nginx DIRECTIVES PATH: it gives what is in $work/www, PATH for one, on 127.0.0.1:$port; its
+# pid in $nginx
 start_nginx() {
 	chmod 755 "$work" "$work/www"
 	for _ in $(seq 10); do
@@ -172,20 +203,29 @@ start_nginx() {
 	cat "$work/nginx.err" >&2
 	fail "nginx did not start"
 }
-# start_postgres: of Debian's, in $bin; its pid in $server. psql reads file descriptor 9, answers into $work/psql.out; its pid in $client, that of its server process in $backend
+# start_postgres: of Debian's, in $bin; its pid in $server. psql reads file descriptor 9, answers
+# into $work/psql.out; its pid in $client, that of its server process in $backend
 start_postgres() {
 	port=$(random_port) # names its socket
 	chmod 755 "$work"
 	mkdir "$work/pg"
 	chown postgres "$work/pg"
 	as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
-	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
-	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
+	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || {
+		cat "$work/initdb.log" >&2
+		fail initdb
+	}
+	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" \
+		-c listen_addresses= >"$work/pg.log" 2>&1 &
 	server=$!
 	own "$server"
-	listening "$server" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" || { cat "$work/pg.log" >&2; fail "postgres does not listen"; }
+	listening "$server" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" || {
+		cat "$work/pg.log" >&2
+		fail "postgres does not listen"
+	}
 	mkfifo "$work/sql"
-	setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
+	setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -X -q -A -t \
+		-h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
 	client=$!
 	own "$client"
 	exec 9>"$work/sql"

@@ -11,7 +11,8 @@
 #   server READY CHECK COMMAND...      runs until SIGTERM; CHECK, a command, fails at a wrong answer
 #
 # Each of the last four runs the command untraced, then from its start with all returns traced, then
-# under cycles of attaching and detaching. Standard output and exit code must be the same every time.
+# under cycles of attaching and detaching. Standard output and exit code must be the same every
+# time.
 cycles=${FAY_SOAK_CYCLES:-50}
 STORM=${STORM:-$(dirname "$FAY")/storm}
 SURVEY=${SURVEY:-$(dirname "$FAY")/flow_survey}
@@ -118,7 +119,8 @@ from_start() { # OUTPUT INPUT COMMAND...
 		<"$input" >"$output" 2>"$work/trace.err" || code=$?
 	[ "$code" = 0 ] || {
 		tail -n 5 "$work/trace.err" >&2
-		fail "from the start: fay trace exits with $code: $(grep -m1 '^fay: ' "$work/trace.err")"
+		fail "from the start: fay trace exits with $code: $(grep -m1 '^fay: ' \
+			"$work/trace.err")"
 	}
 	result "$work/trace.json"
 }
@@ -205,7 +207,8 @@ filter() {
 	ended "$feeder" || true
 	ended "$pid" || code=$?
 	untraced=0
-	repeat "$(cat "$work/count")" "$block" | ("$@" 2>"$work/want.err" >"$work/want") || untraced=$?
+	repeat "$(cat "$work/count")" "$block" | ("$@" 2>"$work/want.err" >"$work/want") ||
+		untraced=$?
 	end_is "after the cycles" "$untraced" "$code"
 	same_output "after the cycles" "$work/want" "$work/got"
 	note cycles "$done_cycles"

@@ -1,31 +1,42 @@
 #!/usr/bin/env bash
-# Fay and others at one function: ftrace's function tracer and function_graph, kprobe and kretprobe events, BPF (fentry, fexit), live patches, other fays. Each comes to what
-# fay holds and leaves it, fay comes to what each holds and leaves it; all counts are exact, and at the end nothing is left. What ftrace allows one of only is refused, in words.
+# Fay and others at one function: ftrace's function tracer and function_graph, kprobe and kretprobe
+# events, BPF (fentry, fexit), live patches, other fays. Each comes to what fay holds and leaves it,
+# fay comes to what each holds and leaves it; all counts are exact, and at the end nothing is left.
+# What ftrace allows one of only is refused, in words.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
 cd /sys/kernel/tracing
 F=__x64_sys_getpgid
 ENTRIES="cluster.Function(kernel, \"$F\").Count(c => c.comm == \"kernel_calls\")"
-RETURNS="cluster.Return(kernel, \"$F\").Count(c => c.comm == \"kernel_calls\" && c.ReturnValue == -3)"
+RETURNS="cluster.Return(kernel, \"$F\").Count(c => c.comm == \"kernel_calls\" &&
+	c.ReturnValue == -3)"
 patch=/sys/kernel/livepatch/live_patch
 tracers="function function_graph kprobe kretprobe" record=trace
 q() { fay trace --json "$@" 2>/tmp/said; }
 end() { kill -INT $1; wait $1; }
 
-# come PEER: it is at the function, or not 0. BPF is a fay that is asked for stacks, which go through BPF.
+# come PEER: it is at the function, or not 0. BPF is a fay that is asked for stacks, which go
+# through BPF.
 come() {
 	: >trace
 	case $1 in
 	function | function_graph) echo $F >set_ftrace_filter && echo $1 >current_tracer ;;
 	kprobe) echo "p:beside/kprobe $F" >>kprobe_events ;;
 	kretprobe) echo "r:beside/kretprobe $F" >>kprobe_events ;;
-	fentry) begin fentry --json --for 600s "from c in cluster.Function(kernel, \"$F\") where c.comm == \"kernel_calls\" group c by c.KernelStack into g select new { n = g.Count() }"; fentry=$fay ;;
-	fexit) begin fexit --json --for 600s "from c in cluster.Return(kernel, \"$F\") where c.comm == \"kernel_calls\" group c by c.KernelStack into g select new { n = g.Count() }"; fexit=$fay ;;
-	live_patch) insmod /live_patch.ko 2>/tmp/live_patch.said && while [ "$(cat $patch/transition)" != 0 ]; do sleep 0.2; done ;;
+	fentry) begin fentry --json --for 600s \
+		"from c in cluster.Function(kernel, \"$F\") where c.comm == \"kernel_calls\"
+			group c by c.KernelStack into g select new { n = g.Count() }"
+			fentry=$fay ;;
+	fexit) begin fexit --json --for 600s \
+		"from c in cluster.Return(kernel, \"$F\") where c.comm == \"kernel_calls\"
+			group c by c.KernelStack into g select new { n = g.Count() }"; fexit=$fay ;;
+	live_patch) insmod /live_patch.ko 2>/tmp/live_patch.said &&
+		while [ "$(cat $patch/transition)" != 0 ]; do sleep 0.2; done ;;
 	esac || return 1
 	case $1 in
-	kprobe | kretprobe) echo 'comm == "kernel_calls"' >events/beside/$1/filter && echo 1 >events/beside/$1/enable ;;
+	kprobe | kretprobe) echo 'comm == "kernel_calls"' >events/beside/$1/filter &&
+		echo 1 >events/beside/$1/enable ;;
 	fentry | fexit) grep -q 'Ctrl-C ends' /tmp/$1.said && grep -q 'through BPF' /tmp/$1.said ;;
 	esac
 }
@@ -43,7 +54,8 @@ leave() {
 	case $1 in
 	function | function_graph) echo nop >current_tracer; echo >set_ftrace_filter ;;
 	kprobe | kretprobe) echo 0 >events/beside/$1/enable; echo "-:beside/$1" >>kprobe_events ;;
-	live_patch) echo 0 >$patch/enabled; while [ -e $patch ]; do sleep 0.2; done; rmmod live_patch ;;
+	live_patch) echo 0 >$patch/enabled; while [ -e $patch ]; do sleep 0.2; done; rmmod \
+		live_patch ;;
 	esac || check "$where: $1 leaves" 0 $?
 	check "$where: $1 saw" "$2" "$saw"
 }
@@ -51,15 +63,22 @@ leave() {
 # visit PEER...: each comes to what is held, is there for 100 calls, and leaves; 10 calls more.
 visit() {
 	for peer; do
-		come $peer || { check "$where: $peer comes" yes "$(cat /tmp/$peer.said)"; continue; }
+		come $peer || {
+			check "$where: $peer comes" yes "$(cat /tmp/$peer.said)"
+			continue
+		}
 		kernel_calls getpgid 100
 		leave $peer 100
 		kernel_calls getpgid 10
 	done
 }
-at_once() { echo "$(grep -vc '^[[:space:]]' enabled_functions) $(sed -n "s/^$F (\([0-9]*\)).*/\1/p" enabled_functions)"; }
+at_once() {
+	echo "$(grep -vc '^[[:space:]]' enabled_functions) $(sed -n "s/^$F (\([0-9]*\)).*/\1/p" \
+		enabled_functions)"
+}
 
-# Fay holds it by a direct call, at entries or returns: what is no direct call comes and goes, and what would be one, or a live patch, is refused.
+# Fay holds it by a direct call, at entries or returns: what is no direct call comes and goes, and
+# what would be one, or a live patch, is refused.
 for what in entries returns; do
 	where="fay's $what, direct"
 	[ $what = entries ] && query=$ENTRIES || query=$RETURNS
@@ -76,7 +95,8 @@ for what in entries returns; do
 	check "$where: nothing is left" "0 " "$(at_once)"
 done
 
-# BPF holds it by a direct call, so fay is called back; BPF leaves, and fay is called back still: then live patches and BPF come and go, too.
+# BPF holds it by a direct call, so fay is called back; BPF leaves, and fay is called back still:
+# then live patches and BPF come and go, too.
 where="fay's entries, called back"
 come fentry || check "$where: BPF comes" yes no
 begin held --json --for 600s "$ENTRIES"
@@ -96,23 +116,27 @@ for peer in $tracers fentry fexit live_patch; do
 	check "$where: entries" 50 "$(q "$ENTRIES" -- kernel_calls getpgid 50 | value Count)"
 	case $peer in
 	fentry | fexit | live_patch)
-		check_has "$where: entries, said" "ftrace calls back at each event" "$(cat /tmp/said)"
+		check_has "$where: entries, said" "ftrace calls back at each event" \
+			"$(cat /tmp/said)"
 		q "$RETURNS" -- kernel_calls getpgid 50 >/tmp/rows; check "$where: returns" 1 $?
 		check_has "$where: returns, said" "or a live patch replaces one" "$(cat /tmp/said)"
 		leave $peer 50 ;; # the refused trace has not let its command run
 	*)
-		check "$where: returns" 50 "$(q "$RETURNS" -- kernel_calls getpgid 50 | value Count)"
+		check "$where: returns" 50 \
+			"$(q "$RETURNS" -- kernel_calls getpgid 50 | value Count)"
 		leave $peer 100 ;;
 	esac
 	check "$where: nothing is left" "0 " "$(at_once)"
 done
 
-# What ftrace was given by fay.ko is freed when nobody walks ftrace's list any more that was there for a moment, also when a live patch lets ftrace refuse it.
+# What ftrace was given by fay.ko is freed when nobody walks ftrace's list any more that was there
+# for a moment, also when a live patch lets ftrace refuse it.
 where="refused beside a live patch"
 come live_patch || check "$where" held "$(cat /tmp/live_patch.said)"
 echo 8192 >buffer_size_kb
 : >trace
-echo "p:beside/waited synchronize_rcu_tasks_rude" >>kprobe_events && echo 1 >events/beside/waited/enable || check "$where" watched no
+echo "p:beside/waited synchronize_rcu_tasks_rude" >>kprobe_events &&
+	echo 1 >events/beside/waited/enable || check "$where" watched no
 echo 1 >events/kmem/kmalloc/enable
 echo 1 >events/kmem/kfree/enable
 echo 1 >options/event-fork
@@ -129,7 +153,8 @@ awk '{p = $0; sub(/.* ptr=/, "", p); sub(/ .*/, "", p)}
 check "$where" "2 given, 2 freed, 0 early" "$(cat /tmp/freed)"
 echo "-:beside/waited" >>kprobe_events # takes what was recorded with it
 
-# Fays beside each other: one called directly, the others called back; one is killed, the next is called directly again.
+# Fays beside each other: one called directly, the others called back; one is killed, the next is
+# called directly again.
 where="fays"
 begin a --json --for 600s "$RETURNS"; a=$fay
 begin b --json --for 600s "$ENTRIES"; b=$fay
@@ -160,7 +185,8 @@ cp trace $record
 for peer in $others; do leave $peer 50; done
 
 check "nothing is left" "0 " "$(at_once)"
-q "$RETURNS" -- kernel_calls getpgid 10 >/tmp/rows # makes use of the numbers of those that were killed
+# makes use of the numbers of those that were killed
+q "$RETURNS" -- kernel_calls getpgid 10 >/tmp/rows
 rmmod fay_s2 # of the second that was killed
 rmmod fay || check "fay.ko unloads" yes no
 finish

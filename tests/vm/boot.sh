@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The virtual machine itself: output and exit code come out; a complaint in the kernel's log is a failure whatever the script says.
+# The virtual machine itself: output and exit code come out; a complaint in the kernel's log is a
+# failure whatever the script says.
 set -euo pipefail
 vm=$(dirname "$0")/../../scripts/vm
 work=$(mktemp -d)
@@ -20,7 +21,8 @@ output=$("$vm" "$work/answer" 'a b') || code=$?
 code=0
 echo 'echo "WARNING: made up" >/dev/kmsg' >"$work/warn"
 "$vm" "$work/warn" 2>"$work/said" || code=$?
-[ "$code" -eq 4 ] && grep -q 'the kernel complained' "$work/said" || fail "a warning passed, exit code $code"
+[ "$code" -eq 4 ] && grep -q 'the kernel complained' "$work/said" ||
+	fail "a warning passed, exit code $code"
 
 code=0
 echo 'echo c >/proc/sysrq-trigger' >"$work/crash"

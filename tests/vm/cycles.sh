@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Ten thousand sessions come and go without a leak or a warning: BUILD=$PWD/build tests/vm/cycles.sh [NUMBER [MACHINES]], 10,000 in two machines. Most of a cycle is waiting
-# for grace periods, one session after the other, so machines side by side end sooner. Not part of the test run: it takes half an hour and more.
+# Ten thousand sessions come and go without a leak or a warning: BUILD=$PWD/build tests/vm/cycles.sh
+# [NUMBER [MACHINES]], 10,000 in two machines. Most of a cycle is waiting for grace periods, one
+# session after the other, so machines side by side end sooner. Not part of the test run: it takes
+# half an hour and more.
 . "$(dirname "$0")/lib.sh"
 number=${1:-10000} machines=${2:-2}
 cat >"$work/script" <<'IN'
@@ -12,7 +14,9 @@ rmmod fay || check "fay.ko unloads" 0 1
 finish
 IN
 one() {
-	inside "$work/script" --time 14400 --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay" \
+	inside "$work/script" --time 14400 --append rcupdate.rcu_expedited=1 \
+		--with "$BUILD/bin/kernel_sessions" \
+		--with "$BUILD/tests/vm/pair.fay:probes/pair.fay" \
 		--with "$here/guest/come_and_go.sh:come_and_go.sh" -- $((number / machines))
 }
 running=()

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# The kernel's own kprobes at more and more functions, chosen at random, under the load of every.sh: BUILD=$PWD/build tests/vm/kprobes.sh [entry|behind] [NUMBER...].
+# The kernel's own kprobes at more and more functions, chosen at random, under the load of every.sh:
+# BUILD=$PWD/build tests/vm/kprobes.sh [entry|behind] [NUMBER...].
 # One CPU, and a second is 10^9 instructions. Not part of the test run: it takes long.
 #
-#   entry    at functions' first instructions, which ftrace calls. Each of them costs ftrace a walk over all its functions; it is told to change the code once for all.
-#   behind   five bytes behind, at the instruction after ftrace's: by breakpoints. (The kernel would make jumps of some of these later; it is told not to.)
+#   entry    at functions' first instructions, which ftrace calls. Each of them costs ftrace a walk
+#            over all its functions; it is told to change the code once for all.
+#   behind   five bytes behind, at the instruction after ftrace's: by breakpoints. (The kernel would
+#            make jumps of some of these later; it is told not to.)
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -17,7 +20,8 @@ cd /sys/kernel/tracing
 echo 0 >/proc/sys/debug/kprobes-optimization
 load
 echo "the load alone: $(measure) s; $where; $(grep MemAvailable /proc/meminfo)"
-awk '!/\[/ {print $1}' available_filter_functions | awk 'BEGIN {srand(1)} {print rand(), $0}' | sort -n | cut -d' ' -f2 >/tmp/functions
+awk '!/\[/ {print $1}' available_filter_functions | awk 'BEGIN {srand(1)} {print rand(), $0}' |
+	sort -n | cut -d' ' -f2 >/tmp/functions
 there=0 refused=0 line=1
 for number; do
 	from=$(now)
@@ -26,8 +30,11 @@ for number; do
 	made=$(now)
 	switch 1
 	enabled=$(now)
-	echo "$there kprobes ($refused refused): defined in $(elapsed $from $made) s, enabled in $(elapsed $made $enabled) s, the load $(measure) s," \
-		"hits $(awk '{n += $2} END {printf "%d", n}' kprobe_profile), missed $(awk '{n += $3} END {printf "%d", n}' kprobe_profile); $(grep MemAvailable /proc/meminfo)"
+	echo "$there kprobes ($refused refused): defined in $(elapsed $from \
+		$made) s, enabled in $(elapsed $made $enabled) s, the load $(measure) s," \
+		"hits $(awk '{n += $2} END {printf "%d", n}' kprobe_profile), missed $(awk \
+		'{n += $3} END {printf "%d", n}' kprobe_profile); $(grep MemAvailable \
+		/proc/meminfo)"
 	check "enabled" 1 "$(cat events/fay/all/enable)"
 	from=$(now)
 	switch 0
@@ -40,4 +47,5 @@ entry | behind) ;;
 *) set -- entry "$@" ;;
 esac
 [ $# -gt 1 ] || set -- "$1" 1024 4096
-inside "$work/script" --icount --memory 1024 --time 7200 --with "$BUILD/bin/kernel_kprobes" --with "$here/guest/load.sh:load.sh" -- "$@"
+inside "$work/script" --icount --memory 1024 --time 7200 --with "$BUILD/bin/kernel_kprobes" \
+	--with "$here/guest/load.sh:load.sh" -- "$@"

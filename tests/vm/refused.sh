@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Kernels that are not as they should be, each in words: no types, no modules, another kernel's fay.ko, ftrace switched off, a processor that goes away, lockdown, enforced
-# signatures. A query runs through BPF instead where that is granted; an image of native code is refused.
+# Kernels that are not as they should be, each in words: no types, no modules, another kernel's
+# fay.ko, ftrace switched off, a processor that goes away, lockdown, enforced signatures. A query
+# runs through BPF instead where that is granted; an image of native code is refused.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -32,7 +33,8 @@ mount --bind /tmp/other.ko "$ko"
 fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
 check "another kernel's fay.ko" 1 $?
 check_has "another kernel's fay.ko, said" "was built for 9.1." "$(cat /tmp/said)"
-check_has "another kernel's fay.ko, explained" "there is no fay.ko for this kernel" "$(fay explain "$Q")"
+check_has "another kernel's fay.ko, explained" "there is no fay.ko for this kernel" \
+	"$(fay explain "$Q")"
 check_has "another kernel's fay.ko, doctor" "there is no fay.ko for this kernel" "$(fay doctor)"
 umount "$ko"
 
@@ -56,12 +58,17 @@ check "ftrace is off: a query for BPF" 1 $?
 check_has "ftrace is off: a query for BPF, said" "$off" "$(cat /tmp/said)"
 check_has "ftrace is off, doctor" "BPF at kernel function entries: sysctl $off" "$(fay doctor)"
 check_has "ftrace is off, explained" "none: sysctl $off" "$(fay explain "$Q")"
-check "ftrace is off: system calls" 10 "$(fay trace --json 'cluster.Syscall("getpgid").Count()' -- kernel_calls getpgid 10 2>/tmp/said | value Count)"
+check "ftrace is off: system calls" 10 \
+	"$(fay trace --json 'cluster.Syscall("getpgid").Count()' -- kernel_calls getpgid 10 \
+	2>/tmp/said | value Count)"
 echo 1 >/proc/sys/kernel/ftrace_enabled
 
 # So does switching it off while functions are traced; stacks are BPF's.
 for key in pid KernelStack; do
-	begin off --json --for 600s "from c in cluster.Function(kernel, \"__x64_sys_getpgid\") where c.comm == \"kernel_calls\" group c by c.$key into g select new { g.Key, n = g.Count() }"
+	begin off --json --for 600s \
+		"from c in cluster.Function(kernel, \"__x64_sys_getpgid\")
+			where c.comm == \"kernel_calls\" group c by c.$key into g
+			select new { g.Key, n = g.Count() }"
 	kernel_calls getpgid 10
 	echo 0 >/proc/sys/kernel/ftrace_enabled
 	while ! grep -q "$off" /tmp/off.said; do [ -d /proc/$fay ] || break; sleep 0.2; done
@@ -69,14 +76,19 @@ for key in pid KernelStack; do
 	echo 1 >/proc/sys/kernel/ftrace_enabled
 	kill -INT $fay
 	wait $fay
-	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; it was changed during this trace" "$(cat /tmp/off.said)"
+	check_has "by $key: switched off meanwhile, said" \
+		"$off, so this kernel's functions call no probes; it was changed during this trace" \
+		"$(cat /tmp/off.said)"
 	check "by $key: switched off meanwhile" 10 "$(value n </tmp/off.rows)"
 done
 
 # A processor goes and comes back while its calls are counted.
 for back_end in native BPF; do
 	[ $back_end = native ] || { rmmod fay && mv "$ko" /tmp/fay.ko; }
-	begin cpu --json --for 120s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }'
+	begin cpu --json --for 120s \
+		'from c in cluster.Function(kernel, "__x64_sys_getpgid")
+			where c.comm == "kernel_calls" group c by c.cpu into g
+			select new { g.Key, n = g.Count() }'
 	taskset 2 kernel_calls getpgid 100
 	echo 0 >/sys/devices/system/cpu/cpu1/online
 	kernel_calls getpgid 100
@@ -85,7 +97,9 @@ for back_end in native BPF; do
 	kill -INT $fay
 	wait $fay
 	check "$back_end: a processor goes and comes" 0 $?
-	check "$back_end: its calls" '"Key":0,"n":100 "Key":1,"n":200' "$(grep '"final":true' /tmp/cpu.rows | grep -o '"Key":[0-9]*,"n":[0-9]*' | sort | tr '\n' ' ' | sed 's/ $//')"
+	check "$back_end: its calls" '"Key":0,"n":100 "Key":1,"n":200' \
+		"$(grep '"final":true' /tmp/cpu.rows | grep -o '"Key":[0-9]*,"n":[0-9]*' | sort |
+		tr '\n' ' ' | sed 's/ $//')"
 done
 mv /tmp/fay.ko "$ko"
 
@@ -100,4 +114,5 @@ refused "signatures" "accepts signed modules only" fay
 check_has "signatures, doctor" "accepts signed modules only" "$(fay doctor)"
 finish
 IN
-inside "$work/script" --with "$BUILD/bin/kernel_without" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay"
+inside "$work/script" --with "$BUILD/bin/kernel_without" \
+	--with "$BUILD/tests/vm/pair.fay:probes/pair.fay"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Functions that are hard to patch: each is counted exactly, or is left out with the reason; entries and returns, both strategies, dynamic, static and static-pie. debugger.sh
-# has the same while a debugger stops and resumes the program.
+# Functions that are hard to patch: each is counted exactly, or is left out with the reason; entries
+# and returns, both strategies, dynamic, static and static-pie. debugger.sh has the same while a
+# debugger stops and resumes the program.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/awkward_lib.sh"
 bin=$(dirname "$FAY")
@@ -21,26 +22,38 @@ for program in awkward_target awkward_static_target awkward_static_pie_target; d
 	run 1
 	end_trace
 	contains "too short" "$work/trace.err" "short_crowded: is 4 bytes long"
-	contains "a loop to within the first bytes" "$work/trace.err" "loop_inside: has a jump into its first 5 bytes"
-	contains "entered behind its first instruction" "$work/trace.err" "entered_inside: is entered at"
+	contains "a loop to within the first bytes" "$work/trace.err" \
+		"loop_inside: has a jump into its first 5 bytes"
+	contains "entered behind its first instruction" "$work/trace.err" \
+		"entered_inside: is entered at"
 	run 1
 done
 
-# Calls through the procedure linkage table: the first one goes through the resolver; the table's entries have no names.
+# Calls through the procedure linkage table: the first one goes through the resolver; the table's
+# entries have no names.
 for kind in Function Return; do
-	printf '3\n4\n' | "$FAY" trace --json "cluster.$kind(\"libc!fflush\").Count()" -- "$bin/awkward_target" >"$work/trace.json" 2>"$work/trace.err"
-	equal "$kind of what is called through the PLT" 3 "$(jq -R 'fromjson? | select(.type == "row" and .final) | .values.Count' "$work/trace.json")"
+	printf '3\n4\n' | "$FAY" trace --json "cluster.$kind(\"libc!fflush\").Count()" \
+		-- "$bin/awkward_target" >"$work/trace.json" 2>"$work/trace.err"
+	equal "$kind of what is called through the PLT" 3 \
+		"$(jq -R 'fromjson? | select(.type == "row" and .final) |
+			.values.Count' "$work/trace.json")"
 done
-exits "an entry of the PLT" 2 "$FAY" trace 'cluster.Function("awkward_target!fflush@plt").Count()' -- "$bin/awkward_target" </dev/null
+exits "an entry of the PLT" 2 "$FAY" trace 'cluster.Function("awkward_target!fflush@plt").Count()' \
+	-- "$bin/awkward_target" </dev/null
 contains "its reason" "$work/err" 'trace the function called, e.g. `*!fflush`'
 
 # The plan says beforehand what would be done to each function, and touches nothing.
 start awkward_target
 "$FAY" explain --json -p "$target" 'cluster.Function("awkward_target!*").Count()' >"$work/plan.json"
-of_function() { jq -r --arg f "$1" 'select((.type == "point" and .function == $f) or (.type == "not_traced" and .function == "awkward_target!" + $f)) | .trampoline // .reason' "$work/plan.json"; }
+of_function() {
+	jq -r --arg f "$1" \
+		'select((.type == "point" and .function == $f) or (.type == "not_traced" and .function == "awkward_target!" + $f)) | .trampoline // .reason' \
+		"$work/plan.json"
+}
 equal "planned for leaf" own "$(of_function leaf)"
 equal "planned for short_crowded" "is 4 bytes long, a jump needs 5" "$(of_function short_crowded)"
-equal "planned for the probe" inlined "$(jq -r 'select(.type == "probe") | .strategy' "$work/plan.json")"
+equal "planned for the probe" inlined \
+	"$(jq -r 'select(.type == "probe") | .strategy' "$work/plan.json")"
 equal "mappings of fay's after planning" 0 "$(grep -c memfd:fay- "/proc/$target/maps" || true)"
 
 # Two traces, the one below leaves first: jumps back to the start still count for nobody.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Two traces of the ends of the same functions: the program lives and computes what it would untraced, and each trace counts what the program itself has counted (ends_target.cc),
-# whatever becomes of the calls and whichever trace ends first.
+# Two traces of the ends of the same functions: the program lives and computes what it would
+# untraced, and each trace counts what the program itself has counted (ends_target.cc), whatever
+# becomes of the calls and whichever trace ends first.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(dirname "$FAY")
@@ -17,7 +18,8 @@ make_probe called 'ends_target!traced_wait'
 declare -A tracers
 watch() {
 	rm -f "$work/$1.err"
-	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} -p "$target" --probe "$work/$2.fay" >"$work/$1.json" 2>"$work/$1.err" &
+	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} -p "$target" --probe "$work/$2.fay" \
+		>"$work/$1.json" 2>"$work/$1.err" &
 	tracers[$1]=$!
 	own $!
 	wait_for "$work/$1.err" "fay: tracing"
@@ -31,7 +33,11 @@ unwatch() { # NAME
 	kill -INT "${tracers[$1]}"
 	watched "$1"
 }
-value() { jq -s --arg c "$2" '[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0' "$work/$1.json"; }
+value() {
+	jq -s --arg c "$2" \
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0' \
+		"$work/$1.json"
+}
 ending() { jq -s "map(select(.type == \"end\"))[0].$2" "$work/$1.json"; }
 counted() { echo "$(value "$1" entries) $(value "$1" returns) $(value "$1" exceptions)"; }
 go_on() { echo >&9; }
@@ -39,7 +45,10 @@ finished() { # WHAT: the program has ended well; its tally into e, r, x
 	local code=0
 	exec 9>&-
 	ended "$target" || code=$?
-	[ "$code" = 0 ] || { cat "$work/target.out" >&2; fail "$1: the program's exit code is $code"; }
+	[ "$code" = 0 ] || {
+		cat "$work/target.out" >&2
+		fail "$1: the program's exit code is $code"
+	}
 	read -r e r x < <(tail -1 "$work/target.out")
 }
 names="one two"
@@ -61,12 +70,16 @@ exact() {
 		equal "$*, $name: lost" 0 "$(ending $name events_lost)"
 	done
 }
-# Calls that longjmp has left are noticed when their place on the stack is used again: all but the last ones.
+# Calls that longjmp has left are noticed when their place on the stack is used again: all but the
+# last ones.
 noticed() {
 	whole "$@"
 	for name in $names; do
-		equal "$*, $name: entries, returns" "$e $r" "$(value $name entries) $(value $name returns)"
-		[ $((x - $(value $name exceptions))) -ge 0 ] && [ $((x - $(value $name exceptions))) -le 2 ] || fail "$*, $name: $(value $name exceptions) exceptions of $x"
+		equal "$*, $name: entries, returns" "$e $r" \
+			"$(value $name entries) $(value $name returns)"
+		[ $((x - $(value $name exceptions))) -ge 0 ] &&
+			[ $((x - $(value $name exceptions))) -le 2 ] ||
+			fail "$*, $name: $(value $name exceptions) exceptions of $x"
 	done
 }
 gone() { # WHAT
@@ -74,7 +87,8 @@ gone() { # WHAT
 	equal "$1: mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
 }
 
-# Calls that both watch are under way, one of them by a tail call, and end after one trace or both have ended: by returning, by an exception.
+# Calls that both watch are under way, one of them by a tail call, and end after one trace or both
+# have ended: by returning, by an exception.
 for scenario in blocked blocked_throw; do
 	for order in "one two" "two one"; do
 		read -r first last <<<"$order"
@@ -86,7 +100,8 @@ for scenario in blocked blocked_throw; do
 		gone "$scenario, $first first"
 		go_on
 		finished "$scenario, $first first"
-		equal "$scenario, $first first: entries" "3 3" "$(value one entries) $(value two entries)"
+		equal "$scenario, $first first: entries" "3 3" \
+			"$(value one entries) $(value two entries)"
 
 		begin ends_target $scenario
 		go_on
@@ -95,14 +110,17 @@ for scenario in blocked blocked_throw; do
 		go_on
 		finished "$scenario, $first alone"
 		watched "$last"
-		equal "$scenario, $last goes on: entries, returns, exceptions" "$e $r $x" "$(counted "$last")"
+		equal "$scenario, $last goes on: entries, returns, exceptions" "$e $r $x" \
+			"$(counted "$last")"
 		equal "$scenario, $last: lost" 0 "$(ending "$last" events_lost)"
 	done
 done
 
-# One trace has the function that ends in a tail call, the other the one that is called so. The first of the two ends while both are under way.
+# One trace has the function that ends in a tail call, the other the one that is called so. The
+# first of the two ends while both are under way.
 for scenario in blocked blocked_throw; do
-	for order in "caller called caller" "caller called called" "called caller caller" "called caller called"; do
+	for order in "caller called caller" "caller called called" "called caller caller" \
+		"called caller called"; do
 		read -r first second last <<<"$order"
 		start_target ready "$bin/ends_target" $scenario
 		watch "$first" "$first"
@@ -114,7 +132,8 @@ for scenario in blocked blocked_throw; do
 		go_on
 		finished "$scenario, $order stays"
 		watched "$last"
-		equal "$scenario, $order stays: entries, returns, exceptions" "1 $((r / 3)) $((x / 3))" "$(counted "$last")"
+		equal "$scenario, $order stays: entries, returns, exceptions" \
+			"1 $((r / 3)) $((x / 3))" "$(counted "$last")"
 		equal "$scenario, $order stays: lost" 0 "$(ending "$last" events_lost)"
 	done
 done
@@ -124,23 +143,31 @@ for scenario in thrown jumped tails; do exact ends_target $scenario; done
 whole ends_target deep
 for name in $names; do
 	equal "deep, $name: entries" "$e" "$(value $name entries)"
-	equal "deep, $name: returns and lost ones" "$r" $(($(value $name returns) + $(ending $name lost_calls)))
+	equal "deep, $name: returns and lost ones" "$r" \
+		$(($(value $name returns) + $(ending $name lost_calls)))
 done
 
-# Longer chains of tail calls than there is room for: those in between have their events where they jump. And longjmp out of one: noticed when their place on the stack is used again.
+# Longer chains of tail calls than there is room for: those in between have their events where they
+# jump. And longjmp out of one: noticed when their place on the stack is used again.
 whole ends_target chain
 for name in $names; do
 	equal "chain, $name: entries" "$e" "$(value $name entries)"
-	equal "chain, $name: exceptions and jumps" "$x" $(($(value $name exceptions) + $(ending $name "calls_left_by_jump // 0")))
-	equal "chain, $name: events at jumps" "$(value $name returns)" "$(ending $name "calls_left_by_jump // 0")"
+	equal "chain, $name: exceptions and jumps" "$x" \
+		$(($(value $name exceptions) + $(ending $name "calls_left_by_jump // 0")))
+	equal "chain, $name: events at jumps" "$(value $name returns)" \
+		"$(ending $name "calls_left_by_jump // 0")"
 	equal "chain, $name: lost" 0 "$(ending $name events_lost)"
 done
 noticed ends_target leaps
 
 noticed calls_target jumps 30 wait
-for scenario in values recursion tail exceptions mirror coroutines migration thread_exit forks threads; do exact calls_target $scenario 30 wait; done
+for scenario in values recursion tail exceptions mirror coroutines migration thread_exit forks \
+	threads; do
+	exact calls_target $scenario 30 wait
+done
 
-# A second session comes and goes while several threads call, or throw, without a pause. A call, or an exception on its way, may keep one of those that throw mapped: that harms nobody.
+# A second session comes and goes while several threads call, or throw, without a pause. A call, or
+# an exception on its way, may keep one of those that throw mapped: that harms nobody.
 names="one"
 for scenario in calling throwing; do
 	begin ends_target $scenario
@@ -148,8 +175,12 @@ for scenario in calling throwing; do
 	wait_for "$work/target.out" inside
 	code=0
 	"$bin/storm" "$target" 20 "$work/ends_target.fay" >"$work/storm.out" 2>&1 || code=$?
-	grep -q ": 20 attached" "$work/storm.out" || { cat "$work/storm.out" >&2; fail "$scenario: the second session"; }
-	[ $scenario = throwing ] || equal "$scenario: storm's exit code ($(cat "$work/storm.out"))" 0 "$code"
+	grep -q ": 20 attached" "$work/storm.out" || {
+		cat "$work/storm.out" >&2
+		fail "$scenario: the second session"
+	}
+	[ $scenario = throwing ] ||
+		equal "$scenario: storm's exit code ($(cat "$work/storm.out"))" 0 "$code"
 	go_on
 	finished "$scenario"
 	watched one
@@ -169,7 +200,8 @@ for gone in $names; do
 	for name in $names; do
 		[ "$name" = "$gone" ] && continue
 		watched "$name"
-		equal "forked, $gone has gone, $name: entries, returns, exceptions" "$e $r $x" "$(counted "$name")"
+		equal "forked, $gone has gone, $name: entries, returns, exceptions" "$e $r $x" \
+			"$(counted "$name")"
 	done
 done
 

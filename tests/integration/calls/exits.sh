@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Functions that nothing tells how they are left (exits.S): with the ends of all their calls traced they
-# compute what they do untraced, and those that cannot be traced are named with the reason.
+# Functions that nothing tells how they are left (exits.S): with the ends of all their calls traced
+# they compute what they do untraced, and those that cannot be traced are named with the reason.
 . "$(dirname "$0")/../lib.sh"
 rounds=100
 start_target ready "$(dirname "$FAY")/exits_target"
@@ -14,7 +14,11 @@ of_each='group r by r.function into g select new { f = g.Key, n = g.Count()'
 trace --verbose -p "$target" "from r in cluster.Return(\"exits_target!*\") $of_each }"
 run "ends counted" 2
 end_trace
-count_of() { jq -s --arg f "$1" '[.[] | select(.type == "row" and .final and .values.f == $f) | .values.n] | add // 0' "$work/trace.json"; }
+count_of() {
+	jq -s --arg f "$1" \
+		'[.[] | select(.type == "row" and .final and .values.f == $f) | .values.n] | add // 0' \
+		"$work/trace.json"
+}
 for function in rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee; do
 	equal "calls of $function" $rounds "$(count_of $function)"
 done
@@ -22,7 +26,8 @@ refused() { # FUNCTION REASON
 	contains "$1 is refused" "$work/trace.err" "exits_target!$1: $2"
 	equal "calls of $1" 0 "$(count_of "$1")"
 }
-for function in base_table base_table16 multiplied2 own16 other32 times3 before4 rdisp bypointer xlat joined; do
+for function in base_table base_table16 multiplied2 own16 other32 times3 before4 rdisp bypointer \
+	xlat joined; do
 	refused $function "has an indirect jump at"
 done
 for function in subroutine subroutine_flags; do refused $function "calls a part of itself"; done
@@ -31,7 +36,8 @@ refused pushed "returns at"
 refused outer "has another entry"
 refused workers "may be entered at"
 refused workers16 "may be entered anywhere"
-trace -p "$target" "from r in cluster.Return(\"exits_target!*\") $of_each, d = g.Sum(x => x.Duration) }"
+trace -p "$target" \
+	"from r in cluster.Return(\"exits_target!*\") $of_each, d = g.Sum(x => x.Duration) }"
 run "with durations" 3
 end_trace
 equal "text afterwards" "$before" "$(text_hash "$target")"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# 10,000 functions at once: each call counted under its function's name, entries and returns, with one trampoline shared and with one for each.
+# 10,000 functions at once: each call counted under its function's name, entries and returns, with
+# one trampoline shared and with one for each.
 . "$(dirname "$0")/../lib.sh"
 program=$(dirname "$FAY")/many_target
 mkfifo "$work/in"
@@ -23,17 +24,24 @@ each_name() { # WHAT QUERY OPTION...
 	trace --timing "$@" -p "$target" "$query"
 	rounds 1
 	end_trace
-	jq -r 'select(.type == "row" and .final) | .values | "\(.f) \(.n)"' "$work/trace.json" | sort >"$work/got"
-	diff "$work/want" "$work/got" >"$work/diff" || { head -5 "$work/diff" >&2; fail "$what: counts by name"; }
+	jq -r 'select(.type == "row" and .final) | .values | "\(.f) \(.n)"' "$work/trace.json" |
+		sort >"$work/got"
+	diff "$work/want" "$work/got" >"$work/diff" || {
+		head -5 "$work/diff" >&2
+		fail "$what: counts by name"
+	}
 	equal "$what: names with their counts" 10000 "$(wc -l <"$work/got")"
 	equal "$what: text afterwards" "$before" "$(text_hash "$target")"
 }
-entries='from f in cluster.Function("many_target!f1????") group f by f.function into g select new { f = g.Key, n = g.Count() }'
-returns='from f in cluster.Return("many_target!f1????") group f by f.function into g select new { f = g.Key, n = g.Count() }'
+entries='from f in cluster.Function("many_target!f1????") group f by f.function into g
+	select new { f = g.Key, n = g.Count() }'
+returns='from f in cluster.Return("many_target!f1????") group f by f.function into g
+	select new { f = g.Key, n = g.Count() }'
 each_name "entries, shared" "$entries"
 contains "the strategy was chosen by itself" "$work/trace.err" "10000 functions share a trampoline"
 each_name "entries, not shared" "$entries" --share 1000000
-! grep -q "share a trampoline" "$work/trace.err" || fail "trampolines are shared though that was not asked for"
+! grep -q "share a trampoline" "$work/trace.err" ||
+	fail "trampolines are shared though that was not asked for"
 each_name "returns, shared" "$returns"
 each_name "returns, not shared" "$returns" --share 1000000
 
@@ -50,7 +58,9 @@ rounds 3
 tracer=$upper
 end_trace
 equal "the trace above counts on" $((5 * 19999)) "$(final_sum Count)"
-equal "the trace below" $((2 * 19999)) "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' "$work/lower.json")"
+equal "the trace below" $((2 * 19999)) \
+	"$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] |
+		add' "$work/lower.json")"
 equal "text after both" "$before" "$(text_hash "$target")"
 rounds 1
 
@@ -63,4 +73,6 @@ rounds 1
 trace -p "$target" --probe "$work/probes.fay"
 rounds 1
 end_trace
-equal "32 probes on each of 10,000 functions" $((32 * 19999)) "$(jq -s '[.[] | select(.type == "row" and .final) | .values.calls] | add' "$work/trace.json")"
+equal "32 probes on each of 10,000 functions" $((32 * 19999)) \
+	"$(jq -s '[.[] | select(.type == "row" and .final) | .values.calls] |
+		add' "$work/trace.json")"

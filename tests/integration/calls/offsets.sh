@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Probes at instructions inside functions: exact counts, registers as they are there, and nothing live changed.
+# Probes at instructions inside functions: exact counts, registers as they are there, and nothing
+# live changed.
 . "$(dirname "$0")/../lib.sh"
 bin=$(dirname "$TARGET")
 target=$bin/offsets_target
 right=$("$target") || fail "the target itself"
-value() { grep '^{' "$work/out" | jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'; }
+value() {
+	grep '^{' "$work/out" | jq -s --arg c "$1" \
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'
+}
 probe() { # FUNCTION OFFSET
 	cat >"$work/p.c" <<EOF
 #include <fay/probe.h>

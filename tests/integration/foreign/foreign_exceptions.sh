@@ -26,7 +26,8 @@ fi
 if has "C++ by LLVM's unwinder" clang++-19 clang-19; then
 	llvm="clang++-19 -stdlib=libc++ -unwindlib=libunwind -rtlib=compiler-rt -Wno-unknown-attributes"
 	if [ -e /usr/lib/llvm-19/lib/libunwind.so ] && [ -e /usr/lib/llvm-19/lib/libc++.so ]; then
-		# Where it goes on has no name there: some calls are noticed when their place is used again
+		# Where it goes on has no name there: some calls are noticed when their place is
+		# used again
 		slack=10 throws llvm_dynamic "$all" $llvm
 		throws llvm_static "$all" $llvm -static
 		throws llvm_static_pie "throws" $llvm -fPIE -static-pie
@@ -55,10 +56,11 @@ if has Go go golang-go; then
 	cp "$here/throws.go" "$work"
 	export HOME=$work GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE=$work/gocache
 	compiled Go go build -o golang throws.go
-	# Stacks are small, and those that grow take their calls elsewhere: no durations. Returns of functions
-	# with `defer` are refused.
+	# Stacks are small, and those that grow take their calls elsewhere: no durations. Returns of
+	# functions with `defer` are refused.
 	untimed=1 program Go golang 'main.traced_*[a-z]' entries "$work/golang" all
-	exits "durations in Go" 1 "$FAY" trace 'cluster.Return("golang!main.traced_*").Max(r => r.Duration)' \
+	exits "durations in Go" 1 "$FAY" trace \
+		'cluster.Return("golang!main.traced_*").Max(r => r.Duration)' \
 		-- "$work/golang" all </dev/null
 	contains "the reason" "$work/err" "is a Go function, whose stack is small and moves"
 fi

@@ -14,7 +14,10 @@ has() { command -v "$2" >/dev/null || { lacks "$1" "$3"; return 1; }; }
 compiled() {
 	local what=$1
 	shift
-	(cd "$work" && "$@") >"$work/build.out" 2>&1 || { cat "$work/build.out" >&2; fail "$what: $*"; }
+	(cd "$work" && "$@") >"$work/build.out" 2>&1 || {
+		cat "$work/build.out" >&2
+		fail "$what: $*"
+	}
 }
 # image NAME FILE MODULE [TRACED]: $work/NAME.img, which counts what happens to the functions TRACED
 # and takes the durations of all calls of MODULE and of libc, where FILE is not static
@@ -32,7 +35,8 @@ image() {
 		FAY_RETURN("$2!*") { fay_count(&ends); fay_hist(&took, event->duration); }
 		FAY_EXCEPTION("$2!*") { fay_count(&ends); fay_hist(&took, event->duration); }
 	IMAGE
-	! ldd "$file" 2>/dev/null | grep -q 'libc\.so' || [ "$2" = "*" ] || cat >>"$work/image.c" <<-IMAGE
+	! ldd "$file" 2>/dev/null | grep -q 'libc\.so' || [ "$2" = "*" ] || cat >>"$work/image.c" \
+		<<-IMAGE
 		FAY_RETURN("libc!*") { fay_count(&ends); fay_hist(&took, event->duration); }
 		FAY_EXCEPTION("libc!*") { fay_count(&ends); fay_hist(&took, event->duration); }
 	IMAGE
@@ -107,8 +111,13 @@ program_ended() { # WHAT
 	local code=0 tracer
 	exec 9>&-
 	ended "$target" || code=$?
-	[ "$code" = 0 ] || { cat "$work/target.out" >&2; fail "$1: the program's exit code is $code"; }
-	for tracer in "${tracers[@]}"; do ended "$tracer" || fail "$1: the trace's exit code is $?"; done
+	[ "$code" = 0 ] || {
+		cat "$work/target.out" >&2
+		fail "$1: the program's exit code is $code"
+	}
+	for tracer in "${tracers[@]}"; do
+		ended "$tracer" || fail "$1: the trace's exit code is $?"
+	done
 }
 # program WHAT NAME TRACED SLACK COMMAND...: its functions are those of the module NAME. Untraced;
 # traced from its start; from when it waits, by two traces; while traces come and go all the time.
@@ -120,7 +129,8 @@ program() {
 	image one "$5" "$2" "$3"
 	shift 4
 	echo | "$@" >"$work/untraced" 2>&1 || { cat "$work/untraced" >&2; fail "$what, untraced"; }
-	echo | "$FAY" trace --json --probe "$work/one.img" -- "$@" >"$work/start" 2>"$work/start.err" ||
+	echo | "$FAY" trace --json --probe "$work/one.img" -- "$@" >"$work/start" \
+		2>"$work/start.err" ||
 		{ cat "$work/start" "$work/start.err" >&2; fail "$what, from its start"; }
 	equal "$what, from its start: output" "$(said "$work/untraced")" "$(said "$work/start")"
 	compare "$what, from its start" "$work/start" "$work/start" "$slack"
@@ -132,7 +142,8 @@ program() {
 	program_ended "$what, attached"
 	equal "$what, attached: output" "$(said "$work/untraced")" "$(said "$work/target.out")"
 	compare "$what, attached, one" "$work/one.json" "$work/target.out" "$slack"
-	[ -z "$traced" ] || compare "$what, attached, two" "$work/two.json" "$work/target.out" "$slack"
+	[ -z "$traced" ] || compare "$what, attached, two" "$work/two.json" "$work/target.out" \
+		"$slack"
 
 	rm -f "$work/stop"
 	start_target ready "$@" loop "$work/stop"

@@ -14,7 +14,8 @@ if has Erlang escript erlang-base; then
 	erl=$(find /usr/lib/erlang/erts-*/bin -name beam.smp | head -1)
 	cp "$here/runtime.escript" "$work"
 	export BINDIR=${erl%/*} ROOTDIR=/usr/lib/erlang EMU=beam PROGNAME=erl
-	program Erlang '*' '' 0 "$erl" -S 2:2 -- -root /usr/lib/erlang -bindir "$BINDIR" -progname erl -- \
+	program Erlang '*' '' 0 "$erl" -S 2:2 -- -root /usr/lib/erlang -bindir "$BINDIR" \
+		-progname erl -- \
 		-home "$work" \
 		-- -noshell -boot start_clean -run escript start -extra "$work/runtime.escript"
 fi

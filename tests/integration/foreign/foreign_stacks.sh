@@ -36,7 +36,8 @@ if has C++ g++ g++; then
 	stacks ubsan "$all" g++ -fsanitize=undefined
 	stacks tsan "forks walks deep" g++ -fsanitize=thread
 	coroutines cxx20 generators -std=c++20
-	if [ -e /usr/include/boost/fiber/all.hpp ] && [ -e /usr/include/boost/coroutine2/all.hpp ]; then
+	if [ -e /usr/include/boost/fiber/all.hpp ] && [ -e /usr/include/boost/coroutine2/all.hpp \
+		]; then
 		coroutines boost "coroutines continuations fibers" -std=c++17 -DBOOST \
 			-lboost_fiber -lboost_context
 	else

@@ -70,7 +70,8 @@ if has "gdb's bt and finish" gdb gdb; then
 		{ cat "$work/gdb.out" >&2; fail gdb; }
 	ordered "gdb's bt" "$work/gdb.out"
 	equal "gdb's finish: values" "1 2" \
-		"$(sed -n 's/^Value returned is .* = //p' "$work/gdb.out" | tr '\n' ' ' | sed 's/ $//')"
+		"$(sed -n 's/^Value returned is .* = //p' "$work/gdb.out" | tr '\n' ' ' |
+		sed 's/ $//')"
 	grep -q 'traced_outer (x=' "$work/gdb.out" || fail "gdb's finish is not in the caller"
 	walked "gdb" 10
 fi
@@ -81,7 +82,8 @@ if has "perf record -g" perf linux-perf; then
 	if perf record -q -e cpu-clock -g -p "$target" -o "$work/perf.data" -- bash -c \
 		"echo 400000 >&9; until grep -q done '$work/target.out'; do sleep 0.1; done" \
 		>"$work/perf.out" 2>&1; then
-		perf script -i "$work/perf.data" -F ip,sym >"$work/perf.txt" 2>"$work/perf.err" || true
+		perf script -i "$work/perf.data" -F ip,sym >"$work/perf.txt" 2>"$work/perf.err" ||
+			true
 		ordered "perf record -g" "$work/perf.txt"
 	else
 		echo "SKIPPED: perf record -g: $(head -1 "$work/perf.out")"
@@ -93,7 +95,8 @@ if has "bpftrace's ustack" bpftrace bpftrace; then
 	start_target ready "$work/walked"
 	begun one
 	bpftrace -p "$target" -e "BEGIN { printf(\"looking\\n\"); }
-		profile:hz:199 /pid == $target/ { @[ustack] = count(); }" >"$work/bpftrace.out" 2>&1 &
+		profile:hz:199 /pid == $target/ { @[ustack] = count(); }" >"$work/bpftrace.out" \
+		2>&1 &
 	looker=$!
 	own "$looker"
 	looks() { grep -q looking "$work/bpftrace.out" || [ -z "$(born "$looker")" ]; }

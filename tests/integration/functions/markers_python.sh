@@ -3,7 +3,8 @@
 . "$(dirname "$0")/../lib.sh"
 python=$(readlink -f /usr/bin/python3 || true)
 [ -x "$python" ] || skip "/usr/bin/python3 is not installed"
-"$FAY" list --usdt "$python" '*!python:*' >"$work/list" 2>&1 || skip "$python has no USDT probes: $(head -1 "$work/list")"
+"$FAY" list --usdt "$python" '*!python:*' >"$work/list" 2>&1 ||
+	skip "$python has no USDT probes: $(head -1 "$work/list")"
 module=$(sed -n '1s/.* \([^ !]*\)!.*/\1/p' "$work/list")
 cat >"$work/program.py" <<'END'
 import gc, sys
@@ -40,12 +41,17 @@ trace -p "$target" "cluster.Usdt(\"$module!python:gc__start\").Sum(x => x.Arg(0)
 run collect
 end_trace
 equal "generations collected" 5 "$(final_sum Sum)"
-trace -p "$target" "from m in cluster.Usdt(\"$module!python:*\") group m by m.function into g select new { g.Key, n = g.Count() }"
+trace -p "$target" "from m in cluster.Usdt(\"$module!python:*\") group m by m.function into g
+	select new { g.Key, n = g.Count() }"
 run "audit 2"
 run "call 2"
 run "collect 2"
 end_trace
-count() { jq -s --arg k "python:$1" '[.[] | select(.type == "row" and .final and .values.Key == $k) | .values.n] | add // 0' "$work/trace.json"; }
+count() {
+	jq -s --arg k "python:$1" \
+		'[.[] | select(.type == "row" and .final and .values.Key == $k) | .values.n] | add // 0' \
+		"$work/trace.json"
+}
 equal "audit" 500 "$(count audit)"
 equal "gc__start" 4 "$(count gc__start)"
 equal "gc__done" 4 "$(count gc__done)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# 8 threads, 50 million calls: the total and each thread's share are exact; so are totals when the table overflows all the time.
+# 8 threads, 50 million calls: the total and each thread's share are exact; so are totals when the
+# table overflows all the time.
 . "$(dirname "$0")/../lib.sh"
 start() { start_target ready "$TARGET" "$@"; } # THREADS CALLS [early]
 go() { echo >&9; wait_for "$work/target.out" done; }
@@ -13,45 +14,63 @@ end_target
 
 start 8 1000000
 trace -p "$target" 'from w in cluster.Function("threads_target!work") group w by w.tid into g
-	select new { tid = g.Key, n = g.Count(), top = g.Max(w => w.Arg(1)), low = g.Min(w => w.Arg(1)) }'
+	select new { tid = g.Key, n = g.Count(), top = g.Max(w => w.Arg(1)),
+	low = g.Min(w => w.Arg(1)) }'
 go
 end_trace
-jq -r 'select(.type == "row" and .final) | .values | "thread \(.tid) \(.n) \(.top) \(.low)"' "$work/trace.json" | sort >"$work/got"
-sed -n 's/^thread \([0-9]*\) .*/thread \1 1000000 999999 0/p' "$work/target.out" | sort >"$work/want"
+jq -r 'select(.type == "row" and .final) | .values | "thread \(.tid) \(.n) \(.top) \(.low)"' \
+	"$work/trace.json" | sort >"$work/got"
+sed -n 's/^thread \([0-9]*\) .*/thread \1 1000000 999999 0/p' "$work/target.out" |
+	sort >"$work/want"
 diff "$work/want" "$work/got" || fail "counts by thread"
 echo "ok: counts, maxima and minima of 8 threads"
 end_target
 
 # 100,000 keys in each of 4 threads, far more than the table's rows: emit and clear.
-# On a busy machine fay may be without a processor for longer than the program waits for room, so it goes first.
+# On a busy machine fay may be without a processor for longer than the program waits for room, so it
+# goes first.
 start 4 100000
-FAY_TRACE_PRIORITY=-15 trace -p "$target" 'cluster.Function("threads_target!work").GroupBy(w => w.Arg(1)).Select(g => new { key = g.Key, n = g.Count(), s = g.Sum(w => w.Arg(0)) })'
+FAY_TRACE_PRIORITY=-15 trace -p "$target" \
+	'cluster.Function("threads_target!work").GroupBy(w => w.Arg(1)).Select(g => new { key =
+		g.Key, n = g.Count(), s = g.Sum(w => w.Arg(0)) })'
 go
 end_trace
-equal "keys under table overflow" 100000 "$(jq -s '[.[] | select(.type == "row" and .final)] | length' "$work/trace.json")"
-equal "each key counted in every thread" '[4]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values.n] | unique' "$work/trace.json")"
-equal "sum over threads of each key" '[6]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values.s] | unique' "$work/trace.json")"
+equal "keys under table overflow" 100000 \
+	"$(jq -s '[.[] | select(.type == "row" and .final)] | length' "$work/trace.json")"
+equal "each key counted in every thread" '[4]' \
+	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values.n] |
+		unique' "$work/trace.json")"
+equal "sum over threads of each key" '[6]' \
+	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values.s] |
+		unique' "$work/trace.json")"
 end_target
 
 # Threads that come and go, and streamed rows.
 start 2 5000
-trace -p "$target" 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { w.tid, number = w.Arg(1) }'
+trace -p "$target" 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0
+	select new { w.tid, number = w.Arg(1) }'
 go
 end_trace
 equal "streamed rows" 5000 "$(jq -s '[.[] | select(.type == "row")] | length' "$work/trace.json")"
-equal "sum of the streamed numbers" $((2 * 2500 * 4998 / 2)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' "$work/trace.json")"
+equal "sum of the streamed numbers" $((2 * 2500 * 4998 / 2)) \
+	"$(jq -s '[.[] | select(.type == "row") | .values.number] | add' "$work/trace.json")"
 end_target
 
-# Some threads only: the others, and those that come later on the same stacks, pass by and are not counted; returns like entries.
+# Some threads only: the others, and those that come later on the same stacks, pass by and are not
+# counted; returns like entries.
 start 4 50000 early
 mapfile -t tids < <(ls "/proc/$target/task" | grep -vx "$target" | sort -n)
-trace --tid "${tids[1]}" --tid "${tids[3]}" 'from w in cluster.Function("threads_target!work") group w by w.tid into g select new { tid = g.Key, n = g.Count() }'
+trace --tid "${tids[1]}" --tid "${tids[3]}" \
+	'from w in cluster.Function("threads_target!work") group w by w.tid into g
+		select new { tid = g.Key, n = g.Count() }'
 go
 end_trace
-jq -r 'select(.type == "row" and .final) | .values | "\(.tid) \(.n)"' "$work/trace.json" | sort -n >"$work/got"
+jq -r 'select(.type == "row" and .final) | .values | "\(.tid) \(.n)"' "$work/trace.json" |
+	sort -n >"$work/got"
 printf '%s 50000\n' "${tids[1]}" "${tids[3]}" | sort -n >"$work/want"
 diff "$work/want" "$work/got" || fail "threads that were asked for"
-equal "threads that took a slot" 2 "$(jq -s 'map(select(.type == "end"))[0].threads' "$work/trace.json")"
+equal "threads that took a slot" 2 \
+	"$(jq -s 'map(select(.type == "end"))[0].threads' "$work/trace.json")"
 end_target
 start 4 50000 early
 tid=$(ls "/proc/$target/task" | grep -vx "$target" | head -1)
@@ -60,4 +79,5 @@ go
 end_trace
 equal "returns in one thread" 50000 "$(final_sum Count)"
 end_target
-exits "a thread that is not there" 1 "$FAY" trace --tid 4194303 'cluster.Function("libc!read").Count()'
+exits "a thread that is not there" 1 "$FAY" trace --tid 4194303 \
+	'cluster.Function("libc!read").Count()'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What cannot be attached to is refused, with its reason, and goes on rightly: a process under seccomp, one that somebody else traces, one without
-# free memory in reach of a jump, one that is not ours, one that is gone.
+# What cannot be attached to is refused, with its reason, and goes on rightly: a process under
+# seccomp, one that somebody else traces, one without free memory in reach of a jump, one that is
+# not ours, one that is gone.
 . "$(dirname "$0")/../lib.sh"
 program=$(dirname "$FAY")/follow_target
 count='cluster.Function("follow_target!work").Count()'
@@ -30,7 +31,8 @@ contains "its reason" "$work/err" "runs under seccomp"
 goes_on "a process in a sandbox"
 
 start wait calls 10
-exits "files may not be as large as the state" 3 bash -c 'ulimit -f 64; exec "$@"' limited "$FAY" trace --for 1s -p "$target" "$count"
+exits "files may not be as large as the state" 3 bash -c 'ulimit -f 64; exec "$@"' limited "$FAY" \
+	trace --for 1s -p "$target" "$count"
 contains "its reason" "$work/err" "File too large"
 goes_on "a process that could not be given its state"
 
@@ -59,14 +61,18 @@ else
 	echo "SKIPPED: a process in a debugger: gdb is not installed"
 fi
 
-# Where ptrace is refused, as to the child of a fay that somebody traces, a command is not run untraced.
-exits "a fay that is followed" 0 "$FAY" trace --follow 'cluster.Function("libc!read").Count()' -- "$FAY" trace "$count" -- touch "$work/was_run"
-contains "its own command's reason" "$work/err" "'touch' was not started, since it cannot be traced: ptrace is refused even for a child of fay: Operation not permitted"
+# Where ptrace is refused, as to the child of a fay that somebody traces, a command is not run
+# untraced.
+exits "a fay that is followed" 0 "$FAY" trace --follow 'cluster.Function("libc!read").Count()' \
+	-- "$FAY" trace "$count" -- touch "$work/was_run"
+contains "its own command's reason" "$work/err" \
+	"'touch' was not started, since it cannot be traced: ptrace is refused even for a child of fay: Operation not permitted"
 [ ! -e "$work/was_run" ] || fail "a command that cannot be traced was run"
 
 # A program of 32 bits, which pauses; one that valgrind translates, under its launcher's number.
 narrow=narrow$$
-printf '.globl _start\n_start: mov $29, %%eax\n int $0x80\n jmp _start\n' | as --32 -o "$work/narrow.o" -
+printf '.globl _start\n_start: mov $29, %%eax\n int $0x80\n jmp _start\n' |
+	as --32 -o "$work/narrow.o" -
 ld -m elf_i386 -o "$work/$narrow" "$work/narrow.o"
 exits "a program of 32 bits" 1 "$FAY" trace 'cluster.Function("*!*").Count()' -- "$work/$narrow"
 contains "its reason" "$work/err" "32-bit program"
@@ -87,7 +93,8 @@ cp "$program" "$work/wide/$narrow"
 start_target waiting "$work/wide/$narrow" wait calls 10
 await "process $target is traced" grep -qw "in process $target" "$work/trace.err"
 wait_for "$work/trace.err" "process $narrow_pid: not traced"
-equal "the process of 32 bits is said not to be, once" 1 "$(grep -c "process $narrow_pid: not traced: .* 32-bit program" "$work/trace.err")"
+equal "the process of 32 bits is said not to be, once" 1 \
+	"$(grep -c "process $narrow_pid: not traced: .* 32-bit program" "$work/trace.err")"
 end_target
 end_trace
 equal "calls of the other one" 10 "$(final_sum Count)"
@@ -113,10 +120,12 @@ fi
 if [ "$(id -u)" = 0 ]; then
 	start wait calls 10
 	copy_fay
-	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$work/bin/fay" trace --for 1s -p "$target" "$count"
+	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$work/bin/fay" trace --for 1s -p "$target" "$count"
 	goes_on "another user's process"
 
-	# In its own root directory the program's file is a FIFO that nobody writes to; the file that is mapped may not be asked for.
+	# In its own root directory the program's file is a FIFO that nobody writes to; the file
+	# that is mapped may not be asked for.
 	less=(setpriv --bounding-set=-checkpoint_restore,-sys_admin)
 	if "${less[@]}" true 2>"$work/err"; then
 		jail=$work/jail
@@ -124,7 +133,8 @@ if [ "$(id -u)" = 0 ]; then
 		cp "$(dirname "$FAY")/awkward_static_target" "$jail/target"
 		mkfifo "$jail$jail/target"
 		start_target ready chroot "$jail" /target
-		exits "a FIFO in place of a module" 2 timeout 60 "${less[@]}" "$FAY" trace --for 1s -p "$target" 'cluster.Function("*!leaf").Count()'
+		exits "a FIFO in place of a module" 2 timeout 60 "${less[@]}" "$FAY" trace \
+			--for 1s -p "$target" 'cluster.Function("*!leaf").Count()'
 		contains "its reason" "$work/err" "not a regular file"
 		exec 9>&-
 		ended "$target"

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Programs that attack who traces them: with another process that shares their descriptors, and by overwriting the shared state. Whatever they do, fay ends by itself,
-# by no signal, and touches no file of theirs.
+# Programs that attack who traces them: with another process that shares their descriptors, and by
+# overwriting the shared state. Whatever they do, fay ends by itself, by no signal, and touches no
+# file of theirs.
 . "$(dirname "$0")/../lib.sh"
 program=$(dirname "$FAY")/hostile_target
 ends() { # WHAT ARGUMENT...: with a result or an error, as the program left it
 	local what=$1 code=0
 	shift
 	timeout -k 5 60 "$FAY" trace --json -p "$target" "$@" >"$work/out" 2>"$work/err" || code=$?
-	[ "$code" -le 4 ] && [ "$code" != 2 ] || { tail -5 "$work/err" >&2; fail "$what: exit code $code"; }
+	[ "$code" -le 4 ] && [ "$code" != 2 ] || {
+		tail -5 "$work/err" >&2
+		fail "$what: exit code $code"
+	}
 	echo "ok: $what: exit code $code"
 }
 begin() { # HOW...
@@ -30,7 +34,8 @@ for _ in $(seq 8); do
 done
 
 e='from e in cluster.Function("hostile_target!work")'
-for query in "$count" "cluster.Return(\"hostile_target!work\").Average(x => x.Duration)" "$e select new { e.number, s = e.text }" \
+for query in "$count" "cluster.Return(\"hostile_target!work\").Average(x => x.Duration)" \
+	"$e select new { e.number, s = e.text }" \
 	"$e group e by e.text into g select new { g.Key, n = g.Count(), a = g.Average(x => x.number), h = g.Histogram(x => x.number) }" \
 	"$e group e by e.number % 3 into g select new { g.Key, q = g.Quantile(0.9, x => x.number), f = g.First(x => x.number) }" \
 	"$e group e by e.tid into g select new { g.Key, d = g.DistinctCount(x => x.number), t = g.TopK(9, x => x.number) }"; do

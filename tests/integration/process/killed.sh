@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the next fay cleans up. What a fay that ended as it should leaves mapped is not
-# taken for that.
+# fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the
+# next fay cleans up. What a fay that ended as it should leaves mapped is not taken for that.
 . "$(dirname "$0")/../lib.sh"
 start_target ready "$TARGET" 2 100000
 query='cluster.Function("threads_target!work").Count()'
@@ -11,7 +11,11 @@ kill_fay() {
 }
 
 # What the doctor says of the program's session; other programs may have some, too.
-state() { { "$FAY" doctor --json || true; } | jq -r --argjson pid "$target" 'select(.type == "session" and .pid == $pid) | .state'; }
+state() {
+	{
+		"$FAY" doctor --json || true
+	} | jq -r --argjson pid "$target" 'select(.type == "session" and .pid == $pid) | .state'
+}
 
 kill_fay
 [ "$(text_hash "$target")" != "$before" ] || fail "killed fay had patched nothing"
@@ -19,7 +23,8 @@ kill_fay
 contains "the doctor names the process" "$work/doctor" " $target"
 equal "the session of a killed fay" dead "$(state)"
 trace -p "$target" "$query"
-contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session of a killed fay"
+contains "the next fay says what it removed" "$work/trace.err" \
+	"process $target: removed 1 session of a killed fay"
 equal "a session of a fay that runs is no leftover" lives "$(state)"
 echo >&9
 wait_for "$work/target.out" done
@@ -41,15 +46,18 @@ trace -p "$target" "$returns"
 echo >&9
 wait_for "$work/target.out" called
 end_trace
-contains "a trace says that it leaves memory mapped" "$work/trace.err" "process $target: memory of the trace stays mapped"
+contains "a trace says that it leaves memory mapped" "$work/trace.err" \
+	"process $target: memory of the trace stays mapped"
 equal "text after" "$before" "$(text_hash "$target")"
 trace -p "$target" "$returns"
 end_trace
-contains "it is left while a thread may be inside" "$work/trace.err" "process $target: left 1 session mapped that an earlier trace had left"
+contains "it is left while a thread may be inside" "$work/trace.err" \
+	"process $target: left 1 session mapped that an earlier trace had left"
 echo >&9
 wait_for "$work/target.out" gone
 trace -p "$target" "$returns"
-contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session left mapped by an earlier trace"
+contains "the next fay says what it removed" "$work/trace.err" \
+	"process $target: removed 1 session left mapped by an earlier trace"
 end_trace
 ! grep "stays mapped" "$work/trace.err" || fail "memory stays mapped though nobody is inside"
 end_target

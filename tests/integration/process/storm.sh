@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# storm.sh [CYCLES [PROGRAM...]]: probes are attached to and detached from busy programs, CYCLES times each, while their answers are checked: an 8-thread
-# program, redis, nginx, PostgreSQL, MariaDB, CPython. No crash, no wrong answer, text restored byte for byte. FAY_STORM_CYCLES goes before CYCLES.
+# storm.sh [CYCLES [PROGRAM...]]: probes are attached to and detached from busy programs, CYCLES
+# times each, while their answers are checked: an 8-thread program, redis, nginx, PostgreSQL,
+# MariaDB, CPython. No crash, no wrong answer, text restored byte for byte. FAY_STORM_CYCLES goes
+# before CYCLES.
 . "$(dirname "$0")/../lib.sh"
 cycles=${FAY_STORM_CYCLES:-${1:-40}}
 shift || true
@@ -24,16 +26,19 @@ images() {
 	"$FAY" cc "$work/entries.c" -o "$work/entries.img"
 	"$FAY" cc "$work/returns.c" -o "$work/returns.img"
 }
-# checker COMMAND...: runs it again and again until stop_load; it fails once and for all when the command does
+# checker COMMAND...: runs it again and again until stop_load; it fails once and for all when the
+# command does
 checker() {
 	rm -f "$work/stop"
-	(while [ ! -e "$work/stop" ]; do "$@" >"$work/checker.out" 2>&1 || { touch "$work/wrong"; break; }; echo >>"$work/rounds"; done) &
+	(while [ ! -e "$work/stop" ]; do "$@" >"$work/checker.out" 2>&1 ||
+		{ touch "$work/wrong"; break; }; echo >>"$work/rounds"; done) &
 	load=$!
 	own "$load"
 	: >"$work/rounds"
 }
 storm() { # NAME PID
-	"$STORM" "$2" "$cycles" "$work/entries.img" "$work/returns.img" >"$work/storm.out" 2>&1 || { cat "$work/storm.out" >&2; fail "$1: the storm"; }
+	"$STORM" "$2" "$cycles" "$work/entries.img" "$work/returns.img" >"$work/storm.out" 2>&1 ||
+		{ cat "$work/storm.out" >&2; fail "$1: the storm"; }
 	echo "ok: $1: $(cat "$work/storm.out")"
 	kill -0 "$2" 2>/dev/null || fail "$1: the program has ended"
 }
@@ -68,7 +73,8 @@ own_() {
 redis_check() {
 	redis-benchmark -p "$port" -q -n 3000 -c 8 -t set,get,lpush,zadd || return 1
 	for i in $(seq 20); do
-		[ "$(redis-cli -p "$port" set "key$i" "value$i")" = OK ] && [ "$(redis-cli -p "$port" get "key$i")" = "value$i" ] || return 1
+		[ "$(redis-cli -p "$port" set "key$i" "value$i")" = OK ] &&
+			[ "$(redis-cli -p "$port" get "key$i")" = "value$i" ] || return 1
 	done
 }
 redis_() {
@@ -81,11 +87,15 @@ redis_() {
 }
 
 nginx_check() {
-	ab -q -n 2000 -c 8 "http://127.0.0.1:$web/file" >"$work/ab" && grep -q 'Failed requests: *0' "$work/ab" && ! grep -q Non-2xx "$work/ab" || return 1
+	ab -q -n 2000 -c 8 "http://127.0.0.1:$web/file" >"$work/ab" &&
+		grep -q 'Failed requests: *0' "$work/ab" && ! grep -q Non-2xx "$work/ab" || return 1
 	[ "$(curl -s "http://127.0.0.1:$web/file" | sha256sum)" = "$(sha256sum <"$work/www/file")" ]
 }
 nginx_() {
-	command -v nginx >/dev/null && command -v ab >/dev/null || { missing "nginx or apache2-utils"; return; }
+	command -v nginx >/dev/null && command -v ab >/dev/null || {
+		missing "nginx or apache2-utils"
+		return
+	}
 	images nginx 'ngx_http_*' ngx_http_output_filter
 	mkdir "$work/www"
 	head -c 100000 /dev/urandom >"$work/www/file"
@@ -100,8 +110,10 @@ nginx_() {
 
 postgres_check() {
 	as_postgres pgbench -h "$work/pg" -p "$pgport" -n -c 2 -t 100 postgres || return 1
-	[ "$(as_postgres psql -X -A -t -h "$work/pg" -p "$pgport" postgres -c "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history) and
-		(select sum(bbalance) from pgbench_branches) = (select sum(tbalance) from pgbench_tellers)")" = t ]
+	[ "$(as_postgres psql -X -A -t -h "$work/pg" -p "$pgport" postgres \
+		-c "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history) and
+		(select sum(bbalance) from pgbench_branches) = (select sum(tbalance) from pgbench_tellers)")" \
+		= t ]
 }
 as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
 postgres_() {
@@ -113,20 +125,34 @@ postgres_() {
 	chmod 755 "$work"
 	mkdir "$work/pg"
 	chown postgres "$work/pg"
-	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
-	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$pgport" -k "$work/pg" -c listen_addresses= -c fsync=off >"$work/pg.log" 2>&1 &
+	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || {
+		cat "$work/initdb.log" >&2
+		fail initdb
+	}
+	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$pgport" -k "$work/pg" \
+		-c listen_addresses= -c fsync=off >"$work/pg.log" 2>&1 &
 	own "$!"
-	listening "$!" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$pgport" || { cat "$work/pg.log" >&2; fail "postgres does not listen"; }
-	as_postgres pgbench -h "$work/pg" -p "$pgport" -i -q postgres >"$work/pgbench.log" 2>&1 || { cat "$work/pgbench.log" >&2; fail pgbench; }
-	# One connection that lives throughout is traced: it runs statements whose answers are numbered.
+	listening "$!" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$pgport" || {
+		cat "$work/pg.log" >&2
+		fail "postgres does not listen"
+	}
+	as_postgres pgbench -h "$work/pg" -p "$pgport" -i -q postgres >"$work/pgbench.log" 2>&1 || {
+		cat "$work/pgbench.log" >&2
+		fail pgbench
+	}
+	# One connection that lives throughout is traced: it runs statements whose answers are
+	# numbered.
 	mkfifo "$work/sql"
-	as_postgres psql -X -q -A -t -h "$work/pg" -p "$pgport" postgres <"$work/sql" >"$work/psql.out" &
+	as_postgres psql -X -q -A -t -h "$work/pg" -p "$pgport" postgres <"$work/sql" \
+		>"$work/psql.out" &
 	own "$!"
 	exec 8>"$work/sql"
 	echo "select 'backend ' || pg_backend_pid();" >&8
 	wait_for "$work/psql.out" backend
 	checker postgres_check
-	(i=0; while [ ! -e "$work/stop" ]; do i=$((i + 1)); echo "select 'answer', $i, count(*), sum(a * 2) from generate_series(1, 1000) a;"; done >&8) &
+	(i=0; while [ ! -e "$work/stop" ]; do i=$((i + 1))
+		echo "select 'answer', $i, count(*), sum(a * 2) from generate_series(1, 1000) a;"
+			done >&8) &
 	local feeder=$!
 	own "$feeder"
 	storm postgres "$(sed -n 's/^backend //p' "$work/psql.out")"
@@ -140,31 +166,43 @@ postgres_() {
 }
 
 mariadb_() {
-	command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null || { missing mariadb-server; return; }
+	command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null || {
+		missing mariadb-server
+		return
+	}
 	local mysql
 	mysql=$(command -v mariadb || command -v mysql)
 	mariadb=$mysql
 	images mariadbd '_ZN4JOIN*' '_Z16dispatch_command*'
 	chmod 755 "$work"
 	mkdir "$work/my"
-	mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$work/my" --auth-root-authentication-method=normal >"$work/my.install" 2>&1 ||
+	mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$work/my" \
+		--auth-root-authentication-method=normal >"$work/my.install" 2>&1 ||
 		{ cat "$work/my.install" >&2; fail mariadb-install-db; }
-	mariadbd --no-defaults --user="$(id -un)" --datadir="$work/my" --socket="$work/my.sock" --skip-networking --pid-file="$work/my.pid" >"$work/my.log" 2>&1 &
+	mariadbd --no-defaults --user="$(id -un)" --datadir="$work/my" --socket="$work/my.sock" \
+		--skip-networking --pid-file="$work/my.pid" >"$work/my.log" 2>&1 &
 	local pid=$!
 	own "$pid"
 	mariadb_answers() { "$mysql" --socket="$work/my.sock" -e "select 1" >"$work/got" 2>&1; }
-	listening "$pid" mariadb_answers || { cat "$work/my.log" >&2; fail "mariadbd does not answer"; }
-	"$mysql" --socket="$work/my.sock" -e "create database if not exists test; use test; create table t (n int primary key); create table u (n int) engine=memory; insert into u values (0);
-		insert into t select seq from (with recursive s(seq) as (select 1 union all select seq + 1 from s where seq < 1000) select seq from s) x" || fail "mariadb: set-up"
+	listening "$pid" mariadb_answers || {
+		cat "$work/my.log" >&2
+		fail "mariadbd does not answer"
+	}
+	"$mysql" --socket="$work/my.sock" \
+		-e "create database if not exists test; use test; create table t (n int primary key); create table u (n int) engine=memory; insert into u values (0);
+		insert into t select seq from (with recursive s(seq) as (select 1 union all select seq + 1 from s where seq < 1000) select seq from s) x" \
+		|| fail "mariadb: set-up"
 	checker mariadb_check
 	storm mariadb "$pid"
 	stop_load mariadb
 }
-# The sums of one residue class of 1..1000 each, a hundred times; by arithmetic, not by another server.
+# The sums of one residue class of 1..1000 each, a hundred times; by arithmetic, not by another
+# server.
 mariadb_check() {
 	for i in $(seq 20); do
 		echo "select $i, count(*), sum(n) from t where n % 7 = $i % 7; update u set n = n + 1;"
-	done | "$mariadb" --socket="$work/my.sock" -N test | awk '{ c = 0; s = 0; for (k = 1; k <= 1000; k++) if (k % 7 == $1 % 7) { c++; s += k }
+	done | "$mariadb" --socket="$work/my.sock" -N test |
+		awk '{ c = 0; s = 0; for (k = 1; k <= 1000; k++) if (k % 7 == $1 % 7) { c++; s += k }
 		if ($2 != c || $3 != s) exit 1; n++ } END { exit n != 20 }'
 }
 

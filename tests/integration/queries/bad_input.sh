@@ -4,13 +4,15 @@
 start_target ready "$TARGET" 2 100000
 count='cluster.Function("threads_target!work").Count()'
 
-exits "unknown function" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_target!wrok").Count()'
+exits "unknown function" 2 "$FAY" trace -p "$target" \
+	'cluster.Function("threads_target!wrok").Count()'
 contains "did you mean" "$work/err" "work"
 contains "did you mean" "$work/err" "did you mean"
 exits "unknown module" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_tarket!work").Count()'
 contains "nearest module" "$work/err" "threads_target"
 
-exits "misspelt field" 2 "$FAY" trace -p "$target" 'from io in cluster.Function("threads_target!work")
+exits "misspelt field" 2 "$FAY" trace -p "$target" \
+	'from io in cluster.Function("threads_target!work")
     where io.tme < 5
     group io by io.tid into g select new { g.Key, n = g.Count() }'
 contains "position" "$work/err" "query:2:14"
@@ -43,7 +45,9 @@ cp /bin/true "$work/fay_zombie"
 sh -c '"$0" & exec sleep 60' "$work/fay_zombie" &
 parent=$!
 own "$parent"
-until grep -qs '^State:.*zombie' $(pgrep -P $parent | sed 's#.*#/proc/&/status#') /dev/null; do sleep 0.05; done
+until grep -qs '^State:.*zombie' $(pgrep -P $parent | sed 's#.*#/proc/&/status#') /dev/null; do
+	sleep 0.05
+done
 exits "an ended process of that name" 1 "$FAY" trace --comm fay_zombie "$count"
 contains "that there is none" "$work/err" "no process is named"
 kill $parent
@@ -56,14 +60,17 @@ exits "unknown subcommand" 2 "$FAY" frobnicate
 chmod 755 "$work"
 if setpriv --reuid=nobody --regid=nogroup --clear-groups true 2>/dev/null; then
 	copy_fay
-	exits "no permission" 1 setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/bin/fay" trace -p "$target" "$count"
+	exits "no permission" 1 setpriv --reuid=nobody --regid=nogroup --clear-groups \
+		"$work/bin/fay" trace -p "$target" "$count"
 	contains "which capability" "$work/err" "CAP_SYS_PTRACE"
 fi
 
 # Functions that cannot be patched are named with the reason; the others are traced.
-exits "only a function too short" 1 "$FAY" trace -p "$target" --for 100ms 'cluster.Function("threads_target!tiny").Count()'
+exits "only a function too short" 1 "$FAY" trace -p "$target" --for 100ms \
+	'cluster.Function("threads_target!tiny").Count()'
 contains "named" "$work/err" "tiny"
-exits "too short among others" 0 "$FAY" trace -p "$target" --for 100ms 'cluster.Function("threads_target!*").Count()'
+exits "too short among others" 0 "$FAY" trace -p "$target" --for 100ms \
+	'cluster.Function("threads_target!*").Count()'
 contains "named with reason" "$work/err" "tiny: "
 
 # Images that are none.
@@ -142,7 +149,9 @@ ended "$first"
 kill -INT "$second"
 ended "$second"
 for which in first second; do
-	equal "$which of two sessions" 200000 "$(jq -s 'map(select(.type == "row" and .final))[0].values.Count' "$work/$which.json")"
+	equal "$which of two sessions" 200000 \
+		"$(jq -s 'map(select(.type == "row" and .final))[0].values.Count' \
+		"$work/$which.json")"
 done
 equal "text after both" "$before" "$(text_hash "$target")"
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The system's clock is set by an hour, forwards or back, while a trace with windows of time runs: fay is told so by a library in front of clock_gettime(), since a machine's clock is not a
-# test's to set. Each event stays in its window, and none is missing or twice; calls and system calls at all times, in windows of 100 ms.
+# The system's clock is set by an hour, forwards or back, while a trace with windows of time runs:
+# fay is told so by a library in front of clock_gettime(), since a machine's clock is not a test's
+# to set. Each event stays in its window, and none is missing or twice; calls and system calls at
+# all times, in windows of 100 ms.
 host=1
 . "$(dirname "$0")/../lib.sh"
 cat >"$work/set.c" <<'C'
@@ -30,11 +32,19 @@ PERL
 # counted QUERY: the events in all windows, and that there is none between them without a row
 counted() {
 	rm -f "$CLOCK_SET"
-	LD_PRELOAD="$work/set.so" "$FAY" trace --json "$1" -- perl "$work/reads.pl" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$1"; }
+	LD_PRELOAD="$work/set.so" "$FAY" trace --json "$1" -- perl "$work/reads.pl" >"$work/out" \
+		2>"$work/err" || {
+		cat "$work/err" >&2
+		fail "$1"
+	}
 	[ -e "$CLOCK_SET" ] || fail "the clock was not set"
-	jq -c -s 'map(select(.type == "row" and .final).values) | group_by(.window)[] | last' "$work/out" >"$work/rows"
-	equal "events in all windows, the clock set by $CLOCK_BY s" 30000 "$(jq -s 'map(.Count) | add' "$work/rows")"
-	equal "windows that follow one another" true "$(jq -s '[.[].window] | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] == 100000000)' "$work/rows")"
+	jq -c -s 'map(select(.type == "row" and .final).values) | group_by(.window)[] | last' \
+		"$work/out" >"$work/rows"
+	equal "events in all windows, the clock set by $CLOCK_BY s" 30000 \
+		"$(jq -s 'map(.Count) | add' "$work/rows")"
+	equal "windows that follow one another" true \
+		"$(jq -s '[.[].window] | [.[1:], .[:-1]] | transpose |
+			all(.[0] - .[1] == 100000000)' "$work/rows")"
 	[ "$(wc -l <"$work/rows")" -lt 20000 ] || fail "an hour of windows"
 }
 for by in 3600 -3600; do
@@ -45,21 +55,30 @@ for by in 3600 -3600; do
 	fi
 done
 
-# Events that come late: fay believes that ten seconds more have passed than have, so that windows are over for good before their events come. Shown or late, each is counted, once.
+# Events that come late: fay believes that ten seconds more have passed than have, so that windows
+# are over for good before their events come. Shown or late, each is counted, once.
 export CLOCK_BY=10 CLOCK_LATE=1
 late() { # QUERY
 	rm -f "$CLOCK_SET"
-	LD_PRELOAD="$work/set.so" "$FAY" trace --json "$1" -- perl "$work/reads.pl" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$1"; }
-	jq -c -s 'map(select(.type == "row" and .final).values) | group_by([.window, .Key])[] | last' "$work/out" >"$work/rows"
+	LD_PRELOAD="$work/set.so" "$FAY" trace --json "$1" -- perl "$work/reads.pl" >"$work/out" \
+		2>"$work/err" || {
+		cat "$work/err" >&2
+		fail "$1"
+	}
+	jq -c -s 'map(select(.type == "row" and .final).values) | group_by([.window, .Key])[] |
+		last' "$work/out" >"$work/rows"
 	late=$(jq -s 'map(select(.type == "end"))[0].events_late' "$work/out")
 	[ "$late" -gt 0 ] || fail "no event came late"
-	equal "events in windows and late ones" 30000 "$(jq -s "map(.Count // .n) | add + $late" "$work/rows")"
+	equal "events in windows and late ones" 30000 \
+		"$(jq -s "map(.Count // .n) | add + $late" "$work/rows")"
 	contains "late ones are said" "$work/err" "fay: $late events came late"
 }
 late 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()'
-late 'from r in cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms) group r by r.comm into g select new { g.Key, n = g.Count() }'
+late 'from r in cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms)
+	group r by r.comm into g select new { g.Key, n = g.Count() }'
 
-# A program that writes into its own table: a window that begins where numbers end is none, and the trace ends with the program.
+# A program that writes into its own table: a window that begins where numbers end is none, and the
+# trace ends with the program.
 cat >"$work/forge.pl" <<'PERL'
 open F, '<', '/dev/zero'; my $b;
 for (1 .. 100) { sysread F, $b, 7 }
@@ -72,6 +91,8 @@ for my $from (map { $at + ($_ << 16) } 0 .. 63) {
 print STDERR "forged $forged\n";
 PERL
 unset CLOCK_BY CLOCK_LATE
-exits "a trace whose table is forged" 0 timeout -k 5 60 "$FAY" trace --json 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()' -- perl "$work/forge.pl"
+exits "a trace whose table is forged" 0 timeout -k 5 60 "$FAY" trace \
+	--json 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()' \
+	-- perl "$work/forge.pl"
 contains "a row was forged" "$work/err" "forged 1"
 [ "$(wc -l <"$work/out")" -lt 1000 ] || fail "windows without end"

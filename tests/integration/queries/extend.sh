@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Queries that call functions of C, in real programs, over saved events, and what is said where they cannot.
+# Queries that call functions of C, in real programs, over saved events, and what is said where they
+# cannot.
 . "$(dirname "$0")/../lib.sh"
 cd "$work"
 cat >functions.c <<'C'
@@ -29,29 +30,41 @@ head -c 123456 /dev/zero >file
 values() {
 	local query=$1
 	shift
-	"$FAY" trace --json "$query" ${1:+-- "$@"} 2>err | jq -c 'select(.type == "row" and .final) | .values' || { cat err >&2; fail "$query"; }
+	"$FAY" trace --json "$query" ${1:+-- "$@"} 2>err |
+		jq -c 'select(.type == "row" and .final) | .values' ||
+		{ cat err >&2; fail "$query"; }
 }
 equal "blocks that were read" '{"Sum":247}' \
-	"$(values 'extend "functions.c" cluster.Return("libc!read").Where(r => r.Arg(0) == 0 && r.ReturnValue > 0 && is_dd(r.comm)).Sum(r => blocks(r.ReturnValue, 512))' dd if=file of=/dev/null bs=1000 status=none)"
+	"$(values 'extend "functions.c" cluster.Return("libc!read").Where(r => r.Arg(0) == 0 &&
+		r.ReturnValue > 0 && is_dd(r.comm)).Sum(r => blocks(r.ReturnValue, 512))' dd \
+		if=file of=/dev/null bs=1000 status=none)"
 equal "as a key" '[[0,1],[1,1],[2,123]]' \
-	"$(values 'extend "functions.c" from r in cluster.Return("libc!read") where is_dd(r.comm) && r.Arg(0) == 0 group r by blocks(r.ReturnValue, 999) into g orderby g.Key select new { g.Key, n = g.Count() }' \
+	"$(values 'extend "functions.c" from r in cluster.Return("libc!read") where is_dd(r.comm) &&
+		r.Arg(0) == 0 group r by blocks(r.ReturnValue, 999) into g orderby g.Key
+		select new { g.Key, n = g.Count() }' \
 		dd if=file of=/dev/null bs=1000 status=none | jq -sc 'map([.Key, .n])')"
-"$FAY" trace --save calls.fay 'cluster.Function("libc!read")' -- dd if=file of=/dev/null bs=1000 status=none >/dev/null 2>err
+"$FAY" trace --save calls.fay 'cluster.Function("libc!read")' -- dd if=file of=/dev/null bs=1000 \
+	status=none >/dev/null 2>err
 plain=$(values 'file("calls.fay").Sum(x => (x.Arg(2) + 511) / 512)')
-equal "over saved events" "$plain" "$(values 'extend "functions.c" file("calls.fay").Sum(x => blocks(x.Arg(2), 512))')"
+equal "over saved events" "$plain" \
+	"$(values 'extend "functions.c" file("calls.fay").Sum(x => blocks(x.Arg(2), 512))')"
 [ "$plain" != '{"Sum":0}' ] || fail "nothing was saved"
 
-exits "explained" 0 "$FAY" explain 'extend "functions.c" cluster.Function("libc!read").Sum(x => blocks(x.Arg(2), 512))'
+exits "explained" 0 "$FAY" explain \
+	'extend "functions.c" cluster.Function("libc!read").Sum(x => blocks(x.Arg(2), 512))'
 contains "names the file" out "extended by  functions.c"
 contains "shows the call" out "blocks(x.Arg(2), 512)"
 
-exits "a loop whose end is not seen" 1 "$FAY" trace 'extend "functions.c" cluster.Function("libc!read").Sum(x => endless(x.Arg(2)))' -- true
+exits "a loop whose end is not seen" 1 "$FAY" trace \
+	'extend "functions.c" cluster.Function("libc!read").Sum(x => endless(x.Arg(2)))' -- true
 grep -Eq 'functions\.c:1[3-9]' err || { cat err >&2; fail "no line of the file"; }
 contains "nothing is installed" err "nothing was installed"
-exits "no such file" 2 "$FAY" trace 'extend "missing.c" cluster.Function("libc!read").Count()' -- true
+exits "no such file" 2 "$FAY" trace 'extend "missing.c" cluster.Function("libc!read").Count()' \
+	-- true
 contains "says which" err "missing.c: No such file or directory"
 echo 'long broken(long x) { return y; }' >broken.c
 exits "not C" 1 "$FAY" trace 'extend "broken.c" cluster.Function("libc!read").Count()' -- true
 contains "as the C compiler says it" err "broken.c:1:30: error: use of undeclared identifier 'y'"
-exits "no C compiler" 1 env FAY_CLANG_PROGRAM=clang-of-no-one "$FAY" trace 'extend "functions.c" cluster.Function("libc!read").Count()' -- true
+exits "no C compiler" 1 env FAY_CLANG_PROGRAM=clang-of-no-one "$FAY" trace \
+	'extend "functions.c" cluster.Function("libc!read").Count()' -- true
 contains "what to install" err "apt-get install clang-19"

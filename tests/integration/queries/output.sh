@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Where results go (--output), what becomes of them on a full disk, and what fay exits with beside a command that fails.
+# Where results go (--output), what becomes of them on a full disk, and what fay exits with beside a
+# command that fails.
 . "$(dirname "$0")/../lib.sh"
 head -c 5000 /dev/zero >"$work/file"
 reads='cluster.Function("libc!read").Where(r => r.Arg(2) == 100).Count()'
@@ -15,33 +16,49 @@ equal "the lines" "schema row end" "$(jq -r .type "$work/result" | xargs)"
 (umask 027 && "$FAY" trace --csv -o "$work/new" "$reads" -- "${command[@]}" 2>"$work/err")
 equal "CSV in a new file" "Count 51" "$(xargs <"$work/new")"
 equal "its mode" 640 "$(stat -c %a "$work/new")"
-exits "rows as they come" 0 "$FAY" trace --csv -o "$work/new" 'from r in cluster.Function("libc!read") where r.Arg(2) == 100 select new { size = r.Arg(2) }' -- "${command[@]}"
+exits "rows as they come" 0 "$FAY" trace --csv -o "$work/new" \
+	'from r in cluster.Function("libc!read") where r.Arg(2) == 100
+		select new { size = r.Arg(2) }' -- "${command[@]}"
 equal "all rows" 52 "$(wc -l <"$work/new")"
 
-exits "a file that cannot be made" 2 "$FAY" trace -o "$work/none/result" "$reads" -- touch "$work/was_run"
+exits "a file that cannot be made" 2 "$FAY" trace -o "$work/none/result" "$reads" -- touch \
+	"$work/was_run"
 contains "which, and why" "$work/err" "cannot write '$work/none/result': No such file or directory"
 [ ! -e "$work/was_run" ] || fail "the command was run all the same"
 exits "a full disk" 4 "$FAY" trace -o /dev/full "$reads" -- "${command[@]}"
 contains "which file" "$work/err" "cannot write the result to '/dev/full': No space left on device"
-exits "a full disk, and rows as they come" 4 "$FAY" trace -o /dev/full 'cluster.Function("libc!read")' -- "${command[@]}"
-exits "with --save" 2 "$FAY" trace -o "$work/result" --save "$work/x.fay" 'cluster.Function("libc!read")' -- true
+exits "a full disk, and rows as they come" 4 "$FAY" trace -o /dev/full \
+	'cluster.Function("libc!read")' -- "${command[@]}"
+exits "with --save" 2 "$FAY" trace -o "$work/result" --save "$work/x.fay" \
+	'cluster.Function("libc!read")' -- true
 contains "why not" "$work/err" "--save keeps events in a file of its own"
-exits "with --detach" 2 "$FAY" trace -o "$work/result" --detach --cluster nats://127.0.0.1 --comm x "$reads"
+exits "with --detach" 2 "$FAY" trace -o "$work/result" --detach --cluster nats://127.0.0.1 \
+	--comm x "$reads"
 contains "why not" "$work/err" "fay attach"
-exits "saved" 0 "$FAY" trace --save "$work/saved.fay" 'cluster.Function("libc!read")' -- "${command[@]}"
+exits "saved" 0 "$FAY" trace --save "$work/saved.fay" 'cluster.Function("libc!read")' \
+	-- "${command[@]}"
 size=$(stat -c %s "$work/saved.fay")
-exits "over the file that is asked" 2 "$FAY" trace -o "$work/saved.fay" "file(\"$work/saved.fay\").Count()"
+exits "over the file that is asked" 2 "$FAY" trace -o "$work/saved.fay" \
+	"file(\"$work/saved.fay\").Count()"
 contains "why not" "$work/err" "it is the saved trace that is being queried"
 equal "it stays as it is" "$size" "$(stat -c %s "$work/saved.fay")"
-# A program that becomes another: each event has the name that its thread has then, also in a saved trace.
+# A program that becomes another: each event has the name that its thread has then, also in a saved
+# trace.
 cp "$(command -v dd)" "$work/second"
-become=(bash -c 'read -r x <"$0/file"; exec "$0/second" if="$0/file" of=/dev/null bs=100 status=none' "$work")
-by_name='from r in cluster.Function("libc!read") group r by r.comm into g select new { g.Key, n = g.Count(r => r.Arg(2) == 100) }'
+become=(bash -c
+	'read -r x <"$0/file"; exec "$0/second" if="$0/file" of=/dev/null bs=100 status=none'
+	"$work")
+by_name='from r in cluster.Function("libc!read") group r by r.comm into g
+	select new { g.Key, n = g.Count(r => r.Arg(2) == 100) }'
 exits "followed to another program" 0 "$FAY" trace --json --follow "$by_name" -- "${become[@]}"
-equal "reads by name" '{"Key":"bash","n":0} {"Key":"second","n":51}' "$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
-exits "followed and saved" 0 "$FAY" trace --save "$work/names.fay" --follow 'cluster.Function("libc!read")' -- "${become[@]}"
-exits "asked of the saved trace" 0 "$FAY" trace --json "${by_name/cluster/file(\"$work/names.fay\")}"
-equal "the same names" '{"Key":"bash","n":0} {"Key":"second","n":51}' "$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
+equal "reads by name" '{"Key":"bash","n":0} {"Key":"second","n":51}' \
+	"$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
+exits "followed and saved" 0 "$FAY" trace --save "$work/names.fay" \
+	--follow 'cluster.Function("libc!read")' -- "${become[@]}"
+exits "asked of the saved trace" 0 "$FAY" trace \
+	--json "${by_name/cluster/file(\"$work/names.fay\")}"
+equal "the same names" '{"Key":"bash","n":0} {"Key":"second","n":51}' \
+	"$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
 
 # What fay exits with is whether the trace went well; how the command ended is said beside it.
 ended_with() { # WHAT MEMBER VALUE MESSAGE COMMAND...
@@ -49,13 +66,16 @@ ended_with() { # WHAT MEMBER VALUE MESSAGE COMMAND...
 	shift 4
 	exits "$what" 0 "$FAY" trace --json "$reads" -- "$@"
 	contains "$what, said" "$work/err" "$message"
-	equal "$what, for programs" "$value" "$(jq -s "map(select(.type == \"end\"))[0].$member" "$work/out")"
+	equal "$what, for programs" "$value" \
+		"$(jq -s "map(select(.type == \"end\"))[0].$member" "$work/out")"
 }
 ended_with "a command that ends with 3" exit_status 3 "ended with exit status 3" sh -c 'exit 3'
 ended_with "a command that ends well" exit_status 0 "ended with exit status 0" true
-ended_with "a shell that cannot run it" exit_status 127 "ended with exit status 127" sh -c "$work/none 2>/dev/null"
+ended_with "a shell that cannot run it" exit_status 127 "ended with exit status 127" sh \
+	-c "$work/none 2>/dev/null"
 ended_with "a command that is killed" signal 15 "killed by SIGTERM" sh -c 'kill $$'
-ended_with "a command that is killed in real time" signal 40 "killed by signal 40" sh -c 'kill -40 $$'
+ended_with "a command that is killed in real time" signal 40 "killed by signal 40" sh \
+	-c 'kill -40 $$'
 exits "a command that is not there" 2 "$FAY" trace "$reads" -- "$work/none"
 contains "which" "$work/err" "cannot run '$work/none': No such file or directory"
 exits "a command that cannot be executed" 2 "$FAY" trace "$reads" -- "$work/file"

@@ -11,13 +11,18 @@ echo "\\echo finished" >&9
 wait_for "$work/psql.out" finished
 end_trace
 equal "postgres!PortalRun for 2000 statements" 2000 "$(final_sum Count)"
-trace -p "$backend" 'from m in cluster.Usdt("postgres!postgresql:query__*") group m by m.function into g select new { g.Key, n = g.Count() }'
+trace -p "$backend" \
+	'from m in cluster.Usdt("postgres!postgresql:query__*") group m by m.function into g
+		select new { g.Key, n = g.Count() }'
 for i in $(seq 1000); do echo "select $i + 1;"; done >&9
 echo "\\echo again" >&9
 wait_for "$work/psql.out" again
 end_trace
-for marker in query__start query__done query__parse__start query__parse__done query__execute__start query__execute__done; do
-	equal "postgresql:$marker for 1000 statements" 1000 "$(jq -s --arg k "postgresql:$marker" '[.[] | select(.type == "row" and .final and .values.Key == $k) | .values.n] | add // 0' "$work/trace.json")"
+for marker in query__start query__done query__parse__start query__parse__done \
+	query__execute__start query__execute__done; do
+	equal "postgresql:$marker for 1000 statements" 1000 \
+		"$(jq -s --arg k "postgresql:$marker" '[.[] | select(.type == "row" and .final
+			and .values.Key == $k) | .values.n] | add // 0' "$work/trace.json")"
 done
 equal "text of postgres after detach" "$before" "$(text_hash "$backend")"
 echo "select 'still ' || 'serving';" >&9

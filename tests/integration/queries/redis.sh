@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Counts on Debian's own redis-server equal what the server itself counted, and its text is untouched afterwards.
+# Counts on Debian's own redis-server equal what the server itself counted, and its text is
+# untouched afterwards.
 . "$(dirname "$0")/../lib.sh"
 start_redis
 before=$(text_hash "$redis")
@@ -9,7 +10,8 @@ trace -p "$redis" 'cluster.Function("redis-server!call").Count()'
 redis-cli -p "$port" config resetstat >/dev/null
 redis-benchmark -p "$port" -n 200000 -c 20 -P 4 -t get,set -q >/dev/null
 end_trace
-calls=$(redis-cli -p "$port" info commandstats | tr -d '\r' | sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | paste -sd+ | bc)
+calls=$(redis-cli -p "$port" info commandstats | tr -d '\r' |
+	sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | paste -sd+ | bc)
 equal "redis-server!call against commandstats" "$calls" "$(final_sum Count)"
 [ "$calls" -ge 400000 ] || fail "the load ran: $calls calls"
 
@@ -26,7 +28,8 @@ last=$(reads)
 end_trace
 counted=$(final_sum countOfReadIOs)
 echo "reads: the server counted $((last - first)), fay $counted"
-[ "$counted" -ge $((last - first)) ] || fail "fay counted fewer reads ($counted) than the server ($((last - first)))"
+[ "$counted" -ge $((last - first)) ] ||
+	fail "fay counted fewer reads ($counted) than the server ($((last - first)))"
 
 equal "text of redis-server after detach" "$before" "$(text_hash "$redis")"
 equal "text of libc after detach" "$before_libc" "$(text_hash "$redis" libc.so)"

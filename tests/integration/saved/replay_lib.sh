@@ -1,6 +1,9 @@
-# Queries that run while their events are saved, and what a plain reference makes of the saved events. Source it behind lib.sh.
+# Queries that run while their events are saved, and what a plain reference makes of the saved
+# events. Source it behind lib.sh.
 bin=$(dirname "$TARGET")
-queries=() # NAME KEYS STREAM WORD...: what the reference is asked, a line each; KEYS: how many columns tell a row from the others
+# NAME KEYS STREAM WORD...: what the reference is asked, a line each; KEYS: how many columns tell a
+# row from the others
+queries=()
 live=()    # "NAME PID" of what traces
 
 # tracer_of NAME ARGS...: a trace of the target, attached when it returns
@@ -22,7 +25,8 @@ asked() {
 	tracer_of "$name" --json "$query"
 	queries+=("$name $keys $*")
 }
-# The target makes its calls; all traces end, the first one last: what comes to an end must not change what the others see.
+# The target makes its calls; all traces end, the first one last: what comes to an end must not
+# change what the others see.
 finish() {
 	local one code i
 	echo >&9
@@ -32,7 +36,10 @@ finish() {
 		one=${live[i]} code=0
 		kill -INT "${one#* }"
 		ended "${one#* }" || code=$?
-		[ $code = 0 ] || { cat "$work/${one% *}.err" >&2; fail "${one% *} exited with $code"; }
+		[ $code = 0 ] || {
+			cat "$work/${one% *}.err" >&2
+			fail "${one% *} exited with $code"
+		}
 	done
 	end_target
 }
@@ -55,7 +62,8 @@ def agrees($want; $got):
 [range(0; [($want | length), ($got | length)] | max) as $r | range(0; [($want[$r] | length), ($got[$r] | length)] | max) as $c
 	| select(agrees($want[$r][$c]; $got[$r][$c]) | not) | {row: $r, column: $c, want: $want[$r][$c], got: $got[$r][$c], of: $got[$r]}] | .[0:5]
 END
-# judge NAME KEYS FIRST LAST STREAM WORD...: compares; 3: calls came too close to a window's edge or to each other. A window that was shown again counts once.
+# judge NAME KEYS FIRST LAST STREAM WORD...: compares; 3: calls came too close to a window's edge or
+# to each other. A window that was shown again counts once.
 judge() {
 	local name=$1 keys=$2 first=$3 last=$4 code=0 got differs
 	shift 4
@@ -63,10 +71,15 @@ judge() {
 	[ $code != 3 ] || return 3
 	[ $code = 0 ] || fail "$name: the reference: exit code $code"
 	jq -sc --argjson k "$keys" 'sort_by(.[:$k])' "$work/want" >"$work/want.json"
-	equal "$name: lost" 0 "$(jq -s 'map(select(.type == "end"))[0] | .events_lost + (.join.evicted // 0) + (.join.late // 0) + (.counted.late // 0)' "$work/$name.json")"
-	jq -sc --argjson k "$keys" 'map(select(.type == "row" and .final) | [.values[]]) | group_by(.[:$k]) | map(last)' "$work/$name.json" >"$work/got.json"
+	equal "$name: lost" 0 \
+		"$(jq -s 'map(select(.type == "end"))[0] | .events_lost + (.join.evicted // 0) +
+			(.join.late // 0) + (.counted.late // 0)' "$work/$name.json")"
+	jq -sc --argjson k "$keys" \
+		'map(select(.type == "row" and .final) | [.values[]]) | group_by(.[:$k]) | map(last)' \
+		"$work/$name.json" >"$work/got.json"
 	[ "$(jq length "$work/want.json")" -gt 0 ] || fail "$name: nothing to compare"
-	differs=$(jq -nc --argjson top 3 --argjson want "$(cat "$work/want.json")" --argjson got "$(cat "$work/got.json")" -f "$work/agrees.jq")
+	differs=$(jq -nc --argjson top 3 --argjson want "$(cat "$work/want.json")" --argjson got \
+		"$(cat "$work/got.json")" -f "$work/agrees.jq")
 	[ "$differs" = "[]" ] || fail "$name: not what the saved events say: $differs"
 	echo "ok: $name: $(jq length "$work/got.json") rows"
 }
@@ -78,7 +91,8 @@ judge_all() {
 		judge "${words[0]}" "${words[1]}" "$1" "$2" "${words[@]:2}" || return $?
 	done
 }
-# until_sure: ask_all TURNS, judged by the sessions before and behind; again where calls came too close to each other, or to a window's edge. On a busy machine few turns go as fast as they should.
+# until_sure: ask_all TURNS, judged by the sessions before and behind; again where calls came too
+# close to each other, or to a window's edge. On a busy machine few turns go as fast as they should.
 until_sure() {
 	local turns code
 	for turns in 36 36 24 12 9 6 6; do
@@ -87,5 +101,6 @@ until_sure() {
 		judge_all first last || code=$?
 		[ $code = 3 ] || break
 	done
-	[ $code = 0 ] || fail "in seven runs calls came too close to each other, or to a window's edge"
+	[ $code = 0 ] ||
+		fail "in seven runs calls came too close to each other, or to a window's edge"
 }

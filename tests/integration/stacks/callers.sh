@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
-# Who called: exact counts by return address, shown by name, in the program, in libraries, in one that is loaded later; the process is gone when the result is shown.
+# Who called: exact counts by return address, shown by name, in the program, in libraries, in one
+# that is loaded later; the process is gone when the result is shown.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 gcc -O1 -fno-optimize-sibling-calls -o "$work/callers" "$here/callers_target.c"
 gcc -O1 -fPIC -shared -fno-optimize-sibling-calls -o "$work/libcallers.so" "$here/callers_library.c"
-exits "by caller" 0 "$FAY" trace --csv 'from e in cluster.Function("callers!compared") group e by e.Caller into g select new { g.Key, n = g.Count() }' -- "$work/callers" "$work/libcallers.so"
-equal "calls by function" "callers!once 300 callers!twice 100 callers!twice 100 libcallers!call_back 50" \
+exits "by caller" 0 "$FAY" trace \
+	--csv 'from e in cluster.Function("callers!compared") group e by e.Caller into g
+		select new { g.Key, n = g.Count() }' -- "$work/callers" "$work/libcallers.so"
+equal "calls by function" \
+	"callers!once 300 callers!twice 100 callers!twice 100 libcallers!call_back 50" \
 	"$(tail -n +2 "$work/out" | sed 's/+0x[0-9a-f]*,/ /' | sort | tr '\n' ' ' | sed 's/ $//')"
 # Each address is that of the instruction behind a call.
 start=$(objdump -d "$work/callers" | sed -n 's/^0*\([0-9a-f]*\) <once>:$/\1/p')
-behind=$(objdump -d "$work/callers" | sed -n '/<once>:$/,/^$/p' | grep -A1 'call .*<compared>' | sed -n '2s/^ *\([0-9a-f]*\):.*/\1/p')
+behind=$(objdump -d "$work/callers" | sed -n '/<once>:$/,/^$/p' | grep -A1 'call .*<compared>' |
+	sed -n '2s/^ *\([0-9a-f]*\):.*/\1/p')
 place=$(printf 'once+0x%x' $((16#$behind - 16#$start)))
 contains "the address is behind the call" "$work/out" "callers!$place,300"
-exits "rows of events" 0 "$FAY" trace --csv 'from e in cluster.Function("callers!compared") select new { e.Caller } take 1' -- "$work/callers"
+exits "rows of events" 0 "$FAY" trace \
+	--csv 'from e in cluster.Function("callers!compared") select new { e.Caller } take 1' \
+	-- "$work/callers"
 equal "rows of events" "Caller callers!$place" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
-exits "of calls that end" 2 "$FAY" explain 'cluster.Return("callers!compared").DistinctCount(r => r.Caller)'
+exits "of calls that end" 2 "$FAY" explain \
+	'cluster.Return("callers!compared").DistinctCount(r => r.Caller)'
 contains "said" "$work/err" '`Caller` is known when a call of a program'

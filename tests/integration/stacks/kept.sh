@@ -1,24 +1,40 @@
 #!/usr/bin/env bash
-# Arguments of calls that have ended: exact sums by argument over recursion, tail calls, calls left by longjmp, and threads; read() by file descriptor in a real program.
+# Arguments of calls that have ended: exact sums by argument over recursion, tail calls, calls left
+# by longjmp, and threads; read() by file descriptor in a real program.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 gcc -O2 -pthread -o "$work/kept" "$here/kept_target.c"
 
-exits "by argument" 0 "$FAY" trace --csv 'from r in cluster.Return("kept!*") where r.function == "doubled" || r.function == "summed" || r.function == "passed_on" || r.function == "left"
+exits "by argument" 0 "$FAY" trace \
+	--csv 'from r in cluster.Return("kept!*") where r.function == "doubled"
+		|| r.function == "summed" || r.function == "passed_on" || r.function == "left"
 	group r by new { r.function, kind = r.Arg(0) } into g
-	select new { g.Key, n = g.Count(), xs = g.Sum(x => x.Arg(1)), results = g.Sum(x => x.ReturnValue), wrong = g.Count(x => x.function == "doubled" && x.ReturnValue != 2 * x.Arg(1)) }' -- "$work/kept"
-# 4 threads; summed(100) is 101 calls with the arguments 0 to 100 and the results 0, 1, 3, ..., 5050. No call of left() returns.
-equal "exact" "doubled,1,4000,1998000,3996000,0 doubled,14,4000,2002000,4004000,0 passed_on,4,4000,1998000,4004000,0 summed,2,40400,2020000,68680000,0" \
+	select new { g.Key, n = g.Count(), xs = g.Sum(x => x.Arg(1)),
+	results = g.Sum(x => x.ReturnValue), wrong = g.Count(x => x.function == "doubled" &&
+	x.ReturnValue != 2 * x.Arg(1)) }' -- "$work/kept"
+# 4 threads; summed(100) is 101 calls with the arguments 0 to 100 and the results 0, 1, 3, ...,
+# 5050. No call of left() returns.
+equal "exact" \
+	"doubled,1,4000,1998000,3996000,0 doubled,14,4000,2002000,4004000,0 passed_on,4,4000,1998000,4004000,0 summed,2,40400,2020000,68680000,0" \
 	"$(tail -n +2 "$work/out" | sort | tr '\n' ' ' | sed 's/ $//')"
-exits "as JSON" 0 "$FAY" trace --json 'cluster.Return("kept!summed").Count(r => r.ReturnValue == r.Arg(1) * (r.Arg(1) + 1) / 2 && r.Arg(0) == 2)' -- "$work/kept"
-equal "each with its own argument" 40400 "$(jq 'select(.type == "row") | .values.Count' "$work/out")"
-equal "calls without arguments" 0 "$(jq 'select(.type == "end") | .calls_without_arguments' "$work/out")"
+exits "as JSON" 0 "$FAY" trace \
+	--json 'cluster.Return("kept!summed").Count(r => r.ReturnValue == r.Arg(1) * (r.Arg(1) + 1)
+		/ 2 && r.Arg(0) == 2)' -- "$work/kept"
+equal "each with its own argument" 40400 \
+	"$(jq 'select(.type == "row") | .values.Count' "$work/out")"
+equal "calls without arguments" 0 \
+	"$(jq 'select(.type == "end") | .calls_without_arguments' "$work/out")"
 
 # Deeper than what is kept and watched of one thread: what is not in the result is counted.
-printf 'long summed(long, long); long summed(long k, long n) { long r = n ? summed(k, n - 1) : 0; __asm__ volatile("" ::: "memory"); return r + n; } int main(void) { return summed(7, 20000) == 0; }\n' >"$work/deep.c"
+printf 'long summed(long, long); long summed(long k, long n) { long r = n ? summed(k, n - 1) : 0; __asm__ volatile("" ::: "memory"); return r + n; } int main(void) { return summed(7, 20000) == 0; }\n' \
+	>"$work/deep.c"
 gcc -O2 -fno-inline -fno-ipa-cp -o "$work/deep" "$work/deep.c"
-exits "very deep" 0 "$FAY" trace --json 'cluster.Return("deep!summed").Count(r => r.ReturnValue == r.Arg(1) * (r.Arg(1) + 1) / 2)' -- "$work/deep"
-equal "all are accounted for" 20001 "$(jq -s '(map(select(.type == "row"))[0].values.Count) + (map(select(.type == "end"))[0] | .calls_without_arguments + .lost_calls)' "$work/out")"
+exits "very deep" 0 "$FAY" trace \
+	--json 'cluster.Return("deep!summed").Count(r => r.ReturnValue == r.Arg(1) * (r.Arg(1) + 1)
+		/ 2)' -- "$work/deep"
+equal "all are accounted for" 20001 \
+	"$(jq -s '(map(select(.type == "row"))[0].values.Count) + (map(select(.type == "end"))[0] |
+		.calls_without_arguments + .lost_calls)' "$work/out")"
 
 # One call around many, each at another place of the stack: those that have ended make room.
 cat >"$work/around.c" <<'END'
@@ -29,8 +45,13 @@ long outer(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += at(i); re
 int main(void) { return outer(60000) != 60000; }
 END
 gcc -O2 -fno-inline -fno-ipa-cp -fno-ipa-icf -o "$work/around" "$work/around.c"
-exits "around many" 0 "$FAY" trace --json 'cluster.Return("around!*er").Count(r => (r.function == "outer" && r.Arg(0) == 60000 && r.ReturnValue == 60000) || (r.function == "inner" && r.ReturnValue == 2 * r.Arg(0)))' -- "$work/around"
-equal "all with their own arguments" "60001 0" "$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].calls_without_arguments)"' "$work/out")"
+exits "around many" 0 "$FAY" trace \
+	--json 'cluster.Return("around!*er").Count(r => (r.function == "outer" && r.Arg(0) == 60000
+		&& r.ReturnValue == 60000) || (r.function == "inner" && r.ReturnValue == 2 *
+		r.Arg(0)))' -- "$work/around"
+equal "all with their own arguments" "60001 0" \
+	"$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].calls_without_arguments)"' \
+	"$work/out")"
 
 # A real program.
 python=$(readlink -f /usr/bin/python3 || true)
@@ -44,6 +65,10 @@ os.dup2(a, 50), os.dup2(b, 51)
 while os.read(50, 700):
     os.read(51, 100)
 END
-exits "read by descriptor" 0 "$FAY" trace --csv 'from r in cluster.Return("libc!read") where r.Arg(0) >= 50 group r by r.Arg(0) into g select new { fd = g.Key, bytes = g.Sum(x => x.ReturnValue), short = g.Count(x => x.ReturnValue < x.Arg(2)) }' \
+exits "read by descriptor" 0 "$FAY" trace \
+	--csv 'from r in cluster.Return("libc!read") where r.Arg(0) >= 50 group r by r.Arg(0) into g
+		select new { fd = g.Key, bytes = g.Sum(x => x.ReturnValue),
+		short = g.Count(x => x.ReturnValue < x.Arg(2)) }' \
 	-- "$python" -S "$work/program.py" "$work/large" "$work/small"
-equal "bytes by descriptor" "50,100000,2 51,3000,113" "$(tail -n +2 "$work/out" | sort | tr '\n' ' ' | sed 's/ $//')"
+equal "bytes by descriptor" "50,100000,2 51,3000,113" \
+	"$(tail -n +2 "$work/out" | sort | tr '\n' ' ' | sed 's/ $//')"

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Stacks: of chains of calls that are known, with and without frame pointers, symbols and optimisation; of Debian's CPython against what its own unwinder sees at each call.
+# Stacks: of chains of calls that are known, with and without frame pointers, symbols and
+# optimisation; of Debian's CPython against what its own unwinder sees at each call.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(readlink -f /usr/bin/python3 || true)
-query='from e in cluster.Function("*!reached") group e by e.Stack(32) into g select new { stack = g.Key, n = g.Count() }'
+query='from e in cluster.Function("*!reached") group e by e.Stack(32) into g
+	select new { stack = g.Key, n = g.Count() }'
 
 # chains NAME FLAGS...: exact counts of the folded stacks, from main on
 chains() {
@@ -15,9 +17,13 @@ chains() {
 	[ "$name" != stripped ] || return 0
 	deep=$(printf 'deeper;%.0s' $(seq 29))
 	# In order: a deep recursion's innermost 32 frames; what main calls; what a thread calls.
-	equal "chains, $name" "${deep}deeper;leaf;reached 20$called main;leaf;reached 100 main;other;leaf;reached 30 thread;leaf;reached 5" \
-		"$(grep -v handler "$work/out" | sed -E 's/^.*;(main|thread);/\1;/' | sort | tr '\n' ' ' | sed 's/ $//')"
-	equal "through a signal, $name" 10 "$(sed -n -E 's/^.*;main;interrupted;(.*;)?handler;reached ([0-9]*)$/\2/p' "$work/out")"
+	equal "chains, $name" \
+		"${deep}deeper;leaf;reached 20$called main;leaf;reached 100 main;other;leaf;reached 30 thread;leaf;reached 5" \
+		"$(grep -v handler "$work/out" | sed -E 's/^.*;(main|thread);/\1;/' | sort |
+		tr '\n' ' ' | sed 's/ $//')"
+	equal "through a signal, $name" 10 \
+		"$(sed -n -E 's/^.*;main;interrupted;(.*;)?handler;reached ([0-9]*)$/\2/p' \
+		"$work/out")"
 }
 gcc -O1 -fPIC -shared -o "$work/libstacks.so" "$here/stacks_library.c"
 chains o2 -O2 -fomit-frame-pointer
@@ -26,21 +32,34 @@ chains aligned -O2 -mincoming-stack-boundary=3 -mstackrealign
 chains static -O2 -static
 chains stripped -O2 -s -rdynamic
 # Where there are no symbols, functions have made-up names, and the chains are the same.
-equal "counts, stripped" "5 10 20 30 100" "$(sed 's/.* //' "$work/out" | sort -n | tr '\n' ' ' | sed 's/ $//')"
+equal "counts, stripped" "5 10 20 30 100" \
+	"$(sed 's/.* //' "$work/out" | sort -n | tr '\n' ' ' | sed 's/ $//')"
 equal "frames, stripped" 32 "$(grep ' 20$' "$work/out" | tr -cd ';' | wc -c | awk '{print $1 + 1}')"
 
 # In other forms.
-exits "as JSON" 0 "$FAY" trace --json 'cluster.Function("*!reached").Where(e => e.Arg(0) == 99).Select(e => new { e.tid, e.UserStack })' -- "$work/o2"
-equal "innermost first" "o2!reached o2!leaf o2!main" "$(jq -r 'select(.type == "row") | .values.UserStack[0:3] | map(sub("\\+.*"; "")) | join(" ")' "$work/out")"
-exits "distinct" 0 "$FAY" trace --csv 'cluster.Function("*!reached").DistinctCount(e => e.Stack(3))' -- "$work/o2"
+exits "as JSON" 0 "$FAY" trace \
+	--json 'cluster.Function("*!reached").Where(e => e.Arg(0) == 99).Select(e => new { e.tid,
+		e.UserStack })' -- "$work/o2"
+equal "innermost first" "o2!reached o2!leaf o2!main" \
+	"$(jq -r 'select(.type == "row") | .values.UserStack[0:3] | map(sub("\\+.*"; "")) |
+		join(" ")' "$work/out")"
+exits "distinct" 0 "$FAY" trace \
+	--csv 'cluster.Function("*!reached").DistinctCount(e => e.Stack(3))' -- "$work/o2"
 equal "distinct innermost three" 5 "$(tail -1 "$work/out")"
-exits "as a table" 0 "$FAY" trace 'from e in cluster.Function("*!reached") where e.Arg(0) == 98 group e by e.Stack(3) into g select new { g.Key, n = g.Count() }' -- "$work/o2"
+exits "as a table" 0 "$FAY" trace \
+	'from e in cluster.Function("*!reached") where e.Arg(0) == 98 group e by e.Stack(3) into g
+		select new { g.Key, n = g.Count() }' -- "$work/o2"
 contains "a line for each frame" "$work/out" "  o2!main+0x"
-exits "--folded without a stack" 2 "$FAY" trace --folded 'cluster.Function("*!reached").Count()' -- "$work/o2"
+exits "--folded without a stack" 2 "$FAY" trace --folded 'cluster.Function("*!reached").Count()' \
+	-- "$work/o2"
 contains "said" "$work/err" "this result has none"
 exits "--folded and --json" 2 "$FAY" trace --folded --json "$query" -- "$work/o2"
-exits "saving stacks" 0 "$FAY" trace --save "$work/saved" 'from e in cluster.Function("*!reached") where e.Arg(0) == 98 select new { e.time, e.UserStack }' -- "$work/o2"
-exits "asking for them" 0 "$FAY" trace --folded "file(\"$work/saved\").GroupBy(e => e.UserStack).Select(g => new { g.Key, n = g.Count() })"
+exits "saving stacks" 0 "$FAY" trace --save "$work/saved" \
+	'from e in cluster.Function("*!reached") where e.Arg(0) == 98
+		select new { e.time, e.UserStack }' -- "$work/o2"
+exits "asking for them" 0 "$FAY" trace \
+	--folded "file(\"$work/saved\").GroupBy(e => e.UserStack).Select(g => new { g.Key,
+		n = g.Count() })"
 contains "saved stacks by name" "$work/out" "main;"
 
 # A real program: each stack against the one that it noted itself.
@@ -96,8 +115,11 @@ oracle.note_to(None)
 print("did", flush=True)
 sys.stdin.readline()
 END
-LD_PRELOAD="$work/liboracle.so" start_target ready "$python" -S "$work/program.py" "$work/liboracle.so" "$work/notes"
-trace -p "$target" 'from e in cluster.Function("liboracle!read") where e.Arg(0) != 0 group e by e.Stack(32) into g select new { stack = g.Key, n = g.Count() }'
+LD_PRELOAD="$work/liboracle.so" start_target ready "$python" -S "$work/program.py" \
+	"$work/liboracle.so" "$work/notes"
+trace -p "$target" \
+	'from e in cluster.Function("liboracle!read") where e.Arg(0) != 0 group e by e.Stack(32)
+		into g select new { stack = g.Key, n = g.Count() }'
 echo >&9
 wait_for "$work/target.out" did
 end_trace

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Programs whose run-time systems find callers by return addresses, or copy stacks: with the ends of all calls traced they go on and come to the right result. What is not installed is
-# named and left out.
+# Programs whose run-time systems find callers by return addresses, or copy stacks: with the ends of
+# all calls traced they go on and come to the right result. What is not installed is named and left
+# out.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 tried=0
@@ -20,7 +21,10 @@ watch() {
 	trace -p "$program" "cluster.Return(\"$2\").Count()"
 	rest 15
 	end_trace
-	kill -0 "$program" 2>/dev/null || { cat "$work/program.out" "$work/program.err" >&2; fail "$1: the program ended"; }
+	kill -0 "$program" 2>/dev/null || {
+		cat "$work/program.out" "$work/program.err" >&2
+		fail "$1: the program ended"
+	}
 	[ "$(final_sum Count)" -gt 0 ] || fail "$1: no call was counted"
 	echo "ok: $1: calls counted"
 }
@@ -28,13 +32,18 @@ finish() {
 	local code=0
 	exec 9>&-
 	ended "$program" || code=$?
-	[ "$code" = 0 ] || { cat "$work/program.out" "$work/program.err" >&2; fail "$1: exit code $code"; }
+	[ "$code" = 0 ] || {
+		cat "$work/program.out" "$work/program.err" >&2
+		fail "$1: exit code $code"
+	}
 	equal "$1: what it found wrong" "wrong 0" "$(tail -1 "$work/program.out")"
 }
 # Mono's modules are made up here.
 begin "$(dirname "$FAY")/aot_target"
-exits "Mono: calls to other modules" 1 "$FAY" trace -p "$program" --for 1s 'cluster.Function("aot_target!plt_*").Count()'
-contains "Mono: calls to other modules, and why" "$work/err" "plt_method cannot be traced: it is code that Mono reads when it is first called; it cannot be traced"
+exits "Mono: calls to other modules" 1 "$FAY" trace -p "$program" --for 1s \
+	'cluster.Function("aot_target!plt_*").Count()'
+contains "Mono: calls to other modules, and why" "$work/err" \
+	"plt_method cannot be traced: it is code that Mono reads when it is first called; it cannot be traced"
 trace -p "$program" 'cluster.Function("aot_target!*method").Count()'
 echo >&9
 wait_for "$work/program.out" called
@@ -50,8 +59,10 @@ if command -v node >/dev/null; then
 	watch "V8: its own functions" "$module!_ZN2v8*"
 	watch "V8: the event loop" '*!uv_*'
 	if [ "$(readelf -sW "/proc/$program/exe" | grep -c ' Builtins_StringAdd')" -gt 0 ]; then
-		exits "V8: its built-in functions" 1 "$FAY" trace -p "$program" --for 1s "cluster.Function(\"$module!Builtins_*\").Count()"
-		contains "V8: its built-in functions, and why" "$work/err" "is copied by V8 into generated code"
+		exits "V8: its built-in functions" 1 "$FAY" trace -p "$program" --for 1s \
+			"cluster.Function(\"$module!Builtins_*\").Count()"
+		contains "V8: its built-in functions, and why" "$work/err" \
+			"is copied by V8 into generated code"
 	fi
 	finish V8
 else
@@ -91,8 +102,10 @@ if command -v pypy3 >/dev/null && pypy3 -c 'import greenlet' 2>/dev/null; then
 	begin pypy3 "$here/walkers.py"
 	watch "PyPy: its functions" 'libpypy*!*'
 	# Its compiler would go on calling what a jump there leads to, when that is gone.
-	exits "PyPy: entries" 1 "$FAY" trace -p "$program" --for 1s 'cluster.Function("libc!malloc").Count()'
-	contains "PyPy: entries, and why" "$work/err" "whose compiler follows a jump at a function's first byte"
+	exits "PyPy: entries" 1 "$FAY" trace -p "$program" --for 1s \
+		'cluster.Function("libc!malloc").Count()'
+	contains "PyPy: entries, and why" "$work/err" \
+		"whose compiler follows a jump at a function's first byte"
 	finish PyPy
 else
 	echo "pypy3 is not installed"

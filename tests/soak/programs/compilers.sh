@@ -1,8 +1,10 @@
 # Compilers, each of a source that takes it a while.
 
 c_source() { # $work/many.i
-	for i in $(seq "$1"); do echo "struct s$i { int a[$i]; long b; }; static int f$i(struct s$i *s, int n) { int t = 0; for (int i = 0; i < $i && i < n; i++) switch (s->a[i] % 7) { case 0: t += i; break;
-		case 1: t -= s->b; break; case 2: t *= 3; break; case 3: t ^= i; break; case 5: t = s->a[t & 3]; break; default: t++; } return t; } int g$i(void *p) { return f$i(p, 7) + f$i(p, $i); }"; done >"$work/many.i"
+	for i in $(seq "$1"); do echo \
+		"struct s$i { int a[$i]; long b; }; static int f$i(struct s$i *s, int n) { int t = 0; for (int i = 0; i < $i && i < n; i++) switch (s->a[i] % 7) { case 0: t += i; break;
+		case 1: t -= s->b; break; case 2: t *= 3; break; case 3: t ^= i; break; case 5: t = s->a[t & 3]; break; default: t++; } return t; } int g$i(void *p) { return f$i(p, 7) + f$i(p, $i); }"; done \
+		>"$work/many.i"
 }
 program cc1 C++ cpp-12
 cc1_() {
@@ -15,7 +17,8 @@ cc1plus_() {
 	{ echo '#include <map>'; echo '#include <string>'; echo '#include <algorithm>';
 		echo '#include <vector>'; for i in $(seq 8); do
 		echo \
-		"struct s$i { int n; bool operator<(const s$i &o) const { return n < o.n; } }; int f$i() { std::map<s$i, std::string> m; m[s$i{$i}] = \"x\"; std::vector<s$i> v(9); std::sort(v.begin(), v.end()); return m.size(); }"; done; } >"$work/many.cc"
+		"struct s$i { int n; bool operator<(const s$i &o) const { return n < o.n; } }; int f$i() { std::map<s$i, std::string> m; m[s$i{$i}] = \"x\"; std::vector<s$i> v(9); std::sort(v.begin(), v.end()); return m.size(); }"; done; } \
+		>"$work/many.cc"
 	g++ -E "$work/many.cc" -o "$work/many.ii"
 	subject "$(gcc -print-prog-name=cc1plus)"
 	oneshot "$exe" -quiet -fpreprocessed -O1 "$work/many.ii" -o -
@@ -42,7 +45,8 @@ nasm_() {
 program valac Vala valac-bin
 valac_() {
 	for i in $(seq 300); do echo \
-		"class Cl$i : Object { public int n { get; set; } public virtual int f (int x)  { int s = 0; foreach (var i in new int[] {1, 2, $i}) s += i * x; return s; } }"; done >"$work/many.vala"
+		"class Cl$i : Object { public int n { get; set; } public virtual int f (int x)  { int s = 0; foreach (var i in new int[] {1, 2, $i}) s += i * x; return s; } }"; done \
+		>"$work/many.vala"
 	subject "$(readlink -f /usr/bin/valac)" "$(basename "$(readlink -f /usr/bin/valac)")" \
 		libvala-0.56 libc
 	made="$work/many.c"
@@ -52,7 +56,8 @@ program coqc OCaml coq
 coqc_() {
 	{ echo "Require Import Arith Lia."; for i in $(seq 60); do
 		echo \
-		"Lemma l$i : forall a b c : nat, a <= b -> b <= c + $i -> a * 2 <= 2 * c + 2 * $i. Proof. intros. lia. Qed."; done; } >"$work/many.v"
+		"Lemma l$i : forall a b c : nat, a <= b -> b <= c + $i -> a * 2 <= 2 * c + 2 * $i. Proof. intros. lia. Qed."; done; } \
+		>"$work/many.v"
 	subject "$(readlink -f /usr/bin/coqc)"
 	made="$work/many.vo"
 	oneshot "$exe" -q "$work/many.v"
@@ -69,7 +74,8 @@ crystal_() {
 program minisat C++ minisat
 minisat_() {
 	awk \
-		'BEGIN { srand(7); n = 220; m = 935; print "p cnf", n, m; for (i = 0; i < m; i++) { s = ""; for (k = 0; k < 3; k++) { seed = (seed * 1103515245 + 12345) % 2147483648; v = int(seed / 65536) % n + 1; seed = (seed * 1103515245 + 12345) % 2147483648; s = s (int(seed / 65536) % 2 ? v : -v) " " } print s 0 } }' >"$work/in.cnf"
+		'BEGIN { srand(7); n = 220; m = 935; print "p cnf", n, m; for (i = 0; i < m; i++) { s = ""; for (k = 0; k < 3; k++) { seed = (seed * 1103515245 + 12345) % 2147483648; v = int(seed / 65536) % n + 1; seed = (seed * 1103515245 + 12345) % 2147483648; s = s (int(seed / 65536) % 2 ? v : -v) " " } print s 0 } }' \
+		>"$work/in.cnf"
 	made="$work/out.cnf"
 	subject /usr/bin/minisat
 	oneshot /usr/bin/minisat -verb=0 "$work/in.cnf" "$work/out.cnf"

@@ -235,7 +235,8 @@ ocaml_() {
 program ocamlopt OCaml ocaml-nox
 ocamlopt_() {
 	{ for i in $(seq 400); do echo \
-		"let f$i x = match x with | 0 -> $i | n when n > $i -> List.fold_left (+) n [1; 2; x] | n -> (fun y -> y * n) $i"; done; echo "let () = print_int (f1 2)"; } >"$work/many.ml"
+		"let f$i x = match x with | 0 -> $i | n when n > $i -> List.fold_left (+) n [1; 2; x] | n -> (fun y -> y * n) $i"; done; echo \
+		"let () = print_int (f1 2)"; } >"$work/many.ml"
 	made="$work/many.o $work/many.cmx"
 	subject "$(readlink -f /usr/bin/ocamlopt.opt)" "$(basename "$(readlink -f \
 		/usr/bin/ocamlopt.opt)")" libc
@@ -279,14 +280,16 @@ haskell_() {
 program shellcheck Haskell shellcheck
 shellcheck_() {
 	for i in $(seq 200); do echo \
-		"if [ \$a$i == \"b\" ]; then for f in \$(ls *.$i); do echo \$f; cat \$f | grep x; done; fi"; done >"$work/a.sh"
+		"if [ \$a$i == \"b\" ]; then for f in \$(ls *.$i); do echo \$f; cat \$f | grep x; done; fi"; done \
+		>"$work/a.sh"
 	subject /usr/bin/shellcheck
 	oneshot /usr/bin/shellcheck -s bash -f gcc "$work/a.sh"
 }
 program pandoc Haskell pandoc
 pandoc_() {
 	for i in $(seq 200); do printf \
-		'# Head %d\n\nText *with* **marks** and [a link](http://x/%d).\n\n- one\n- two\n\n| a | b |\n|---|---|\n| %d | 2 |\n\n' "$i" "$i" "$i"; done >"$work/a.md"
+		'# Head %d\n\nText *with* **marks** and [a link](http://x/%d).\n\n- one\n- two\n\n| a | b |\n|---|---|\n| %d | 2 |\n\n' \
+		"$i" "$i" "$i"; done >"$work/a.md"
 	subject /usr/bin/pandoc
 	oneshot /usr/bin/pandoc -f markdown -t html "$work/a.md"
 }
@@ -349,7 +352,8 @@ program ldc2 D ldc
 ldc2_() {
 	{ echo "module many;"; for i in $(seq 30); do
 		echo \
-		"int f$i(T)(T x) { import std.algorithm; return cast(int) ([$i, 2, 3].map!(y => y * x).sum % 1009); } int g$i(int x) { return f$i(x) + f$i(cast(short) x); }"; done; } >"$work/many.d"
+		"int f$i(T)(T x) { import std.algorithm; return cast(int) ([$i, 2, 3].map!(y => y * x).sum % 1009); } int g$i(int x) { return f$i(x) + f$i(cast(short) x); }"; done; } \
+		>"$work/many.d"
 	made="$work/many.o"
 	subject /usr/bin/ldc2
 	oneshot /usr/bin/ldc2 -O1 -c "-of=$work/many.o" "$work/many.d"
@@ -399,7 +403,8 @@ program gnat1 Ada gnat
 gnat1_() {
 	{ echo "package body Many is"; for i in $(seq 100); do
 		echo \
-		"function F$i (X : Integer) return Integer is S : Integer := 0; begin for I in 1 .. X loop S := S + I * $i / (I + 1); end loop; return (if S > $i then S else X); end F$i;"; done; echo "end Many;"; } >"$work/many.adb"
+		"function F$i (X : Integer) return Integer is S : Integer := 0; begin for I in 1 .. X loop S := S + I * $i / (I + 1); end loop; return (if S > $i then S else X); end F$i;"; done; echo \
+		"end Many;"; } >"$work/many.adb"
 	{ echo "package Many is"; for i in $(seq 100); do
 		echo "function F$i (X : Integer) return Integer;"; done; echo "end Many;";
 		} >"$work/many.ads"

@@ -2,11 +2,13 @@
 
 sound() { # $work/a.wav: SECONDS of tones, made by no other program
 	perl -e 'my ($s) = @ARGV; my $n = 44100 * $s; print "RIFF", pack("V", 36 + 2 * $n), "WAVEfmt ", pack("VvvVVvv", 16, 1, 1, 44100, 88200, 2, 16), "data", pack("V", 2 * $n);
-		print pack("v*", map { (int(9000 * sin($_ / (20 + $_ / 90000)) + 3000 * sin($_ / 7) + $_ * 7919 % 1009)) & 65535 } 0 .. $n - 1)' "$1" >"$work/a.wav"
+		print pack("v*", map { (int(9000 * sin($_ / (20 + $_ / 90000)) + 3000 * sin($_ / 7) + $_ * 7919 % 1009)) & 65535 } 0 .. $n - 1)' \
+		"$1" >"$work/a.wav"
 }
 picture() { # $work/a.ppm: SIZE
 	perl -e \
-		'my ($n) = @ARGV; print "P6\n$n $n\n255\n"; for my $y (0 .. $n - 1) { print pack("C*", map { ($_ * $y / 97 & 255, ($_ ^ $y) & 255, ($_ * 7919 + $y) % 251) } 0 .. $n - 1) }' "$1" >"$work/a.ppm"
+		'my ($n) = @ARGV; print "P6\n$n $n\n255\n"; for my $y (0 .. $n - 1) { print pack("C*", map { ($_ * $y / 97 & 255, ($_ ^ $y) & 255, ($_ * 7919 + $y) % 251) } 0 .. $n - 1) }' \
+		"$1" >"$work/a.ppm"
 }
 program flac C flac libflac12
 flac_() {
@@ -49,7 +51,8 @@ ffmpeg_() {
 program x264 C x264 libx264-164
 x264_() {
 	perl -e \
-		'my $n = 160; for my $f (0 .. 119) { for my $y (0 .. $n * 1.5 - 1) { print pack("C*", map { ($_ * $y / 97 + $f * 3) & 255 } 0 .. $n - 1) } }' >"$work/a.yuv"
+		'my $n = 160; for my $f (0 .. 119) { for my $y (0 .. $n * 1.5 - 1) { print pack("C*", map { ($_ * $y / 97 + $f * 3) & 255 } 0 .. $n - 1) } }' \
+		>"$work/a.yuv"
 	subject /usr/bin/x264 x264 libx264 libc
 	oneshot /usr/bin/x264 --quiet --no-progress --threads 1 --input-res 160x160 --fps 25 -o - \
 		--muxer raw "$work/a.yuv"
@@ -78,7 +81,10 @@ cwebp_() {
 program ghostscript C ghostscript libgs10
 ghostscript_() {
 	{ echo '%!'; echo \
-		'1 1 60 { /n exch def n 0.01 mul setgray newpath 1 1 200 { /i exch def i n mul 500 mod i 3 mul 700 mod lineto } bind for } bind for' | sed 's/newpath/newpath 0 0 moveto/; s/} bind for } bind for/} for stroke } for/'; echo '/Helvetica findfont 20 scalefont setfont 50 50 moveto (soak) show showpage'; } >"$work/a.ps"
+		'1 1 60 { /n exch def n 0.01 mul setgray newpath 1 1 200 { /i exch def i n mul 500 mod i 3 mul 700 mod lineto } bind for } bind for' \
+		| sed 's/newpath/newpath 0 0 moveto/; s/} bind for } bind for/} for stroke } for/'
+		echo '/Helvetica findfont 20 scalefont setfont 50 50 moveto (soak) show showpage'; } \
+			>"$work/a.ps"
 	subject /usr/bin/gs gs libgs libc
 	oneshot /usr/bin/gs -q -dSAFER -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r150 -sOutputFile=- \
 		"$work/a.ps"

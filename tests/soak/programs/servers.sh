@@ -46,7 +46,8 @@ lighttpd_() {
 	port
 	web_files
 	printf \
-		'server.document-root = "%s/www"\nserver.port = %s\nserver.bind = "127.0.0.1"\nserver.modules = ("mod_deflate")\n' "$work" "$port" >"$work/conf"
+		'server.document-root = "%s/www"\nserver.port = %s\nserver.bind = "127.0.0.1"\nserver.modules = ("mod_deflate")\n' \
+		"$work" "$port" >"$work/conf"
 	subject /usr/sbin/lighttpd
 	server connects web_check /usr/sbin/lighttpd -D -f "$work/conf"
 }
@@ -103,7 +104,9 @@ squid_check() {
 	local i
 	for i in 1 2 3; do
 		[ \
-			"$(curl -s -x "http://127.0.0.1:$port" "http://127.0.0.1:$back/file" | sha256sum)" = "$(sha256sum <"$work/www/file")" ] || { echo "the file differs"; return 1; }
+			"$(curl -s -x "http://127.0.0.1:$port" "http://127.0.0.1:$back/file" |
+			sha256sum)" = "$(sha256sum <"$work/www/file")" ] ||
+			{ echo "the file differs"; return 1; }
 	done
 }
 squid_() {
@@ -209,9 +212,14 @@ slapd_check() {
 	local i
 	for i in 1 2 3; do
 		printf \
-			'dn: cn=a%d,dc=test\nchangetype: add\nobjectClass: device\ncn: a%d\nserialNumber: %d\n\n' $i $i $((i * 7)) | ldapmodify -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=test -w x || return 1
+			'dn: cn=a%d,dc=test\nchangetype: add\nobjectClass: device\ncn: a%d\nserialNumber: %d\n\n' \
+			$i $i $((i * 7)) | ldapmodify -x -H "ldap://127.0.0.1:$port" \
+			-D cn=admin,dc=test -w x || return 1
 		[ \
-			"$(ldapsearch -x -LLL -H "ldap://127.0.0.1:$port" -b dc=test "(&(serialNumber=$((i * 7)))(cn=a$i))" serialNumber | sed -n 's/serialNumber: //p')" = $((i * 7)) ] || { echo "not found"; return 1; }
+			"$(ldapsearch -x -LLL -H "ldap://127.0.0.1:$port" -b dc=test \
+			"(&(serialNumber=$((i * 7)))(cn=a$i))" serialNumber |
+			sed -n 's/serialNumber: //p')" = $((i * 7)) ] ||
+			{ echo "not found"; return 1; }
 		ldapdelete -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=test -w x \
 			"cn=a$i,dc=test" || return 1
 	done
@@ -233,7 +241,8 @@ slapd_() {
 		directory $work/db
 	END
 	printf \
-		'dn: dc=test\nobjectClass: dcObject\nobjectClass: organization\ndc: test\no: test\n' | slapadd -f "$work/conf" >/dev/null 2>&1
+		'dn: dc=test\nobjectClass: dcObject\nobjectClass: organization\ndc: test\no: test\n' \
+		| slapadd -f "$work/conf" >/dev/null 2>&1
 	subject /usr/sbin/slapd
 	server slapd_ready slapd_check /usr/sbin/slapd -d 0 -f "$work/conf" -h \
 		"ldap://127.0.0.1:$port"

@@ -88,7 +88,9 @@ hugo_() {
 	mkdir -p "$work/site/content" "$work/site/layouts/_default"
 	echo 'baseURL = "http://x/"' >"$work/site/config.toml"
 	echo \
-		'{{ .Title }} {{ .Content }} {{ range first 5 .Site.RegularPages }}{{ .Title }}{{ end }}' | tee "$work/site/layouts/_default/single.html" >"$work/site/layouts/_default/list.html"
+		'{{ .Title }} {{ .Content }} {{ range first 5 .Site.RegularPages }}{{ .Title }}{{ end }}' \
+		| tee "$work/site/layouts/_default/single.html" \
+		>"$work/site/layouts/_default/list.html"
 	for i in $(seq 4000); do printf -- '---\ntitle: T%d\n---\n# H\n\nText *%d*\n' "$i" "$i" \
 		>"$work/site/content/p$i.md"; done
 	made="$work/out/p7/index.html $work/out/p299/index.html"
@@ -100,7 +102,8 @@ xsltproc_() {
 	{ echo '<l>'; for i in $(seq 4000); do echo "<e n='$((i * 7919 % 1009))'>w$i</e>"; done;
 		echo '</l>'; } >"$work/a.xml"
 	echo \
-		'<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:output method="text"/><xsl:template match="/l"><xsl:for-each select="e[@n mod 3 = 1]"><xsl:sort select="@n" data-type="number"/><xsl:value-of select="concat(@n, translate(., &quot;w&quot;, &quot;v&quot;), count(preceding-sibling::e[@n = 5]))"/></xsl:for-each></xsl:template></xsl:stylesheet>' >"$work/a.xsl"
+		'<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:output method="text"/><xsl:template match="/l"><xsl:for-each select="e[@n mod 3 = 1]"><xsl:sort select="@n" data-type="number"/><xsl:value-of select="concat(@n, translate(., &quot;w&quot;, &quot;v&quot;), count(preceding-sibling::e[@n = 5]))"/></xsl:for-each></xsl:template></xsl:stylesheet>' \
+		>"$work/a.xsl"
 	subject /usr/bin/xsltproc xsltproc libxslt libxml2 libc
 	oneshot /usr/bin/xsltproc "$work/a.xsl" "$work/a.xml"
 }
@@ -162,28 +165,32 @@ vim_() {
 program emacs Lisp emacs-nox
 emacs_() {
 	echo '(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (let (again) (while (not again) (with-temp-buffer (dotimes (i 2000) (insert (format "%d word\n" (% (* i 7919) 1009)))) (goto-char (point-min)) (while (re-search-forward "\\([0-9]+\\) w" nil t) (replace-match "\\1-v")) (sort-lines nil (point-min) (point-max)) (garbage-collect)
-		(princ (format "%s %d %s\n" (md5 (current-buffer)) (fib 15) (condition-case e (error "x") (error (cadr e)))))) (setq again (file-exists-p (getenv "stop")))) (kill-emacs 3))' >"$work/a.el"
+		(princ (format "%s %d %s\n" (md5 (current-buffer)) (fib 15) (condition-case e (error "x") (error (cadr e)))))) (setq again (file-exists-p (getenv "stop")))) (kill-emacs 3))' \
+		>"$work/a.el"
 	subject "$(readlink -f /usr/bin/emacs)"
 	loop "$exe" -Q --batch -l "$work/a.el"
 }
 program ed C ed
 ed_() {
 	{ for i in $(seq 500); do printf \
-		'a\nline %d seven\n.\ng/seven/s/e/E/g\n1,$s/\\(lin.\\) \\([0-9]*\\)/\\2 \\1/\n$p\n1,$d\n' "$i"; done; } >"$work/in"
+		'a\nline %d seven\n.\ng/seven/s/e/E/g\n1,$s/\\(lin.\\) \\([0-9]*\\)/\\2 \\1/\n$p\n1,$d\n' \
+		"$i"; done; } >"$work/in"
 	subject /usr/bin/ed
 	filter "$work/in" /usr/bin/ed -s
 }
 program gnuplot C++ gnuplot-nox
 gnuplot_() {
 	echo \
-		'set terminal svg; set samples 5000; set isosamples 60; set hidden3d; splot sin(x) * cos(y), x * y / 20; plot for [i=1:40] sin(i * x) / i, besj0(x)' >"$work/a.gp"; subject /usr/bin/gnuplot-nox
+		'set terminal svg; set samples 5000; set isosamples 60; set hidden3d; splot sin(x) * cos(y), x * y / 20; plot for [i=1:40] sin(i * x) / i, besj0(x)' \
+		>"$work/a.gp"; subject /usr/bin/gnuplot-nox
 	subject "$(readlink -f /usr/bin/gnuplot)"
 	oneshot "$exe" "$work/a.gp"
 }
 program glpsol C glpk-utils libglpk40
 glpsol_() {
 	{ echo \
-		'set I := 1..30; set J := 1..30; param c{i in I, j in J} := (i * 7919 + j * 104729 + i * j * 31) mod 101; var x{I, J} binary; minimize z: sum{i in I, j in J} c[i, j] * x[i, j]; s.t. a{i in I}: sum{j in J} x[i, j] = 1; s.t. b{j in J}: sum{i in I} x[i, j] = 1; s.t. d: sum{i in I, j in J} (c[j, i] mod 13) * x[i, j] >= 250; solve; printf "%d\n", z; end;'; } >"$work/a.mod"
+		'set I := 1..30; set J := 1..30; param c{i in I, j in J} := (i * 7919 + j * 104729 + i * j * 31) mod 101; var x{I, J} binary; minimize z: sum{i in I, j in J} c[i, j] * x[i, j]; s.t. a{i in I}: sum{j in J} x[i, j] = 1; s.t. b{j in J}: sum{i in I} x[i, j] = 1; s.t. d: sum{i in I, j in J} (c[j, i] mod 13) * x[i, j] >= 250; solve; printf "%d\n", z; end;'; } \
+		>"$work/a.mod"
 	subject /usr/bin/glpsol glpsol libglpk libc
 	made="$work/glp.out" hide="^(Time|Memory) used|secs"
 	oneshot /usr/bin/glpsol -m "$work/a.mod" -y "$work/glp.out" --log "$work/glp.log"
@@ -191,7 +198,8 @@ glpsol_() {
 program gp C pari-gp
 gp_() {
 	echo \
-		'for(i=1,2400,print(factor(2^(60+i%60)+1)[,1]~," ",nextprime(10^(i%60+1))," ",polroots(x^5+i*x+1)[1],"  ",ellap(ellinit([0,0,1,-1,i]),10007)))' >"$work/a.gp"; subject /usr/bin/gp
+		'for(i=1,2400,print(factor(2^(60+i%60)+1)[,1]~," ",nextprime(10^(i%60+1))," ",polroots(x^5+i*x+1)[1],"  ",ellap(ellinit([0,0,1,-1,i]),10007)))' \
+		>"$work/a.gp"; subject /usr/bin/gp
 	oneshot "$exe" -q -f -D colors= "$work/a.gp"
 }
 program units C units
@@ -228,7 +236,8 @@ qemu-user_() {
 	seq 60000 >"$work/in"
 	subject /usr/bin/qemu-x86_64 qemu-x86_64 libc
 	oneshot /usr/bin/qemu-x86_64 /usr/bin/mawk \
-		'{ s += $1 % 7; t = t substr($1, 1, 1); if (NR % 100 == 0) t = "" } END { print s, length(t) }' "$work/in"
+		'{ s += $1 % 7; t = t substr($1, 1, 1); if (NR % 100 == 0) t = "" } END { print s, length(t) }' \
+		"$work/in"
 }
 program rsync C rsync
 rsync_() {

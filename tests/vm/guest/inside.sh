@@ -16,15 +16,20 @@ check_has() {
 	*) echo "FAIL $1: no '$2' in '$3'"; failures=$((failures + 1)) ;;
 	esac
 }
-# begin NAME ARGUMENT...: `fay trace` in the background, process $fay, that has attached (or ended) when this returns. Rows go to /tmp/NAME.rows, messages to /tmp/NAME.said, which
-# is made anew before: what an earlier trace said would do for this one, and SIGINT is not heard by a program that a shell has put into the background until it asks for it.
+# begin NAME ARGUMENT...: `fay trace` in the background, process $fay, that has attached (or ended)
+# when this returns. Rows go to /tmp/NAME.rows, messages to /tmp/NAME.said, which is made anew
+# before: what an earlier trace said would do for this one, and SIGINT is not heard by a program
+# that a shell has put into the background until it asks for it.
 begin() {
 	local name=$1
 	shift
 	: >/tmp/$name.said
 	fay trace "$@" >/tmp/$name.rows 2>/tmp/$name.said &
 	fay=$!
-	while ! grep -q 'Ctrl-C ends' /tmp/$name.said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	while ! grep -q 'Ctrl-C ends' /tmp/$name.said; do
+		[ -d /proc/$fay ] || break
+		sleep 0.2
+	done
 }
 # finish [MODULE]: this session's module, and no other, is to be there still
 finish() {
@@ -36,14 +41,16 @@ finish() {
 	[ "$failures" -eq 0 ] && echo "all fine"
 	exit $((failures != 0))
 }
-# The kernel's own memory, KiB: slab caches that cannot be given back, vmalloc, per-CPU memory, page tables, stacks of tasks.
+# The kernel's own memory, KiB: slab caches that cannot be given back, vmalloc, per-CPU memory, page
+# tables, stacks of tasks.
 memory_parts() {
 	local cache
 	sleep 2 # what is freed after a grace period
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 	for cache in /sys/kernel/slab/*/shrink; do echo 1 >$cache; done 2>/dev/null
-	awk '/^(SUnreclaim|VmallocUsed|Percpu|PageTables|KernelStack):/ {print $1, $2}' /proc/meminfo
+	awk '/^(SUnreclaim|VmallocUsed|Percpu|PageTables|KernelStack):/ {print $1, $2}' \
+		/proc/meminfo
 	awk '/^(kmalloc|fay)/ {print "slab", $1, int($2 * $4 / 1024)}' /proc/slabinfo
 }
 memory_sum() { awk '$1 != "slab" {n += $2} END {print n}' "$1"; }
@@ -53,9 +60,12 @@ memory_check() {
 	local grown
 	memory_parts >/tmp/memory.after
 	grown=$(($(memory_sum /tmp/memory.after) - $(memory_sum /tmp/memory.before)))
-	echo "   $1: the kernel's own memory $(memory_sum /tmp/memory.before) KiB before, $(memory_sum /tmp/memory.after) KiB after:" \
-		$(awk 'NR == FNR {n[$1 ~ /slab/ ? $2 : $1] = $NF; next} {k = $1 ~ /slab/ ? $2 : $1; if ($NF != n[k]) printf "%s %+d ", k, $NF - n[k]}' /tmp/memory.before /tmp/memory.after)
-	[ "$grown" -lt 1024 ] || check "$1: kernel memory that is kept" "less than 1024 KiB" "$grown KiB"
+	echo "   $1: the kernel's own memory $(memory_sum \
+		/tmp/memory.before) KiB before, $(memory_sum /tmp/memory.after) KiB after:" \
+		$(awk 'NR == FNR {n[$1 ~ /slab/ ? $2 : $1] = $NF; next} {k = $1 ~ /slab/ ? $2 : $1; if ($NF != n[k]) printf "%s %+d ", k, $NF - n[k]}' \
+		/tmp/memory.before /tmp/memory.after)
+	[ "$grown" -lt 1024 ] || check "$1: kernel memory that is kept" "less than 1024 KiB" \
+		"$grown KiB"
 }
 # The value of a column of the last JSON row.
 value() {

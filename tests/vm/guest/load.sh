@@ -5,7 +5,8 @@ load() {
 	mkdir -p /tmp/load
 	while [ $i -lt 20 ]; do
 		dd if=/dev/zero of=/tmp/load/$i bs=64k count=4 2>/dev/null
-		cp /tmp/load/$i /tmp/load/copy && cat /tmp/load/copy | wc -c >/dev/null && ls -l /tmp/load >/dev/null
+		cp /tmp/load/$i /tmp/load/copy && cat /tmp/load/copy | wc -c >/dev/null &&
+			ls -l /tmp/load >/dev/null
 		i=$((i + 1))
 	done
 	rm -r /tmp/load
