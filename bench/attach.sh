@@ -92,7 +92,8 @@ for functions in 1 100 1000 10000; do
 			line+=" ${column#* } $median [$low, $high] ms"
 			jq -nc --argjson f "$functions" --arg s "$strategy" --arg w "${column#* }" \
 				--argjson m "$median" --argjson l "$low" --argjson h "$high" \
-				'{functions: $f, trampolines: $s, what: $w, median_ms: $m, quartiles_ms: [$l, $h]}' \
+				'{functions: $f, trampolines: $s, what: $w, median_ms: $m,
+					quartiles_ms: [$l, $h]}' \
 				>>"$work/json"
 		done
 		echo "$line"

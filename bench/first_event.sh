@@ -31,5 +31,6 @@ echo "milliseconds, median [quartiles] of $rounds runs ($(sed -n 's/^model name\
 cut -d'|' -f1 "$work/all" | awk '!seen[$0]++' | while read -r stage; do
 	awk -F'|' -v s="$stage" '$1 == s {print $2}' "$work/all" | sort -g |
 		awk -v s="$stage" \
-		'{v[NR] = $1} function q(p) {i = 1 + p * (NR - 1); f = int(i); return f == NR ? v[NR] : v[f] + (i - f) * (v[f + 1] - v[f])} END {printf "%-26s %8.2f [%.2f, %.2f]\n", s, q(.5), q(.25), q(.75)}'
+		'{v[NR] = $1} function q(p) {i = 1 + p * (NR - 1); f = int(i);
+			return f == NR ? v[NR] : v[f] + (i - f) * (v[f + 1] - v[f])} END {printf "%-26s %8.2f [%.2f, %.2f]\n", s, q(.5), q(.25), q(.75)}'
 done

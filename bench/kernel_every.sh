@@ -26,4 +26,5 @@ jq -nc --arg date "$(date -u +%F)" --arg commit "$(git log -1 --format=%h 2>/dev
 	--argjson functions "$functions" --argjson called "$called" --argjson calls "$calls" \
 	--argjson lost "$lost" \
 	--argjson alone "$alone" --argjson fay "$fay" --argjson ftrace "$ftrace" \
-	'{what: "all kernel functions", unit: "10^9 instructions", $date, $commit, $functions, $called, $calls, $lost, untraced: $alone, $fay, $ftrace}'
+	'{what: "all kernel functions", unit: "10^9 instructions", $date, $commit, $functions,
+		$called, $calls, $lost, untraced: $alone, $fay, $ftrace}'

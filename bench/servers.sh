@@ -73,7 +73,9 @@ if command -v mariadbd >/dev/null; then
 	for connection in 1 2 3 4; do
 		while :; do
 			for i in $(seq 500); do
-				echo "update t set v = v + 1 where id = $((connection * 200 + i % 100)); select v from t where id = $i;"
+				echo "update t set v = v + 1 where id =" \
+					"$((connection * 200 + i % 100)); select v from t where" \
+					"id = $i;"
 			done
 		done |
 			"${client[@]}" b >/dev/null 2>>"$work/client.err" &

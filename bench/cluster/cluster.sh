@@ -38,7 +38,8 @@ for fanout in "${fanouts[@]}"; do
 	# Six windows in the middle of the time in which groups change.
 	# The middle nine tenths, as if all were spread evenly.
 	spread=$(sort -n -k2 phases |
-		awk '{ t[NR] = $2 } END { printf "%.0f", (t[int(NR * 0.95)] - t[int(NR * 0.05) + 1]) / 0.9 / 1e6 }')
+		awk '{ t[NR] = $2 } END {
+			printf "%.0f", (t[int(NR * 0.95)] - t[int(NR * 0.05) + 1]) / 0.9 / 1e6 }')
 	# How long each agent's windows are behind the first one's, in the order of the tree, which
 	# is that of their numbers.
 	behind=$(sort -n -k2 phases |
@@ -46,15 +47,19 @@ for fanout in "${fanouts[@]}"; do
 		sort -n | awk '{ print $2 }' | jq -sc .)
 	for _ in $(seq 100); do [ "$(wc -l <stats)" -ge "$agents" ] && break; sleep 0.1; done
 	# What agents sent again, what inner agents did not take, and how late windows were closed.
-	stats=$(awk '{ r += $2; f += $3; d += $4; l += $5; if ($6 > m) m = $6 } END { printf "{\"agents\": %d, \"resent\": %d, \"inner_refused\": %d, \"inner_duplicates\": %d, \"late_ms\": %.1f, \"latest_ms\": %.1f}", NR, r, f, d, NR ? l / NR / 1e6 : 0, m / 1e6 }' \
+	stats=$(awk '{ r += $2; f += $3; d += $4; l += $5; if ($6 > m) m = $6 } END {
+		printf "{\"agents\": %d, \"resent\": %d, \"inner_refused\": %d, \"inner_duplicates\": %d, \"late_ms\": %.1f, \"latest_ms\": %.1f}", NR, r, f, d, NR ? l / NR / 1e6 : 0, m / 1e6 }' \
 		stats)
 	jq -cs --argjson stats "$stats" --argjson behind "$behind" --argjson spread "$spread" \
 		--argjson a "$agents" --argjson g "$keys" --argjson f "$fanout" --argjson want \
 		$((agents * keys * steps)) '
-		(map(select(.type == "coverage"))) as $c | ([.[] | select(.type == "row" and .final) | .values.n] | add) as $t |
-		{machines: $a, fanout: $f, groups: $g, messages_per_s: (($c[8].messages - $c[2].messages) / 6), bytes_per_s: (($c[8].bytes - $c[2].bytes) / 6),
+		(map(select(.type == "coverage"))) as $c | ([.[] | select(.type == "row" and .final)
+		| .values.n] | add) as $t |
+		{machines: $a, fanout: $f, groups: $g, messages_per_s: (($c[8].messages -
+		$c[2].messages) / 6), bytes_per_s: (($c[8].bytes - $c[2].bytes) / 6),
 		 hellos_per_s: (($c[8].hellos - $c[2].hellos) / 6), spread_ms: $spread,
-		 duplicates: $c[-1].duplicates, conflicts: $c[-1].conflicts, total: $t, exact: ($t == $want), $stats, behind_ms: $behind}' \
+		 duplicates: $c[-1].duplicates, conflicts: $c[-1].conflicts, total: $t, exact:
+		 ($t == $want), $stats, behind_ms: $behind}' \
 		 out.json >line
 	cat line >>"$json"
 	jq -r '[.fanout, .messages_per_s, .bytes_per_s, .duplicates, .conflicts,

@@ -100,7 +100,8 @@ measure() {
 		"$8" | jq -c --argjson u "$untraced" --argjson f "$first" --argjson s "$steady" \
 			--argjson made $((2 * made)) --argjson lost "$lost" --argjson share \
 			"$share" \
-			'. + {untraced: $u, first: $f, steady: $s, made: $made, lost: $lost, share: $share}' \
+			'. + {untraced: $u, first: $f, steady: $s, made: $made, lost: $lost, share:
+				$share}' \
 			>>rounds
 	done
 	allocate "$5"
@@ -109,12 +110,18 @@ measure() {
 	rm in out
 	jq -cs --arg name "$1" --argjson processes "$2" --argjson threads "$3" --argjson work "$4" \
 		--arg window "$7" --argjson last "$per_ns" '
-		def quartiles: sort | [.[((length - 1) * 0.25 | floor), ((length - 1) * 0.5 | floor), ((length - 1) * 0.75 | ceil)]] | {q1: .[0], median: .[1], q3: .[2]};
-		. as $r | [range(length) | $r[.] + {beside: (($r[.].untraced + ($r[. + 1].untraced // $last)) / 2)}] |
-		{what: $name, $processes, $threads, $work, $window, rounds: length, allocations: (map(.made) | add), counted: (map(.counted) | add), lost: (map(.lost) | add),
-		 exact: all(.[]; .even and .counted + .lost == .made and (.rows == 0 or .rows == $processes * $threads)), untraced_ns: (map(.beside) | quartiles),
-		 first: (map(.first / .beside) | quartiles), steady: (map(.steady / .beside) | quartiles), added_ns: (map(.steady - .beside) | quartiles),
-		 set_up_us: (map((.first - .steady) * .made / 2 / $processes / $threads / 1000) | quartiles), agent_share: (map(.share) | quartiles)}' \
+		def quartiles: sort | [.[((length - 1) * 0.25 | floor), ((length - 1) * 0.5 |
+		floor), ((length - 1) * 0.75 | ceil)]] | {q1: .[0], median: .[1], q3: .[2]};
+		. as $r | [range(length) | $r[.] + {beside: (($r[.].untraced + ($r[. + 1].untraced
+		// $last)) / 2)}] |
+		{what: $name, $processes, $threads, $work, $window, rounds: length, allocations:
+		(map(.made) | add), counted: (map(.counted) | add), lost: (map(.lost) | add),
+		 exact: all(.[]; .even and .counted + .lost == .made and (.rows == 0
+		 or .rows == $processes * $threads)), untraced_ns: (map(.beside) | quartiles),
+		 first: (map(.first / .beside) | quartiles), steady: (map(.steady / .beside) |
+		 quartiles), added_ns: (map(.steady - .beside) | quartiles),
+		 set_up_us: (map((.first - .steady) * .made / 2 / $processes / $threads / 1000) |
+		 quartiles), agent_share: (map(.share) | quartiles)}' \
 		 rounds
 }
 

@@ -75,7 +75,8 @@ if [ "${1:-}" = --early ]; then
 		go
 		jq -nc --argjson asked "$rate" --argjson calls "$calls" --argjson ns \
 			"$nanoseconds" \
-			'{what: "not traced", asked: $asked, threads: 1, calls_per_second: ($calls / $ns * 1e9 | round)}'
+			'{what: "not traced", asked: $asked, threads: 1, calls_per_second: ($calls /
+				$ns * 1e9 | round)}'
 		measure "aggregated in the probe" "$rate" "$seconds" 1 "$groups"
 		measure "rows saved" "$rate" "$seconds" 1 --save "$work/rows.fay" "$rows"
 		start=$(date +%s%N)
@@ -84,7 +85,8 @@ if [ "${1:-}" = --early ]; then
 		jq -nc --argjson events \
 			"$(jq -s 'map(select(.type == "row"))[0].values.Count' "$work/out")" \
 			--argjson ns $(($(date +%s%N) - start)) \
-			'{what: "and counted from the file afterwards", events: $events, seconds: ($ns / 1e6 | round / 1000)}'
+			'{what: "and counted from the file afterwards", events: $events, seconds:
+				($ns / 1e6 | round / 1000)}'
 	done
 	exit
 fi

@@ -56,7 +56,8 @@ types() {
 # COMMAND"
 lines_after() {
 	sed -n "/^$1/,\$p" "$page" |
-		awk '/^    (hub|each)#/ && !over {seen = 1; sub(/^    /, ""); sub(/# */, " "); print; next} seen {over = 1}'
+		awk '/^    (hub|each)#/ && !over {seen = 1; sub(/^    /, ""); sub(/# */, " ");
+			print; next} seen {over = 1}'
 }
 
 lines_after "## From nothing to three machines" >ten

@@ -105,7 +105,8 @@ else
 	contains "why" "$work/err" \
 		"as it was when the query was started, and it cannot be read here"
 	mv -f older same/worker
-	echo "SKIPPED: attaching with the same build, which has another path here than the program's process says"
+	echo "SKIPPED: attaching with the same build, which has another path here than the" \
+		"program's process says"
 fi
 
 # Now the only one that runs is of the other build.

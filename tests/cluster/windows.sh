@@ -9,7 +9,8 @@ for n in 1 2 3; do agent $n; target $n; done
 # the sum of one column over all windows' last versions
 sum() {
 	grep -v '^$' trace.json | jq -s --arg c "$1" \
-		'[.[] | select(.type == "row") | .values] | group_by(.window, .k) | map(.[-1][$c]) | add // 0'
+		'[.[] | select(.type == "row") | .values] | group_by(.window, .k) | map(.[-1][$c]) |
+			add // 0'
 }
 until_sum() {
 	for _ in $(seq 1200); do

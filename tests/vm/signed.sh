@@ -35,7 +35,8 @@ inside "$work/script" --with "$work/key:key" --with "$work/crt:crt" \
 
 store=/usr/share/OVMF/OVMF_VARS.fd
 [ -e "$store" ] || {
-	echo "not tried: a kernel that knows the certificate; ovmf is not installed (scripts/deps --test)"
+	echo "not tried: a kernel that knows the certificate; ovmf is not installed (scripts/deps" \
+		"--test)"
 	exit 0
 }
 openssl x509 -in "$work/crt" -outform DER -out "$work/der"

@@ -47,7 +47,8 @@ start awkward_target
 "$FAY" explain --json -p "$target" 'cluster.Function("awkward_target!*").Count()' >"$work/plan.json"
 of_function() {
 	jq -r --arg f "$1" \
-		'select((.type == "point" and .function == $f) or (.type == "not_traced" and .function == "awkward_target!" + $f)) | .trampoline // .reason' \
+		'select((.type == "point" and .function == $f) or (.type == "not_traced"
+			and .function == "awkward_target!" + $f)) | .trampoline // .reason' \
 		"$work/plan.json"
 }
 equal "planned for leaf" own "$(of_function leaf)"

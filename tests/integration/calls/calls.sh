@@ -11,7 +11,8 @@ make_probe() { # PROGRAM
 }
 value() {
 	grep '^{' "$work/out" | jq -s --arg c "$1" \
-		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] |
+			add // 0'
 }
 ending() { grep '^{' "$work/out" | jq -s "map(select(.type == \"end\"))[0].$1"; }
 # run PROGRAM LABEL ARGUMENTS...: under trace; the program's tally into e, r, x

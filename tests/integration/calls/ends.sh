@@ -35,7 +35,8 @@ unwatch() { # NAME
 }
 value() {
 	jq -s --arg c "$2" \
-		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0' \
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] |
+			add // 0' \
 		"$work/$1.json"
 }
 ending() { jq -s "map(select(.type == \"end\"))[0].$2" "$work/$1.json"; }

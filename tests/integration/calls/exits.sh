@@ -16,7 +16,8 @@ run "ends counted" 2
 end_trace
 count_of() {
 	jq -s --arg f "$1" \
-		'[.[] | select(.type == "row" and .final and .values.f == $f) | .values.n] | add // 0' \
+		'[.[] | select(.type == "row" and .final and .values.f == $f) | .values.n] |
+			add // 0' \
 		"$work/trace.json"
 }
 for function in rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee; do

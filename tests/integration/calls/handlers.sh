@@ -7,7 +7,8 @@ query='from w in cluster.Function("handlers_target!work") group w by new { w.com
 	number = w.Arg(0) } into g select new { g.Key.number, n = g.Count() }'
 rows() {
 	jq -s --argjson k "$1" \
-		'[.[] | select(.type == "row" and .final and .values.number == $k) | .values.n] | add // 0' \
+		'[.[] | select(.type == "row" and .final and .values.number == $k) | .values.n] |
+			add // 0' \
 		"$work/trace.json"
 }
 for mode in nest nest-alternate nest-sandbox jump jump-alternate exit; do
@@ -31,7 +32,8 @@ for mode in nest nest-alternate nest-sandbox jump jump-alternate exit; do
 		seen=$(($(rows 1) + lost))
 		[ "$seen" -le "$first" ] && [ "$seen" -ge $((first - handled)) ] ||
 			fail "$mode: $seen of $first calls counted or lost, $handled handlers"
-		echo "ok: $mode: $seen of $first calls counted ($lost of them as lost), $handled handlers"
+		echo "ok: $mode: $seen of $first calls counted ($lost of them as lost), $handled" \
+			"handlers"
 	fi
 	end_target
 done

@@ -7,7 +7,8 @@ bin=$(dirname "$TARGET")
 "$FAY" cc "$here/kinds.c" -o "$work/kinds.fay" || fail "kinds.c does not compile"
 value() {
 	grep '^{' "$work/out" | jq -s --arg c "$1" \
-		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] |
+			add // 0'
 }
 
 exits "8 threads, from the start" 0 "$FAY" trace --json ${FAY_TRACE_OPTIONS:-} \

@@ -7,7 +7,8 @@ target=$bin/offsets_target
 right=$("$target") || fail "the target itself"
 value() {
 	grep '^{' "$work/out" | jq -s --arg c "$1" \
-		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] |
+			add // 0'
 }
 probe() { # FUNCTION OFFSET
 	cat >"$work/p.c" <<EOF

@@ -51,7 +51,8 @@ image() {
 # Of a trace in the file $1: the final value of $2; what the end says of $2
 value() {
 	grep '^{"type"' "$1" | jq -s --arg c "$2" \
-		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'
+		'[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] |
+			add // 0'
 }
 ending() { grep '^{"type"' "$1" | jq -s "map(select(.type == \"end\"))[0].$2"; }
 counts_of() { echo "$(value "$1" entries) $(value "$1" returns) $(value "$1" exceptions)"; }

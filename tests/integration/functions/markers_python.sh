@@ -49,7 +49,8 @@ run "collect 2"
 end_trace
 count() {
 	jq -s --arg k "python:$1" \
-		'[.[] | select(.type == "row" and .final and .values.Key == $k) | .values.n] | add // 0' \
+		'[.[] | select(.type == "row" and .final and .values.Key == $k) | .values.n] |
+			add // 0' \
 		"$work/trace.json"
 }
 equal "audit" 500 "$(count audit)"

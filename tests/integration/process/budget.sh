@@ -5,7 +5,8 @@
 calls() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$work/target.out"; }
 rows() {
 	jq -s --arg f "$1" \
-		'[.[] | select(.type == "row" and .final and .values.Key == $f) | .values.n] | add // 0' \
+		'[.[] | select(.type == "row" and .final and .values.Key == $f) | .values.n] |
+			add // 0' \
 		"$work/trace.json"
 }
 left_out() {

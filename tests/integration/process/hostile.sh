@@ -36,9 +36,12 @@ done
 e='from e in cluster.Function("hostile_target!work")'
 for query in "$count" "cluster.Return(\"hostile_target!work\").Average(x => x.Duration)" \
 	"$e select new { e.number, s = e.text }" \
-	"$e group e by e.text into g select new { g.Key, n = g.Count(), a = g.Average(x => x.number), h = g.Histogram(x => x.number) }" \
-	"$e group e by e.number % 3 into g select new { g.Key, q = g.Quantile(0.9, x => x.number), f = g.First(x => x.number) }" \
-	"$e group e by e.tid into g select new { g.Key, d = g.DistinctCount(x => x.number), t = g.TopK(9, x => x.number) }"; do
+	"$e group e by e.text into g select new { g.Key, n = g.Count(),
+		a = g.Average(x => x.number), h = g.Histogram(x => x.number) }" \
+	"$e group e by e.number % 3 into g select new { g.Key, q = g.Quantile(0.9, x => x.number),
+		f = g.First(x => x.number) }" \
+	"$e group e by e.tid into g select new { g.Key, d = g.DistinctCount(x => x.number),
+		t = g.TopK(9, x => x.number) }"; do
 	begin scribble
 	ends "overwritten state: $query" --for 1s "$query"
 done

@@ -200,9 +200,11 @@ mariadb_() {
 # server.
 mariadb_check() {
 	for i in $(seq 20); do
-		echo "select $i, count(*), sum(n) from t where n % 7 = $i % 7; update u set n = n + 1;"
+		echo "select $i, count(*), sum(n) from t where n % 7 = $i % 7; update u set n = n" \
+			"+ 1;"
 	done | "$mariadb" --socket="$work/my.sock" -N test |
-		awk '{ c = 0; s = 0; for (k = 1; k <= 1000; k++) if (k % 7 == $1 % 7) { c++; s += k }
+		awk '{ c = 0; s = 0; for (k = 1; k <= 1000; k++) if (k % 7 == $1 % 7) { c++;
+			s += k }
 		if ($2 != c || $3 != s) exit 1; n++ } END { exit n != 20 }'
 }
 

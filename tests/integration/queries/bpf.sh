@@ -81,7 +81,8 @@ equal "as many values as are kept" "[$((n / 10 - 1)),$((n - 11))]" \
 ask 'from w in cluster.Syscall("write") group w by new { q = (w.Arg(2) - 1000) / 7, r = (w.Arg(2) -
 	1000) % 7, s = (w.Arg(2) - 1000) >> 3, z = w.Arg(2) / (w.Arg(2) % 3) } into g
 	select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
-awk -v n=$n 'BEGIN { for (i = 1; i <= n; i++) { x = i - 1000; m = i % 3; print int(x / 7), x % 7, (x >= 0 ? int(x / 8) : -int((7 - x) / 8)), m ? int(i / m) : 0 } }' \
+awk -v n=$n 'BEGIN { for (i = 1; i <= n; i++) { x = i - 1000; m = i % 3;
+	print int(x / 7), x % 7, (x >= 0 ? int(x / 8) : -int((7 - x) / 8)), m ? int(i / m) : 0 } }' \
 	| sort >"$work/expected"
 jq -r '[.q, .r, .s, .z, .n] | join(" ")' "$work/rows" |
 	awk '{ for (i = 0; i < $5; i++) print $1, $2, $3, $4 }' | sort >"$work/got"
@@ -126,7 +127,8 @@ if command -v strace >/dev/null; then
 		-- dd if=/dev/zero of=/dev/null bs=100 count=3000 status=none
 	# strace also counts the execve that starts the program, and the end that never returns is
 	# in neither.
-	awk '$1 ~ /^[0-9]/ && $NF != "total" && $NF != "execve" { print $NF, $4, (NF == 6 ? $5 : 0) }' \
+	awk '$1 ~ /^[0-9]/ && $NF != "total" && $NF != "execve" {
+		print $NF, $4, (NF == 6 ? $5 : 0) }' \
 		"$work/strace" | sort >"$work/expected"
 	jq -r '[.Key, .n, .failed] | join(" ")' "$work/rows" | sort >"$work/got"
 	diff "$work/expected" "$work/got" || fail "system calls of dd against strace"

@@ -9,7 +9,8 @@ PATH=$(dirname "$FAY"):$PATH
 
 # Each tool's name and command, a tab between. Commands that trace the machine for 10 s trace the
 # load instead.
-awk '/^### / { name = substr($0, 5); sub(/:.*/, "", name) } /^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside { print name "\t" $0 }' \
+awk '/^### / { name = substr($0, 5); sub(/:.*/, "", name) } /^```sh$/ { inside = 1; next } /^```$/ {
+	inside = 0 } inside { print name "\t" $0 }' \
 	"$page" >"$work/commands"
 [ "$(cut -f1 "$work/commands" | sort -u | wc -l)" -ge 20 ] ||
 	fail "fewer than twenty tools in $page"

@@ -21,11 +21,14 @@ inside='from f in cluster.Return("timeline_target!work") join r in cluster.Sysca
 	equals r.tid within 1min
 	where r.time >= f.time - f.Duration && r.time <= f.time'
 
-ask "$inside group r by f.ReturnValue into g orderby g.Key select new { call = g.Key, reads = g.Count() }" \
+ask "$inside group r by f.ReturnValue into g orderby g.Key select new { call = g.Key,
+	reads = g.Count() }" \
 	-- "$target" 12
 equal "reads in each call" "$(jq -nc '[range(1; 13) | [., .]]')" \
 	"$(jq -sc 'map([.call, .reads])' "$work/rows")"
-ask "$inside && r.Duration >= 0 group new { f, r } by r.ReturnValue into g select new { bytes = g.Key, reads = g.Count(), inside = g.Count(x => x.r.time - x.r.Duration >= x.f.time - x.f.Duration) }" \
+ask "$inside && r.Duration >= 0 group new { f, r } by r.ReturnValue into g
+	select new { bytes = g.Key, reads = g.Count(), inside = g.Count(x => x.r.time - x.r.Duration
+	>= x.f.time - x.f.Duration) }" \
 	-- "$target" 12
 equal "their ends" '[{"bytes":1,"reads":78,"inside":78}]' "$(jq -sc . "$work/rows")"
 # The kernel's side on the left; rows of pairs.
@@ -60,7 +63,8 @@ runs $! sleep
 for who in "-p $pid" "--comm timeline_target" "-p $pid --comm sleep"; do
 	# on a machine that stands still meanwhile there may be nothing in one second
 	for time in 1s 3s 10s; do
-		ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" \
+		ask "$inside group r by f.ReturnValue into g select new { call = g.Key,
+			reads = g.Count() }" \
 			$who --for $time
 		[ "$(wc -l <"$work/rows")" -le 2 ] || break
 	done

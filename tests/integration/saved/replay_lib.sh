@@ -75,7 +75,8 @@ judge() {
 		"$(jq -s 'map(select(.type == "end"))[0] | .events_lost + (.join.evicted // 0) +
 			(.join.late // 0) + (.counted.late // 0)' "$work/$name.json")"
 	jq -sc --argjson k "$keys" \
-		'map(select(.type == "row" and .final) | [.values[]]) | group_by(.[:$k]) | map(last)' \
+		'map(select(.type == "row" and .final) | [.values[]]) | group_by(.[:$k]) |
+			map(last)' \
 		"$work/$name.json" >"$work/got.json"
 	[ "$(jq length "$work/want.json")" -gt 0 ] || fail "$name: nothing to compare"
 	differs=$(jq -nc --argjson top 3 --argjson want "$(cat "$work/want.json")" --argjson got \

@@ -15,18 +15,26 @@ ask_all() {
 	start_target ready "$bin/replayed_target" 3 "$1"
 	saved first "$both"
 	asked by_thread 1 \
-		"$entries group x by x.tid into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.Arg(1)), least = g.Min(x => x.Arg(1)), most = g.Max(x => x.Arg(1)),
-		mean = g.Average(x => x.Arg(1)), deviation = g.StdDev(x => x.Arg(1)), first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)), any = g.Any(x => x.Arg(1) < -50),
+		"$entries group x by x.tid into g select new { g.Key, n = g.Count(),
+			sum = g.Sum(x => x.Arg(1)), least = g.Min(x => x.Arg(1)),
+			most = g.Max(x => x.Arg(1)),
+		mean = g.Average(x => x.Arg(1)), deviation = g.StdDev(x => x.Arg(1)),
+		first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)),
+		any = g.Any(x => x.Arg(1) < -50),
 		all = g.All(x => x.Arg(0) < 3), some = g.Count(x => x.Arg(1) > 100) }" \
 		0 by:tid count sum:Arg\(1\) min:Arg\(1\) max:Arg\(1\) average:Arg\(1\) \
 		stddev:Arg\(1\) first:Arg\(1\) last:Arg\(1\) any:Arg\(1\):lt:-50 all:Arg\(0\):lt:3 \
 		countif:Arg\(1\):gt:100
 	asked by_names 2 "$entries where x.Arg(1) > -15 group x by new { x.function, x.comm } into g
-		select new { g.Key, sizes = g.Histogram(x => x.Arg(1)), often = g.TopK(3, x => x.Arg(0)), mostly = g.TopK(3, x => x.Arg(1)), values = g.DistinctCount(x => x.Arg(1)) }" \
+		select new { g.Key, sizes = g.Histogram(x => x.Arg(1)), often = g.TopK(3,
+		x => x.Arg(0)), mostly = g.TopK(3, x => x.Arg(1)), values = g.DistinctCount(x =>
+		x.Arg(1)) }" \
 		0 where:Arg\(1\):gt:-15 by:function by:comm histogram:Arg\(1\) top:Arg\(0\) \
 		top:Arg\(1\) distinct:Arg\(1\)
 	asked by_kind 1 \
-		"$entries where x.comm == \"worker-1\" group x by x.Arg(0) into g select new { g.Key, half = g.Quantile(0.5, x => x.Arg(1)), most = g.Quantile(0.95, x => x.Arg(1)) }" \
+		"$entries where x.comm == \"worker-1\" group x by x.Arg(0) into g
+			select new { g.Key, half = g.Quantile(0.5, x => x.Arg(1)),
+			most = g.Quantile(0.95, x => x.Arg(1)) }" \
 		0 where:comm:eq:worker-1 by:Arg\(0\) quantile:0.5:Arg\(1\) quantile:0.95:Arg\(1\)
 	asked value 0 \
 		'cluster.Function("replayed_target!work_two").Where(x => x.Arg(1) % 2
@@ -45,12 +53,17 @@ ask_all() {
 			2).Every(50) group x by x.function into g select new { g.Key, n = g.Count(),
 			sum = g.Sum(x => x.Arg(1)) }' \
 		0 where:Arg\(0\):lt:2 every:50 by:function count sum:Arg\(1\)
-	asked ends 2 "$ends group x by new { x.function, x.Failed } into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration), least = g.Min(x => x.Duration),
-		most = g.Max(x => x.Duration), mean = g.Average(x => x.Duration), spread = g.Histogram(x => x.Duration) }" \
+	asked ends 2 "$ends group x by new { x.function, x.Failed } into g
+		select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue),
+		took = g.Sum(x => x.Duration), least = g.Min(x => x.Duration),
+		most = g.Max(x => x.Duration), mean = g.Average(x => x.Duration),
+		spread = g.Histogram(x => x.Duration) }" \
 		1 by:function by:Failed count sum:ReturnValue sum:Duration min:Duration \
 		max:Duration average:Duration histogram:Duration
 	asked returned 1 \
-		"$ends where x.ReturnValue > 0 group x by x.function into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), half = g.Quantile(0.5, x => x.Duration) }" \
+		"$ends where x.ReturnValue > 0 group x by x.function into g
+			select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue),
+			half = g.Quantile(0.5, x => x.Duration) }" \
 		1 where:Failed:eq:false where:ReturnValue:gt:0 by:function count sum:ReturnValue \
 		quantile:0.5:Duration
 	asked joined 1 \
@@ -75,7 +88,8 @@ saved stacks "$entries select new { x.time, x.tid, x.function, stack = x.Stack(4
 asked by_stack 1 "$entries group x by x.Stack(4) into g select new { g.Key, n = g.Count() }" 0 \
 	by:stack count
 asked by_caller 2 \
-	"$entries group x by new { x.Caller, x.function } into g select new { g.Key, n = g.Count(), threads = g.DistinctCount(x => x.tid) }" \
+	"$entries group x by new { x.Caller, x.function } into g select new { g.Key, n = g.Count(),
+		threads = g.DistinctCount(x => x.tid) }" \
 	0 by:who by:function count distinct:tid
 finish
 judge_all stacks stacks

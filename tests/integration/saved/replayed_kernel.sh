@@ -18,23 +18,35 @@ ask_all() {
 	start_target ready "$bin/replayed_target" 3 "$1"
 	saved first "$both"
 	asked by_thread 1 \
-		"$seeks group s by s.tid into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.Arg(1)), least = g.Min(x => x.Arg(1)), most = g.Max(x => x.Arg(1)),
-		mean = g.Average(x => x.Arg(1)), deviation = g.StdDev(x => x.Arg(1)), first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)), any = g.Any(x => x.Arg(1) < -50),
+		"$seeks group s by s.tid into g select new { g.Key, n = g.Count(),
+			sum = g.Sum(x => x.Arg(1)), least = g.Min(x => x.Arg(1)),
+			most = g.Max(x => x.Arg(1)),
+		mean = g.Average(x => x.Arg(1)), deviation = g.StdDev(x => x.Arg(1)),
+		first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)),
+		any = g.Any(x => x.Arg(1) < -50),
 		all = g.All(x => x.Arg(2) < 3), some = g.Count(x => x.Arg(1) > 100) }" \
 		0 by:tid count sum:Arg\(1\) min:Arg\(1\) max:Arg\(1\) average:Arg\(1\) \
 		stddev:Arg\(1\) first:Arg\(1\) last:Arg\(1\) any:Arg\(1\):lt:-50 all:Arg\(2\):lt:3 \
 		countif:Arg\(1\):gt:100
-	asked ends 1 "$seeks group s by s.Failed into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration), least = g.Min(x => x.Duration),
-		most = g.Max(x => x.Duration), mean = g.Average(x => x.Duration), spread = g.Histogram(x => x.Duration) }" \
+	asked ends 1 "$seeks group s by s.Failed into g select new { g.Key, n = g.Count(),
+		sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration),
+		least = g.Min(x => x.Duration),
+		most = g.Max(x => x.Duration), mean = g.Average(x => x.Duration),
+		spread = g.Histogram(x => x.Duration) }" \
 		0 by:Failed count sum:ReturnValue sum:Duration min:Duration max:Duration \
 		average:Duration histogram:Duration
 	asked returned 2 \
-		"$reads group s by new { s.ReturnValue, s.comm } into g select new { g.Key, n = g.Count(), sizes = g.Sum(x => x.Arg(2)), failed = g.Any(x => x.Failed) }" \
+		"$reads group s by new { s.ReturnValue, s.comm } into g
+			select new { g.Key, n = g.Count(), sizes = g.Sum(x => x.Arg(2)),
+			failed = g.Any(x => x.Failed) }" \
 		1 by:ReturnValue by:comm count sum:Arg\(2\) any:Failed:eq:true
 	asked summaries 1 \
-		"$seeks group s by s.comm into g select new { g.Key, sizes = g.Histogram(x => x.Arg(1)), mostly = g.TopK(3, x => x.Arg(1)), values = g.DistinctCount(x => x.Arg(1)) }" \
+		"$seeks group s by s.comm into g select new { g.Key, sizes = g.Histogram(x =>
+			x.Arg(1)), mostly = g.TopK(3, x => x.Arg(1)), values = g.DistinctCount(x =>
+			x.Arg(1)) }" \
 		0 by:comm histogram:Arg\(1\) top:Arg\(1\) distinct:Arg\(1\)
-	asked half 1 "$reads group s by s.function into g select new { g.Key, half = g.Quantile(0.5, x => x.Arg(2)), often = g.TopK(3, x => x.Arg(2)) }" \
+	asked half 1 "$reads group s by s.function into g select new { g.Key, half = g.Quantile(0.5,
+		x => x.Arg(2)), often = g.TopK(3, x => x.Arg(2)) }" \
 		1 by:function quantile:0.5:Arg\(2\) top:Arg\(2\)
 	asked tumbling 2 \
 		"from s in cluster.Syscall(\"lseek\").Where(s => s.comm

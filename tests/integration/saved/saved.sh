@@ -94,7 +94,8 @@ contains "says so" "$work/err" \
 	"the column's name \`${name}1\` is too long to be saved: a saved trace's columns have names of at most 63 bytes"
 
 # Stacks and callers, by the names that they had; as lines for flame graphs, too.
-stacks='group e by new { e.function, e.stack, caller = e.who } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1'
+stacks='group e by new { e.function, e.stack, caller = e.who } into g orderby g.Count() descending
+	select new { g.Key, n = g.Count() } take 1'
 "$FAY" trace --json \
 	"from e in cluster.Function(\"libc!read\")
 		${stacks//e.stack, caller = e.who/stack = e.Stack(6), caller = e.Caller}" -- dd \

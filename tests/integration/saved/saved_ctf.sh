@@ -138,7 +138,8 @@ if [ "$(bpf_is ok)" = true ]; then
 	same "user and kernel events"
 	# Between two ends of work() lie its reads and the one outside.
 	equal "reads before each call's end" "$(jq -nc '[1, range(3; 14)]')" \
-		"$(awk '/ syscall:read .*"ReturnValue":1,/ { n++ } / return:work / { printf "%s%d", sep, n; sep = ","; n = 0 }' \
+		"$(awk '/ syscall:read .*"ReturnValue":1,/ { n++ } / return:work / {
+			printf "%s%d", sep, n; sep = ","; n = 0 }' \
 		"$work/read" | sed 's/.*/[&]/')"
 fi
 

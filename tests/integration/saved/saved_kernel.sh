@@ -39,7 +39,8 @@ for source in 'Syscall("read")' 'Syscall("wr*")' 'Syscall("*")'; do
 		select new { g.Key, n = g.Count(), bytes = g.Sum(x => x.ReturnValue),
 		sizes = g.Histogram(x => x.Arg(2)) }' "$BPF_TARGET" 500
 	same "cluster.$source" "$file.$source" \
-		'@.Count(s => s.Duration < 1min && s.comm == "syscalls_target" && (s.ReturnValue == -9 || s.function == "write"))' \
+		'@.Count(s => s.Duration < 1min && s.comm == "syscalls_target" &&
+			(s.ReturnValue == -9 || s.function == "write"))' \
 		"$BPF_TARGET" 500
 done
 same 'cluster.Syscall("*")' "$file" \

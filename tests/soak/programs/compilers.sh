@@ -74,7 +74,12 @@ crystal_() {
 program minisat C++ minisat
 minisat_() {
 	awk \
-		'BEGIN { srand(7); n = 220; m = 935; print "p cnf", n, m; for (i = 0; i < m; i++) { s = ""; for (k = 0; k < 3; k++) { seed = (seed * 1103515245 + 12345) % 2147483648; v = int(seed / 65536) % n + 1; seed = (seed * 1103515245 + 12345) % 2147483648; s = s (int(seed / 65536) % 2 ? v : -v) " " } print s 0 } }' \
+		'BEGIN { srand(7); n = 220; m = 935; print "p cnf", n, m; for (i = 0; i < m; i++) {
+			s = ""; for (k = 0; k < 3; k++) {
+			seed = (seed * 1103515245 + 12345) % 2147483648;
+			v = int(seed / 65536) % n + 1;
+			seed = (seed * 1103515245 + 12345) % 2147483648;
+			s = s (int(seed / 65536) % 2 ? v : -v) " " } print s 0 } }' \
 		>"$work/in.cnf"
 	made="$work/out.cnf"
 	subject /usr/bin/minisat

@@ -62,7 +62,8 @@ memory_check() {
 	grown=$(($(memory_sum /tmp/memory.after) - $(memory_sum /tmp/memory.before)))
 	echo "   $1: the kernel's own memory $(memory_sum \
 		/tmp/memory.before) KiB before, $(memory_sum /tmp/memory.after) KiB after:" \
-		$(awk 'NR == FNR {n[$1 ~ /slab/ ? $2 : $1] = $NF; next} {k = $1 ~ /slab/ ? $2 : $1; if ($NF != n[k]) printf "%s %+d ", k, $NF - n[k]}' \
+		$(awk 'NR == FNR {n[$1 ~ /slab/ ? $2 : $1] = $NF; next} {k = $1 ~ /slab/ ? $2 : $1;
+			if ($NF != n[k]) printf "%s %+d ", k, $NF - n[k]}' \
 		/tmp/memory.before /tmp/memory.after)
 	[ "$grown" -lt 1024 ] || check "$1: kernel memory that is kept" "less than 1024 KiB" \
 		"$grown KiB"
