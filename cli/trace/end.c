@@ -207,7 +207,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (trace->events_late)
 		fprintf(stderr,
 			"fay: %" PRIu64 " event%s came late, more than %u s after the end of the "
-					"newest window, and are in no window\n",
+			"newest window, and are in no window\n",
 			trace->events_late, trace->events_late == 1 ? "" : "s",
 			FAY_WINDOWS_HORIZON / 1000000000u);
 	if (unknown)

@@ -122,7 +122,8 @@ static void what_is_refused(void **context)
 		struct fay_object *object;
 		struct fay_error error = { 0 };
 		assert_int_equal(read_with(cases[i], &out, &object, &error), FAY_E_REFUSED);
-		assert_non_null(strstr(error.message, "refers to something that queries do not use"));
+		assert_non_null(
+			strstr(error.message, "refers to something that queries do not use"));
 	}
 	fay_wire_free(&out);
 }
