@@ -100,7 +100,7 @@ static void test_refused(void **state)
 		{ "\xe3\x10\x90\x90\x90", 5, "cannot be moved" },     /* jrcxz */
 		{ "\xeb\x01\x90\x90\x90", 5, "jump into its first" }, /* jmp +1 */
 		{ "\x90\x90\xff\x54\x24\x08", 6, "stack pointer" },   /* call *8(%rsp) */
-		{ "\x06\x90\x90\x90\x90", 5, "no instruction" },
+		{ "\x06\x90\x90\x90\x90", 5, "not an instruction" },
 	};
 	struct fay_displaced displaced;
 	char reason[FAY_REASON_MAX];
