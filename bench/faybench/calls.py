@@ -116,13 +116,14 @@ def environment_of(binaries, peers, work, cpu):
     return dict(os.environ, PEER_TARGET=program, PEER_CPU=cpu, PEER_MODULE="fay_bench_target", PEER_BIN=str(binaries), PEER_WORK=work, PEER_CONTEXT=str(peers.parent))
 
 
-def measure(binaries, peers, rounds, cpu="1", slices=SLICES, only_peers=None, only_modes=None):
+def measure(binaries, peers, rounds, cpu="1", slices=SLICES, only_peers=None, only_modes=None,
+            builds=None):
     """The section `calls` of a result, and the list of what could not run."""
     with tempfile.TemporaryDirectory() as work:
         target = Target([str(Path(binaries) / "fay_bench_target"), cpu])
         environment = dict(environment_of(Path(binaries), Path(peers), work, cpu), PEER_PID=str(target.process.pid))
         try:
-            modes, skipped = modes_of.find_modes(Path(peers), environment, only_peers, only_modes)
+            modes, skipped = modes_of.find_modes(Path(peers), environment, only_peers, only_modes, builds)
             running, bounds = [Measured(mode) for mode in modes], {}
             target.least("work", BOUND_CALLS)  # warm
             for number in range(rounds):

@@ -3,6 +3,7 @@ import copy
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 
 from . import questions
 from .target import Target
@@ -89,11 +90,21 @@ class Mode:
         return cost, made - int(answer) if answer.isdigit() else None, instructions
 
 
-def find_modes(peers, environment, only_peers=None, only_modes=None):
+def peers_of(peers, environment, builds):
+    """(file, environment) of each peer. `builds`: other builds of Fay, {name: folder of programs}."""
+    found = [(peer, environment) for peer in sorted(peers.iterdir()) if os.access(peer, os.X_OK)]
+    for name, binaries in builds.items():
+        link = Path(environment["PEER_WORK"]) / name
+        link.symlink_to(peers / "fay")
+        found.append((link, dict(environment, PEER_BIN=binaries)))
+    return found
+
+
+def find_modes(peers, environment, only_peers=None, only_modes=None, builds=None):
     """(the modes that can run, [{mode, question, reason}] of those that cannot)"""
     modes, skipped = [], []
-    for peer in sorted(peers.iterdir()):
-        if not os.access(peer, os.X_OK) or (only_peers and peer.name not in only_peers):
+    for peer, environment in peers_of(peers, environment, builds or {}):
+        if only_peers and peer.name not in only_peers:
             continue
         lines = subprocess.run([str(peer), "modes"], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
         for mode in (Mode(peer, line, environment) for line in lines if line.strip()):
