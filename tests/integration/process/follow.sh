@@ -145,7 +145,7 @@ exec 9>"$work/in"
 wait_for "$work/target.out" waiting
 plugin='cluster.Function("follow_plugin!*work").Count()'
 exits "a module that is not loaded, without --wait" 2 "$FAY" trace -p "$target" "$plugin"
-contains "what would help" "$work/err" "with --wait"
+contains "what would help" "$work/err" "--wait traces it then"
 trace --wait -p "$target" "$plugin"
 contains "nothing is traced yet" "$work/trace.err" "tracing nothing yet, waiting for modules"
 echo >&9

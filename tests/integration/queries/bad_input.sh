@@ -81,7 +81,7 @@ exits "empty image" 1 "$FAY" verify "$work/empty"
 exits "an ordinary program as image" 1 "$FAY" verify /bin/true
 exits "missing image" 2 "$FAY" verify "$work/none"
 exits "no image" 2 "$FAY" verify
-contains "that it is missing" "$work/err" "which image?"
+contains "that it is missing" "$work/err" "no image: name its file"
 exits "two images" 2 "$FAY" verify "$work/text" "$work/empty"
 contains "one at a time" "$work/err" "only one image at a time"
 echo 'int x;' >"$work/probe.c"
