@@ -217,6 +217,7 @@ bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint6
 		choice.code.no_memory = true;
 	else if (done && !check_moves(&choice))
 		forget(flow);
+	flow->splits = choice.code.splits;
 	choice_deinit(&choice);
 	return !choice.code.no_memory;
 }

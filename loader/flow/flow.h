@@ -145,6 +145,9 @@ struct fay_flow {
 	size_t block_count;
 	struct fay_redirect *redirects;
 	size_t redirect_count;
+	/* it may go on with another stack, by gcc's __morestack: then it returns twice, of which
+	 * the first time, on the other stack, is an exit */
+	bool splits;
 	/* "": every exit is covered. Else why not, to follow the function's name; then there is at
 	 * most the entry's window */
 	char reason[FAY_REASON_MAX];

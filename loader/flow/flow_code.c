@@ -156,6 +156,7 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 		step->flags = (uint8_t)fay_step_flags_of(&insn);
 		step->away = fay_step_goes_away(&insn);
 		step->moves_stack = fay_step_moves_stack(&insn);
+		code->splits |= fay_step_splits(&insn, bytes);
 		if (code->program->keeps_faults && step->kind == FAY_STEP_PLAIN &&
 		    fay_step_may_fault(&insn, bytes))
 			step->kind = FAY_STEP_FAULTING;

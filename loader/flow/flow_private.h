@@ -38,6 +38,8 @@ struct fay_step {
 	bool entered;
 	bool reached; /* some way in is known */
 	bool exit;
+	/* __morestack, called in front of it, goes on behind it, and comes back to it at last */
+	bool passed;
 	/* a far jump or return, or xabort: what is behind it is not run next, and where it leads
 	 * is not said */
 	bool away;
@@ -72,7 +74,8 @@ struct fay_code {
 	size_t bytes;     /* of all regions */
 	uint64_t *tables; /* of distances, that lead into the function */
 	size_t table_count;
-	bool alone; /* only the function's own instructions and direct jumps are read */
+	bool splits; /* it may go on with another stack, by __morestack */
+	bool alone;  /* only the function's own instructions and direct jumps are read */
 	bool no_memory;
 	char *reason; /* FAY_REASON_MAX */
 };
@@ -82,6 +85,8 @@ enum fay_step_kind fay_step_kind_of(const ZydisDecodedInstruction *insn, const u
 enum fay_step_flags fay_step_flags_of(const ZydisDecodedInstruction *insn);
 bool fay_step_goes_away(const ZydisDecodedInstruction *insn);
 bool fay_step_moves_stack(const ZydisDecodedInstruction *insn);
+/* Whether it asks for the end of a split stack: cmp %fs:0x70, register (gcc's -fsplit-stack). */
+bool fay_step_splits(const ZydisDecodedInstruction *insn, const uint8_t *bytes);
 /* Other than by an access of the stack, or of the module's own data. */
 bool fay_step_may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes);
 /* How it changes the stack's depth; false: that is not known. */

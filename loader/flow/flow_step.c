@@ -182,6 +182,13 @@ bool fay_step_moves_stack(const ZydisDecodedInstruction *insn)
 	return to_reg && !of_rsp && (insn->raw.modrm.rm != 5 || insn->raw.rex.B);
 }
 
+bool fay_step_splits(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
+{
+	return bytes[0] == 0x64 && insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+	       insn->opcode == 0x3b && insn->raw.modrm.mod == 0 && insn->raw.disp.size == 32 &&
+	       insn->raw.disp.value == 0x70;
+}
+
 /* Other than by an access of the stack, or of the module's own data. */
 bool fay_step_may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
 {

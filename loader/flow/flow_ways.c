@@ -52,10 +52,21 @@ static bool mark_entered(struct fay_code *code)
 				mark_taken(code, taken[i], kind);
 			}
 		}
-	for (size_t i = 1; i < code->step_count; i++)
-		if (fay_code_follows(code, i) && (code->steps[i - 1].kind == FAY_STEP_CALL ||
-						  code->steps[i - 1].kind == FAY_STEP_FIXED))
-			code->steps[i].entered = true;
+	for (size_t i = 1; i < code->step_count; i++) {
+		const struct fay_step *call = &code->steps[i - 1];
+
+		if (!fay_code_follows(code, i) ||
+		    (call->kind != FAY_STEP_CALL && call->kind != FAY_STEP_FIXED))
+			continue;
+		code->steps[i].entered = true;
+		/* A call needs the stack aligned, and a return the stack of the function's begin:
+		 * next to each other they are __morestack's. */
+		if (!code->splits || !call->target || code->steps[i].kind != FAY_STEP_RETURN ||
+		    i + 1 == code->step_count || !fay_code_follows(code, i + 1))
+			continue;
+		code->steps[i].passed = true;
+		code->steps[i + 1].entered = true;
+	}
 	return true;
 }
 
@@ -227,7 +238,7 @@ static bool find_returns(struct fay_code *code)
 			return fay_code_refuse(code,
 					       "returns at +%#lx to what it has put on the stack",
 					       fay_code_offset(code, code->steps[i].at));
-		code->steps[i].exit = true;
+		code->steps[i].exit = !code->steps[i].passed;
 	}
 	return true;
 }

@@ -164,10 +164,11 @@ static bool exits_plan(struct fay_planner *planner, size_t index, bool enters,
 		if (hole.site && !fay_site_add(planner, index, &hole, reason))
 			return false;
 	}
-	if (point->stack_moves && fay_point_records(planner->plan, point))
+	if ((point->stack_moves || flow->splits) && fay_point_records(planner->plan, point))
 		return snprintf(reason, FAY_REASON_MAX,
-				"is a Go function, whose stack is small and moves: its returns are "
-				"counted without durations and exceptions") < 0;
+				"is a %s function, whose stack is small and moves: its returns are "
+				"counted without durations and exceptions",
+				flow->splits ? "-fsplit-stack" : "Go") < 0;
 	if (!flow->exit_count && !enters)
 		return snprintf(reason, FAY_REASON_MAX, "has no exit: it never returns") < 0;
 	for (size_t i = 0; i < flow->redirect_count; i++) {

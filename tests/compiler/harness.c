@@ -13,9 +13,7 @@
 #include <sys/mman.h>
 
 #include "harness.h"
-#ifdef FAY_WITH_VERIFIER
 #include "fay/verify.h"
-#endif
 
 #define PAGE 4096u
 
@@ -244,7 +242,6 @@ void *image_state(struct loaded *l, const char *name)
 
 void image_verify(const char *name, const struct fay_buffer *image)
 {
-#ifdef FAY_WITH_VERIFIER
 	struct fay_verdict verdict;
 
 	fay_verify(image->data, image->size, NULL, &verdict);
@@ -252,8 +249,4 @@ void image_verify(const char *name, const struct fay_buffer *image)
 		fay_verdict_print(stderr, name, &verdict);
 	assert_int_equal(verdict.outcome, FAY_ACCEPTED);
 	fay_verdict_deinit(&verdict);
-#else
-	(void)name;
-	(void)image;
-#endif
 }

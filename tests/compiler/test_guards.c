@@ -16,9 +16,7 @@
 #include <unistd.h>
 
 #include "harness.h"
-#ifdef FAY_WITH_VERIFIER
 #include "fay/verify.h"
-#endif
 
 #define FILL 0x5a5a5a5a5a5a5a5aull
 
@@ -159,7 +157,6 @@ static void compile(const struct test_case *c, bool confined, struct fay_buffer 
 
 static void verify(const struct test_case *c, bool confined, const struct fay_buffer *image)
 {
-#ifdef FAY_WITH_VERIFIER
 	struct fay_policy policy;
 	struct fay_verdict verdict;
 
@@ -170,7 +167,6 @@ static void verify(const struct test_case *c, bool confined, const struct fay_bu
 		fay_verdict_print(stderr, c->name, &verdict);
 	assert_int_equal(verdict.outcome, FAY_ACCEPTED);
 	fay_verdict_deinit(&verdict);
-#endif
 }
 
 /* Runs with every hostile index; the 8 words before and after the member stay as they were. */

@@ -107,7 +107,7 @@ check_has "what runs, by stack" '"Key":[' \
 online=/sys/devices/system/cpu/cpu1/online
 ticks() { grep -o '"n":[0-9]*' /tmp/clocks.rows | tail -1 | cut -d: -f2; }
 switched() {
-	while [ "$(grep -c '1 processor was switched on' /tmp/clocks.said)" -lt $1 ] &&
+	while [ "$(grep -c '1 processor came online' /tmp/clocks.said)" -lt $1 ] &&
 		[ -d /proc/$fay ] && [ $((tries += 1)) -lt 300 ]; do
 		sleep 0.2
 	done
@@ -130,7 +130,7 @@ sleep 2
 check "its clock once it is on again" true "$([ "$(ticks)" -gt $((before + 20)) ] && echo true)"
 kill -INT $fay
 wait $fay
-check "both said" 2 "$(grep -c '1 processor was switched on' /tmp/clocks.said)"
+check "both said" 2 "$(grep -c '1 processor came online' /tmp/clocks.said)"
 
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"

@@ -79,7 +79,7 @@ for ends in "*signal*" "*seccomp*" "*user_mode*"; do
 		strict 5 >/tmp/rows
 	check "tasks that end in $ends" 0 $?
 	check "calls under way then" 0 "$(grep -c 'have not returned' /tmp/said)"
-	grep 'not traced.*where its task' /tmp/said >>/tmp/ends
+	grep 'not traced.*if its task' /tmp/said >>/tmp/ends
 done
 for function in __secure_computing x64_sys_call; do
 	q "cluster.Return(kernel, \"$function\").Count()" && check "$function" refused traced

@@ -30,8 +30,7 @@ if has C++ g++ g++; then
 	stacks static "contexts clones forks vforks walks deep" g++ -static
 	stacks static_pie "contexts deep" g++ -fPIE -static-pie
 	stacks cet "$all" g++ -fcf-protection=full
-	# Returns of these are refused: __morestack computes where it goes on.
-	slack=entries stacks split "contexts deep" g++ -fsplit-stack
+	untimed=1 stacks split "contexts deep" g++ -fsplit-stack
 	stacks asan "forks cancelled walks deep" g++ -fsanitize=address
 	stacks ubsan "$all" g++ -fsanitize=undefined
 	stacks tsan "forks walks deep" g++ -fsanitize=thread

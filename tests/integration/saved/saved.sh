@@ -163,7 +163,7 @@ if on_small_disk touch "$work/disk/full.fay" 2>"$work/err"; then
 	equal "it is cut off, for programs" true \
 		"$(jq -s 'map(select(.type == "end"))[0].cut_off' "$work/out")"
 	exits "exported" 0 "$FAY" export --ctf "$work/ctf" "$work/full.fay"
-	contains "says so, too" "$work/err" "full.fay is cut off"
+	contains "says so, too" "$work/err" "full.fay is truncated"
 else
 	echo "not tested: a disk that becomes full: $(cat "$work/err")"
 fi
