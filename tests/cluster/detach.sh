@@ -41,7 +41,7 @@ end_ask
 contains "what leaving means" trace.err "the query continues"
 equal "machines that are said to be lost" 0 "$(grep -c 'was lost' trace.err || true)"
 # The server dies with what it has on its disk, and comes back.
-kill -9 "${servers[0]}"
+kill_server 0
 for n in 1 2 3; do calls $n 10000; done
 jetstream
 for n in 1 2 3; do calls $n 500; done
@@ -167,7 +167,7 @@ exits "functions of C" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OP
 contains "why" "$work/err" "does not support queries extended by C files"
 
 # Without JetStream it is said at once.
-kill -9 "${servers[0]}"
+kill_server 0
 server 0
 for n in 1 3; do wait_for "fayd$n.log" joined; done
 exits "no JetStream" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 \

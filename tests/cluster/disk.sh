@@ -44,7 +44,7 @@ echo "ok: the store ran full"
 for n in 1 2 3; do calls $n 1000; done
 # Room again; the server has turned JetStream off, and is started again.
 mount -o remount,size=1G "$work/store"
-kill -9 "${servers[0]}"
+kill_server 0
 wait "${servers[0]}" 2>/dev/null || true
 jetstream
 for n in 1 2 3; do calls $n 500; done

@@ -37,7 +37,7 @@ equal "lost, finished" "1 3" "$(coverage lost) $(coverage finished)"
 begin
 for n in 1 2 3; do calls $n 10000; done
 live 30000
-kill -9 "${servers[0]}"
+kill_server 0
 for n in 1 2 3; do calls $n 10000; done
 rest 10
 server 0

@@ -57,6 +57,11 @@ server() {
 	cat "$work/nats$n.log" >&2
 	fail "nats-server $n does not listen"
 }
+# kill_server N: by force; its port is free afterwards
+kill_server() {
+	kill -9 "${servers[$1]}"
+	wait "${servers[$1]}" 2>/dev/null || true
+}
 url() { echo "nats://$subnet.1:$((4000 + ${1:-0}))"; }
 URL=$(url 0)
 NODE_OPTIONS=(--insecure)

@@ -17,7 +17,7 @@ ask --await 8 --fanout 3 --lost-after 20s --comm cluster_target \
 	'cluster.Function("cluster_target!counted").Count()'
 for n in "${all[@]}"; do calls $n 10000; done
 until_rows '.[0].Count' 80000
-kill -9 "${servers[1]}"
+kill_server 1
 for n in "${all[@]}"; do calls $n 1000; done
 until_rows '.[0].Count' 88000
 cluster 1

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "harness.h"
 #include "fay/verify.h"
+#include "harness.h"
 
 #define PAGE 4096u
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness.h"
 #include "fay/verify.h"
+#include "harness.h"
 
 #define FILL 0x5a5a5a5a5a5a5a5aull
 

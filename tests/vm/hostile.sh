@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing
 # may read, death and unloading in the midst; and how sessions come and go, without a leak.
-# FAY_LONG=1: for hours, 10,000 cycles and 1,000,000 ioctls instead of 64 and 4,000; FAY_VM_CYCLES
+# In a kernel whose code can be preempted anywhere, trampolines included. FAY_LONG=1: for hours,
+# 10,000 cycles and 1,000,000 ioctls instead of 32 and 4,000; FAY_VM_CYCLES
 # and FAY_VM_IOCTLS say other numbers.
 . "$(dirname "$0")/lib.sh"
-cycles=64 ioctls=4000 time=2000
+cycles=32 ioctls=4000 time=2000
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
 [ -z "${FAY_VM_CYCLES:-}${FAY_VM_IOCTLS:-}" ] || cycles=${FAY_VM_CYCLES:-$cycles} \
 	ioctls=${FAY_VM_IOCTLS:-$ioctls} time=28800
 cat >"$work/script" <<'IN'
 . /inside.sh
 . /come_and_go.sh
+check_has "preemption" "Dynamic Preempt: full" "$(dmesg)"
 last() {
 	grep '"final":true' /tmp/rows | grep "\"result\":\"$1\"" |
 		sed -n "s/.*\"$1\":\([-0-9]*\).*/\1/p" | tail -1
@@ -127,7 +129,7 @@ finish
 IN
 probes=$BUILD/tests/vm
 drivers=$kernel/lib/modules/$version/kernel/drivers
-inside "$work/script" --time $time --append "rcupdate.rcu_expedited=1 memmap=16M!256M" \
+inside "$work/script" --time $time --append "preempt=full rcupdate.rcu_expedited=1 memmap=16M!256M" \
 	--with "$drivers/nvdimm/libnvdimm.ko:libnvdimm.ko" \
 	--with "$drivers/nvdimm/nd_btt.ko:nd_btt.ko" \
 	--with "$drivers/nvdimm/nd_pmem.ko:nd_pmem.ko" \
