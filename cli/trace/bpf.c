@@ -171,7 +171,7 @@ static void look_for_processors(struct trace_bpf *bpf)
 		fprintf(stderr,
 			"fay: %u processor%s came online during this trace; up to %u ms of what "
 			"ran there is missing\n",
-			came, came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
+			came, came == 1 ? "" : "s", FAY_BPF_CLOCKS_EVERY / 1000000u);
 }
 
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)

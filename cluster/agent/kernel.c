@@ -32,7 +32,7 @@ static void tick(void *context)
 	if (came)
 		fprintf(stderr,
 			"fayd: %u processor%s came online during a query about the kernel\n", came,
-			came == 1 ? " was" : "s were");
+			came == 1 ? "" : "s");
 	fay_bpf_session_drain(kernel->session, take_row, kernel);
 	if (!kernel->failure.code)
 		fay_aggregator_poll(kernel->aggregator, &kernel->failure);
