@@ -133,8 +133,10 @@ static bool instruction_has(struct search *s, uint64_t source, bool address)
 	if (at <= size)
 		return at < size || !address;
 	at -= insn.length;
-	return address &&
-	       (size == at + insn.raw.disp.offset || size == at + insn.raw.imm[0].offset);
+	/* what is relative to rip is a distance */
+	return address && ((size == at + insn.raw.disp.offset &&
+			    (insn.raw.modrm.mod != 0 || insn.raw.modrm.rm != 5)) ||
+			   (size == at + insn.raw.imm[0].offset && !insn.raw.imm[0].is_relative));
 }
 
 static bool is_own(const struct fay_point *point, uint64_t source)

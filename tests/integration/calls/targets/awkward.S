@@ -156,6 +156,23 @@ crowding:
 	ret
 	end	moving
 
+#ifdef FIXED_ADDRESSES
+	begin	distance		/* a distance as large as an address within leaf: no way in */
+	.byte	0x48, 0x8b, 0x05	/* mov leaf + 1(%rip), %rax */
+	.long	leaf + 1
+	ret
+	end	distance
+	begin	mentioned		/* an address within is a number elsewhere: perhaps a way in */
+	lea	1(%rdi), %rax
+	nop
+	ret
+	end	mentioned
+	begin	mentions
+	mov	$mentioned + 1, %eax
+	ret
+	end	mentions
+#endif
+
 	.data
 leaf_address:
 	.quad	leaf
