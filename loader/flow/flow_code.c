@@ -286,6 +286,10 @@ static bool read_table(struct reading *reading, uint64_t table)
 			step = fay_code_find(code, to);
 			if (step == SIZE_MAX)
 				return true; /* no table, or its end */
+			if (!code->steps[step].entered)
+				code->steps[step].table = table;
+			else if (code->steps[step].table != table)
+				code->steps[step].table = 0;
 			code->steps[step].entered = true;
 			if (!table_add(code, table))
 				return false;
@@ -306,9 +310,10 @@ static bool resolve_mentions(struct reading *reading)
 		uint64_t address = reading->mentions[i];
 		size_t step = fay_code_find(code, address);
 
-		if (step != SIZE_MAX)
-			code->steps[step].entered = code->steps[step].label = true;
-		else if (!region_of(code, address) && !read_table(reading, address))
+		if (step != SIZE_MAX) {
+			fay_step_enter(&code->steps[step]);
+			code->steps[step].label = true;
+		} else if (!region_of(code, address) && !read_table(reading, address))
 			return false;
 	}
 	return true;

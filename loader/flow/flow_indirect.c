@@ -4,26 +4,21 @@
  * straight line of instructions before the jump is followed with a few kinds of values, so that
  * nothing depends on how a compiler orders them:
  *
- *	table + distance   the distance read from a table of 32-bit distances from its own address,
- *			   whose entries were all read
+ *	table + distance   read from a table of 32-bit distances from itself, all read
  *	table of pointers  at a known address: its words tell
- *	pointer, register  a label of the function whose address is taken somewhere, or another
- *			   function: which of both is known if no label's address is taken, or if
- *			   the stack is not as it was when the function was called
+ *	pointer, register  a label whose address is taken, or another function: known if there is no
+ *			   such label, or if the stack is not as it was at the function's begin
  *
- * Anything else, such as distances from another place than their table, leads nobody knows where:
- * the function's exits are refused. Of a register that is set before the straight line begins, all
- * instructions are looked for that may have set it.
+ * Anything else leads nobody knows where: the function's exits are refused. Of a register that is
+ * set before the straight line begins, all instructions are looked for that may have set it.
  */
 #include "flow_private.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include <Zydis/Zydis.h>
 
 #define LINE_STEPS 32u /* before the jump */
 #define TABLE_WORDS_MAX (1u << 14)
+#define SEARCH_MAX (1u << 24) /* steps that are looked at for what sets a register */
 
 enum value_kind {
 	VALUE_OTHER,
@@ -216,7 +211,7 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 
 			if (step == SIZE_MAX)
 				return inside;
-			code->steps[step].entered = true;
+			fay_step_enter(&code->steps[step]);
 			inside++;
 		}
 		if (got < 64)
@@ -240,6 +235,7 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 	ZydisDecoder decoder;
 	size_t first = jump;
 
+	*target = (struct value){ 0 };
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (unsigned i = 0; i < 16; i++)
 		line.regs[i] = (struct value){ .kind = VALUE_UNKNOWN, .of = ++line.unknowns };
@@ -289,6 +285,7 @@ struct search {
 	size_t count;
 	/* registers that were looked for in front of all indirect jumps, and behind all calls */
 	uint16_t anywhere[2];
+	size_t work;
 };
 
 static void want(struct search *s, size_t step, unsigned reg)
@@ -357,8 +354,20 @@ static bool look_at(struct search *s, size_t step, unsigned reg)
 	return true;
 }
 
-/* From jumps whose targets are places like this one, or, if it is a handler of exceptions, from
- * calls, which keep the registers that are not theirs. */
+/* All steps of a kind may come before; of jumps that read other tables than this it is known that
+ * they do not. */
+static bool want_before(struct search *s, enum fay_step_kind kind, uint64_t table, unsigned reg)
+{
+	s->work += s->code->step_count;
+	for (size_t i = 0; i < s->code->step_count && s->work <= SEARCH_MAX; i++)
+		if (s->code->steps[i].kind == kind &&
+		    (!table || !s->code->steps[i].reads || s->code->steps[i].reads == table))
+			want(s, i, reg);
+	return s->work <= SEARCH_MAX;
+}
+
+/* From indirect jumps, or, to a handler of exceptions, from calls, which keep the registers that
+ * are not theirs. */
 static bool look_anywhere(struct search *s, unsigned reg, bool handler)
 {
 	if (handler && CALLER_SAVED >> reg & 1)
@@ -366,10 +375,7 @@ static bool look_anywhere(struct search *s, unsigned reg, bool handler)
 	if (s->anywhere[handler] >> reg & 1)
 		return true;
 	s->anywhere[handler] |= (uint16_t)(1u << reg);
-	for (size_t i = 0; i < s->code->step_count; i++)
-		if (s->code->steps[i].kind == (handler ? FAY_STEP_CALL : FAY_STEP_INDIRECT))
-			want(s, i, reg);
-	return true;
+	return want_before(s, handler ? FAY_STEP_CALL : FAY_STEP_INDIRECT, 0, reg);
 }
 
 static bool search_all(struct search *s)
@@ -380,17 +386,17 @@ static bool search_all(struct search *s)
 	while (s->count && found) {
 		struct wanted wanted = s->queue[--s->count];
 		const struct fay_step *step = &code->steps[wanted.step];
-		bool behind = fay_code_follows(code, wanted.step) &&
-			      !fay_step_ends(&code->steps[wanted.step - 1]);
 
 		if (wanted.step == code->regions[0].first)
 			found = !s->tables;
-		if (behind)
+		if (fay_code_follows(code, wanted.step) &&
+		    !fay_step_ends(&code->steps[wanted.step - 1]))
 			found &= look_at(s, wanted.step - 1, wanted.reg);
 		for (uint32_t join = step->first_join; join; join = code->steps[join - 1].next_join)
 			want(s, join - 1, wanted.reg);
-		if (step->entered &&
-		    !(behind && code->steps[wanted.step - 1].kind == FAY_STEP_CALL))
+		if (step->table)
+			found &= want_before(s, FAY_STEP_INDIRECT, step->table, wanted.reg);
+		else if (step->entered && !step->returned)
 			found &= look_anywhere(s, wanted.reg, false) &&
 				 (!step->handler || look_anywhere(s, wanted.reg, true));
 	}
@@ -401,11 +407,12 @@ static bool search_all(struct search *s)
  * memory. */
 static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, bool tables)
 {
-	struct search s = { .code = code, .tables = tables };
+	struct search s = { .code = code,
+			    .tables = tables,
+			    .seen = calloc(code->step_count, sizeof(*s.seen)),
+			    .queue = malloc(16 * code->step_count * sizeof(*s.queue)) };
 	bool found = false;
 
-	s.seen = calloc(code->step_count, sizeof(*s.seen));
-	s.queue = malloc(16 * code->step_count * sizeof(*s.queue));
 	if (s.seen && s.queue) {
 		want(&s, step, reg);
 		found = search_all(&s);
@@ -442,10 +449,8 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 
 	switch (spilled ? VALUE_POINTER : target->kind) {
 	case VALUE_TABLE:
-		if (target->constant)
-			known = has_entries(code, target->of);
-		else
-			known = reg < 16 ? is_set_well(code, begin, reg, true)
+		known = target->constant ? has_entries(code, target->of)
+			: reg < 16       ? is_set_well(code, begin, reg, true)
 					 : code->table_count > 0;
 		break;
 	case VALUE_POINTER:
@@ -474,15 +479,18 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 
 bool fay_code_resolve_indirect(struct fay_code *code)
 {
+	bool labels = any_label(code);
 	struct value target;
 	size_t begin;
-	bool labels;
 
-	labels = any_label(code);
+	for (size_t i = 0; i < code->step_count; i++)
+		if (code->steps[i].kind == FAY_STEP_INDIRECT &&
+		    target_of(code, i, &target, &begin) && target.kind == VALUE_TABLE &&
+		    target.constant && has_entries(code, target.of))
+			code->steps[i].reads = target.of;
 	for (size_t i = 0; i < code->step_count; i++) {
 		if (code->steps[i].kind != FAY_STEP_INDIRECT)
 			continue;
-		target = (struct value){ 0 };
 		if (!target_of(code, i, &target, &begin))
 			return fay_code_refuse(code, "has bytes that are not an instruction");
 		if (!judge(code, i, begin, &target, labels))

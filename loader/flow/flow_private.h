@@ -36,7 +36,10 @@ struct fay_step {
 	bool is_short; /* its displacement has 8 bits */
 	/* by others than the jumps below and the instruction before it, or perhaps */
 	bool entered;
-	bool reached; /* some way in is known */
+	bool returned;  /* only since a call in front of it returns */
+	uint64_t table; /* of distances, by which alone it is entered so; 0: it is not */
+	uint64_t reads; /* an indirect jump: the table that it reads; 0: that is not known */
+	bool reached;   /* some way in is known */
 	bool exit;
 	/* __morestack, called in front of it, goes on behind it, and comes back to it at last */
 	bool passed;
@@ -112,6 +115,14 @@ size_t fay_padding_length(const uint8_t *bytes, size_t size);
 /* Sets the reason; false. */
 bool fay_code_refuse(struct fay_code *code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Other than by a table of distances. */
+static inline void fay_step_enter(struct fay_step *step)
+{
+	step->entered = true;
+	step->returned = false;
+	step->table = 0;
+}
 
 static inline bool fay_step_ends(const struct fay_step *step)
 {

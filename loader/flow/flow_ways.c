@@ -9,6 +9,18 @@
 #define INSTRUCTION_MAX 15u
 #define PADDING_MOST 64u /* bytes between two functions */
 
+static bool is_behind_call(const struct fay_code *code, size_t step)
+{
+	return fay_code_follows(code, step) && code->steps[step - 1].kind == FAY_STEP_CALL;
+}
+
+/* By the call in front of it, which returns. */
+static void enter_by_return(struct fay_step *step)
+{
+	step->returned |= !step->entered;
+	step->entered = true;
+}
+
 /*
  * Data may look like an address in the midst of an instruction. If it is one, the instruction may
  * be overwritten no more than one that begins there.
@@ -21,11 +33,13 @@ static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_k
 		step = fay_code_find(code, address - back);
 		if (step == SIZE_MAX)
 			continue;
-		code->steps[step].entered = true;
 		/* Where calls return to is known to collectors of garbage. */
-		code->steps[step].label |=
-			kind == FAY_TAKEN_WORD && !(fay_code_follows(code, step) &&
-						    code->steps[step - 1].kind == FAY_STEP_CALL);
+		if (kind == FAY_TAKEN_WORD && is_behind_call(code, step)) {
+			enter_by_return(&code->steps[step]);
+		} else {
+			fay_step_enter(&code->steps[step]);
+			code->steps[step].label |= kind == FAY_TAKEN_WORD;
+		}
 		code->steps[step].handler |= kind == FAY_TAKEN_HANDLER;
 		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
 			code->steps[step].kind = FAY_STEP_FIXED;
@@ -58,14 +72,17 @@ static bool mark_entered(struct fay_code *code)
 		if (!fay_code_follows(code, i) ||
 		    (call->kind != FAY_STEP_CALL && call->kind != FAY_STEP_FIXED))
 			continue;
-		code->steps[i].entered = true;
+		if (call->kind == FAY_STEP_CALL)
+			enter_by_return(&code->steps[i]);
+		else
+			fay_step_enter(&code->steps[i]);
 		/* A call needs the stack aligned, and a return the stack of the function's begin:
 		 * next to each other they are __morestack's. */
 		if (!code->splits || !call->target || code->steps[i].kind != FAY_STEP_RETURN ||
 		    i + 1 == code->step_count || !fay_code_follows(code, i + 1))
 			continue;
 		code->steps[i].passed = true;
-		code->steps[i + 1].entered = true;
+		fay_step_enter(&code->steps[i + 1]);
 	}
 	return true;
 }
@@ -93,14 +110,14 @@ static bool join_jumps(struct fay_code *code)
 					code,
 					"has a jump at +%#lx into the middle of an instruction",
 					fay_code_offset(code, step->at));
-			code->steps[to].entered = true;
+			fay_step_enter(&code->steps[to]);
 			code->steps[to].kind = code->steps[to].kind == FAY_STEP_PLAIN
 						       ? FAY_STEP_FIXED
 						       : code->steps[to].kind;
 			continue;
 		}
 		if (step->kind == FAY_STEP_FIXED) {
-			code->steps[to].entered = true;
+			fay_step_enter(&code->steps[to]);
 			continue;
 		}
 		step->next_join = code->steps[to].first_join;

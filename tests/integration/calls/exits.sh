@@ -20,7 +20,7 @@ count_of() {
 			add // 0' \
 		"$work/trace.json"
 }
-for function in rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee; do
+for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee; do
 	equal "calls of $function" $rounds "$(count_of $function)"
 done
 refused() { # FUNCTION REASON
@@ -28,7 +28,7 @@ refused() { # FUNCTION REASON
 	equal "calls of $1" 0 "$(count_of "$1")"
 }
 for function in base_table base_table16 multiplied2 own16 other32 times3 before4 rdisp bypointer \
-	xlat joined; do
+	xlat joined spoilt_table; do
 	refused $function "has an indirect jump at"
 done
 for function in subroutine subroutine_flags; do refused $function "calls a part of itself"; done

@@ -30,6 +30,8 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(multiplied, 3)                                                                           \
 	F(multiplied2, 3)                                                                          \
 	F(text_table, 3)                                                                           \
+	F(loop_table, 3)                                                                           \
+	F(spoilt_table, 3)                                                                         \
 	F(own16, 3)                                                                                \
 	F(other32, 3)                                                                              \
 	F(times3, 3)                                                                               \
