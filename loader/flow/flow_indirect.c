@@ -96,16 +96,13 @@ static struct value loaded(const struct line *line, const ZydisDecodedOperand *m
 
 static struct value sum(struct value a, struct value b)
 {
-	if (a.kind != VALUE_DISTANCE) {
-		struct value swap = a;
+	struct value from = a.kind == VALUE_DISTANCE ? a : b, to = a.kind == VALUE_DISTANCE ? b : a;
 
-		a = b;
-		b = swap;
-	}
-	if (a.kind == VALUE_DISTANCE && a.of == b.of &&
-	    b.kind == (a.constant ? VALUE_CONSTANT : VALUE_UNKNOWN))
-		return (struct value){ .kind = VALUE_TABLE, .of = a.of, .constant = a.constant };
-	return (struct value){ 0 };
+	if (from.kind != VALUE_DISTANCE || from.of != to.of ||
+	    to.kind != (from.constant ? VALUE_CONSTANT : VALUE_UNKNOWN))
+		return (struct value){ 0 };
+	from.kind = VALUE_TABLE;
+	return from;
 }
 
 /* A compiler keeps there what it finds no register for. */
@@ -130,8 +127,7 @@ static bool hides_pointer(const ZydisDecodedInstruction *insn, const ZydisDecode
 		from->mem.segment == ZYDIS_REGISTER_FS);
 }
 
-/* What an instruction's first operand, a register, has then; VALUE_OTHER if that is nothing of the
- * above. */
+/* What an instruction's first operand, a register, has then; VALUE_OTHER: nothing of the above. */
 static struct value result_of(struct line *line, uint64_t behind,
 			      const ZydisDecodedInstruction *insn,
 			      const ZydisDecodedOperand *operands)
@@ -201,11 +197,10 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 	uint64_t words[64];
 	size_t inside = 0;
 
-	for (size_t read = 0; read < TABLE_WORDS_MAX; read += 64) {
-		size_t got = code->program->read(code->program->context, table + 8 * read, words,
-						 sizeof(words)) /
-			     8;
-
+	for (size_t read = 0, got = 64; read < TABLE_WORDS_MAX && got == 64; read += 64) {
+		got = code->program->read(code->program->context, table + 8 * read, words,
+					  sizeof(words)) /
+		      8;
 		for (size_t i = 0; i < got; i++) {
 			size_t step = fay_code_find(code, words[i]);
 
@@ -214,8 +209,6 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 			fay_step_enter(&code->steps[step]);
 			inside++;
 		}
-		if (got < 64)
-			break;
 	}
 	return inside;
 }
@@ -403,8 +396,7 @@ static bool search_all(struct search *s)
 	return found;
 }
 
-/* Whether all that may have set the register before the step fits. False also if there is no
- * memory. */
+/* Whether all that may have set the register before the step fits, and there is memory. */
 static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, bool tables)
 {
 	struct search s = { .code = code,
@@ -483,11 +475,18 @@ bool fay_code_resolve_indirect(struct fay_code *code)
 	struct value target;
 	size_t begin;
 
-	for (size_t i = 0; i < code->step_count; i++)
-		if (code->steps[i].kind == FAY_STEP_INDIRECT &&
-		    target_of(code, i, &target, &begin) && target.kind == VALUE_TABLE &&
-		    target.constant && has_entries(code, target.of))
-			code->steps[i].reads = target.of;
+	/* where tables of pointers lead; then who reads which table; then all else */
+	for (unsigned round = 0; round < 2; round++)
+		for (size_t i = 0; i < code->step_count; i++) {
+			if (code->steps[i].kind != FAY_STEP_INDIRECT ||
+			    !target_of(code, i, &target, &begin))
+				continue;
+			if (round == 0 && target.kind == VALUE_POINTER && target.of)
+				read_pointers(code, target.of);
+			if (round == 1 && target.kind == VALUE_TABLE && target.constant &&
+			    has_entries(code, target.of))
+				code->steps[i].reads = target.of;
+		}
 	for (size_t i = 0; i < code->step_count; i++) {
 		if (code->steps[i].kind != FAY_STEP_INDIRECT)
 			continue;
