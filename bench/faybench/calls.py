@@ -123,7 +123,8 @@ def measure(binaries, peers, rounds, cpu="1", slices=SLICES, only_peers=None, on
         target = Target([str(Path(binaries) / "fay_bench_target"), cpu])
         environment = dict(environment_of(Path(binaries), Path(peers), work, cpu), PEER_PID=str(target.process.pid))
         try:
-            modes, skipped = modes_of.find_modes(Path(peers), environment, only_peers, only_modes, builds)
+            modes, skipped = modes_of.find_modes(Path(peers), environment, only_peers, only_modes,
+                                                 builds)
             running, bounds = [Measured(mode) for mode in modes], {}
             target.least("work", BOUND_CALLS)  # warm
             for number in range(rounds):

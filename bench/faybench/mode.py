@@ -91,7 +91,7 @@ class Mode:
 
 
 def peers_of(peers, environment, builds):
-    """(file, environment) of each peer. `builds`: other builds of Fay, {name: folder of programs}."""
+    """(file, environment) of each peer. `builds`: other builds of Fay, {name: absolute folder}."""
     found = [(peer, environment) for peer in sorted(peers.iterdir()) if os.access(peer, os.X_OK)]
     for name, binaries in builds.items():
         link = Path(environment["PEER_WORK"]) / name

@@ -36,8 +36,10 @@ framed() {
 # Chromium asks its maker for updates and the time unless it has no network.
 offline=(unshare --net)
 [ "$(id -u)" = 0 ] || offline=(unshare --map-root-user --net)
-"${offline[@]}" true 2>/dev/null || { echo "skipped: no network namespace for chromium to run in"
-	exit 77; }
+"${offline[@]}" true 2>/dev/null || {
+	echo "skipped: no network namespace for chromium to run in"
+	exit 77
+}
 
 # look WIDTH light|dark
 look() {

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from faybench import agree, calls, page, peers, questions, svg, text, views, vm  # noqa: E402
+from faybench import agree, calls, mode, page, peers, questions, svg, text, views, vm  # noqa: E402
 
 SPREAD = {"median": 700.0, "q1": 690.0, "q3": 710.0}
 
@@ -168,6 +168,16 @@ class Onto(unittest.TestCase):
 
 
 class Run(unittest.TestCase):
+    def test_another_build_as_a_peer(self):
+        environment = {"PEER_WORK": "", "PEER_BIN": "/this"}
+        with tempfile.TemporaryDirectory() as environment["PEER_WORK"]:
+            found = mode.peers_of(ROOT / "bench" / "peers", environment, {"before": "/that"})
+            binaries = {peer.name: of["PEER_BIN"] for peer, of in found}
+            said = subprocess.run([str(found[-1][0]), "about"], capture_output=True, text=True, check=True,
+                                  env=dict(os.environ, PEER_CONTEXT=str(ROOT / "bench"), PEER_FUNCTION=""))
+        self.assertEqual((binaries["fay"], binaries["before"]), ("/this", "/that"))
+        self.assertIn("kind fay", said.stdout)
+
     def test_a_run_with_a_peer_of_its_own(self):
         binaries = Path(os.environ.get("BIN", ROOT / "build" / "bin"))
         if not (binaries / "fay_bench_target").exists():

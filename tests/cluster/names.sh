@@ -91,8 +91,8 @@ exits "attaching with another build" 2 "$FAY" attach "$id" --cluster "$URL" --ke
 	"${ASK_OPTIONS[@]}"
 # Where this runs below a root directory of its own, paths of programs in other mount namespaces are
 # told as seen from without, and lead nowhere.
-if [ -e "$(sed -n 's/.*the query.s names come from \(.*\) as it was when.*/\1/p' "$work/err")" \
-	]; then
+told=$(sed -n 's/.*the query.s names come from \(.*\) as it was when.*/\1/p' "$work/err")
+if [ -e "$told" ]; then
 	contains "why" "$work/err" \
 		"same/worker as it was when the query was started, and this machine has another build"
 	mv -f older same/worker

@@ -2,8 +2,8 @@
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing
 # may read, death and unloading in the midst; and how sessions come and go, without a leak.
 # In a kernel whose code can be preempted anywhere, trampolines included. FAY_LONG=1: for hours,
-# 10,000 cycles and 1,000,000 ioctls instead of 32 and 4,000; FAY_VM_CYCLES
-# and FAY_VM_IOCTLS say other numbers.
+# 10,000 cycles and 1,000,000 ioctls instead of 32 and 4,000; FAY_VM_CYCLES and FAY_VM_IOCTLS say
+# other numbers.
 . "$(dirname "$0")/lib.sh"
 cycles=32 ioctls=4000 time=2000
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
@@ -129,7 +129,8 @@ finish
 IN
 probes=$BUILD/tests/vm
 drivers=$kernel/lib/modules/$version/kernel/drivers
-inside "$work/script" --time $time --append "preempt=full rcupdate.rcu_expedited=1 memmap=16M!256M" \
+inside "$work/script" --time $time \
+	--append "preempt=full rcupdate.rcu_expedited=1 memmap=16M!256M" \
 	--with "$drivers/nvdimm/libnvdimm.ko:libnvdimm.ko" \
 	--with "$drivers/nvdimm/nd_btt.ko:nd_btt.ko" \
 	--with "$drivers/nvdimm/nd_pmem.ko:nd_pmem.ko" \

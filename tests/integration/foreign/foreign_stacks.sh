@@ -32,12 +32,19 @@ if has C++ g++ g++; then
 	stacks cet "$all" g++ -fcf-protection=full
 	# No exceptions are asked for: whose stack is left is in the tally only.
 	untimed=1 slack=1000000000 stacks split "contexts deep" g++ -fsplit-stack
+	if [[ "split deep" == $only ]]; then
+		exits "durations with split stacks" 1 "$FAY" trace \
+			'cluster.Return("split!traced_*").Max(r => r.Duration)' \
+			-- "$work/split" deep </dev/null
+		contains "the reason" "$work/err" \
+			"is a -fsplit-stack function, whose stack is small and moves"
+	fi
 	stacks asan "forks cancelled walks deep" g++ -fsanitize=address
 	stacks ubsan "$all" g++ -fsanitize=undefined
 	stacks tsan "forks walks deep" g++ -fsanitize=thread
 	coroutines cxx20 generators -std=c++20
-	if [ -e /usr/include/boost/fiber/all.hpp ] && [ -e /usr/include/boost/coroutine2/all.hpp \
-		]; then
+	boost=/usr/include/boost
+	if [ -e $boost/fiber/all.hpp ] && [ -e $boost/coroutine2/all.hpp ]; then
 		coroutines boost "coroutines continuations fibers" -std=c++17 -DBOOST \
 			-lboost_fiber -lboost_context
 	else

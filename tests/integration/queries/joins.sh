@@ -62,7 +62,7 @@ run 'from a in cluster.Function("libc!read") where a.Arg(2) == 100
 equal "calls without" '{"Key":0,"calls":1236}' "$(cat "$work/rows")"
 
 # Saved traces: all pairs, beside those that jq finds.
-# (It takes about a millisecond: recorded again until it lies in two of them, for the windows below.)
+# (It takes about a millisecond: recorded again until it lies in two, for the windows below.)
 recorded() {
 	"$FAY" trace --save "$work/calls.fay" 'cluster.Function("calls_target!traced_*")' \
 		-- "$bin/calls_target" exceptions >/dev/null 2>"$work/err"
