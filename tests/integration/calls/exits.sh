@@ -28,7 +28,7 @@ refused() { # FUNCTION REASON
 	equal "calls of $1" 0 "$(count_of "$1")"
 }
 for function in base_table base_table16 multiplied2 own16 other32 times3 before4 rdisp bypointer \
-	xlat joined spoilt_table; do
+	xlat joined spoilt_table behind_call; do
 	refused $function "has an indirect jump at"
 done
 for function in subroutine subroutine_flags; do refused $function "calls a part of itself"; done

@@ -1,13 +1,5 @@
 /* Functions that are hard to patch, in assembly so that their bytes are what they are meant to be. Each returns its argument plus one. */
-	.macro	begin name
-	.p2align 4
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-	.macro	end name
-	.size	\name, . - \name
-	.endm
+#include "assembly.h"
 
 	.text
 	begin	short_padded		/* 4 bytes, and padding up to 16 */
@@ -171,6 +163,15 @@ crowding:
 	mov	$mentioned + 1, %eax
 	ret
 	end	mentions
+	begin	indexed			/* likewise, as what an index is added to */
+	lea	1(%rdi), %rax
+	nop
+	ret
+	end	indexed
+	begin	indexes
+	lea	indexed + 1(,%rdi,8), %rax
+	ret
+	end	indexes
 #endif
 
 	.data

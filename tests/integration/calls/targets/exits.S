@@ -2,15 +2,7 @@
  * Functions whose exits must not be patched without care: what they jump to, return or leave in flags and red zone is told by no symbol. Each returns its first argument plus
  * one; those that jump to one of four cases, plus the second.
  */
-	.macro	begin name
-	.p2align 4
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-	.macro	end name
-	.size	\name, . - \name
-	.endm
+#include "assembly.h"
 	.macro	begin_cases name label
 	.p2align 4
 	.globl	\name
@@ -178,28 +170,6 @@ zoned:
 .P0:	mov	%rdi, %rax
 	ret
 	end text_table
-/* a loop's table, whose address is set behind another table's jump */
-	.macro	hoisted name t spoil:vararg
-	begin	\name
-	and	$3, %esi; lea .L\t\()1(%rip), %rdx
-	movslq	(%rdx,%rsi,4), %rax; add %rdx, %rax; jmp *%rax
-.L\t\()a:	nop
-.L\t\()b:	lea	.L\t\()2(%rip), %r8
-	test	%esi, %esi; je .L\t\()f
-.L\t\()c:	mov	%esi, %ecx; and $1, %ecx
-	movslq	(%r8,%rcx,4), %rax; add %r8, %rax; jmp *%rax
-.L\t\()d:	\spoil
-.L\t\()e:	inc	%rdi
-	dec	%esi; jne .L\t\()c
-.L\t\()f:	lea	(%rdi), %rax; nop; nop; ret
-	end	\name
-	.section .rodata; .p2align 2
-.L\t\()1:	.long .L\t\()a-.L\t\()1, .L\t\()b-.L\t\()1, .L\t\()a-.L\t\()1, .L\t\()b-.L\t\()1, 0x7fffffff
-.L\t\()2:	.long .L\t\()d-.L\t\()2, .L\t\()e-.L\t\()2, 0x7fffffff
-	.text
-	.endm
-	hoisted loop_table lt nop
-	hoisted spoilt_table st cmovs %r9, %r8
 /* alternative entry without type in the middle: called by another module or by an address in a register made elsewhere */
 	begin outer
 	nop

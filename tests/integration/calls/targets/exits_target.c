@@ -32,6 +32,7 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(text_table, 3)                                                                           \
 	F(loop_table, 3)                                                                           \
 	F(spoilt_table, 3)                                                                         \
+	F(behind_call, 3)                                                                          \
 	F(own16, 3)                                                                                \
 	F(other32, 3)                                                                              \
 	F(times3, 3)                                                                               \
