@@ -1,5 +1,5 @@
 /* Functions that are hard to patch, in assembly so that their bytes are what they are meant to be. Each returns its argument plus one. */
-#include "assembly.h"
+#include "assembly.inc"
 
 	.text
 	begin	short_padded		/* 4 bytes, and padding up to 16 */

@@ -2,7 +2,7 @@
  * Functions whose exits must not be patched without care: what they jump to, return or leave in flags and red zone is told by no symbol. Each returns its first argument plus
  * one; those that jump to one of four cases, plus the second.
  */
-#include "assembly.h"
+#include "assembly.inc"
 	.macro	begin_cases name label
 	.p2align 4
 	.globl	\name

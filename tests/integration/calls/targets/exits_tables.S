@@ -1,6 +1,6 @@
 /* Tables of distances whose address is in a register before the jump (exits_target.c). Each adds its
  * second argument, up to 3, to the first. */
-#include "assembly.h"
+#include "assembly.inc"
 	.text
 /* a loop's table, whose address is set behind another table's jump */
 	.macro	hoisted name t spoil:vararg
