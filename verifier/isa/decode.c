@@ -2,88 +2,65 @@
 /*
  * The allow-list decoder: bytes to one normalised instruction, or a refusal.
  *
- * It reads a deliberately small language. opcodes.def lists every opcode that is allowed and how
- * its operands are encoded; what is not there does not exist. Prefixes are stricter than the CPU's:
- * each opcode has one legal set (optionally 66 for 16 bits, F0 on read-modify-write of memory, one
- * REX directly before the opcode, every bit of which must have an effect). Segment overrides, 67,
- * F2, repeated prefixes and prefixes on branches never occur in what compilers emit for general
- * registers, and are where decoders and CPUs are known to differ, so they are refused; but for 67
- * E8, which ld writes where it makes `call *f@GOTPCREL(%rip)` a direct call: no CPU forms an
- * address there, and it is in nearly every program. For the same reason redundant forms (a SIB byte
- * that says nothing, undocumented aliases) are refused, except padding: the no-operations that GNU
- * as and LLVM emit are matched byte by byte, and endbr64 too, because some distributions' gcc
- * starts every function with it (it does nothing in a process without CET, and nothing of note in
- * one with it).
+ * It reads a deliberately small language. opcodes.def lists every opcode of general instructions
+ * that is allowed and how its operands are encoded, opcodes_vector.def those of vectors; what is
+ * not there does not exist. Prefixes are stricter than the CPU's: each opcode has one legal set
+ * (optionally 66 for 16 bits, F0 on read-modify-write of memory, one REX directly before the
+ * opcode, every bit of which must have an effect). Segment overrides, 67, F2, repeated prefixes and
+ * prefixes on branches never occur in what compilers emit for general registers, and are where
+ * decoders and CPUs are known to differ, so they are refused; but for 67 E8, which ld writes where
+ * it makes `call *f@GOTPCREL(%rip)` a direct call: no CPU forms an address there, and it is in
+ * nearly every program. For the same reason redundant forms (a SIB byte that says nothing,
+ * undocumented aliases) are refused, except padding: the no-operations that GNU as and LLVM emit
+ * are matched byte by byte, and endbr64 too, because some distributions' gcc starts every function
+ * with it (it does nothing in a process without CET, and nothing of note in one with it).
  *
- * decode_operands.c reads the operands. Limits: no x87; vectors are decode_vector.c's. The meaning
- * comes from here alone; agree.c has two other decoders object.
+ * Vector instructions have one mandatory prefix or none. A VEX prefix has nothing before it and its
+ * two-byte form wherever that can say the same; VEX.vvvv = 1111 where no register is meant; VEX.W
+ * and VEX.L as the row says, 0 where the manual ignores them (Intel SDM volume 2, 2.3 and the
+ * instruction pages).
+ *
+ * decode_operands.c reads the operands. Limits: no x87, no EVEX, no MMX registers, no gather (its
+ * index is a vector). The meaning comes from here alone; agree.c has two other decoders object.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "decode_parts.h"
-#include "vector.h"
 
-#define MAX_LENGTH 15 /* Intel SDM volume 2, 2.3.11 */
-#define MAX_PREFIXES 14
-
-enum map { MAP_ONE, MAP_TWO, MAP_F3ONE, MAP_F3TWO, MAP_THREE, MAP_COUNT };
-enum row_kind { ROW_ABSENT, ROW_ALLOW, ROW_REFUSE };
-
-#define EXT_ANY 0 ... 7
-#define EXT_0 0
-#define EXT_1 1
-#define EXT_2 2
-#define EXT_3 3
-#define EXT_4 4
-#define EXT_5 5
-#define EXT_6 6
-#define EXT_7 7
-#define EXTENDED_ANY false
-#define EXTENDED_0 true
-#define EXTENDED_1 true
-#define EXTENDED_2 true
-#define EXTENDED_3 true
-#define EXTENDED_4 true
-#define EXTENDED_5 true
-#define EXTENDED_6 true
-#define EXTENDED_7 true
-#define LOCKED_LOCK true
-#define LOCKED_NOLOCK false
-
-/* GCC's -Woverride-init (part of -Wextra) makes two lines for one opcode a warning. */
+/* By map, opcode and ModRM's reg field. An operation of NOP (0): no row. GCC's -Woverride-init
+ * (part of -Wextra) makes two lines for one opcode a warning. */
 static const struct row rows[MAP_COUNT][256][8] = {
 #define ALLOW(map, first, last, ext, op, form, width, lock, mod)                                   \
-	[MAP_##map][first... last][EXT_##ext] = { ROW_ALLOW,      OP_##op,   FORM_##form,          \
-						  WIDTH_##width,  MOD_##mod, LOCKED_##lock,        \
-						  EXTENDED_##ext, 0,         NULL },
-#define REFUSE(map, first, last, ext, rule, why)                                                   \
-	[MAP_##map][first... last][EXT_##ext] = { ROW_REFUSE,      0,  0, 0, 0, false, false,      \
-						  FAY_RULE_##rule, why },
-#define VEX(map, pp, opcode, ext, op, form)
+	[MAP_##map][first... last][FIRST_##ext... LAST_##ext] = { OP_##op, FORM_##form,            \
+								  WIDTH_##width, MOD_##mod,        \
+								  LOCK_##lock },
+#define VEX(map, pp, opcode, ext, op, form)                                                        \
+	[MAP_VEX + 4 * (map - 2) +                                                                 \
+		pp][opcode][FIRST_##ext... LAST_##ext] = { OP_##op, FORM_##form, WIDTH_Y,          \
+							   MOD_EITHER, LOCK_NOLOCK },
 #include "opcodes.def"
-#undef ALLOW
-#undef REFUSE
-#undef VEX
 };
 
-static const struct vex_row {
-	uint8_t map, pp, opcode, ext;
-	struct row row;
-} vex_rows[] = {
-#define ALLOW(map, first, last, ext, op, form, width, lock, mod)
-#define REFUSE(map, first, last, ext, rule, why)
-#define VEX(map, pp, opcode, ext, op, form)                                                        \
-	{ map,                                                                                     \
-	  pp,                                                                                      \
-	  opcode,                                                                                  \
-	  ext,                                                                                     \
-	  { ROW_ALLOW, OP_##op, FORM_##form, WIDTH_Y, MOD_EITHER, false, ext != 8, 0, NULL } },
-#include "opcodes.def"
-#undef ALLOW
-#undef REFUSE
-#undef VEX
+/* By map, prefix and opcode: the last row of fay_vector_rows, plus one. */
+enum { FIRST_ROW = __COUNTER__ + 1 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const uint16_t last_row[VMAP_COUNT][VPP_COUNT][256] = {
+#define VECTOR(encodings, name, map, pp, opcode, ...)                                              \
+	[VMAP_##map][VPP_##pp][opcode] = __COUNTER__ - FIRST_ROW + 1,
+#define NOVEC(map, pp, opcode, ...) VECTOR(0, none, map, pp, opcode, 0)
+#include "opcodes_vector.def"
 };
+#pragma GCC diagnostic pop
+
+static const uint8_t prefixes[256] = {
+	[0x66] = PREFIX_66,      [0xf3] = PREFIX_F3,      [0xf2] = PREFIX_F2,
+	[0xf0] = PREFIX_F0,      [0x67] = PREFIX_67,      [0x26] = PREFIX_SEGMENT,
+	[0x2e] = PREFIX_SEGMENT, [0x36] = PREFIX_SEGMENT, [0x3e] = PREFIX_SEGMENT,
+	[0x64] = PREFIX_SEGMENT, [0x65] = PREFIX_SEGMENT, [0x40 ... 0x4f] = PREFIX_REX,
+};
+
+static const struct fay_operand no_operand = { .base = FAY_NO_REG, .index = FAY_NO_REG };
 
 uint8_t fay_reader_take8(struct reader *reader)
 {
@@ -94,194 +71,223 @@ uint8_t fay_reader_take8(struct reader *reader)
 	return reader->bytes[reader->at++];
 }
 
-int64_t fay_reader_take_signed(struct reader *reader, unsigned size)
+/* Nothing wrong so far. */
+static bool fine(const struct reader *reader)
 {
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < size; i++)
-		value |= (uint64_t)fay_reader_take8(reader) << 8 * i;
-	switch (size) {
-	case 1: return (int8_t)value;
-	case 2: return (int16_t)value;
-	case 4: return (int32_t)value;
-	default: return (int64_t)value;
-	}
+	return reader->rule == FAY_RULE_NONE && !reader->overrun;
 }
 
 /* Legacy prefixes, then REX. Collected first and judged later, so that a forbidden opcode is named
  * as such whatever precedes it. */
 static void read_prefixes(struct reader *reader)
 {
-	for (unsigned count = 0; reader->at < reader->size; count++, reader->at++) {
-		uint8_t byte = reader->bytes[reader->at];
+	for (; reader->at < reader->size; reader->at++) {
+		uint8_t prefix = prefixes[reader->bytes[reader->at]];
 
-		if (byte == 0x66)
-			reader->count66++;
-		else if (byte == 0xf0)
-			reader->count_f0++;
-		else if (byte == 0xf2)
-			reader->count_f2++;
-		else if (byte == 0xf3)
-			reader->count_f3++;
-		else if (byte == 0x67)
-			reader->count67++;
-		else if (byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e ||
-			 byte == 0x64 || byte == 0x65)
-			reader->count_segment++;
-		else
+		if (prefix == PREFIX_NONE || prefix == PREFIX_REX)
 			break;
-		if (count == MAX_PREFIXES) {
-			fail(reader, FAY_RULE_DEC_PREFIX, "too many prefixes");
-			return;
-		}
+		reader->pp = reader->at ? PREFIX_SEVERAL : prefix;
+		reader->count[prefix]++;
 	}
-	if (reader->at < reader->size && (reader->bytes[reader->at] & 0xf0) == 0x40) {
+	if (reader->at == MAX_LENGTH)
+		fail(reader, FAY_RULE_DEC_PREFIX, "too many prefixes");
+	else if (reader->at < reader->size && prefixes[reader->bytes[reader->at]] == PREFIX_REX)
 		reader->rex = fay_reader_take8(reader);
-		reader->has_rex = true;
-	}
 }
 
-static bool is_prefix(uint8_t byte)
+/* Behind C4 or C5. VEX has R, X, B, inverted, from the top bit down, as REX has them in bits 2, 1,
+ * 0; the same rule holds for them: each has an effect. */
+static void read_vex(struct reader *reader, bool three)
 {
-	static const uint8_t prefixes[] = { 0x66, 0xf0, 0xf2, 0xf3, 0x67, 0x26,
-					    0x2e, 0x36, 0x3e, 0x64, 0x65 };
-	return (byte & 0xf0) == 0x40 || memchr(prefixes, byte, sizeof(prefixes));
+	uint8_t first = fay_reader_take8(reader), last = three ? fay_reader_take8(reader) : first;
+
+	reader->vex = true;
+	reader->map = three ? first & 31 : 1;
+	reader->rex = three ? (~first >> 5 & 7) | (last >> 4 & REX_W) : ~first >> 5 & REX_R;
+	reader->vvvv = ~last >> 3 & 15;
+	reader->length = last & 4 ? 32 : 16;
+	reader->pp = last & 3;
+	reader->opcode = fay_reader_take8(reader);
+	if (reader->map < 1 || reader->map > 3)
+		fail(reader, FAY_RULE_DEC_ENCODING, "a VEX prefix with a reserved opcode map");
+	else if (three && reader->map == 1 && !(reader->rex & (REX_B | REX_X | REX_W)))
+		fail(reader, FAY_RULE_DEC_PREFIX,
+		     "a three-byte VEX prefix where the two-byte form suffices");
 }
 
-/* Finds the row of the opcode. The reg field of the byte after the opcode selects among extended
- * rows; there may be no such byte. */
 static void read_opcode(struct reader *reader)
 {
-	enum map map = MAP_ONE;
-	unsigned digit;
-
 	reader->opcode = fay_reader_take8(reader);
-	if (reader->has_rex && is_prefix(reader->opcode)) {
+	if (reader->rex && prefixes[reader->opcode] != PREFIX_NONE) {
 		fail(reader, FAY_RULE_DEC_PREFIX,
 		     "a REX prefix that is not directly before the opcode");
-		return;
-	}
-	if (reader->opcode == 0x0f) {
-		map = MAP_TWO;
+	} else if (reader->opcode == 0xc4 || reader->opcode == 0xc5) {
+		/* The CPU raises #UD for most, and decoders differ. */
+		if (reader->at > 1)
+			fail(reader, FAY_RULE_DEC_PREFIX, "a prefix before VEX");
+		else
+			read_vex(reader, reader->opcode == 0xc4);
+	} else if (reader->opcode == 0x0f) {
+		reader->map = 1;
 		reader->opcode = fay_reader_take8(reader);
-	}
-	if (map == MAP_TWO && reader->opcode == 0x38) {
-		map = MAP_THREE;
-		reader->opcode = fay_reader_take8(reader);
-	}
-	if (reader->overrun)
-		return;
-	digit = reader->at < reader->size ? reader->bytes[reader->at] >> 3 & 7 : 0;
-	reader->row = &rows[map][reader->opcode][digit];
-	if (map <= MAP_TWO && reader->count_f3 == 1 &&
-	    rows[map + MAP_F3ONE][reader->opcode][digit].kind == ROW_ALLOW) {
-		reader->row = &rows[map + MAP_F3ONE][reader->opcode][digit];
-		reader->count_f3 = 0;
-		if (reader->count66)
-			fail(reader, FAY_RULE_DEC_PREFIX, "66 together with F3");
+		if (reader->opcode == 0x38 ||
+		    (reader->opcode == 0x3a && reader->at < reader->size)) {
+			reader->map = reader->opcode == 0x38 ? 2 : 3;
+			reader->opcode = fay_reader_take8(reader);
+		}
 	}
 }
 
-/*
- * A three-byte VEX prefix before an opcode with general registers, or nothing: then the reader is
- * left at the start. Its bits become those of a REX prefix, so that the same rule holds: each has
- * an effect.
- */
-static bool read_vex(struct reader *reader)
+/* Whether a row of the opcode and encoding is the instruction's. */
+static bool row_fits(const struct fay_vector_row *row, const struct reader *reader, bool memory)
 {
-	const uint8_t *b = reader->bytes;
-	unsigned digit;
+	bool wide = reader->rex & REX_W;
 
-	if (reader->size < 4 || b[0] != 0xc4)
+	if (row->ext != VEXT_ANY && row->ext != reader->digit)
 		return false;
-	digit = reader->size > 4 ? b[4] >> 3 & 7 : 0;
-	for (size_t i = 0; i < sizeof(vex_rows) / sizeof(*vex_rows); i++) {
-		const struct vex_row *row = &vex_rows[i];
+	if (row->rule)
+		return true;
+	if (row->mod == (memory ? VMOD_REG : VMOD_MEM) ||
+	    (row->w != VW_GW && (row->w == VW_W1) != wide))
+		return false;
+	if (reader->length == 32)
+		return row->wide != VSET_NONE;
+	return (row->encodings & VENCODING_LEGACY) || row->set != VSET_NONE;
+}
 
-		if (row->map != (b[1] & 31) || row->pp != (b[2] & 3) || row->opcode != b[3] ||
-		    (row->ext != 8 && row->ext != digit))
+/* The rows of one opcode stand together; the first from below that fits. False: there is none of
+ * this encoding, so that the opcode may be a general instruction's. */
+static bool find_vector(struct reader *reader, bool memory)
+{
+	uint8_t encoding = reader->vex ? VENCODING_VEX : VENCODING_LEGACY;
+	bool any = false;
+
+	if (reader->map == 0 || reader->pp >= VPP_COUNT)
+		return false;
+	for (unsigned i = last_row[reader->map - 1][reader->pp][reader->opcode]; i > 0; i--) {
+		const struct fay_vector_row *row = &fay_vector_rows[i - 1];
+
+		if (row->map != reader->map - 1 || row->pp != reader->pp ||
+		    row->opcode != reader->opcode)
+			break;
+		if (!(row->encodings & encoding))
 			continue;
-		reader->row = &row->row;
-		reader->opcode = b[3];
-		reader->at = 4;
-		reader->rex = (uint8_t)((~b[1] >> 5 & 7) | (b[2] >> 7 << 3));
-		/* VEX has R, X, B from the top bit down, as REX has them in bits 2, 1, 0. */
-		reader->has_rex = true;
-		reader->needs_rex = true; /* and it is never one that says nothing */
-		reader->vvvv = ~b[2] >> 3 & 15;
-		if (b[2] & 4)
-			fail(reader, FAY_RULE_DEC_ENCODING,
-			     "VEX.L on an instruction with general registers");
+		any = true;
+		if (!row_fits(row, reader, memory))
+			continue;
+		reader->vector = row;
+		if (row->rule)
+			fail(reader, row->rule, row->why);
 		return true;
 	}
-	return false;
+	if (any)
+		fail(reader, FAY_RULE_DEC_ENCODING,
+		     "a form of this vector instruction that is not allowed (width, W or L bit, or "
+		     "operand)");
+	return any;
+}
+
+/* The byte after the opcode, ModRM, selects among rows; there may be no such byte, then 0 does. */
+static void find_row(struct reader *reader)
+{
+	uint8_t modrm = reader->at < reader->size ? reader->bytes[reader->at] : 0;
+	unsigned map = reader->map;
+
+	reader->digit = modrm >> 3 & 7;
+	if (find_vector(reader, modrm >> 6 != 3))
+		return;
+	if (reader->vex)
+		map = map == 1 ? MAP_EMPTY : MAP_VEX + 4 * (map - 2) + reader->pp;
+	else if (map <= MAP_TWO && reader->count[PREFIX_F3] == 1 &&
+		 rows[map + MAP_F3ONE][reader->opcode][reader->digit].op != OP_NOP) {
+		map += MAP_F3ONE; /* the F3 is part of the opcode */
+		reader->count[PREFIX_F3] = 0;
+	}
+	reader->row = &rows[map][reader->opcode][reader->digit];
+	reader->absent = reader->row->op == OP_NOP;
 }
 
 static void check_row(struct reader *reader)
 {
 	const struct row *row = reader->row;
+	const uint8_t *count = reader->count;
 
-	if (row->kind == ROW_REFUSE)
-		fail(reader, row->rule, row->why);
-	if (reader->count_segment ||
-	    reader->count67 > (row->kind == ROW_ALLOW && row->form == FORM_CALL32))
-		fail(reader, FAY_RULE_DEC_PREFIX, "an address-size or segment prefix");
-	if (reader->count_f2 || reader->count_f3)
-		fail(reader, FAY_RULE_DEC_PREFIX, "a repeat prefix");
-	if (row->kind == ROW_ABSENT)
+	if (reader->absent && reader->vex)
+		fail(reader, FAY_RULE_INS_UNSUPPORTED, "a VEX instruction outside the subset");
+	if (reader->length == 32)
+		fail(reader, FAY_RULE_DEC_ENCODING,
+		     "VEX.L on an instruction with general registers");
+	if (count[PREFIX_SEGMENT] || count[PREFIX_67] > (row->form == FORM_CALL32) ||
+	    count[PREFIX_F2] || count[PREFIX_F3])
+		fail(reader, FAY_RULE_DEC_PREFIX, "an address-size, segment or repeat prefix");
+	if (reader->absent)
 		fail(reader, FAY_RULE_DEC_ENCODING, "not an allowed opcode");
-	if (reader->count66 > 1 || reader->count_f0 > 1)
+	if (count[PREFIX_66] > 1 || count[PREFIX_F0] > 1)
 		fail(reader, FAY_RULE_DEC_PREFIX, "a repeated prefix");
-	if (reader->count66 && row->width != WIDTH_V)
-		fail(reader, FAY_RULE_DEC_PREFIX,
-		     "66 on an instruction without a 16-bit form here");
-	if (reader->count66 && (reader->rex & REX_W))
-		fail(reader, FAY_RULE_DEC_PREFIX, "66 together with REX.W");
-	if (reader->count_f0 && !row->lock)
+	if (count[PREFIX_66] && (row->width != WIDTH_V || (reader->rex & REX_W)))
+		fail(reader, FAY_RULE_DEC_PREFIX, "66 where there is no 16-bit form");
+	if (count[PREFIX_F0] && !row->lock)
 		fail(reader, FAY_RULE_DEC_PREFIX, "lock on an instruction that may not have it");
 }
 
-static void choose_width(struct reader *reader, struct fay_insn *insn)
+static void begin_general(struct reader *reader, struct fay_insn *insn)
 {
+	unsigned width = reader->row->width;
 	bool w = reader->rex & REX_W;
 
-	insn->width = 64;
-	switch ((enum width)reader->row->width) {
-	case WIDTH_B: insn->width = 8; break;
-	case WIDTH_V:
-	case WIDTH_Y:
-		reader->rex_used |= reader->rex & REX_W;
-		insn->width = w ? 64 : reader->count66 ? 16 : 32;
-		break;
-	case WIDTH_W:
-		reader->rex_used |= reader->rex & REX_W;
-		if (!w)
-			fail(reader, FAY_RULE_DEC_ENCODING,
-			     "a form without REX.W that does nothing useful");
-		break;
-	case WIDTH_Q:
-	case WIDTH_N: break;
-	}
-	insn->src_width = insn->width;
+	insn->op = reader->row->op;
+	insn->width = width == WIDTH_B ? 8 : 64;
+	if ((width == WIDTH_V || width == WIDTH_Y) && !w)
+		insn->width = reader->count[PREFIX_66] ? 16 : 32;
+	if (width == WIDTH_V || width == WIDTH_Y || width == WIDTH_W)
+		reader->rex_used |= REX_W;
+	if (width == WIDTH_W && !w)
+		fail(reader, FAY_RULE_DEC_ENCODING,
+		     "a form without REX.W that does nothing useful");
+}
+
+/* Bytes of the memory operand: of two shapes W doubles them. */
+static unsigned memory_bytes(const struct fay_vector_row *row, unsigned length, bool wide)
+{
+	if (row->memory >= VMEMORY_VL)
+		return length >> (row->memory - VMEMORY_VL);
+	if (wide && row->memory == 4 && (row->shape == VSHAPE_XVG || row->shape == VSHAPE_GG))
+		return 8;
+	return row->memory;
+}
+
+static void begin_vector(struct reader *reader, struct fay_insn *insn)
+{
+	const struct fay_vector_row *row = reader->vector;
+	bool wide = reader->rex & REX_W;
+
+	insn->op = OP_VECTOR;
+	insn->row = (uint16_t)(row - fay_vector_rows);
+	insn->vector = reader->length;
+	insn->vex = reader->vex;
+	insn->access = (uint8_t)memory_bytes(row, reader->length, wide);
+	insn->width = wide && row->w != VW_W0 ? 64 : 32;
+	reader->rex_used |= REX_W; /* it was matched with the row */
 }
 
 static void finish(struct reader *reader, struct fay_insn *insn)
 {
-	struct fay_operand *operands[] = { &insn->dst, &insn->src };
-
 	insn->length = (uint8_t)reader->at;
-	insn->locked = reader->count_f0;
-	for (unsigned i = 0; i < 2; i++) {
-		if (operands[i]->kind == OPERAND_MEM && operands[i]->rip)
-			operands[i]->disp =
-				(int64_t)(insn->address + reader->at + (uint64_t)operands[i]->disp);
-	}
+	insn->locked = reader->count[PREFIX_F0];
+	if (insn->dst.rip)
+		insn->dst.disp = (int64_t)(insn->address + reader->at + (uint64_t)insn->dst.disp);
+	if (insn->src.rip)
+		insn->src.disp = (int64_t)(insn->address + reader->at + (uint64_t)insn->src.disp);
 	if (fay_op_table[insn->op].attributes & ATTR_CC)
 		insn->cc = reader->opcode & 15;
+	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_NONE)
+		insn->src2 = insn->dst;
+	if (insn->op == OP_CALL_SLOT && insn->src.kind == OPERAND_REG)
+		insn->op = OP_CALL_REG;
 	if (insn->op == OP_CALL_SLOT)
 		insn->target = (uint64_t)insn->src.disp;
 	if (insn->op == OP_CALL_SLOT || insn->op == OP_LFENCE || insn->op == OP_MFENCE)
-		insn->src = (struct fay_operand){ .base = FAY_NO_REG, .index = FAY_NO_REG };
+		insn->src = no_operand;
 }
 
 /*
@@ -290,9 +296,11 @@ static void finish(struct reader *reader, struct fay_insn *insn)
  */
 static size_t match_nop(const uint8_t *bytes, size_t available)
 {
+	static const uint8_t longest[MAX_LENGTH] = { 0x66, 0x66, 0x66, 0x66, 0x66,
+						     0x66, 0x2e, 0x0f, 0x1f, 0x84 };
 	static const struct {
 		uint8_t length;
-		uint8_t bytes[MAX_LENGTH];
+		uint8_t bytes[9];
 	} nops[] = {
 		{ 1, { 0x90 } },
 		{ 2, { 0x66, 0x90 } },
@@ -303,107 +311,75 @@ static size_t match_nop(const uint8_t *bytes, size_t available)
 		{ 7, { 0x0f, 0x1f, 0x80 } },
 		{ 8, { 0x0f, 0x1f, 0x84 } },
 		{ 9, { 0x66, 0x0f, 0x1f, 0x84 } },
-		{ 10, { 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
-		{ 11, { 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
-		{ 12, { 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
-		{ 13, { 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
-		{ 14, { 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
-		{ 15, { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
 		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
 		{ 2, { 0xf3, 0x90 } },             /* pause */
 	};
 
 	if (bytes[0] != 0x90 && bytes[0] != 0x66 && bytes[0] != 0x0f && bytes[0] != 0xf3)
 		return 0;
-	for (size_t i = 0; i < sizeof(nops) / sizeof(*nops); i++) {
+	for (size_t i = 0; i < sizeof(nops) / sizeof(*nops); i++)
 		if (nops[i].length <= available &&
 		    memcmp(bytes, nops[i].bytes, nops[i].length) == 0)
 			return nops[i].length;
-	}
+	for (size_t length = 10; length <= MAX_LENGTH && length <= available; length++)
+		if (memcmp(bytes, longest + MAX_LENGTH - length, length) == 0)
+			return length;
 	return 0;
 }
 
-static struct fay_refusal refuse(struct fay_arena *arena, const struct reader *reader,
-				 uint64_t address)
+static void decode(struct reader *reader, struct fay_insn *insn)
 {
-	char text[3 * MAX_LENGTH + 1] = "";
-	size_t shown = reader->at ? reader->at : 1;
-
-	for (size_t i = 0; i < shown && i < reader->size; i++)
-		snprintf(text + 3 * i, 4, "%02x ", reader->bytes[i]);
-	if (*text)
-		text[strlen(text) - 1] = '\0';
-	return fay_refuse(arena, reader->rule, address, "%s (bytes %s)", reader->why, text);
+	read_prefixes(reader);
+	if (fine(reader))
+		read_opcode(reader);
+	if (fine(reader))
+		find_row(reader);
+	if (fine(reader) && !reader->vector)
+		check_row(reader);
+	if (!fine(reader))
+		return;
+	if (reader->vector)
+		begin_vector(reader, insn);
+	else
+		begin_general(reader, insn);
+	fay_operands_read(reader, insn);
+	/* Bytes that are missing read as zero, so only what was judged before the end counts. */
+	if (!reader->overrun)
+		fay_operands_check(reader, insn);
 }
 
-/* 0F 38 is the vector decoder's but for these two, which have no repeat prefix (with F2 they are
- * crc32). */
-static bool is_movbe(const struct reader *reader)
+void fay_reader_run(struct reader *reader, const uint8_t *bytes, size_t available, uint64_t address,
+		    struct fay_insn *insn)
 {
-	size_t at = 0;
-
-	if (at < reader->size && reader->bytes[at] == 0x66)
-		at++;
-	if (at < reader->size && (reader->bytes[at] & 0xf0) == 0x40)
-		at++;
-	return at + 2 < reader->size && reader->bytes[at] == 0x0f &&
-	       reader->bytes[at + 1] == 0x38 && (reader->bytes[at + 2] & 0xfe) == 0xf0;
-}
-
-struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, size_t available,
-			      uint64_t address, struct fay_insn *insn)
-{
-	static const struct fay_operand none = { .base = FAY_NO_REG, .index = FAY_NO_REG };
-	struct reader reader = { .bytes = bytes,
-				 .size = available < MAX_LENGTH ? available : MAX_LENGTH };
 	size_t nop = available ? match_nop(bytes, available) : 0;
-	enum fay_vector_decoding vector;
-	bool vex;
 
+	*reader = (struct reader){ .bytes = bytes,
+				   .size = available < MAX_LENGTH ? available : MAX_LENGTH,
+				   .length = 16 };
 	*insn = (struct fay_insn){ .address = address,
-				   .op = OP_NOP,
+				   .length = (uint8_t)nop,
+				   .op = nop == 2 && bytes[0] == 0xf3 ? OP_PAUSE : OP_NOP,
 				   .width = 64,
 				   .src_width = 64,
-				   .dst = none,
-				   .src = none,
-				   .src2 = none };
-	if (nop) {
-		insn->length = (uint8_t)nop;
-		if (nop == 2 && bytes[0] == 0xf3)
-			insn->op = OP_PAUSE;
-		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+				   .dst = no_operand,
+				   .src = no_operand,
+				   .src2 = no_operand };
+	if (nop)
+		return;
+	decode(reader, insn);
+	if (reader->overrun) {
+		reader->rule = FAY_RULE_DEC_TRUNCATED;
+		reader->why = "the instruction runs past the end of the code";
 	}
-	vex = read_vex(&reader);
-	vector = vex || is_movbe(&reader) ? VECTOR_NOT
-					  : fay_decode_vector(bytes, available, address, insn,
-							      &reader.rule, &reader.why);
-	if (vector == VECTOR_OK)
-		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
-	if (vector == VECTOR_REFUSED) {
-		reader.at = reader.size;
-		return refuse(arena, &reader, address);
-	}
-	if (!vex)
-		read_prefixes(&reader);
-	if (!vex && reader.rule == FAY_RULE_NONE)
-		read_opcode(&reader);
-	if (reader.rule == FAY_RULE_NONE && !reader.overrun)
-		check_row(&reader);
-	if (reader.rule == FAY_RULE_NONE && !reader.overrun) {
-		insn->op = reader.row->op;
-		choose_width(&reader, insn);
-		fay_operands_read(&reader, insn);
-		/* Bytes that are missing read as zero, so only what was judged before the end
-		 * counts. */
-		if (!reader.overrun)
-			fay_operands_check(&reader, insn);
-	}
-	if (reader.overrun) {
-		reader.rule = FAY_RULE_DEC_TRUNCATED;
-		reader.why = "the instruction runs past the end of the code";
-	}
-	if (reader.rule != FAY_RULE_NONE)
-		return refuse(arena, &reader, address);
-	finish(&reader, insn);
-	return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+	if (reader->rule == FAY_RULE_NONE)
+		finish(reader, insn);
+}
+
+enum fay_rule fay_decode_bytes(const uint8_t *bytes, size_t available, uint64_t address,
+			       struct fay_insn *insn)
+{
+	struct reader reader;
+
+	fay_reader_run(&reader, bytes, available, address, insn);
+	return reader.rule;
 }

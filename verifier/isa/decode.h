@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decoding by the allow-list table of decode.c, which alone gives meaning. */
+/* Decoding by the allow-list tables, which alone give meaning (decode.c). */
 #ifndef FAY_VERIFIER_DECODE_H
 #define FAY_VERIFIER_DECODE_H
 
@@ -14,5 +14,12 @@
  */
 struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, size_t available,
 			      uint64_t address, struct fay_insn *insn);
+
+/*
+ * The same without words, and so without an allocation. The rule is coarser: what has no row is
+ * DEC-ENCODING or INS-UNSUPPORTED, also where fay_decode() finds it in opcodes_refused.def.
+ */
+enum fay_rule fay_decode_bytes(const uint8_t *bytes, size_t available, uint64_t address,
+			       struct fay_insn *insn);
 
 #endif

@@ -47,17 +47,11 @@ enum fay_cc {
 
 #define FAY_NO_REG 0xff
 
-enum fay_operand_kind {
-	OPERAND_NONE,
-	OPERAND_REG,
-	OPERAND_IMM,
-	OPERAND_MEM,
-	OPERAND_VEC,
-	OPERAND_HIGH
-};
+/* Kinds of operands. HIGH: ah, ch, dh, bh. */
+enum { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM, OPERAND_VEC, OPERAND_HIGH };
 
 struct fay_operand {
-	uint8_t kind; /* enum fay_operand_kind */
+	uint8_t kind; /* OPERAND_... */
 	/* REG: enum fay_gpr. VEC: 0..15. HIGH: bits 15..8 of rax, rcx, rdx, rbx (0..3) */
 	uint8_t reg;
 	uint8_t base;  /* MEM: enum fay_gpr or FAY_NO_REG */
@@ -96,8 +90,6 @@ enum { FLAG_CF = 1, FLAG_PF = 2, FLAG_ZF = 4, FLAG_SF = 8, FLAG_OF = 16, FLAG_AL
 
 enum { ATTR_NONE = 0, ATTR_CC = 1, ATTR_COUNT = 2, ATTR_LOCKS = 4, ATTR_CONTROL = 8 };
 
-struct fay_semantics;
-
 /* A row of ops.def. */
 struct fay_op_info {
 	const char *name;
@@ -108,7 +100,6 @@ struct fay_op_info {
 	uint8_t attributes;      /* ATTR_* */
 	uint32_t features;       /* enum fay_cpu_feature that it needs */
 	bool dst_read, dst_written, src_read, src_written;
-	void (*semantics)(struct fay_semantics *, const struct fay_insn *);
 	const char *implicit, *meaning;
 };
 extern const struct fay_op_info fay_op_table[OP_COUNT];

@@ -2,36 +2,29 @@
 /* The table of operations: ops.def spelt out. */
 #include "fay/verify.h"
 #include "insn.h"
-#include "semantics.h"
 
 enum { ACCESS_NO, ACCESS_READ, ACCESS_WRITE, ACCESS_BOTH };
 
 /* Attributes as ops.def writes them. */
 #define CPU(feature) (FAY_CPU_##feature << 8)
-enum {
-	NONE = ATTR_NONE,
-	CC = ATTR_CC,
-	COUNT = ATTR_COUNT,
-	LOCKS = ATTR_LOCKS,
-	CONTROL = ATTR_CONTROL
-};
+enum { NONE = ATTR_NONE, CC = ATTR_CC, COUNT = ATTR_COUNT, LOCKS = ATTR_LOCKS };
+enum { CONTROL = ATTR_CONTROL };
 
 const struct fay_op_info fay_op_table[OP_COUNT] = {
-#define OP(ident, name_, dst, src, reads, writes, undefined, attributes_, transfer, semantics_,    \
-	   implicit_, meaning_)                                                                    \
-	[OP_##ident] = { .name = name_,                                                            \
-			 .flags_read = reads,                                                      \
-			 .flags_written = writes,                                                  \
-			 .flags_undefined = undefined,                                             \
-			 .attributes = (uint8_t)(attributes_),                                     \
-			 .features = (uint32_t)(attributes_) >> 8,                                 \
-			 .dst_read = ACCESS_##dst & ACCESS_READ,                                   \
-			 .dst_written = (ACCESS_##dst & ACCESS_WRITE) != 0,                        \
-			 .src_read = ACCESS_##src & ACCESS_READ,                                   \
-			 .src_written = (ACCESS_##src & ACCESS_WRITE) != 0,                        \
-			 .semantics = fay_semantics_##semantics_,                                  \
-			 .implicit = implicit_,                                                    \
-			 .meaning = meaning_ },
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
+	   implicit, meaning)                                                                      \
+	[OP_##ident] = { name,                                                                     \
+			 reads,                                                                    \
+			 writes,                                                                   \
+			 undefined,                                                                \
+			 (uint8_t)(attributes),                                                    \
+			 (uint32_t)(attributes) >> 8,                                              \
+			 (ACCESS_##dst & ACCESS_READ) != 0,                                        \
+			 (ACCESS_##dst & ACCESS_WRITE) != 0,                                       \
+			 (ACCESS_##src & ACCESS_READ) != 0,                                        \
+			 (ACCESS_##src & ACCESS_WRITE) != 0,                                       \
+			 implicit,                                                                 \
+			 meaning },
 #include "ops.def"
 #undef OP
 };

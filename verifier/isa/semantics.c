@@ -362,7 +362,16 @@ void fay_semantics_rdtsc(struct fay_semantics *s, const struct fay_insn *insn)
 	write(s, &rdx, 32, s->ops->unknown(s, read(s, &rdx, 32)));
 }
 
+/* Which function an operation has: ops.def. */
+static void (*const functions[OP_COUNT])(struct fay_semantics *, const struct fay_insn *) = {
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
+	   implicit, meaning)                                                                      \
+	[OP_##ident] = fay_semantics_##semantics,
+#include "ops.def"
+#undef OP
+};
+
 void fay_semantics_run(struct fay_semantics *s)
 {
-	fay_op_table[s->insn->op].semantics(s, s->insn);
+	functions[s->insn->op](s, s->insn);
 }

@@ -17,25 +17,8 @@ enum fay_vector_map { VMAP_M0F, VMAP_M38, VMAP_M3A, VMAP_COUNT };
 enum fay_vector_pp { VPP_PNP, VPP_P66, VPP_PF3, VPP_PF2, VPP_COUNT };
 enum fay_vector_mod { VMOD_EITHER, VMOD_REG, VMOD_MEM };
 enum fay_vector_shape {
-	VSHAPE_RM,
-	VSHAPE_RMI,
-	VSHAPE_RVM,
-	VSHAPE_RVMI,
-	VSHAPE_MR,
-	VSHAPE_MRI,
-	VSHAPE_RVMK,
-	VSHAPE_VMI,
-	VSHAPE_XG,
-	VSHAPE_GX,
-	VSHAPE_XVGI,
-	VSHAPE_GXI,
-	VSHAPE_GRM,
-	VSHAPE_GRMI,
-	VSHAPE_XVG,
-	VSHAPE_CMP,
-	VSHAPE_NO,
-	VSHAPE_FMA,
-	VSHAPE_GG,
+#define SHAPE(name, ...) VSHAPE_##name,
+#include "opcodes_forms.def"
 };
 enum fay_vector_flow {
 	VFLOW_L1,
@@ -56,38 +39,23 @@ enum fay_vector_flow {
 	VFLOW_PERM,
 };
 enum fay_vector_w { VW_W0, VW_W1, VW_GW };
-enum fay_vector_flag {
-	VFLAG_FP = 1,
-	VFLAG_ALIGN = 2,
-	VFLAG_LOOSE = 4,
-	VFLAG_ZERO = 8,
-	VFLAG_ONES = 16,
-	VFLAG_FLAGS = 32,
-	VFLAG_NARROW = 64,
-};
+/* Flags of a row: opcodes_vector.def. */
+enum { VFLAG_FP = 1, VFLAG_ALIGN = 2, VFLAG_LOOSE = 4, VFLAG_ZERO = 8, VFLAG_ONES = 16 };
+enum { VFLAG_FLAGS = 32, VFLAG_NARROW = 64 };
 enum { VMEMORY_VL = 0x80, VMEMORY_HALF, VMEMORY_QUARTER, VMEMORY_EIGHTH };
 enum { VENCODING_LEGACY = 1, VENCODING_VEX = 2 };
+enum { VEXT_0, VEXT_1, VEXT_2, VEXT_3, VEXT_4, VEXT_5, VEXT_6, VEXT_7, VEXT_ANY = 0xff };
 /* Instruction sets in the order of fay_vector_features(). */
-enum fay_vector_set {
-	VSET_NONE,
-	VSET_SSE,
-	VSET_SSE2,
-	VSET_SSE3,
-	VSET_SSSE3,
-	VSET_SSE41,
-	VSET_SSE42,
-	VSET_AVX,
-	VSET_AVX2,
-	VSET_FMA3
-};
+enum { VSET_NONE, VSET_SSE, VSET_SSE2, VSET_SSE3, VSET_SSSE3, VSET_SSE41, VSET_SSE42 };
+enum { VSET_AVX = VSET_SSE42 + 1, VSET_AVX2, VSET_FMA3 };
 
 struct fay_vector_row {
 	/* of the legacy form; of the VEX form without it, where there is no legacy form */
 	const char *name;
 	uint8_t map, pp, opcode;
-	uint8_t ext; /* 0..7, or 0xff */
+	uint8_t ext; /* 0..7, or VEXT_ANY */
 	uint8_t mod, shape, flow, memory;
-	uint8_t set, wide; /* enum fay_vector_set: of the 128-bit form, of the 256-bit form */
+	uint8_t set, wide; /* VSET_...: of the 128-bit form, of the 256-bit form */
 	uint8_t w, flags, encodings;
 	uint8_t rule; /* not 0: forbidden, `why` */
 	const char *why;
@@ -108,12 +76,5 @@ const char *fay_vector_name(const struct fay_insn *insn, char *name);
  * FAY_FROM_FIRST), or FAY_FROM_NOTHING (zero). */
 enum { FAY_FROM_FIRST = 0x40, FAY_FROM_NOTHING = 0x80 };
 unsigned fay_vector_source(const struct fay_insn *insn, unsigned at);
-
-enum fay_vector_decoding { VECTOR_NOT, VECTOR_OK, VECTOR_REFUSED };
-/* As fay_decode(); VECTOR_NOT leaves the bytes to the general decoder. `rule` and `why` are set
- * when refused. */
-enum fay_vector_decoding fay_decode_vector(const uint8_t *bytes, size_t size, uint64_t address,
-					   struct fay_insn *insn, enum fay_rule *rule,
-					   const char **why);
 
 #endif

@@ -1,68 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* opcodes_vector.def as an array, and what can be read off a row without knowing any state. */
-#include <ctype.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "vector.h"
 
-#define EXT_ANY 0xff
-#define EXT(digit) EXT_##digit
-#define EXT_0 0
-#define EXT_1 1
-#define EXT_2 2
-#define EXT_3 3
-#define EXT_4 4
-#define EXT_5 5
-#define EXT_6 6
-#define EXT_7 7
+/* Memory operands and flags as opcodes_vector.def writes them. */
+enum { VL = VMEMORY_VL, HALF, QUARTER, EIGHTH };
+enum { FP = VFLAG_FP, ALIGN = VFLAG_ALIGN, LOOSE = VFLAG_LOOSE, ZERO = VFLAG_ZERO };
+enum { ONES = VFLAG_ONES, FLAGS = VFLAG_FLAGS, NARROW = VFLAG_NARROW };
 
-#define VL VMEMORY_VL
-#define HALF VMEMORY_HALF
-#define QUARTER VMEMORY_QUARTER
-#define EIGHTH VMEMORY_EIGHTH
-#define FP VFLAG_FP
-#define ALIGN VFLAG_ALIGN
-#define LOOSE VFLAG_LOOSE
-#define ZERO VFLAG_ZERO
-#define ONES VFLAG_ONES
-#define FLAGS VFLAG_FLAGS
-#define NARROW VFLAG_NARROW
-
-#define ROW(name_, map_, pp_, opcode_, ext_, mod_, shape_, flow_, memory_, set_, wide_, w_,        \
-	    flags_, encodings_)                                                                    \
-	{ .name = name_,                                                                           \
-	  .map = VMAP_##map_,                                                                      \
-	  .pp = VPP_##pp_,                                                                         \
-	  .opcode = opcode_,                                                                       \
-	  .ext = EXT_##ext_,                                                                       \
-	  .mod = VMOD_##mod_,                                                                      \
-	  .shape = VSHAPE_##shape_,                                                                \
-	  .flow = VFLOW_##flow_,                                                                   \
-	  .memory = memory_,                                                                       \
-	  .set = VSET_##set_,                                                                      \
-	  .wide = VSET_##wide_,                                                                    \
-	  .w = VW_##w_,                                                                            \
-	  .flags = (flags_),                                                                       \
-	  .encodings = encodings_ },
-#define BOTH(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)            \
-	ROW(#name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags,            \
-	    VENCODING_LEGACY | VENCODING_VEX)
-#define SSE(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)             \
-	ROW(#name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags,            \
-	    VENCODING_LEGACY)
-#define AVX(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)             \
-	ROW(#name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags,            \
-	    VENCODING_VEX)
-#define NOVEC(map_, pp_, opcode_, ext_, rule_, why_)                                               \
-	{ .name = "",                                                                              \
-	  .map = VMAP_##map_,                                                                      \
-	  .pp = VPP_##pp_,                                                                         \
-	  .opcode = opcode_,                                                                       \
-	  .ext = EXT_##ext_,                                                                       \
-	  .encodings = VENCODING_LEGACY | VENCODING_VEX,                                           \
-	  .rule = FAY_RULE_##rule_,                                                                \
-	  .why = why_ },
+#define ROW(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags, encodings,  \
+	    rule, why)                                                                             \
+	{ name,           VMAP_##map,   VPP_##pp, opcode,     VEXT_##ext,  VMOD_##mod,             \
+	  VSHAPE_##shape, VFLOW_##flow, memory,   VSET_##set, VSET_##wide, VW_##w,                 \
+	  flags,          encodings,    rule,     why },
+#define VECTOR(encodings, name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w,      \
+	       flags)                                                                              \
+	ROW(#name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags, encodings, \
+	    0, NULL)
+/* Refused, whatever the operands. */
+#define NOVEC(map, pp, opcode, ext, rule, why)                                                     \
+	ROW("", map, pp, opcode, ext, EITHER, RM, L1, 0, NONE, NONE, W0, 0,                        \
+	    VENCODING_LEGACY | VENCODING_VEX, FAY_RULE_##rule, why)
 
 const struct fay_vector_row fay_vector_rows[] = {
 #include "opcodes_vector.def"
@@ -87,17 +44,6 @@ uint32_t fay_vector_features(const struct fay_insn *insn)
 	if (insn->vector == 32)
 		return features[row->wide];
 	return row->encodings & VENCODING_LEGACY ? FAY_CPU_AVX : features[row->set] | FAY_CPU_AVX;
-}
-
-const char *fay_vector_name(const struct fay_insn *insn, char *name)
-{
-	const struct fay_vector_row *row = fay_vector_row(insn);
-
-	snprintf(name, 24, "%s%s", insn->vex && row->encodings & VENCODING_LEGACY ? "V" : "",
-		 row->name);
-	for (char *c = name; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	return name;
 }
 
 /* One 128-bit lane of shuffles by immediate: byte `at` of the lane. */
