@@ -224,6 +224,38 @@ static void release(struct fay_run *run)
 	run->graph = (struct fay_graph){ 0 };
 }
 
+/* Writes down what was proved of the probe in hand. */
+static bool certify(struct fay_run *run, const struct fay_probe_facts *facts)
+{
+	if (!run->certificate || run->certify.refusal.rule != FAY_RULE_NONE)
+		return true;
+	run->certify.cfg = &run->cfg;
+	run->certify.graph = &run->graph;
+	run->certify.hint = fay_hint_analysis;
+	run->certify.context = &run->an;
+	fay_certify_probe(&run->certify, run->image.layout_base + facts->code_offset,
+			  run->certificate);
+	return true;
+}
+
+static void begin_certificate(struct fay_run *run, const void *bytes, size_t size)
+{
+	uint8_t hash[32], version = FAY_CERTIFICATE_VERSION, mode = 0;
+
+	if (!run->certificate)
+		return;
+	run->certify = (struct fay_certify){ .subject = &run->subject, .policy = run->policy };
+	run->certify.refusal = check_parse(bytes, size, &run->subject);
+	if (run->certify.refusal.rule != FAY_RULE_NONE)
+		return;
+	check_fingerprint(&run->subject, hash);
+	run->certificate->size = 0;
+	fay_bytes_put(run->certificate, FAY_CERTIFICATE_MAGIC, 4);
+	fay_bytes_put(run->certificate, &version, 1);
+	fay_bytes_put(run->certificate, &mode, 1);
+	fay_bytes_put(run->certificate, hash, sizeof(hash));
+}
+
 static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 			 const struct fay_thresholds *thresholds)
 {
@@ -241,6 +273,7 @@ static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 		.thresholds = *thresholds,
 		.refine = true,
 		.facts = facts,
+		.keep = run->certificate != NULL,
 		/* they need all states */
 		.thorough = run->smt2 || run->policy->speculation_confined,
 		.in = calloc(nodes, sizeof(struct fay_state *)),
@@ -255,7 +288,8 @@ static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 		reject_memory(run);
 		return false;
 	}
-	return analyse(run) && (!run->policy->speculation_confined || speculate(run));
+	return analyse(run) && certify(run, facts) &&
+	       (!run->policy->speculation_confined || speculate(run));
 }
 
 /* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided.
@@ -372,6 +406,7 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 		return;
 	}
 	fay_thresholds_collect(thresholds, &run->image, &run->cfg);
+	begin_certificate(run, bytes, size);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
 		if (run->smt2)
 			run->smt2->probe = i;
@@ -384,7 +419,8 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 }
 
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
-			  const char *smt2_dir, struct fay_verdict *verdict)
+			  const char *smt2_dir, struct fay_bytes *certificate,
+			  struct fay_verdict *verdict)
 {
 	uint64_t begin = fay_monotonic_ns();
 	struct fay_run *run = calloc(1, sizeof(*run));
@@ -413,6 +449,7 @@ struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_polic
 		fay_sha256(bytes, size, verdict->image_sha256);
 	if (smt2_dir && fay_smt2_open(&run->files, smt2_dir, verdict))
 		run->smt2 = &run->files;
+	run->certificate = certificate;
 	verify_image(run, bytes, size);
 	if (verdict->outcome == FAY_ACCEPTED)
 		verdict->rejection = (struct fay_rejection){ 0 };

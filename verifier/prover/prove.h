@@ -12,6 +12,7 @@
 #ifndef FAY_VERIFIER_PROVE_H
 #define FAY_VERIFIER_PROVE_H
 
+#include "verifier/prover/certify/certify.h"
 #include "verifier/prover/smt/smt_cache.h"
 #include "verifier/prover/smtlib/smt_proof.h"
 
@@ -35,6 +36,11 @@ struct fay_run {
 	struct fay_smt2 *smt2;    /* &files, or NULL */
 	struct fay_smt2 files;
 	struct fay_smt_cache *cache;
+	/* What is proved is written here, unless it is NULL; `certify` has the subject, and why
+	 * nothing was written. */
+	struct fay_bytes *certificate;
+	struct fay_certify certify;
+	struct check_subject subject;
 	/* The probe in hand; after a refusal, the one refused. */
 	struct fay_graph graph;
 	struct fay_analysis an;
@@ -47,11 +53,13 @@ struct fay_run {
 };
 
 /*
- * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. The run is to
- * be ended; NULL if there was no memory for it, and the verdict says so.
+ * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. certificate:
+ * where one is written of what is accepted (to be freed), or NULL. The run is to be ended; NULL if
+ * there was no memory for it, and the verdict says so.
  */
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
-			  const char *smt2_dir, struct fay_verdict *verdict);
+			  const char *smt2_dir, struct fay_bytes *certificate,
+			  struct fay_verdict *verdict);
 /* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
 int fay_run_end(struct fay_run *run);
 

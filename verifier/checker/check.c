@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* The checker's main line: image, certificate, one probe after the other. */
+#include "verifier/image/sha256.h"
+#include "walk.h"
+
+void check_fingerprint(const struct check_subject *s, uint8_t hash[32])
+{
+	struct {
+		uint8_t text[32], rodata[32];
+		uint64_t numbers[6];
+	} all = { .numbers = { s->text.start, s->text.size, s->rodata.start, s->rodata.size,
+			       s->local_size, s->global_size } };
+
+	fay_sha256(s->text.bytes, s->text.size, all.text);
+	fay_sha256(s->rodata.bytes, s->rodata.size, all.rodata);
+	fay_sha256((const uint8_t *)&all, sizeof(all), hash);
+}
+
+static bool header(struct walk *w)
+{
+	struct reader *r = &w->certificate;
+	uint8_t hash[32];
+
+	if (r->size < 38 || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
+	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5] > 1)
+		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 0,
+				   "no certificate of a version that is known");
+	check_fingerprint(w->subject, hash);
+	if (memcmp(r->bytes + 6, hash, 32))
+		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 6,
+				   "the certificate is for another image");
+	if (w->policy->speculation_confined && !r->bytes[5])
+		return walk_refuse(w, FAY_RULE_SPC_BRANCH, 5,
+				   "the certificate does not confine speculation");
+	r->at = 38;
+	return true;
+}
+
+static bool equal(const char *a, const char *b, size_t most)
+{
+	for (size_t i = 0; i < most; i++) {
+		if (a[i] != b[i])
+			return false;
+		if (!a[i])
+			return true;
+	}
+	return false;
+}
+
+static void deny(struct walk *w)
+{
+	for (unsigned op = 0; op < OP_COUNT; op++)
+		for (uint32_t i = 0; i < w->policy->denied_count && i < 32; i++)
+			if (equal(fay_op_table[op].name, w->policy->denied[i], 12))
+				w->denied[op / 64] |= (uint64_t)1 << op % 64;
+}
+
+/* The memory's next `size` bytes, zeroed, in multiples of 16. */
+static void *take(uint8_t **memory, size_t *left, size_t size)
+{
+	uint8_t *at = *memory;
+
+	size = (size + 15) & ~(size_t)15;
+	if (size > *left)
+		return NULL;
+	memset(at, 0, size);
+	*memory += size;
+	*left -= size;
+	return at;
+}
+
+void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
+		 size_t certificate_size, const struct fay_policy *policy, void *memory,
+		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result)
+{
+	uint8_t *at = memory;
+	struct check_subject subject;
+	struct walk *w = take(&at, &memory_size, sizeof(*w));
+
+	*result = (struct check_result){ .refusal = { FAY_RULE_LIM_RESOURCE, 0,
+						      "too little memory" } };
+	if (!w)
+		return;
+	result->refusal = check_parse(image, size, &subject);
+	if (result->refusal.rule == FAY_RULE_NONE)
+		result->refusal = check_policy(&subject, policy);
+	if (result->refusal.rule != FAY_RULE_NONE)
+		return;
+	result->probe_count = subject.probe_count;
+	w->subject = w->m.subject = w->t.subject = &subject;
+	w->policy = w->m.policy = w->t.policy = policy;
+	w->m.next_id = w->t.next_id = &w->next_id;
+	w->m.refine = w->t.refine = true;
+	w->certificate.bytes = certificate ? certificate : subject.certificate.bytes;
+	w->certificate.size = (uint32_t)(certificate ? certificate_size : subject.certificate.size);
+	w->starts = take(&at, &memory_size, subject.text.size / 8 + 1);
+	w->insides = take(&at, &memory_size, subject.text.size / 8 + 1);
+	if (!w->starts || !w->insides) {
+		walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "too little memory");
+	} else if (header(w)) {
+		deny(w);
+		w->memory = at;
+		w->memory_size = memory_size;
+		for (uint32_t i = 0; i < subject.probe_count; i++) {
+			struct check_probe probe = check_probe(&subject, i);
+
+			facts[i] = (struct fay_probe_facts){
+				.pattern = probe.pattern,
+				.kind = probe.kind,
+				.parameter = probe.parameter,
+				.code_offset = (uint32_t)(probe.code - subject.base)
+			};
+			if (!walk_probe(w, probe.code, &facts[i]))
+				break;
+		}
+		if (w->m.refusal.rule == FAY_RULE_NONE && w->certificate.at != w->certificate.size)
+			walk_refuse(w, FAY_RULE_CRT_FORMAT, w->certificate.at,
+				    "something follows the certificate");
+	}
+	result->instructions = w->instructions;
+	result->refusal = w->m.refusal.rule != FAY_RULE_NONE ? w->m.refusal : w->t.refusal;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room of the checker: image, certificate and policy in, facts or a refusal out. It is all that
+ * an acceptance rests on, with the decoder and its tables (verifier/isa) and the compiler that
+ * built them. docs/certificate.md is the format, docs/verifier.md the argument.
+ *
+ * No allocation but in the memory that it is given, no recursion, time linear in image and
+ * certificate.
+ */
+#ifndef FAY_CHECKER_H
+#define FAY_CHECKER_H
+
+#include "verifier/checker/parse/subject.h"
+
+#define FAY_CERTIFICATE_MAGIC "FAYC"
+#define FAY_CERTIFICATE_VERSION 1u
+
+/*
+ * A node: count of instructions * 4 + flags; signed: address less that of the node before;
+ * targets * 4 + end; of END_CONDITION the condition, of END_VALUE a location and a signed bound;
+ * signed: each target less this node's number; of a head the nodes of its loop, and 1 + the
+ * variable that it counts by; of a join or head the number of entries of its list, and these.
+ */
+enum { NODE_JOIN = 1, NODE_HEAD = 2 };
+/*
+ * NATURAL: as the last instruction says, to the next if it is no jump. CONDITION: to the next,
+ * twice: first where the condition holds, then where not. VALUE: to the next, twice: first where
+ * the number there is less than the bound (signed, of its form), then where not.
+ */
+enum { END_NATURAL, END_CONDITION, END_VALUE };
+/* Entries of a join's list. */
+enum {
+	JOIN_FORGET,    /* location */
+	JOIN_REGISTERS, /* mask of registers to forget */
+	JOIN_NUMBER,    /* location, bits, lo, hi - lo: a variable of its own */
+	JOIN_MULTIPLE,  /* location, factor, c, lo, hi - lo: factor times a variable, plus c */
+	JOIN_FORM,      /* location, bits, c, terms, (new variable, factor) ... */
+	JOIN_RANGE,     /* location, lo, hi - lo: of the variable that is there */
+	JOIN_FACT,      /* location, factor, location, factor, lo, hi - lo */
+	JOIN_FILL,      /* down, fixed, location, factor, c */
+	JOIN_UNDEFINED, /* mask of flags */
+	JOIN_VECTOR,    /* register, mask of bytes that count as written */
+	JOIN_UNWRITTEN, /* low, size: of the stack */
+	JOIN_KINDS,
+};
+#define JOIN_MOST 128u /* entries, and new variables */
+/* Locations: registers 0 to 15, then places on the stack. */
+#define LOCATION_STACK 16u
+/* Of JOIN_RANGE also what a loop around counts by: plus the nodes from its head to here. */
+#define LOCATION_COUNTS (1u << 20)
+
+struct check_result {
+	struct check_refusal refusal; /* rule FAY_RULE_NONE: accepted */
+	uint32_t probe_count;
+	uint64_t instructions; /* looked at, those of several contexts several times */
+};
+
+/* What a certificate is bound to: everything that the checker reads of an image but its tables. */
+void check_fingerprint(const struct check_subject *s, uint8_t hash[32]);
+
+/* Bytes of memory that an image of `size` bytes needs at most. */
+static inline size_t check_room(size_t size)
+{
+	return 4 * size + 65536;
+}
+
+/*
+ * Checks an image of `size` bytes with its certificate: the section of the image, or that at
+ * `certificate` if it is not NULL. `facts` has room for FAY_IMAGE_MAX_PROBES; what is proved of
+ * each probe is put there.
+ */
+void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
+		 size_t certificate_size, const struct fay_policy *policy, void *memory,
+		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result);
+
+#endif

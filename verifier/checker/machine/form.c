@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Forms of variables, and values of forms. */
+#include "form.h"
+
+bool check_refuse(struct machine *m, enum fay_rule rule, const char *what)
+{
+	if (m->refusal.rule == FAY_RULE_NONE)
+		m->refusal = (struct check_refusal){ rule, 0, what };
+	return false;
+}
+
+struct form form_number(int64_t c)
+{
+	return (struct form){ .c = c };
+}
+
+struct value value_number(uint64_t n)
+{
+	return (struct value){ form_number((int64_t)n), KIND_NUMBER, 0, 0xff, 64 };
+}
+
+struct value value_nothing(void)
+{
+	return (struct value){ .kind = KIND_NOTHING, .tag = NO_TAG };
+}
+
+/* ---- variables ---- */
+
+struct var *var_find(struct state *s, uint32_t id)
+{
+	unsigned low = 0, high = s->vars;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (s->var[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->vars && s->var[low].id == id ? &s->var[low] : NULL;
+}
+
+struct range var_range(const struct var *v)
+{
+	if (v->negative)
+		return (struct range){ (int64_t)v->lo, (int64_t)v->hi };
+	return (struct range){ v->lo, v->hi };
+}
+
+void var_set(struct var *v, wide lo, wide hi)
+{
+	v->negative = lo < 0;
+	v->lo = (uint64_t)lo;
+	v->hi = (uint64_t)hi;
+}
+
+struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits)
+{
+	struct value v = { .kind = KIND_NUMBER, .init = 0xff, .bits = (uint8_t)bits };
+	struct state *s = &m->s;
+
+	if (lo == hi && lo >= INT64_MIN && hi <= INT64_MAX) {
+		v.f.c = (int64_t)lo;
+		return v;
+	}
+	if (s->vars == VARS || *m->next_id == UINT32_MAX) {
+		check_refuse(m, FAY_RULE_LIM_RESOURCE, "too many variables at once");
+		return value_number(0);
+	}
+	if (lo < INT64_MIN || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX)) {
+		lo = 0; /* any word: the integer is its unsigned reading */
+		hi = UINT64_MAX;
+	}
+	s->var[s->vars] = (struct var){ .id = ++*m->next_id };
+	var_set(&s->var[s->vars++], lo, hi);
+	v.f.v[0] = *m->next_id;
+	v.f.k[0] = 1;
+	return v;
+}
+
+static void mark(struct state *s, const struct form *f, uint8_t *used)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct var *v = f->v[i] ? var_find(s, f->v[i]) : NULL;
+
+		if (v)
+			used[v - s->var] = 1;
+	}
+}
+
+static bool marked(struct state *s, const struct form *f, const uint8_t *used)
+{
+	struct var *a = var_find(s, f->v[0]), *b = var_find(s, f->v[1]);
+
+	return a && b && used[a - s->var] && used[b - s->var];
+}
+
+void check_collect(struct machine *m)
+{
+	struct state *s = &m->s;
+	uint8_t used[VARS] = { 0 };
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		mark(s, &s->reg[i].f, used);
+	mark(s, &s->flags.a.f, used);
+	mark(s, &s->flags.b.f, used);
+	for (unsigned i = 0; i < s->slots; i++)
+		mark(s, &s->slot[i].v.f, used);
+	for (unsigned i = 0; i < s->fills; i++)
+		mark(s, &s->fill[i].end, used);
+	for (unsigned i = 0; i < m->defs; i++)
+		mark(s, &m->def[i].f, used);
+	for (unsigned i = 0; i < s->vars; i++)
+		used[i] |= s->var[i].pin != 0;
+	for (unsigned i = 0; i < s->facts; i++)
+		if (marked(s, &s->fact[i].f, used))
+			s->fact[kept++] = s->fact[i];
+	s->facts = (uint16_t)kept;
+	kept = 0;
+	for (unsigned i = 0; i < s->vars; i++)
+		if (used[i])
+			s->var[kept++] = s->var[i];
+	s->vars = (uint16_t)kept;
+}
+
+/* ---- forms ---- */
+
+bool form_add(struct form *f, const struct form *g, int64_t k)
+{
+	struct form sum = { .c = (int64_t)((uint64_t)f->c + (uint64_t)g->c * (uint64_t)k) };
+	unsigned i = 0, j = 0, n = 0;
+
+	/* both lists are in order of ids; 0 ends one */
+	while ((i < 2 && f->v[i]) || (j < 2 && g->v[j])) {
+		uint32_t a = i < 2 && f->v[i] ? f->v[i] : UINT32_MAX;
+		uint32_t b = j < 2 && g->v[j] ? g->v[j] : UINT32_MAX;
+		uint64_t by = 0;
+
+		if (a <= b)
+			by += (uint64_t)f->k[i++];
+		if (b <= a)
+			by += (uint64_t)g->k[j++] * (uint64_t)k;
+		if (!by)
+			continue;
+		if (n == 2)
+			return false;
+		sum.v[n] = a < b ? a : b;
+		sum.k[n++] = (int64_t)by;
+	}
+	*f = sum;
+	return true;
+}
+
+void form_scale(struct form *f, uint64_t by)
+{
+	struct form zero = form_number(0);
+
+	form_add(&zero, f, (int64_t)by);
+	*f = zero;
+}
+
+bool form_equal(const struct form *f, const struct form *g)
+{
+	return f->c == g->c && f->v[0] == g->v[0] && f->v[1] == g->v[1] && f->k[0] == g->k[0] &&
+	       f->k[1] == g->k[1];
+}
+
+/* ---- values ---- */
+
+static int64_t low_bits(int64_t n, unsigned bits)
+{
+	return bits == 64 ? n : (int64_t)((uint64_t)n << (64 - bits)) >> (64 - bits);
+}
+
+/* The same modulo 2^bits, with small coefficients. */
+static void reduce(struct form *f, unsigned bits)
+{
+	struct form g = { .c = low_bits(f->c, bits) };
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 2 && f->v[i]; i++) {
+		g.v[n] = f->v[i];
+		g.k[n] = low_bits(f->k[i], bits);
+		if (g.k[n])
+			n++;
+		else
+			g.v[n] = 0;
+	}
+	*f = g;
+}
+
+struct range value_read(struct machine *m, const struct value *v, unsigned bits, bool sign,
+			struct form *f, wide *shift, bool *exact)
+{
+	unsigned b = v->bits < bits ? v->bits : bits;
+	wide base = sign && b == bits ? -POWER(b - 1) : 0, window;
+	struct range r;
+
+	*f = v->f;
+	if (b < 64)
+		reduce(f, b);
+	r = form_range(m, f);
+	window = (r.lo - base) >> b;
+	*exact = (r.hi - base) >> b == window && r.lo > -POWER(100) && r.hi < POWER(100);
+	*shift = *exact ? -window * POWER(b) : 0;
+	if (!*exact)
+		return (struct range){ base, base + POWER(b) - 1 };
+	return (struct range){ r.lo + *shift, r.hi + *shift };
+}
+
+struct range value_bounds(struct machine *m, const struct value *v)
+{
+	struct form f = v->f;
+
+	if (v->bits < 64)
+		reduce(&f, v->bits);
+	return form_range(m, &f);
+}
+
+bool value_form(struct machine *m, const struct value *v, unsigned bits, bool sign, struct form *f)
+{
+	bool exact;
+	wide shift;
+
+	value_read(m, v, bits, sign, f, &shift, &exact);
+	if (!exact || f->c + shift < INT64_MIN || f->c + shift > INT64_MAX)
+		return false;
+	f->c = (int64_t)(f->c + shift);
+	return true;
+}
+
+struct range value_range(struct machine *m, const struct value *v, unsigned bits, bool sign)
+{
+	struct form f;
+	bool exact;
+	wide shift;
+
+	return value_read(m, v, bits, sign, &f, &shift, &exact);
+}
+
+void check_define(struct machine *m, const struct value *v, struct def def)
+{
+	if (v->f.c || v->f.k[0] != 1 || v->f.v[1])
+		return;
+	def.id = v->f.v[0];
+	m->def[m->defs < DEFS ? m->defs++ : m->turn++ % DEFS] = def;
+}
+
+const struct def *check_definition(const struct machine *m, const struct form *f)
+{
+	for (unsigned i = m->defs; i-- > 0;)
+		if (f->v[0] == m->def[i].id && f->k[0] == 1 && !f->v[1])
+			return &m->def[i];
+	return NULL;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* What is learned when a form is found to lie between bounds, and taking it back. */
+#include "form.h"
+
+void trail_begin(struct machine *m)
+{
+	m->trailing = true;
+	m->trail = 0;
+	m->old_facts = m->s.facts;
+	memcpy(m->old_fact, m->s.fact, sizeof(m->old_fact));
+}
+
+void trail_undo(struct machine *m)
+{
+	while (m->trail) {
+		struct var *old = &m->old[--m->trail];
+
+		*var_find(&m->s, old->id) = *old;
+	}
+	m->trailing = false;
+	m->s.facts = m->old_facts;
+	memcpy(m->s.fact, m->old_fact, sizeof(m->old_fact));
+}
+
+/* n / d rounded down, d > 0. */
+static wide divide(wide n, uint64_t d)
+{
+	unsigned __int128 a = n < 0 ? (unsigned __int128)-(n + 1) : (unsigned __int128)n;
+	uint64_t rest = 0, low;
+	wide q;
+
+	if (a >> 64) {
+		q = 0;
+		for (unsigned i = 128; i-- > 0;) {
+			bool carry = rest >> 63;
+
+			rest = rest << 1 | (uint64_t)(a >> i & 1);
+			q <<= 1;
+			if (carry || rest >= d) {
+				rest -= d;
+				q |= 1;
+			}
+		}
+	} else {
+		low = (uint64_t)a;
+		q = low / d;
+	}
+	return n < 0 ? -q - 1 : q;
+}
+
+static bool var_narrow(struct machine *m, struct var *v, wide lo, wide hi)
+{
+	struct range old = var_range(v), r = old;
+
+	range_meet(&r, lo, hi);
+	if (r.lo > r.hi)
+		return false;
+	if (r.lo == old.lo && r.hi == old.hi)
+		return true;
+	if (m->trailing) {
+		if (m->trail == TRAIL)
+			return true;
+		m->old[m->trail++] = *v;
+	}
+	var_set(v, r.lo, r.hi);
+	return true;
+}
+
+/* lo <= k * v <= hi */
+static bool narrow_one(struct machine *m, uint32_t id, int64_t k, wide lo, wide hi)
+{
+	struct var *v = var_find(&m->s, id);
+
+	if (!v || k == INT64_MIN)
+		return true;
+	if (k < 0) {
+		wide t = -lo;
+
+		lo = -hi;
+		hi = t;
+		k = -k;
+	}
+	return var_narrow(m, v, -divide(-lo, (uint64_t)k), divide(hi, (uint64_t)k));
+}
+
+/* Each of the two variables learns from the other. */
+static bool narrow_both(struct machine *m, const struct form *f, wide lo, wide hi)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct var *other = var_find(&m->s, f->v[1 - i]);
+		struct range rest = { 0, 0 };
+
+		if (!other || !range_add(&rest, f->k[1 - i], var_range(other)))
+			continue;
+		if (!narrow_one(m, f->v[i], f->k[i], lo - rest.hi, hi - rest.lo))
+			return false;
+	}
+	return true;
+}
+
+static int64_t clamp(wide x)
+{
+	return x < INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x;
+}
+
+static void note_fact(struct machine *m, const struct form *f, wide lo, wide hi)
+{
+	struct state *s = &m->s;
+	struct fact fact = { .f = *f };
+	uint64_t d;
+	unsigned i;
+
+	if (f->k[0] == INT64_MIN || f->k[1] == INT64_MIN)
+		return;
+	d = common_factor((uint64_t)(f->k[0] < 0 ? -f->k[0] : f->k[0]),
+			  (uint64_t)(f->k[1] < 0 ? -f->k[1] : f->k[1]));
+	if (d > INT64_MAX)
+		return;
+	if (f->k[0] < 0) {
+		wide t = -lo;
+
+		lo = -hi;
+		hi = t;
+	}
+	for (i = 0; i < 2; i++)
+		fact.f.k[i] = (f->k[0] < 0 ? -f->k[i] : f->k[i]) / (int64_t)d;
+	fact.f.c = 0;
+	fact.lo = clamp(-divide(-lo, d));
+	fact.hi = clamp(divide(hi, d));
+	for (i = 0; i < s->facts; i++)
+		if (form_equal(&s->fact[i].f, &fact.f))
+			break;
+	if (i < s->facts) {
+		fact.lo = fact.lo > s->fact[i].lo ? fact.lo : s->fact[i].lo;
+		fact.hi = fact.hi < s->fact[i].hi ? fact.hi : s->fact[i].hi;
+	} else if (s->facts == FACTS) {
+		i = m->turn++ % FACTS;
+	} else {
+		s->facts++;
+	}
+	s->fact[i] = fact;
+}
+
+bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
+{
+	struct range r = form_range(m, f);
+
+	if (r.lo > hi || r.hi < lo)
+		return false;
+	if (!f->v[0])
+		return true;
+	range_meet(&r, lo, hi);
+	if (r.lo <= -POWER(100) || r.hi >= POWER(100))
+		return true;
+	lo = r.lo - f->c;
+	hi = r.hi - f->c;
+	if (!f->v[1]) {
+		if (!narrow_one(m, f->v[0], f->k[0], lo, hi))
+			return false;
+	} else {
+		note_fact(m, f, lo, hi);
+		if (!narrow_both(m, f, lo, hi))
+			return false;
+	}
+	for (unsigned i = 0; i < m->s.facts; i++) {
+		const struct fact *fact = &m->s.fact[i];
+
+		if (!narrow_both(m, &fact->f, fact->lo == INT64_MIN ? -POWER(66) : fact->lo,
+				 fact->hi == INT64_MAX ? POWER(66) : fact->hi))
+			return false;
+	}
+	return true;
+}
+
+static bool is_full(const struct var *v)
+{
+	return !v->negative && v->lo == 0 && v->hi == UINT64_MAX;
+}
+
+static bool names(const struct form *f, uint32_t id)
+{
+	return f->v[0] == id || f->v[1] == id;
+}
+
+/* Whether nothing that is known rests on how the variable's word is read. */
+static bool unread(const struct machine *m, const struct var *v)
+{
+	for (unsigned i = 0; i < m->s.facts; i++)
+		if (names(&m->s.fact[i].f, v->id))
+			return false;
+	for (unsigned i = 0; i < m->s.fills; i++)
+		if (names(&m->s.fill[i].end, v->id))
+			return false;
+	for (unsigned i = 0; i < m->defs; i++)
+		if (names(&m->def[i].f, v->id))
+			return false;
+	return !v->pin && is_full(v);
+}
+
+bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo, wide hi)
+{
+	struct range r = form_range(m, f);
+	wide first, last;
+	struct var *v;
+
+	if (r.lo <= -POWER(100) || r.hi >= POWER(100))
+		return true;
+	first = -((hi - r.lo) >> bits);
+	last = (r.hi - lo) >> bits;
+	if (first > last)
+		return false;
+	v = f->v[0] && !f->v[1] && f->k[0] == 1 ? var_find(&m->s, f->v[0]) : NULL;
+	if (first < last && bits == 64 && v && unread(m, v) && lo - f->c >= INT64_MIN &&
+	    hi - f->c <= INT64_MAX) {
+		/* any word: it may as well be read as signed */
+		if (m->trailing) {
+			if (m->trail == TRAIL)
+				return true;
+			m->old[m->trail++] = *v;
+		}
+		var_set(v, INT64_MIN, INT64_MAX);
+		return form_narrow(m, f, lo, hi);
+	}
+	return form_narrow(m, f, lo + first * POWER(bits), hi + last * POWER(bits));
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory: addresses, bounds, and what the stack holds.
+ *
+ * Of each byte of the stack it is known whether a number's byte was written there; of places that
+ * were written at a constant offset also the value, until something overlaps it. Bytes of values
+ * that are not numbers do not count as written: only whole they can be read again.
+ */
+#include "machine.h"
+
+/* ---- the stack ---- */
+
+void stack_mark(struct state *s, int64_t low, int64_t high, bool written)
+{
+	for (int64_t at = low; at < high; at++) {
+		unsigned bit = (unsigned)(-1 - at);
+
+		if (written)
+			s->written[bit / 8] |= (uint8_t)(1u << bit % 8);
+		else
+			s->written[bit / 8] &= (uint8_t)~(1u << bit % 8);
+	}
+}
+
+bool stack_all_written(const struct state *s, int64_t low, int64_t high)
+{
+	for (int64_t at = low; at < high; at++) {
+		unsigned bit = (unsigned)(-1 - at);
+
+		if (!(s->written[bit / 8] >> bit % 8 & 1))
+			return false;
+	}
+	return true;
+}
+
+bool stack_numbers(struct machine *m, int64_t low, int64_t high)
+{
+	const struct state *s = &m->s;
+
+	for (unsigned i = 0; i < s->slots; i++) {
+		const struct slot *slot = &s->slot[i];
+
+		if (slot->v.kind == KIND_NUMBER || slot->v.kind == KIND_NOTHING ||
+		    slot->at >= high || slot->at + slot->size <= low)
+			continue;
+		return slot->v.kind == KIND_RETURN
+			       ? check_refuse(m, FAY_RULE_STK_RETURN,
+					      "a return address on the stack is read")
+			       : check_refuse(m, FAY_RULE_MEM_POINTER,
+					      "part of a pointer or saved register is read");
+	}
+	return true;
+}
+
+bool stack_written(struct machine *m, int64_t low, int64_t high)
+{
+	return stack_all_written(&m->s, low, high) ||
+	       (stack_numbers(m, low, high) &&
+		check_refuse(m, FAY_RULE_MEM_UNINIT, "stack bytes are read that were not written"));
+}
+
+const struct slot *stack_find(const struct state *s, int64_t at, uint32_t size)
+{
+	unsigned low = 0, high = s->slots;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (s->slot[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->slots && s->slot[low].at == at && s->slot[low].size == size ? &s->slot[low]
+										    : NULL;
+}
+
+bool stack_forget(struct machine *m, int64_t low, int64_t high)
+{
+	struct state *s = &m->s;
+	unsigned kept = 0, i;
+
+	for (i = 0; i < s->slots; i++) {
+		const struct slot *slot = &s->slot[i];
+
+		if (slot->at >= high || slot->at + slot->size <= low) {
+			if (kept++ != i)
+				s->slot[kept - 1] = *slot;
+		} else if (slot->v.kind == KIND_RETURN) {
+			return check_refuse(m, FAY_RULE_STK_RETURN,
+					    "a return address on the stack is written");
+		}
+	}
+	s->slots = (uint16_t)kept;
+	return true;
+}
+
+/* What is known of values at [low, high), whose bytes count as written or not, is `v`. */
+bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value *v)
+{
+	struct state *s = &m->s;
+	bool number = v->kind == KIND_NUMBER;
+	unsigned i;
+
+	if (!stack_forget(m, at, at + size))
+		return false;
+	for (unsigned k = 0; k < size; k++)
+		stack_mark(s, at + k, at + k + 1, number && v->init >> k & 1);
+	if (!number && size != 8)
+		return v->kind == KIND_NOTHING ||
+		       check_refuse(m, FAY_RULE_MEM_POINTER, "part of a pointer is stored");
+	if (s->slots == SLOTS) /* of a number only that it is one is kept */
+		return number || v->kind == KIND_NOTHING ||
+		       check_refuse(m, FAY_RULE_LIM_RESOURCE, "too many values on the stack");
+	for (i = s->slots++; i > 0 && s->slot[i - 1].at > at; i--)
+		s->slot[i] = s->slot[i - 1];
+	s->slot[i] = (struct slot){ *v, (int32_t)at, (uint8_t)size };
+	return true;
+}
+
+bool machine_depth(struct machine *m, int64_t depth)
+{
+	struct state *s = &m->s;
+	unsigned i;
+
+	if (depth < 0)
+		return check_refuse(m, FAY_RULE_STK_RETURN,
+				    "the stack pointer is raised above the return address");
+	if (depth % 8)
+		return check_refuse(m, FAY_RULE_STK_POINTER,
+				    "the stack pointer is not a multiple of 8");
+	if (depth > STACK_MOST)
+		return check_refuse(m, FAY_RULE_STK_LIMIT, "more than 8192 bytes of stack");
+	/* what lies above a raised rsp may be overwritten by a signal's handler */
+	if (depth < s->depth) {
+		stack_mark(s, -s->depth, -depth, false);
+		for (i = 0; i < s->slots && s->slot[i].at < -depth; i++)
+			;
+		for (unsigned k = i; i && k < s->slots; k++)
+			s->slot[k - i] = s->slot[k];
+		s->slots = (uint16_t)(s->slots - i);
+		s->fills = 0;
+	}
+	s->depth = (int32_t)depth;
+	s->reg[FAY_RSP] = (struct value){ form_number(-depth), KIND_POINTER, REGION_STACK, 0, 64 };
+	if ((uint64_t)depth > m->facts->worst_stack)
+		m->facts->worst_stack = (uint64_t)depth;
+	if ((uint64_t)depth + 8 > m->policy->max_stack)
+		return check_refuse(m, FAY_RULE_POL_STACK, "more stack than the policy allows");
+	return true;
+}
+
+/* ---- ranges of the stack that a loop has written ---- */
+
+/* Numbers were written at form `at` of the stack: ranges that end there grow. */
+static void grow_fills(struct machine *m, const struct form *at, uint32_t size)
+{
+	for (unsigned i = 0; i < m->s.fills; i++) {
+		struct fill *fill = &m->s.fill[i];
+		struct form end = *at;
+
+		if (fill->down)
+			end.c += size;
+		if (form_equal(&fill->end, &end))
+			fill->end.c += fill->down ? -(int64_t)size : (int64_t)size;
+	}
+}
+
+static bool covered(struct machine *m, const struct access *a)
+{
+	for (unsigned i = 0; i < m->s.fills; i++) {
+		const struct fill *fill = &m->s.fill[i];
+		struct form apart = a->offset;
+
+		if (!form_add(&apart, &fill->end, -1))
+			continue;
+		if (fill->down ? form_range(m, &apart).lo >= 0 && a->at.hi + a->size <= fill->fixed
+			       : form_range(m, &apart).hi + a->size <= 0 && a->at.lo >= fill->fixed)
+			return true;
+	}
+	return false;
+}
+
+/* ---- accesses ---- */
+
+static uint32_t region_size(const struct machine *m, unsigned region)
+{
+	switch (region) {
+	case REGION_EVENT: return sizeof(struct fay_event);
+	case REGION_LOCAL: return m->subject->local_size;
+	case REGION_GLOBAL: return m->subject->global_size;
+	case REGION_RODATA: return (uint32_t)m->subject->rodata.size;
+	default: return 0;
+	}
+}
+
+bool machine_address(struct machine *m, const struct fay_operand *mem, struct value *v)
+{
+	struct value part;
+
+	if (mem->rip) {
+		*v = value_number((uint64_t)mem->disp - m->subject->rodata.start);
+		v->kind = KIND_POINTER;
+		v->tag = REGION_RODATA;
+		return true;
+	}
+	*v = value_number((uint64_t)mem->disp);
+	if (mem->base != FAY_NO_REG) {
+		if (!register_read(m, mem->base, 64, &part) || !value_add(m, &part, v, 1, 64, v))
+			return false;
+	}
+	if (mem->index == FAY_NO_REG)
+		return true;
+	if (!register_read(m, mem->index, 64, &part))
+		return false;
+	if (mem->scale == 1 && part.kind == KIND_POINTER)
+		return value_add(m, &part, v, 1, 64, v);
+	return value_add(m, v, &part, mem->scale, 64, v);
+}
+
+bool machine_access(struct machine *m, const struct value *address, uint32_t size, bool write,
+		    struct access *a)
+{
+	int64_t low = 0, high = -(int64_t)size;
+
+	if (address->kind != KIND_POINTER)
+		return check_refuse(m, FAY_RULE_MEM_REGION,
+				    "the address is not made from a pointer to a region");
+	*a = (struct access){ address->f, form_range(m, &address->f), address->tag, size };
+	if (write && (a->region == REGION_EVENT || a->region == REGION_RODATA))
+		return check_refuse(m, FAY_RULE_MEM_PERMISSION,
+				    "the event and constants may not be written");
+	if (a->region == REGION_STACK)
+		low = -m->s.depth;
+	else
+		high += region_size(m, a->region);
+	if (a->at.lo >= low && a->at.hi <= high)
+		return true;
+	if (a->region != REGION_STACK)
+		return check_refuse(m, FAY_RULE_MEM_BOUNDS, "the access may lie out of bounds");
+	if (a->at.lo < low)
+		return check_refuse(m, FAY_RULE_MEM_BELOW_SP,
+				    "the access may lie below the stack pointer");
+	return check_refuse(m, FAY_RULE_STK_RETURN, "the access may touch the return address");
+}
+
+bool machine_locate(struct machine *m, const struct fay_operand *mem, uint32_t size, bool write,
+		    uint32_t alignment, struct access *a)
+{
+	/* what each region's first byte is a multiple of; offset 0 of the stack is 8 off */
+	static const uint8_t starts[] = { 8, 64, 64, 64, 16 };
+	struct value address;
+	uint64_t odd;
+
+	bool lenient = m->lenient;
+
+	m->lenient = false; /* of an address every byte counts */
+	if (!machine_address(m, mem, &address) || !machine_access(m, &address, size, write, a))
+		return false;
+	m->lenient = lenient;
+	odd = (uint64_t)a->offset.c + (a->region == REGION_STACK    ? 8
+				       : a->region == REGION_RODATA ? m->subject->rodata.start & 63
+								    : 0);
+	odd = (odd | (uint64_t)a->offset.k[0] | (uint64_t)a->offset.k[1]) & (alignment - 1);
+	if (odd || alignment > starts[a->region])
+		return check_refuse(m, FAY_RULE_MEM_ALIGN,
+				    "the access is not proved to be aligned");
+	if (alignment > 1 && a->region == REGION_STACK)
+		m->facts->aligned_stack = true;
+	return true;
+}
+
+void machine_fields(struct machine *m, const struct access *a)
+{
+	/* where each field of the event begins: enum fay_event_field in order */
+	static const uint16_t start[] = {
+		0,  8,  16,  24,  32,  40,  48,  56,  64,  72,  80,  88,
+		92, 96, 100, 104, 120, 128, 136, 144, 152, 160, 288, 296
+	};
+
+	for (unsigned i = 0; i + 1 < sizeof(start) / sizeof(start[0]); i++)
+		if (a->at.lo < start[i + 1] && a->at.hi + a->size > start[i])
+			m->facts->event_fields |= 1u << i;
+}
+
+/* What constants a read of read-only data may give, if they are few. */
+static struct range constants(struct machine *m, const struct access *a)
+{
+	const struct form *f = &a->offset;
+	uint64_t step = f->v[0] && !f->v[1] && f->k[0] > 0 ? (uint64_t)f->k[0] : 1;
+	struct range r = { (wide)1 << 64, 0 };
+
+	if (a->size > 8 || (uint64_t)(a->at.hi - a->at.lo) / step >= 64)
+		return (struct range){ 0, ((wide)1 << 8 * a->size) - 1 };
+	for (uint64_t at = (uint64_t)a->at.lo; at <= (uint64_t)a->at.hi; at += step) {
+		uint64_t n = 0;
+
+		memcpy(&n, m->subject->rodata.bytes + at, a->size);
+		r.lo = n < r.lo ? n : r.lo;
+		r.hi = n > r.hi ? n : r.hi;
+	}
+	return r;
+}
+
+/* *known: *v is what is there; else only that it was written. */
+static bool load_stack(struct machine *m, const struct access *a, struct value *v, bool *known)
+{
+	int64_t at = (int64_t)a->at.lo, end = (int64_t)a->at.hi + a->size;
+	const struct slot *slot = NULL;
+
+	for (uint32_t size = a->size; a->at.lo == a->at.hi && !slot && size <= 8; size *= 2)
+		slot = stack_find(&m->s, at, size);
+	*known = slot && (slot->v.kind == KIND_NUMBER || slot->size == a->size);
+	if (*known) {
+		*v = slot->v;
+		if (v->kind == KIND_POINTER || v->kind == KIND_SAVED || v->kind == KIND_HELPER)
+			return true;
+		v->init = 0xff;
+	}
+	return (a->at.lo != a->at.hi && covered(m, a)) || stack_written(m, at, end);
+}
+
+/* The bytes of a load that several constants were stored to. */
+static bool load_constants(const struct state *s, const struct access *a, uint64_t *n)
+{
+	unsigned have = 0;
+
+	*n = 0;
+	if (a->at.lo != a->at.hi || a->size > 8)
+		return false;
+	for (unsigned i = 0; i < s->slots; i++) {
+		const struct slot *slot = &s->slot[i];
+		int64_t from = slot->at - (int64_t)a->at.lo;
+
+		if (from >= a->size || from + slot->size <= 0 || slot->v.kind != KIND_NUMBER)
+			continue;
+		for (int k = 0; !slot->v.f.v[0] && k < slot->size; k++)
+			if (from + k >= 0 && from + k < a->size) {
+				*n |= ((uint64_t)slot->v.f.c >> 8 * k & 0xff) << 8 * (from + k);
+				have |= 1u << (from + k);
+			}
+	}
+	return have == (1u << a->size) - 1;
+}
+
+bool machine_load(struct machine *m, const struct access *a, struct value *v)
+{
+	uint64_t n;
+	unsigned bits = a->size * 8;
+	struct range r = { 0, ((wide)1 << bits) - 1 };
+	bool known = false;
+
+	if (a->region == REGION_STACK && !load_stack(m, a, v, &known))
+		return false;
+	if (known) {
+		v->bits = v->bits < bits ? v->bits : (uint8_t)bits;
+		return true;
+	}
+	if (a->region == REGION_STACK && load_constants(&m->s, a, &n)) {
+		*v = value_number(n);
+		return true;
+	}
+	if (a->region == REGION_EVENT)
+		machine_fields(m, a);
+	if (a->region == REGION_RODATA)
+		r = constants(m, a);
+	*v = value_fresh(m, r.lo, r.hi, 64);
+	if (a->region == REGION_RODATA && a->size == 4)
+		check_define(m, v, (struct def){ .kind = DEF_TABLE, .f = a->offset });
+	return true;
+}
+
+bool machine_store(struct machine *m, const struct access *a, const struct value *v)
+{
+	int64_t low = (int64_t)a->at.lo, high = (int64_t)a->at.hi + a->size;
+	struct value number;
+
+	if (a->region != REGION_STACK)
+		return v->kind == KIND_NUMBER ||
+		       check_refuse(m, FAY_RULE_MEM_LEAK, "what is written is not a number");
+	if (v->kind != KIND_NUMBER || v->init != 0xff)
+		m->s.fills = 0; /* something else than a written number may lie there now */
+	if (a->at.lo == a->at.hi) {
+		number = *v;
+		if (v->kind == KIND_NUMBER && number.bits > a->size * 8)
+			number.bits = (uint8_t)(a->size * 8);
+		if (!stack_put(m, low, a->size, &number))
+			return false;
+	} else if (v->kind != KIND_NUMBER || v->init != 0xff) {
+		return check_refuse(m, FAY_RULE_MEM_POINTER,
+				    "a pointer is stored at an offset that is not constant");
+	} else if (!stack_forget(m, low, high)) {
+		return false;
+	}
+	if (v->kind == KIND_NUMBER && v->init == 0xff)
+		grow_fills(m, &a->offset, a->size);
+	return true;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Operands: who may read what, how parts of registers are written, sums and products. */
+#include "machine.h"
+
+bool machine_readable(struct machine *m, const struct value *v, unsigned bits)
+{
+	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
+	unsigned need = bits >= 64 ? 0xff : (1u << bits / 8) - 1;
+
+	switch (v->kind) {
+	case KIND_NUMBER:
+		return m->lenient || (v->init & need) == need ||
+		       check_refuse(m, FAY_RULE_MEM_UNINIT,
+				    "a register is read of which only a part was written");
+	case KIND_POINTER:
+		if (v->tag <= REGION_GLOBAL)
+			m->facts->arguments_used |= 1u << argument[v->tag];
+		return bits == 64 || check_refuse(m, FAY_RULE_MEM_POINTER,
+						  "a part of a pointer is used as a number");
+	case KIND_HELPER:
+		return check_refuse(m, FAY_RULE_MEM_POINTER,
+				    "a helper's address may only be moved and called");
+	case KIND_RETURN: return check_refuse(m, FAY_RULE_STK_RETURN, "a return address is read");
+	default:
+		return check_refuse(m, FAY_RULE_MEM_UNINIT,
+				    "a register is read before it was written");
+	}
+}
+
+/*
+ * The low bits of a number of which the rest is anything become a variable of their own, where the
+ * number is: so what is learned of them is known when they are read again.
+ */
+void value_settle(struct machine *m, struct value *v, unsigned bits)
+{
+	unsigned b = v->bits < bits ? v->bits : bits;
+	struct value low = *v, rest;
+	struct range r;
+
+	if (v->kind != KIND_NUMBER || !v->f.v[0])
+		return;
+	low.bits = (uint8_t)b;
+	r = value_bounds(m, &low);
+	if (b == 64 || (r.hi >> b) - (r.lo >> b) <= 1)
+		return; /* a branch can tell on which side of the wrap it is */
+	low = value_fresh(m, 0, ((wide)1 << b) - 1, 64);
+	if (v->bits > b) {
+		rest = value_fresh(m, 0, ((wide)1 << (v->bits - b)) - 1, 64);
+		form_add(&low.f, &rest.f, (int64_t)1 << b);
+	}
+	v->f = low.f;
+	v->bits = 64;
+}
+
+bool register_read(struct machine *m, unsigned reg, unsigned bits, struct value *v)
+{
+	value_settle(m, &m->s.reg[reg], bits);
+	*v = m->s.reg[reg];
+	if (!machine_readable(m, v, bits))
+		return false;
+	v->init = 0xff;
+	if (v->bits > bits)
+		v->bits = (uint8_t)bits;
+	return true;
+}
+
+struct form value_word(struct machine *m, const struct value *v, unsigned bits)
+{
+	struct form f = v->f;
+
+	if (v->bits >= bits || value_form(m, v, bits, false, &f))
+		return f;
+	return value_fresh(m, 0, ((wide)1 << v->bits) - 1, 64).f;
+}
+
+/* The form in [0, 2^bits) that the low bits are. */
+static struct form low_part(struct machine *m, const struct value *v, unsigned bits)
+{
+	struct range r;
+	struct form f;
+
+	if (value_form(m, v, bits, false, &f))
+		return f;
+	r = value_range(m, v, bits, false);
+	return value_fresh(m, r.lo, r.hi, 64).f;
+}
+
+/* Writes of 8 and 16 bits keep the rest of the register: it is low + 2^bits * rest. */
+void register_write(struct machine *m, unsigned reg, unsigned bits, const struct value *v)
+{
+	struct value *to = &m->s.reg[reg], old = *to;
+	struct form low, rest;
+	unsigned kept = old.kind == KIND_NUMBER ? old.init : 0;
+	struct range r = { 0, UINT64_MAX };
+
+	if (bits >= 32) {
+		*to = *v;
+		if (to->bits > bits)
+			to->bits = (uint8_t)bits;
+		if (to->kind == KIND_NUMBER && !to->f.v[0]) {
+			to->f.c = (int64_t)value_range(m, to, 64, false).lo;
+			to->bits = 64;
+		}
+		return;
+	}
+	if (old.kind == KIND_NUMBER)
+		r = value_range(m, &old, 64, false);
+	low = low_part(m, v, bits);
+	rest = value_fresh(m, r.lo >> bits, r.hi >> bits, 64).f;
+	*to = (struct value){ low, KIND_NUMBER, 0, (uint8_t)(kept | ((1u << bits / 8) - 1)), 64 };
+	if (!form_add(&to->f, &rest, (int64_t)1 << bits))
+		to->f = value_fresh(m, 0, UINT64_MAX, 64).f;
+}
+
+/* Bits 15 to 8 of a register. */
+static bool read_high(struct machine *m, unsigned reg, struct value *v)
+{
+	*v = m->s.reg[reg];
+	if (v->kind != KIND_NUMBER)
+		return machine_readable(m, v, 8);
+	if (!(v->init & 2))
+		return check_refuse(m, FAY_RULE_MEM_UNINIT,
+				    "the second byte of a register is read that was not written");
+	*v = value_fresh(m, 0, value_range(m, v, 16, false).hi >> 8, 64);
+	return true;
+}
+
+static void write_high(struct machine *m, unsigned reg)
+{
+	struct value *to = &m->s.reg[reg];
+	unsigned kept = to->kind == KIND_NUMBER ? to->init : 0;
+	wide hi = kept ? value_range(m, to, 64, false).hi : UINT64_MAX;
+
+	*to = value_fresh(m, 0, hi | 0xffff, 64);
+	to->init = (uint8_t)(kept | 2);
+}
+
+bool operand_read(struct machine *m, const struct fay_operand *o, unsigned bits, struct value *v)
+{
+	struct access a;
+
+	switch (o->kind) {
+	case OPERAND_REG: return register_read(m, o->reg, bits, v);
+	case OPERAND_HIGH: return read_high(m, o->reg, v);
+	case OPERAND_IMM:
+		*v = value_number((uint64_t)o->imm);
+		v->bits = (uint8_t)bits;
+		return true;
+	case OPERAND_MEM:
+		return machine_locate(m, o, bits / 8, false, 1, &a) && machine_load(m, &a, v) &&
+		       machine_readable(m, v, bits);
+	default: return check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "an unknown operand");
+	}
+}
+
+bool operand_number(struct machine *m, const struct fay_operand *o, unsigned bits, struct value *v)
+{
+	return operand_read(m, o, bits, v) &&
+	       (v->kind == KIND_NUMBER ||
+		check_refuse(m, FAY_RULE_MEM_POINTER, "a pointer is used as a number"));
+}
+
+bool operand_write(struct machine *m, const struct fay_insn *insn, const struct fay_operand *o,
+		   unsigned bits, const struct value *v)
+{
+	struct access a;
+
+	if (o->kind == OPERAND_REG) {
+		register_write(m, o->reg, bits, v);
+		return true;
+	}
+	if (o->kind == OPERAND_HIGH) {
+		write_high(m, o->reg);
+		return true;
+	}
+	/* a locked access that crosses a cache line would stop every core */
+	return machine_locate(m, o, bits / 8, true, insn->locked ? bits / 8 : 1, &a) &&
+	       machine_store(m, &a, v);
+}
+
+/* ---- sums and products ---- */
+
+/* A number of which the integer range is known, modulo 2^bits. */
+static struct value fresh_integer(struct machine *m, struct range r, unsigned bits)
+{
+	if (r.lo < INT64_MIN || r.hi > UINT64_MAX || (r.lo < 0 && r.hi > INT64_MAX))
+		r = (struct range){ 0, ((wide)1 << bits) - 1 };
+	return value_fresh(m, r.lo, r.hi, bits);
+}
+
+static struct value sum(struct machine *m, const struct value *a, const struct value *b, int64_t k,
+			unsigned bits)
+{
+	struct form fa = value_word(m, a, bits), fb = value_word(m, b, bits);
+	struct value r = { fa, KIND_NUMBER, 0, 0xff, (uint8_t)bits };
+	bool sign = value_range(m, a, bits, false).hi >> (bits - 1) ||
+		    value_range(m, b, bits, false).hi >> (bits - 1);
+	struct range ra, rb;
+
+	if (form_add(&r.f, &fb, k))
+		return r;
+	ra = value_range(m, a, bits, sign);
+	rb = value_range(m, b, bits, sign);
+	if (k < -8 || k > 8)
+		return value_fresh(m, 0, ((wide)1 << bits) - 1, bits);
+	return fresh_integer(m,
+			     (struct range){ ra.lo + k * (k > 0 ? rb.lo : rb.hi),
+					     ra.hi + k * (k > 0 ? rb.hi : rb.lo) },
+			     bits);
+}
+
+bool value_add(struct machine *m, const struct value *a, const struct value *b, int64_t k,
+	       unsigned bits, struct value *r)
+{
+	const struct value *t = a;
+	struct value v;
+
+	if (a->kind == KIND_NUMBER && b->kind == KIND_NUMBER) {
+		*r = sum(m, a, b, k, bits);
+		return true;
+	}
+	if (k == 1 && b->kind == KIND_POINTER) {
+		a = b;
+		b = t;
+	}
+	if (bits != 64 || a->kind != KIND_POINTER ||
+	    (b->kind != KIND_NUMBER && (b->kind != KIND_POINTER || b->tag != a->tag || k != -1)))
+		return check_refuse(m, FAY_RULE_MEM_POINTER,
+				    "arithmetic on a pointer other than adding a number");
+	v = sum(m, a, b, k, 64);
+	if (b->kind == KIND_NUMBER) {
+		v.kind = KIND_POINTER;
+		v.tag = a->tag;
+	}
+	*r = v;
+	return true;
+}
+
+void value_product(struct machine *m, const struct value *a, const struct value *b, unsigned bits,
+		   struct value *r)
+{
+	struct range ra = value_range(m, a, bits, true), rb = value_range(m, b, bits, true);
+	wide p[4] = { ra.lo * rb.lo, ra.lo * rb.hi, ra.hi * rb.lo, ra.hi * rb.hi };
+	struct range all = { p[0], p[0] };
+
+	if (ra.lo == ra.hi || rb.lo == rb.hi) {
+		const struct value *of = ra.lo == ra.hi ? b : a;
+
+		*r = (struct value){ value_word(m, of, bits), KIND_NUMBER, 0, 0xff, (uint8_t)bits };
+		form_scale(&r->f, (uint64_t)(ra.lo == ra.hi ? ra.lo : rb.lo));
+		return;
+	}
+	for (unsigned i = 1; i < 4; i++) {
+		all.lo = p[i] < all.lo ? p[i] : all.lo;
+		all.hi = p[i] > all.hi ? p[i] : all.hi;
+	}
+	*r = fresh_integer(m, all, bits);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of forms: by their variables, by facts, by what quotients are of. */
+#include "form.h"
+
+static const struct range everything = { -UNKNOWN, UNKNOWN };
+
+static unsigned bits_of(wide x)
+{
+	uint64_t high, low;
+
+	if (x < 0)
+		x = -(x + 1);
+	high = (uint64_t)(x >> 64);
+	low = (uint64_t)x;
+	return high  ? 128 - (unsigned)__builtin_clzll(high)
+	       : low ? 64 - (unsigned)__builtin_clzll(low)
+		     : 0;
+}
+
+/* *r = a * b. False: too large. */
+static bool times(wide a, wide b, wide *r)
+{
+	if (bits_of(a) + bits_of(b) > 122)
+		return false;
+	*r = a * b;
+	return true;
+}
+
+void range_meet(struct range *r, wide lo, wide hi)
+{
+	if (lo > r->lo)
+		r->lo = lo;
+	if (hi < r->hi)
+		r->hi = hi;
+}
+
+bool range_add(struct range *r, wide k, struct range by)
+{
+	wide a, b;
+
+	if (!times(k, by.lo, &a) || !times(k, by.hi, &b))
+		return false;
+	r->lo += a < b ? a : b;
+	r->hi += a < b ? b : a;
+	return bits_of(r->lo) < 124 && bits_of(r->hi) < 124;
+}
+
+static const struct def *floor_of(const struct machine *m, uint32_t id)
+{
+	for (unsigned i = m->defs; i-- > 0;)
+		if (m->def[i].id == id)
+			return m->def[i].kind == DEF_FLOOR ? &m->def[i] : NULL;
+	return NULL;
+}
+
+/* A sum of up to four multiples of variables, 2^-shift of it, with what quotients lack. */
+struct sum {
+	unsigned terms, shift;
+	wide k[4];
+	uint32_t v[4];
+	struct range rest;
+};
+
+static bool sum_add(struct sum *s, uint32_t v, wide k)
+{
+	for (unsigned i = 0; i < s->terms; i++)
+		if (s->v[i] == v) {
+			s->k[i] += k;
+			return bits_of(s->k[i]) < 122;
+		}
+	if (s->terms == 4)
+		return false;
+	s->v[s->terms] = v;
+	s->k[s->terms++] = k;
+	return true;
+}
+
+/* A quotient q = floor(factor * f / 2^shift): 2^shift * q is factor * f less something in
+ * [0, 2^shift - 1]. The sum becomes one without q. */
+static bool sum_replace(struct sum *s, unsigned at, const struct def *d)
+{
+	wide k = s->k[at], part;
+
+	s->k[at] = s->k[--s->terms];
+	s->v[at] = s->v[s->terms];
+	for (unsigned i = 0; i < s->terms; i++)
+		if (!times(s->k[i], POWER(d->shift), &s->k[i]))
+			return false;
+	if (!times(s->rest.lo, POWER(d->shift), &s->rest.lo) ||
+	    !times(s->rest.hi, POWER(d->shift), &s->rest.hi))
+		return false;
+	if (!range_add(&s->rest, -k, (struct range){ 0, POWER(d->shift) - 1 }))
+		return false;
+	if (!times(k, d->factor, &k) || !range_add(&s->rest, k, (struct range){ d->f.c, d->f.c }))
+		return false;
+	for (unsigned i = 0; i < 2 && d->f.v[i]; i++)
+		if (!times(k, d->f.k[i], &part) || !sum_add(s, d->f.v[i], part))
+			return false;
+	s->shift += d->shift;
+	return s->shift < 112;
+}
+
+/*
+ * x is 2^shift * q + e with q = floor(x / 2^shift), where the sum or one of its quotients names q:
+ * then the two cancel out.
+ */
+static void sum_split(struct machine *m, struct sum *s)
+{
+	for (unsigned i = 0; i < m->defs; i++) {
+		const struct def *d = &m->def[i];
+		bool named = false;
+		wide k;
+
+		if (d->kind != DEF_FLOOR || d->factor != 1 || d->f.c || d->f.k[0] != 1 || d->f.v[1])
+			continue;
+		for (unsigned j = 0; j < s->terms; j++) {
+			const struct def *other = floor_of(m, s->v[j]);
+
+			named |= s->v[j] == d->id || (other && other->f.v[0] == d->id);
+		}
+		for (unsigned j = 0; named && j < s->terms; j++) {
+			k = s->k[j];
+			if (s->v[j] != d->f.v[0] || bits_of(k) > 40 || d->shift > 60)
+				continue;
+			s->k[j] = s->k[--s->terms];
+			s->v[j] = s->v[s->terms];
+			sum_add(s, d->id, k << d->shift);
+			range_add(&s->rest, k, (struct range){ 0, POWER(d->shift) - 1 });
+			break;
+		}
+	}
+}
+
+uint64_t common_factor(uint64_t a, uint64_t b)
+{
+	while (b) { /* at most 93 rounds: Fibonacci numbers are the worst */
+		uint64_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* By the definitions of quotients that are named; the newest is replaced first. */
+static bool sum_range(struct machine *m, struct sum *s, struct range *r)
+{
+	for (unsigned round = 0; round < DEFS; round++) {
+		const struct def *d = NULL;
+		unsigned at = 0;
+
+		for (unsigned i = 0; i < s->terms; i++) {
+			const struct def *other = floor_of(m, s->v[i]);
+
+			if (other && (!d || other->id > d->id)) {
+				d = other;
+				at = i;
+			}
+		}
+		if (!d)
+			break;
+		if (!sum_replace(s, at, d))
+			return false;
+	}
+	for (unsigned i = 0; i < s->terms; i++) {
+		struct var *v = var_find(&m->s, s->v[i]);
+
+		if (!v || !range_add(&s->rest, s->k[i], var_range(v)))
+			return false;
+	}
+	*r = (struct range){ -(-s->rest.lo >> s->shift), s->rest.hi >> s->shift };
+	return true;
+}
+
+static void meet_quotients(struct machine *m, const struct form *f, struct range *r)
+{
+	struct sum s = { .terms = 0 };
+	struct range part, whole;
+	uint64_t g = 0;
+
+	for (unsigned i = 0; i < 2 && f->v[i]; i++)
+		sum_add(&s, f->v[i], f->k[i]);
+	sum_split(m, &s);
+	whole = (struct range){ f->c + s.rest.lo, f->c + s.rest.hi };
+	s.rest = (struct range){ 0, 0 };
+	for (unsigned i = 0; i < s.terms; i++) {
+		if (bits_of(s.k[i]) > 62)
+			return;
+		g = common_factor(g, (uint64_t)(s.k[i] < 0 ? -s.k[i] : s.k[i]));
+	}
+	for (unsigned i = 0; g && i < s.terms; i++)
+		s.k[i] = (int64_t)s.k[i] / (int64_t)g;
+	if (sum_range(m, &s, &part) && range_add(&whole, (wide)g, part))
+		range_meet(r, whole.lo, whole.hi);
+}
+
+/* Whether f without its number is t times g, which has two variables. */
+static bool multiple(const struct form *f, const struct form *g, int64_t *t)
+{
+	if (f->v[0] != g->v[0] || f->v[1] != g->v[1] || f->k[0] == INT64_MIN || f->k[0] % g->k[0])
+		return false;
+	*t = f->k[0] / g->k[0];
+	return (wide)*t * g->k[1] == f->k[1];
+}
+
+struct range form_range(struct machine *m, const struct form *f)
+{
+	struct range r = { f->c, f->c };
+
+	for (unsigned i = 0; i < 2 && f->v[i]; i++) {
+		struct var *v = var_find(&m->s, f->v[i]);
+
+		if (!v || !range_add(&r, f->k[i], var_range(v)))
+			return everything;
+	}
+	if (!f->v[1])
+		return r;
+	for (unsigned i = 0; i < m->s.facts; i++) {
+		const struct fact *fact = &m->s.fact[i];
+		struct range by = { fact->lo == INT64_MIN ? -POWER(66) : fact->lo,
+				    fact->hi == INT64_MAX ? POWER(66) : fact->hi };
+		struct range known = { f->c, f->c };
+		int64_t t;
+
+		if (multiple(f, &fact->f, &t) && range_add(&known, t, by))
+			range_meet(&r, known.lo, known.hi);
+	}
+	if (m->defs)
+		meet_quotients(m, f, &r);
+	return r;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of instructions share: step.c, step_sum.c, step_bits.c, step_multiply.c. */
+#ifndef FAY_CHECKER_STEP_H
+#define FAY_CHECKER_STEP_H
+
+#include "machine.h"
+
+#define POWER(n) ((wide)1 << (n))
+#define ALL_BUT_P (FLAG_ALL & ~FLAG_PF)
+
+/* Any number of `bits` bits. */
+static inline struct value unknown(struct machine *m, unsigned bits)
+{
+	return value_fresh(m, 0, POWER(bits) - 1, 64);
+}
+
+static inline bool same_register(const struct fay_insn *insn)
+{
+	return insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG &&
+	       insn->dst.reg == insn->src.reg;
+}
+
+/* Ones up to the highest that a number of at most `hi` can have. */
+static inline wide ones(wide hi)
+{
+	unsigned n = 0;
+
+	while (n < 64 && hi >> n)
+		n++;
+	return POWER(n) - 1;
+}
+
+bool step_alu(struct machine *m, const struct fay_insn *insn);   /* ADD ... TEST, INC, DEC */
+bool step_carry(struct machine *m, const struct fay_insn *insn); /* ADC SBB */
+bool step_unary(struct machine *m, const struct fay_insn *insn); /* NOT NEG */
+struct value step_and(struct machine *m, const struct value *a, const struct value *b,
+		      unsigned bits);
+/* SHL SHR SAR ROL ROR SHLD SHRD, SHLX SHRX SARX RORX */
+bool step_shift(struct machine *m, const struct fay_insn *insn);
+bool step_bit_test(struct machine *m, const struct fay_insn *insn); /* BT BTS BTR BTC */
+/* BSF BSR TZCNT LZCNT POPCNT BSWAP MOVBE */
+bool step_count(struct machine *m, const struct fay_insn *insn);
+bool step_bmi(struct machine *m, const struct fay_insn *insn);      /* ANDN BLSI BLSR BLSMSK BZHI */
+bool step_multiply(struct machine *m, const struct fay_insn *insn); /* IMUL MUL1 IMUL1 MULX */
+bool step_divide(struct machine *m, const struct fay_insn *insn);   /* DIV IDIV */
+bool step_sign(struct machine *m, const struct fay_insn *insn);     /* CQO */
+/* An instruction of a kind that is not above, or any. */
+bool step_any(struct machine *m, const struct fay_insn *insn);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Multiplication and division. */
+#include "step.h"
+
+/* rdx:rax, or ax for 8 bits. */
+static void write_pair(struct machine *m, unsigned bits, const struct value *low,
+		       const struct value *high)
+{
+	struct value r;
+
+	if (bits > 8) {
+		register_write(m, FAY_RAX, bits, low);
+		register_write(m, FAY_RDX, bits, high);
+		return;
+	}
+	r = value_fresh(m, 0, 0xffff, 64);
+	register_write(m, FAY_RAX, 16, &r);
+}
+
+/* The upper half of the unsigned product. */
+static struct value product_high(struct machine *m, const struct value *a, const struct value *b,
+				 unsigned bits)
+{
+	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
+	const struct value *of = ra.lo == ra.hi ? b : a;
+	uint64_t by = (uint64_t)(ra.lo == ra.hi ? ra.lo : rb.lo);
+	unsigned __int128 lo = (unsigned __int128)(uint64_t)ra.lo * (uint64_t)rb.lo,
+			  hi = (unsigned __int128)(uint64_t)ra.hi * (uint64_t)rb.hi;
+	struct value r = value_fresh(m, (wide)(lo >> bits), (wide)(hi >> bits), 64);
+	struct form f;
+
+	if ((ra.lo == ra.hi || rb.lo == rb.hi) && value_form(m, of, bits, false, &f))
+		check_define(
+			m, &r,
+			(struct def){
+				.kind = DEF_FLOOR, .factor = by, .shift = (uint8_t)bits, .f = f });
+	return r;
+}
+
+bool step_multiply(struct machine *m, const struct fay_insn *insn)
+{
+	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },
+					rdx = { .kind = OPERAND_REG, .reg = FAY_RDX };
+	const struct fay_operand *second = insn->op == OP_IMUL   ? &insn->src2
+					   : insn->op == OP_MULX ? &rdx
+								 : &rax;
+	unsigned bits = insn->width;
+	struct value a, b, low, high;
+
+	if (!operand_number(m, &insn->src, bits, &a) || !operand_number(m, second, bits, &b))
+		return false;
+	value_product(m, &a, &b, bits, &low);
+	if (insn->op != OP_MULX)
+		flags_set(m, insn, NULL, NULL, 0);
+	if (insn->op == OP_IMUL)
+		return operand_write(m, insn, &insn->dst, bits, &low);
+	if (insn->op == OP_IMUL1 &&
+	    (value_range(m, &a, bits, true).lo < 0 || value_range(m, &b, bits, true).lo < 0))
+		high = unknown(m, bits);
+	else
+		high = product_high(m, &a, &b, bits);
+	if (insn->op != OP_MULX) {
+		write_pair(m, bits, &low, &high);
+		return true;
+	}
+	register_write(m, insn->src2.reg, bits, &low); /* the upper half is written last */
+	register_write(m, insn->dst.reg, bits, &high);
+	return true;
+}
+
+/* Whether `high` is the sign of `low`: their numbers say so, or cqo made it of this very number. */
+static bool is_extended(struct machine *m, const struct value *low, const struct value *high,
+			unsigned bits)
+{
+	struct range n = value_range(m, low, bits, true), h = value_range(m, high, bits, true);
+	const struct def *d = check_definition(m, &high->f);
+
+	if (h.lo == h.hi && ((h.lo == 0 && n.lo >= 0) || (h.lo == -1 && n.hi < 0)))
+		return true;
+	return d && d->kind == DEF_SIGN && d->shift == bits && high->bits >= bits &&
+	       form_equal(&d->f, &low->f) && low->bits >= bits;
+}
+
+/* n / d rounded to zero; both fit in 64 bits and a sign. */
+static wide quotient(wide n, wide d)
+{
+	uint64_t q = (uint64_t)(n < 0 ? -n : n) / (uint64_t)d;
+
+	return n < 0 ? -(wide)q : (wide)q;
+}
+
+bool step_divide(struct machine *m, const struct fay_insn *insn)
+{
+	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },
+					rdx = { .kind = OPERAND_REG, .reg = FAY_RDX },
+					ah = { .kind = OPERAND_HIGH, .reg = FAY_RAX };
+	unsigned bits = insn->width;
+	bool sign = insn->op == OP_IDIV;
+	struct value low, high, divisor, q = unknown(m, bits), r = unknown(m, bits);
+	struct range n, h, d;
+
+	if (!operand_number(m, &rax, bits, &low) ||
+	    !operand_number(m, bits == 8 ? &ah : &rdx, bits, &high) ||
+	    !operand_number(m, &insn->src, bits, &divisor))
+		return false;
+	n = value_range(m, &low, bits, sign);
+	h = value_range(m, &high, bits, false);
+	d = value_range(m, &divisor, bits, sign);
+	/* it faults unless the quotient fits: SDM, DIV and IDIV */
+	if (d.lo <= 0 || (sign ? !is_extended(m, &low, &high, bits) : h.hi >= d.lo))
+		return check_refuse(m, FAY_RULE_ARI_DIVIDE, "a division that may fault");
+	if (sign || h.hi == 0) {
+		q = value_fresh(m, quotient(n.lo, n.lo < 0 ? d.lo : d.hi),
+				quotient(n.hi, n.hi < 0 ? d.hi : d.lo), n.lo < 0 ? bits : 64);
+		r = value_fresh(m,
+				n.lo >= 0         ? 0
+				: n.lo > 1 - d.hi ? n.lo
+						  : 1 - d.hi,
+				n.hi <= 0         ? 0
+				: n.hi < d.hi - 1 ? n.hi
+						  : d.hi - 1,
+				n.lo < 0 ? bits : 64);
+	} else if (m->refine) {
+		/* not where it may run on a wrong way: a division that faults there hands on
+		 * anything */
+		r = value_fresh(m, 0, d.hi - 1, 64);
+	}
+	flags_set(m, insn, NULL, NULL, 0);
+	write_pair(m, bits, &q, &r);
+	return true;
+}
+
+bool step_sign(struct machine *m, const struct fay_insn *insn)
+{
+	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
+	struct value a, r;
+	struct range n;
+
+	if (!operand_number(m, &rax, insn->width, &a))
+		return false;
+	n = value_range(m, &a, insn->width, true);
+	r = value_fresh(m, n.lo < 0 ? -1 : 0, n.hi < 0 ? -1 : 0, insn->width);
+	if (r.f.v[0] && a.bits >= insn->width)
+		check_define(m, &r,
+			     (struct def){ .kind = DEF_SIGN, .shift = insn->width, .f = a.f });
+	register_write(m, FAY_RDX, insn->width, &r);
+	return true;
+}

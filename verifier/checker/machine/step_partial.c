@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* One instruction, with registers of which only some bytes were written. */
+#include "step.h"
+
+/*
+ * Compilers write `sete %cl` into a register that holds nothing of theirs, compute with all of it
+ * and use the low byte. These operations may read what was not written, and of their results those
+ * bytes count as written that depend on written ones alone:
+ *
+ *   FLOW_BYTES  byte k on byte k; FLOW_AND also where a zero that was written takes the rest away
+ *   FLOW_UP     byte k on the bytes up to k
+ */
+enum flow { FLOW_NONE, FLOW_BYTES, FLOW_AND, FLOW_UP };
+
+static enum flow flow_of(const struct fay_insn *insn)
+{
+	if (insn->dst.kind != OPERAND_REG || insn->dst.reg == FAY_RSP || insn->width < 32)
+		return FLOW_NONE;
+	switch (insn->op) {
+	case OP_MOV: return insn->src.kind == OPERAND_REG ? FLOW_BYTES : FLOW_NONE;
+	case OP_CMOV:
+	case OP_OR:
+	case OP_XOR:
+	case OP_NOT: return FLOW_BYTES;
+	case OP_AND: return FLOW_AND;
+	case OP_SHL: return insn->src.kind == OPERAND_IMM ? FLOW_UP : FLOW_NONE;
+	case OP_ADD:
+	case OP_SUB:
+	case OP_INC:
+	case OP_DEC:
+	case OP_NEG:
+	case OP_IMUL:
+	case OP_LEA: return FLOW_UP;
+	default: return FLOW_NONE;
+	}
+}
+
+/* The bytes of register `reg` that were written; of memory and numbers all. */
+static unsigned written(const struct state *s, unsigned reg)
+{
+	const struct value *v = reg < 16 ? &s->reg[reg] : NULL;
+
+	return v && v->kind == KIND_NUMBER ? v->init : 0xff;
+}
+
+/* Bytes of an operand that are zero and were written. */
+static unsigned zero_bytes(struct machine *m, const struct fay_operand *o)
+{
+	uint64_t n = UINT64_MAX;
+	unsigned zero = 0;
+
+	if (o->kind == OPERAND_IMM)
+		n = (uint64_t)o->imm;
+	else if (o->kind == OPERAND_REG && m->s.reg[o->reg].kind == KIND_NUMBER)
+		n = (uint64_t)ones(value_range(m, &m->s.reg[o->reg], 64, false).hi);
+	for (unsigned k = 0; k < 8; k++)
+		zero |= (unsigned)!(n >> 8 * k & 0xff) << k;
+	return o->kind == OPERAND_REG ? zero & written(&m->s, o->reg) : zero;
+}
+
+/* The bytes of the result that depend on written bytes alone; 0xff if nothing else is read. */
+static unsigned result_bytes(struct machine *m, const struct fay_insn *insn, enum flow flow)
+{
+	const struct fay_op_info *info = &fay_op_table[insn->op];
+	const struct state *s = &m->s;
+	unsigned all = 0xff;
+	bool whole = ((insn->op == OP_XOR || insn->op == OP_SUB) && same_register(insn)) ||
+		     (insn->op == OP_OR && insn->src.kind == OPERAND_IMM && insn->src.imm == -1);
+
+	if (flow == FLOW_NONE || whole)
+		return 0xff;
+	if (insn->op == OP_LEA)
+		all = written(s, insn->src.base) & written(s, insn->src.index);
+	if (info->dst_read && insn->op != OP_IMUL)
+		all &= written(s, insn->dst.reg);
+	if (info->src_read && insn->src.kind == OPERAND_REG)
+		all &= written(s, insn->src.reg);
+	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_REG)
+		all &= written(s, insn->src2.reg);
+	if (all == 0xff)
+		return all;
+	if (insn->width == 32)
+		all |= 0xf0; /* not looked at, and zero in the result */
+	if (flow == FLOW_AND)
+		all |= zero_bytes(m, &insn->dst) | zero_bytes(m, &insn->src);
+	if (flow == FLOW_UP && insn->width == 32)
+		all = (all & 0xf & ~((all & 0xf) + 1)) | 0xf0;
+	else if (flow == FLOW_UP)
+		all &= ~(all + 1);
+	return all;
+}
+
+static bool run_partial(struct machine *m, const struct fay_insn *insn)
+{
+	const struct fay_op_info *info = &fay_op_table[insn->op];
+	enum flow flow = flow_of(insn);
+	unsigned bytes = result_bytes(m, insn, flow), count = 0;
+	struct value *to;
+	bool ok;
+
+	for (unsigned r = 0; r < 16; r++)
+		count += m->s.reg[r].kind == KIND_NUMBER && m->s.reg[r].init != 0xff;
+	if (!count || flow == FLOW_NONE)
+		return step_any(m, insn);
+	if (bytes == 0xff && flow != FLOW_AND)
+		return step_any(m, insn);
+	m->lenient = true;
+	ok = step_any(m, insn);
+	m->lenient = false;
+	if (!ok)
+		return false;
+	to = &m->s.reg[insn->dst.reg];
+	if (to->kind != KIND_NUMBER || !(bytes & 0xf))
+		*to = value_nothing();
+	else
+		to->init = (uint8_t)bytes;
+	if (!info->flags_written && !info->flags_undefined)
+		return true;
+	flags_set(m, insn, NULL, NULL, 0);
+	if (bytes != 0xff)
+		m->s.flags.undefined = FLAG_ALL;
+	return true;
+}
+
+bool machine_step(struct machine *m, const struct fay_insn *insn)
+{
+	const struct value *rsp = &m->s.reg[FAY_RSP];
+
+	if (m->s.vars + 16 > VARS)
+		check_collect(m);
+	m->facts->cpu_features |= fay_op_table[insn->op].features;
+	if (!run_partial(m, insn) || m->refusal.rule != FAY_RULE_NONE)
+		return false;
+	if (rsp->kind != KIND_POINTER || rsp->tag != REGION_STACK || rsp->f.v[0])
+		return check_refuse(m, FAY_RULE_STK_POINTER,
+				    "the stack pointer is not a constant distance from its value "
+				    "at entry");
+	return rsp->f.c == -m->s.depth || machine_depth(m, -rsp->f.c);
+}

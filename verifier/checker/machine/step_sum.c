@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums, differences, comparisons, logic. */
+#include "step.h"
+
+struct value step_and(struct machine *m, const struct value *a, const struct value *b,
+		      unsigned bits)
+{
+	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
+	const struct value *of = a, *mask = b;
+	unsigned zeros;
+	struct value r;
+	struct form f;
+
+	if (ra.lo == ra.hi) {
+		of = b;
+		mask = a;
+	}
+	rb = value_range(m, mask, bits, false);
+	ra = value_range(m, of, bits, false);
+	if (rb.lo != rb.hi || !rb.hi)
+		return value_fresh(m, 0, ra.hi < rb.hi ? ra.hi : rb.hi, 64);
+	if (rb.hi == ones(rb.hi)) { /* so many low bits */
+		r = *of;
+		r.init = 0xff;
+		if (POWER(r.bits) > rb.hi)
+			r.bits = (uint8_t)(64 - __builtin_clzll((uint64_t)rb.hi));
+		value_settle(m, &r, 64);
+		return r;
+	}
+	zeros = (unsigned)__builtin_ctzll((uint64_t)rb.hi);
+	/* a multiple of 2^zeros; the bits above are all kept if the mask has them */
+	r = value_fresh(m, 0, (ra.hi < rb.hi ? ra.hi : rb.hi) >> zeros, 64);
+	if (zeros && rb.hi >> zeros >= ones(ra.hi) >> zeros && value_form(m, of, bits, false, &f))
+		check_define(
+			m, &r,
+			(struct def){
+				.kind = DEF_FLOOR, .factor = 1, .shift = (uint8_t)zeros, .f = f });
+	form_scale(&r.f, (uint64_t)1 << zeros);
+	return r;
+}
+
+/* A power of two that divides whatever the form is. */
+static wide multiple_of(const struct form *f)
+{
+	uint64_t all = (uint64_t)f->c | (uint64_t)f->k[0] | (uint64_t)f->k[1];
+
+	return all ? (wide)(all & -all) : POWER(64);
+}
+
+static struct value or
+	(struct machine * m, const struct value *a, const struct value *b, unsigned bits, bool xor)
+{
+	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
+	wide lo = ra.lo > rb.lo ? ra.lo : rb.lo;
+	struct form f, g;
+	struct value r;
+
+	/* where they have no bit in common it is their sum */
+	if (value_form(m, a, bits, false, &f) && value_form(m, b, bits, false, &g) &&
+	    (rb.hi < multiple_of(&f) || ra.hi < multiple_of(&g)) && form_add(&f, &g, 1)) {
+		r = value_number(0);
+		r.f = f;
+		return r;
+	}
+	r = value_fresh(m, xor? 0 : lo, ones(ra.hi | rb.hi), 64);
+	if (!xor&&rb.lo == rb.hi)
+		check_define(m, &r, (struct def){ .kind = DEF_ONES, .factor = (uint64_t)rb.lo });
+	return r;
+}
+
+/* ---- sums, comparisons ---- */
+
+static bool within_region(const struct machine *m, const struct range *r, unsigned region)
+{
+	static const wide event = sizeof(struct fay_event);
+
+	switch (region) {
+	case REGION_STACK: return r->lo >= -STACK_MOST && r->hi < 0;
+	case REGION_EVENT: return r->lo >= 0 && r->hi <= event;
+	case REGION_LOCAL: return r->lo >= 0 && r->hi <= m->subject->local_size;
+	case REGION_GLOBAL: return r->lo >= 0 && r->hi <= m->subject->global_size;
+	default: return r->lo >= 0 && r->hi <= (wide)m->subject->rodata.size;
+	}
+}
+
+static void compare_pointers(struct machine *m, const struct fay_insn *insn, const struct value *a,
+			     const struct value *b)
+{
+	struct range ra = form_range(m, &a->f), rb = form_range(m, &b->f);
+	/* the order of addresses is that of offsets where both lie in the region */
+	bool order = within_region(m, &ra, a->tag) && within_region(m, &rb, b->tag);
+
+	flags_set(m, insn, a, b, order ? ALL_BUT_P : FLAG_ZF);
+}
+
+static bool step_sum(struct machine *m, const struct fay_insn *insn, const struct value *a,
+		     const struct value *b)
+{
+	bool minus = insn->op == OP_SUB || insn->op == OP_CMP || insn->op == OP_DEC;
+	unsigned covered =
+		insn->op == OP_INC || insn->op == OP_DEC ? ALL_BUT_P & ~FLAG_CF : ALL_BUT_P;
+	struct value r, minus_b;
+	struct range n;
+
+	if (insn->op == OP_CMP && a->kind != b->kind)
+		return check_refuse(m, FAY_RULE_MEM_POINTER, "a pointer is compared with a number");
+	if (!value_add(m, a, b, minus ? -1 : 1, insn->width, &r))
+		return false;
+	if (a->kind != KIND_NUMBER && a->kind == b->kind) {
+		compare_pointers(m, insn, a, b);
+	} else if (a->kind != KIND_NUMBER || b->kind != KIND_NUMBER) {
+		flags_set(m, insn, NULL, NULL, 0);
+		m->s.flags.undefined = FLAG_ALL;
+	} else if (minus) {
+		flags_set(m, insn, a, b, covered);
+	} else {
+		n = value_range(m, b, insn->width, true);
+		minus_b = value_number((uint64_t)-n.lo);
+		if (n.lo != n.hi || !n.lo || n.lo == -POWER(insn->width - 1)) {
+			flags_set(m, insn, &r, NULL, FLAG_ZF | FLAG_SF);
+		} else {
+			flags_set(m, insn, a, &minus_b, covered);
+			m->s.flags.inverted = true;
+		}
+	}
+	return insn->op == OP_CMP || operand_write(m, insn, &insn->dst, insn->width, &r);
+}
+
+bool step_alu(struct machine *m, const struct fay_insn *insn)
+{
+	struct value a = value_number(0), b = value_number(1), r;
+	unsigned bits = insn->width;
+	bool zero = (insn->op == OP_XOR || insn->op == OP_SUB) && same_register(insn);
+
+	if (zero || (insn->op == OP_OR && insn->dst.kind == OPERAND_REG &&
+		     insn->src.kind == OPERAND_IMM && insn->src.imm == -1)) {
+		r = value_number(zero ? 0 : UINT64_MAX); /* whatever it was */
+		r.bits = (uint8_t)bits;
+		flags_set(m, insn, &r, NULL, ALL_BUT_P);
+		return operand_write(m, insn, &insn->dst, bits, &r);
+	}
+	if (!operand_read(m, &insn->dst, bits, &a))
+		return false;
+	if (insn->op != OP_INC && insn->op != OP_DEC && !operand_read(m, &insn->src, bits, &b))
+		return false;
+	switch (insn->op) {
+	case OP_ADD:
+	case OP_SUB:
+	case OP_CMP:
+	case OP_INC:
+	case OP_DEC: return step_sum(m, insn, &a, &b);
+	default: break;
+	}
+	if (a.kind != KIND_NUMBER || b.kind != KIND_NUMBER)
+		return check_refuse(m, FAY_RULE_MEM_POINTER, "a logic operation on a pointer");
+	if (same_register(insn))
+		r = a;
+	else if (insn->op == OP_AND || insn->op == OP_TEST)
+		r = step_and(m, &a, &b, bits);
+	else
+		r = or (m, &a, &b, bits, insn->op == OP_XOR);
+	flags_set(m, insn, &r, NULL, ALL_BUT_P);
+	return insn->op == OP_TEST || operand_write(m, insn, &insn->dst, bits, &r);
+}
+
+/* adc, sbb: the carry is 0 or 1. */
+bool step_carry(struct machine *m, const struct fay_insn *insn)
+{
+	struct value a, b, carry = value_fresh(m, 0, 1, 64), r = value_number(0);
+	int64_t k = insn->op == OP_ADC ? 1 : -1;
+
+	if (!flags_ready(m, CC_B))
+		return false;
+	if (k > 0 || !same_register(insn)) {
+		if (!operand_read(m, &insn->dst, insn->width, &a) ||
+		    !operand_number(m, &insn->src, insn->width, &b) ||
+		    !value_add(m, &a, &b, k, insn->width, &r))
+			return false;
+	}
+	if (!value_add(m, &r, &carry, k, insn->width, &r))
+		return false;
+	if (r.kind == KIND_NUMBER) {
+		flags_set(m, insn, &r, NULL, FLAG_ZF | FLAG_SF);
+	} else {
+		flags_set(m, insn, NULL, NULL, 0);
+		m->s.flags.undefined = FLAG_ALL;
+	}
+	return operand_write(m, insn, &insn->dst, insn->width, &r);
+}
+
+bool step_unary(struct machine *m, const struct fay_insn *insn)
+{
+	struct value a, r, from = value_number(insn->op == OP_NOT ? UINT64_MAX : 0);
+
+	if (!operand_number(m, &insn->dst, insn->width, &a) ||
+	    !value_add(m, &from, &a, -1, insn->width, &r))
+		return false;
+	if (insn->op == OP_NEG)
+		flags_set(m, insn, &from, &a, ALL_BUT_P);
+	return operand_write(m, insn, &insn->dst, insn->width, &r);
+}

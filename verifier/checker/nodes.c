@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The nodes of a certificate as they are written, and how their loops lie. */
+#include "walk.h"
+
+uint64_t read_number(struct reader *r)
+{
+	uint64_t n = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = r->at < r->size ? r->bytes[r->at++] : 0xff;
+
+		n |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			/* the shortest form only */
+			r->bad |= (shift && !byte) || (shift == 63 && byte > 1);
+			return n;
+		}
+	}
+	r->bad = true;
+	return 0;
+}
+
+int64_t read_signed(struct reader *r)
+{
+	uint64_t n = read_number(r);
+
+	return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
+}
+
+bool walk_bad(struct walk *w, const char *what)
+{
+	return walk_refuse(w, FAY_RULE_CRT_NODE, w->certificate.at, what);
+}
+
+static void skip_list(struct reader *r)
+{
+	uint64_t entries = read_number(r);
+
+	for (uint64_t i = 0; i < entries && !r->bad; i++) {
+		uint64_t kind = read_number(r);
+
+		read_number(r);
+		walk_skip_entry(r, kind);
+	}
+}
+
+/* Node i, and where its parts are. `address`: of the node before it. */
+static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
+{
+	struct reader *r = &w->certificate;
+	uint64_t first = read_number(r), ends;
+	struct node *node = &w->nodes[i];
+
+	*node = (struct node){ .flags = first & (NODE_JOIN | NODE_HEAD) };
+	*address += read_signed(r);
+	if (*address < 0 || (uint64_t)*address >= w->subject->text.size || first >> 2 > UINT16_MAX)
+		return walk_bad(w, "a node outside of the code");
+	node->address = (uint32_t)*address;
+	node->count = (uint16_t)(first >> 2);
+	ends = read_number(r);
+	if ((ends & 3) > END_VALUE || ends >> 2 > UINT16_MAX)
+		return walk_bad(w, "a node whose end is of no kind");
+	node->kind = ends & 3;
+	node->targets = (uint16_t)(ends >> 2);
+	node->end = r->at;
+	for (unsigned k = 0; k < node->targets + (unsigned)node->kind && !r->bad; k++)
+		read_number(r);
+	if (node->flags & NODE_HEAD) {
+		uint64_t body = read_number(r), measure = read_number(r);
+
+		if (!body || body > w->node_count - i || measure > JOIN_MOST)
+			return walk_bad(w, "a loop beyond the last node");
+		node->body = (uint32_t)body;
+		node->measure = (uint16_t)measure;
+		node->bound = 1;
+	}
+	if (node->flags) {
+		node->list = r->at;
+		skip_list(r);
+	}
+	return !r->bad || walk_bad(w, "the certificate is cut off");
+}
+
+/* Each node's innermost loop; loops lie within each other or apart. */
+static bool nest(struct walk *w)
+{
+	uint32_t inner = 0; /* 1 + the head of the loop that the last node lies in, or 0 */
+
+	for (uint32_t i = 0; i < w->node_count; i++) {
+		while (inner && i >= inner - 1 + w->nodes[inner - 1].body)
+			inner = w->nodes[inner - 1].head;
+		w->nodes[i].head = inner;
+		if (!w->nodes[i].body)
+			continue;
+		if (inner && i + w->nodes[i].body > inner - 1 + w->nodes[inner - 1].body)
+			return walk_bad(w, "two loops overlap");
+		inner = i + 1;
+	}
+	return true;
+}
+
+bool walk_parse(struct walk *w, uint32_t *behind)
+{
+	int64_t address = 0;
+
+	for (uint32_t i = 0; i < w->node_count; i++)
+		if (!parse_node(w, i, &address))
+			return false;
+	*behind = w->certificate.at;
+	return nest(w);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* One probe: see certify.h. */
+#include "certify_parts.h"
+
+/* ---- writing ---- */
+
+static void put_targets(struct certify *k, struct fay_bytes *out, uint32_t at)
+{
+	const struct place *p = &k->places[at];
+	const struct fay_node *n = &k->c->graph->nodes[p->node];
+	const struct fay_block *block = &k->c->cfg->blocks[n->block];
+	const struct fay_insn *last = &k->c->cfg->insns[block->first + block->count - 1];
+	unsigned count = n->branch || last->op == OP_JCC ? 2 : n->succ[0] == FAY_NONE ? 0 : 1;
+
+	if (last->op == OP_JMP_TABLE && !n->branch) {
+		fay_bytes_number(out, (uint64_t)p->table_count << 2);
+		for (uint32_t i = 0; i < p->table_count; i++)
+			fay_bytes_signed(out, (int64_t)p->table[i] - at);
+		return;
+	}
+	fay_bytes_number(out, count << 2 | (n->branch ? END_CONDITION : END_NATURAL));
+	if (n->branch)
+		fay_bytes_number(out, n->branch - 1u);
+	for (unsigned i = 0; i < count; i++)
+		fay_bytes_signed(out, (int64_t)k->order.of[n->succ[i]] - at);
+}
+
+void certify_put_probe(struct certify *k, struct fay_bytes *out)
+{
+	int64_t before = 0;
+
+	fay_bytes_number(out, k->count);
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct place *p = &k->places[i];
+		const struct fay_block *block =
+			&k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
+		int64_t address = (int64_t)(k->c->cfg->insns[block->first].address -
+					    k->c->subject->text.start);
+		bool head = k->c->graph->nodes[p->node].is_header;
+
+		fay_bytes_number(out, (uint64_t)block->count << 2 |
+					      (p->join && !head ? NODE_JOIN : 0) |
+					      (head ? NODE_HEAD : 0));
+		fay_bytes_signed(out, address - before);
+		before = address;
+		put_targets(k, out, i);
+		if (head) {
+			fay_bytes_number(out, p->end - i);
+			fay_bytes_number(out, p->measure);
+		}
+		if (p->join)
+			fay_bytes_put(out, p->list.at, p->list.size);
+		else if (head)
+			fay_bytes_number(out, 0);
+	}
+}
+
+bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out)
+{
+	struct certify k = { .c = c, .count = c->graph->node_count };
+	struct fay_probe_facts facts = { 0 };
+	bool ok = fay_order_init(&k.order, c->graph);
+
+	(void)entry;
+	k.w = calloc(1, sizeof(*k.w));
+	k.places = calloc(k.count, sizeof(*k.places));
+	if (k.w)
+		k.w->nodes = calloc(k.count + 1, sizeof(*k.w->nodes));
+	if (!ok || !k.w || !k.places || !k.w->nodes)
+		abort();
+	k.w->node_count = k.count;
+	k.w->subject = k.w->m.subject = k.w->t.subject = c->subject;
+	k.w->policy = k.w->m.policy = k.w->t.policy = c->policy;
+	k.w->m.next_id = k.w->t.next_id = &k.w->next_id;
+	k.w->m.refine = k.w->t.refine = true;
+	k.w->m.facts = k.w->t.facts = &facts;
+	for (uint32_t i = 0; i < k.count; i++) {
+		uint32_t node = k.order.at[i];
+
+		k.places[i].node = node;
+		k.places[i].end = k.order.end[node];
+		k.w->nodes[i].address =
+			(uint32_t)(c->cfg->insns[c->cfg->blocks[c->graph->nodes[node].block].first]
+					   .address -
+				   c->subject->text.start);
+		if (c->graph->nodes[node].is_header)
+			k.w->nodes[i].body = k.places[i].end - i;
+	}
+	machine_entry(&k.w->m);
+	certify_deliver(&k, 0, 0);
+	k.places[0].in = k.places[0].back;
+	k.places[0].back = NULL;
+	ok = certify_process(&k, 0, k.count);
+	if (ok)
+		certify_put_probe(&k, out);
+	for (uint32_t i = 0; i < k.count; i++) {
+		certify_drop(&k.places[i].in);
+		certify_drop(&k.places[i].back);
+		free(k.places[i].reps);
+		free(k.places[i].unwritten);
+		free(k.places[i].list.at);
+		free(k.places[i].table);
+	}
+	free(k.places);
+	free(k.w->nodes);
+	free(k.w);
+	fay_order_deinit(&k.order);
+	return ok;
+}

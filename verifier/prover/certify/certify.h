@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room that writes certificates: it walks through a probe's graph with the checker's own
+ * machine, and finds what each join's list has to say by trying. Nothing here is believed.
+ */
+#ifndef FAY_VERIFIER_CERTIFY_H
+#define FAY_VERIFIER_CERTIFY_H
+
+#include "verifier/checker/checker.h"
+#include "verifier/prover/graph/cfg.h"
+
+struct fay_bytes {
+	uint8_t *at;
+	size_t size, room;
+};
+
+/* What the prover knows of a place at a node, as bounds of its unsigned and signed reading. */
+struct fay_hint {
+	uint64_t umin, umax;
+	int64_t smin, smax;
+};
+typedef bool fay_hint_function(const void *context, uint32_t node, uint64_t location,
+			       struct fay_hint *hint);
+
+/* The hints of an invariant that was found: context is its struct fay_analysis. */
+fay_hint_function fay_hint_analysis;
+
+struct fay_certify {
+	const struct check_subject *subject;
+	const struct fay_policy *policy;
+	const struct fay_cfg *cfg;
+	const struct fay_graph *graph;
+	fay_hint_function *hint;
+	const void *context;
+	struct check_refusal refusal; /* why it did not succeed */
+};
+
+/* Appends the probe's part. False: see refusal. */
+bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out);
+void fay_bytes_put(struct fay_bytes *b, const void *from, size_t size);
+void fay_bytes_number(struct fay_bytes *b, uint64_t n);
+void fay_bytes_signed(struct fay_bytes *b, int64_t n);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
+ * prove.c (putting it to the proof), loop.c (heads of loops), step.c (nodes).
+ */
+#ifndef FAY_VERIFIER_CERTIFY_PARTS_H
+#define FAY_VERIFIER_CERTIFY_PARTS_H
+
+#include <stdlib.h>
+
+#include "certify.h"
+#include "verifier/checker/walk.h"
+
+struct waiting {
+	struct waiting *next;
+	uint32_t from;
+	struct state *s;
+};
+
+/* How a join's list has a location. */
+enum rep_kind { REP_FORGET, REP_NUMBER, REP_FORM, REP_RANGE };
+
+struct rep {
+	uint64_t location;
+	uint8_t kind, bits;
+	bool no_form, no_mult; /* was tried */
+	uint8_t widened;
+	wide lo, hi; /* of the variable: what is there is mult times it, plus off */
+	int64_t mult, off;
+	uint64_t base; /* FORM: the location of its variable */
+	int64_t k, c;
+};
+
+/* lo <= b - a <= hi */
+struct relation {
+	uint64_t a, b;
+	wide lo, hi;
+	unsigned rounds;
+};
+
+struct place {
+	struct relation facts[FACTS];
+	uint32_t fact_count;
+	uint32_t node; /* of the graph */
+	uint32_t end;  /* of a loop */
+	struct waiting *in, *back;
+	bool live;
+	bool join;
+	struct rep *reps;
+	uint32_t rep_count;
+	uint32_t undefined;
+	uint32_t vector[16];
+	uint8_t *unwritten; /* per byte of the stack; NULL: nothing */
+	uint32_t measure;
+	struct fay_bytes list;
+	uint32_t *table; /* places, by entry */
+	uint32_t table_count;
+};
+
+struct certify {
+	struct fay_certify *c;
+	struct walk *w;
+	struct fay_order order;
+	struct place *places;
+	uint32_t count;
+};
+
+/* States are copied, and dropped with what waits. */
+struct state *certify_copy(const struct state *s);
+bool certify_fail(struct certify *k, enum fay_rule rule, uint64_t at, const char *what);
+void certify_drop(struct waiting **list);
+void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
+struct rep *certify_rep_of(const struct place *p, uint64_t location);
+struct rep *certify_rep_add(struct place *p, uint64_t location);
+uint32_t certify_number_of(const struct place *p, uint64_t location);
+/* The place's list in bytes. */
+void certify_write_list(struct place *p);
+uint64_t certify_location_of(const struct slot *slot);
+bool certify_numeric(const struct value *v);
+/* A number of its own for the location, that covers what the states have there. */
+void certify_make_number(struct certify *k, struct place *p, struct rep *r, struct state **states,
+			 uint32_t n);
+/* What the first state has, weaker, so that it says no more than each. */
+void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n);
+/* The node's state from `s`, in w->t. */
+bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meaning *x, uint32_t *n);
+/* Whether state `s` is included in the node's (w->t, with n variables). What is not is made
+ * weaker: *changed. False: it cannot be. */
+bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct state *first,
+		       struct meaning *x, uint32_t n, bool *changed);
+uint32_t certify_gather(struct waiting *list, struct state ***states);
+/* A list for what the node is entered with; w->t has the state. */
+bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		    struct meaning *x, uint32_t *vars);
+bool certify_run_node(struct certify *k, uint32_t at);
+/* Runs the node from the state in w->t. */
+bool certify_run_from(struct certify *k, uint32_t at);
+/* Runs the places in [begin, end) in order, loops until they settle. */
+bool certify_process(struct certify *k, uint32_t begin, uint32_t end);
+bool certify_process_loop(struct certify *k, uint32_t at);
+/* The probe's part of the certificate. */
+void certify_put_probe(struct certify *k, struct fay_bytes *out);
+void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
+
+#endif

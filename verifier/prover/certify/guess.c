@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* What a join may say of what its states have. */
+#include "certify_parts.h"
+
+/* ---- joins ---- */
+
+uint64_t certify_location_of(const struct slot *slot)
+{
+	return LOCATION_STACK + 4 * (uint64_t)(-1 - slot->at) +
+	       (slot->size == 1   ? 0
+		: slot->size == 2 ? 1
+		: slot->size == 4 ? 2
+				  : 3);
+}
+
+bool certify_numeric(const struct value *v)
+{
+	return v && (v->kind == KIND_NUMBER || v->kind == KIND_POINTER);
+}
+
+static bool identical(const struct value *a, const struct value *b)
+{
+	if (!a || !b || a->kind != b->kind || a->tag != b->tag)
+		return false;
+	return !certify_numeric(a) ? a->kind != KIND_RETURN || a->f.c == b->f.c
+				   : form_equal(&a->f, &b->f) && a->bits == b->bits;
+}
+
+/* The range of what is at a location in a state, read as `bits`, and whether it is exact there. */
+static struct range reading(struct certify *k, struct state *s, const struct value *v,
+			    unsigned bits, bool sign, bool *exact)
+{
+	struct state *save = certify_copy(&k->w->m.s);
+	struct form f;
+	wide shift;
+	struct range r;
+
+	memcpy(&k->w->m.s, s, sizeof(*s));
+	k->w->m.defs = 0;
+	r = value_read(&k->w->m, v, bits, sign, &f, &shift, exact);
+	memcpy(&k->w->m.s, save, sizeof(*save));
+	free(save);
+	return r;
+}
+
+static struct range var_union(struct state *a, struct state *b, uint32_t id, bool *differs)
+{
+	struct var *va = var_find(a, id), *vb = var_find(b, id);
+	struct range ra, rb;
+
+	*differs = false;
+	if (!va || !vb)
+		return (struct range){ 0, 0 };
+	ra = var_range(va);
+	rb = var_range(vb);
+	*differs = rb.lo < ra.lo || rb.hi > ra.hi;
+	return (struct range){ ra.lo < rb.lo ? ra.lo : rb.lo, ra.hi > rb.hi ? ra.hi : rb.hi };
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* Whether all that the states have there are multiples of one number, a constant apart. */
+static void find_multiple(struct certify *k, struct rep *r, struct state **states, uint32_t n)
+{
+	uint64_t g = 0;
+	int64_t first = 0, off;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct state *save = certify_copy(&k->w->m.s);
+		struct form f;
+		bool ok;
+
+		memcpy(&k->w->m.s, states[i], sizeof(*save));
+		k->w->m.defs = 0;
+		ok = value_form(&k->w->m, walk_locate(states[i], r->location), 64, r->lo < 0, &f);
+		memcpy(&k->w->m.s, save, sizeof(*save));
+		free(save);
+		if (!ok)
+			return;
+		if (!i)
+			first = f.c;
+		g = gcd(g, (uint64_t)llabs(f.k[0]));
+		g = gcd(g, (uint64_t)llabs(f.k[1]));
+		g = gcd(g, (uint64_t)llabs(f.c - first));
+	}
+	if (g < 2 || g > INT32_MAX)
+		return;
+	off = first % (int64_t)g;
+	if (off < 0)
+		off += (int64_t)g;
+	r->mult = (int64_t)g;
+	r->off = off;
+	r->lo = (r->lo - off) / (wide)g;
+	r->hi = (r->hi - off) / (wide)g;
+}
+
+/* A number of its own for the location, that covers what the states have there. */
+void certify_make_number(struct certify *k, struct place *p, struct rep *r, struct state **states,
+			 uint32_t n)
+{
+	unsigned bits = 0;
+	bool all_exact = true, pointer = false, narrow = true;
+	struct range u = { 0, 0 }, s = { 0, 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct value *v = walk_locate(states[i], r->location);
+
+		if (!certify_numeric(v)) {
+			r->kind = REP_FORGET;
+			return;
+		}
+		pointer |= v->kind == KIND_POINTER;
+		narrow &= v->bits <= 32;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct value *v = walk_locate(states[i], r->location);
+		const struct value *first = walk_locate(states[0], r->location);
+		bool exact;
+		struct range x = reading(k, states[i], v, 64, false, &exact);
+
+		if (v->kind != first->kind || v->tag != first->tag) {
+			r->kind = REP_FORGET;
+			return;
+		}
+		if (!i || x.lo < u.lo)
+			u.lo = x.lo;
+		if (!i || x.hi > u.hi)
+			u.hi = x.hi;
+		all_exact &= exact;
+	}
+	(void)all_exact;
+	bits = 64;
+	if (u.hi > INT64_MAX || (u.hi > INT32_MAX && narrow)) {
+		unsigned b = u.hi > INT64_MAX && !(narrow && u.hi <= UINT32_MAX) ? 64 : 32;
+		bool first = true, exact;
+
+		/* a number that is meant as negative */
+		for (uint32_t i = 0; i < n; i++) {
+			struct range x = reading(k, states[i], walk_locate(states[i], r->location),
+						 b, true, &exact);
+
+			if (first || x.lo < s.lo)
+				s.lo = x.lo;
+			if (first || x.hi > s.hi)
+				s.hi = x.hi;
+			first = false;
+		}
+		if (s.hi - s.lo < u.hi - u.lo || pointer) {
+			u = s;
+			bits = b;
+		}
+	}
+	r->kind = REP_NUMBER;
+	r->bits = (uint8_t)bits;
+	r->lo = u.lo;
+	r->hi = u.hi;
+	r->mult = 1;
+	r->off = 0;
+	(void)p;
+	if (bits == 64 && r->lo != r->hi && !r->no_mult)
+		find_multiple(k, r, states, n);
+	if (r->lo == r->hi && (uint64_t)0 == 0) {
+		/* the same constant in other words */
+		r->kind = REP_FORM;
+		r->c = (int64_t)r->lo;
+		r->k = 0;
+		r->bits = 64;
+		if (r->lo > INT64_MAX)
+			r->c = (int64_t)(uint64_t)r->lo;
+	}
+}
+
+/* What the first state has, weaker, so that it says no more than each. */
+void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
+{
+	struct state *first = states[0];
+
+	p->rep_count = p->fact_count = 0;
+	p->undefined = 0;
+	free(p->unwritten);
+	p->unwritten = NULL;
+	for (unsigned i = 0; i < 16; i++)
+		p->vector[i] = UINT32_MAX;
+	for (uint32_t i = 1; i < n; i++) {
+		struct state *s = states[i];
+
+		p->undefined |= s->flags.undefined & ~first->flags.undefined;
+		for (unsigned v = 0; v < 16; v++)
+			if (first->vector[v] & ~s->vector[v])
+				p->vector[v] &= s->vector[v];
+		for (int32_t b = 0; b < first->depth; b++)
+			if ((first->written[b / 8] & ~s->written[b / 8]) >> b % 8 & 1) {
+				if (!p->unwritten)
+					p->unwritten = calloc(STACK_MOST, 1);
+				p->unwritten[b] = 1;
+			}
+	}
+	for (unsigned at = 0; at < 16u + first->slots; at++) {
+		uint64_t location = at < 16 ? at : certify_location_of(&first->slot[at - 16]);
+		const struct value *v = walk_locate(first, location);
+		bool same = true;
+		struct rep *r;
+
+		if (v->kind == KIND_NOTHING && v->tag == NO_TAG)
+			continue;
+		for (uint32_t i = 1; i < n; i++)
+			same &= identical(v, walk_locate(states[i], location));
+		if (same && !certify_numeric(v))
+			continue;
+		if (same) {
+			struct range all = { 0, 0 };
+			bool wider = false;
+
+			for (uint32_t i = 1; i < n; i++)
+				for (unsigned j = 0; j < 2 && v->f.v[j]; j++) {
+					bool differs;
+					struct range u =
+						var_union(first, states[i], v->f.v[j], &differs);
+
+					if (!wider && differs)
+						all = u;
+					else if (differs)
+						all = (struct range){ u.lo < all.lo ? u.lo : all.lo,
+								      u.hi > all.hi ? u.hi
+										    : all.hi };
+					wider |= differs;
+				}
+			if (!wider)
+				continue;
+			if (!v->f.v[1] && !(all.lo < 0 && all.hi > INT64_MAX)) {
+				r = certify_rep_add(p, location);
+				r->kind = REP_RANGE;
+				r->lo = all.lo;
+				r->hi = all.hi;
+				continue;
+			}
+		}
+		r = certify_rep_add(p, location);
+		certify_make_number(k, p, r, states, n);
+		if (r->kind != REP_NUMBER)
+			continue;
+		/* a copy of one that is there already, or a constant away */
+		for (uint32_t i = 0; i + 1 < p->rep_count; i++) {
+			struct rep *base = &p->reps[i];
+			bool tied = base->kind == REP_NUMBER && base->bits == r->bits;
+
+			int64_t apart = 0;
+
+			for (uint32_t j = 0; tied && j < n; j++) {
+				const struct value *a = walk_locate(states[j], base->location);
+				const struct value *b = walk_locate(states[j], location);
+				struct form d = b->f;
+
+				tied = a->bits == b->bits && form_add(&d, &a->f, -1) && !d.v[0] &&
+				       (!j || d.c == apart);
+				apart = d.c;
+			}
+			if (!tied)
+				continue;
+			r->kind = REP_FORM;
+			r->base = base->location;
+			r->k = base->mult;
+			r->c = base->off + apart;
+			break;
+		}
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the prover's invariant says of a place: ranges to try first. */
+#include "verifier/prover/transfer/analysis.h"
+
+#include "certify.h"
+
+bool fay_hint_analysis(const void *context, uint32_t node, uint64_t location, struct fay_hint *hint)
+{
+	const struct fay_analysis *an = context;
+	const struct fay_state *s = an->in ? an->in[node] : NULL;
+	uint64_t at = location;
+
+	if (!s)
+		return false;
+	if (location >= LOCATION_STACK) {
+		uint64_t low = (location - LOCATION_STACK) / 4; /* byte -1 - low */
+
+		if ((low + 1) % 4)
+			return false;
+		at = LOC_SLOTS + (low + 1) / 4 - 1;
+	}
+	if (at >= s->count || !fay_value_numeric(&s->loc[at]))
+		return false;
+	*hint = (struct fay_hint){ s->loc[at].s.umin, s->loc[at].s.umax, s->loc[at].s.smin,
+				   s->loc[at].s.smax };
+	return true;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Heads of loops: values that move together, that one stays ahead of the other, measures. */
+#include "certify_parts.h"
+
+/* Pointers and counters that move together: p = k * i + c. */
+static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		struct meaning *x, uint32_t vars)
+{
+	struct place *p = &k->places[at];
+	int64_t step[JOIN_MOST] = { 0 };
+	bool known[JOIN_MOST] = { false }, changed = false;
+	uint32_t base = UINT32_MAX;
+
+	for (struct waiting *b = p->back; b; b = b->next) {
+		memcpy(&k->w->m.s, b->s, sizeof(*b->s));
+		k->w->m.defs = 0;
+		for (uint32_t i = 0; i < vars; i++) {
+			struct var *v = var_find(&k->w->t.s, x[i].id);
+			struct form was = { .k[0] = 1, .v[0] = x[i].id }, moved;
+
+			if (!v)
+				continue;
+			walk_meaning(k->w, &x[i], v);
+			moved = x[i].whole;
+			known[i] = x[i].exact && form_add(&moved, &was, -1) && !moved.v[0] &&
+				   moved.c && (b == p->back || (known[i] && step[i] == moved.c));
+			step[i] = moved.c;
+		}
+	}
+	for (uint32_t i = 0; i < vars; i++)
+		if (known[i] && (base == UINT32_MAX || llabs(step[i]) < llabs(step[base])))
+			base = i;
+	if (base == UINT32_MAX)
+		return false;
+	struct rep *b = certify_rep_of(p, x[base].location);
+	int64_t g = llabs(step[base]);
+
+	/* what the base is a multiple of */
+	if (b->kind == REP_NUMBER && b->mult == 1 && g > 1 && !b->no_mult && b->bits == 64) {
+		bool ok = true;
+		int64_t off = 0;
+
+		for (uint32_t j = 0; ok && j < n; j++) {
+			const struct value *v = walk_locate(states[j], b->location);
+
+			ok = certify_numeric(v) && v->f.k[0] % g == 0 && v->f.k[1] % g == 0 &&
+			     (!j || (v->f.c - off) % g == 0);
+			off = v->f.c;
+		}
+		if (ok) {
+			off %= g;
+			if (off < 0)
+				off += g;
+			b->mult = g;
+			b->off = off;
+			b->lo = (b->lo - off) / g;
+			b->hi = (b->hi - off) / g;
+			changed = true;
+		}
+	}
+	for (uint32_t i = 0; b->kind == REP_NUMBER && i < vars; i++) {
+		struct rep *r = certify_rep_of(p, x[i].location);
+		/* of the base's variable, which may have become a multiple just now */
+		int64_t unit = step[base] * x[base].k / b->mult;
+		bool tied = known[i] && i != base && r->kind == REP_NUMBER && !r->no_form && unit &&
+			    step[i] * x[i].k % unit == 0;
+		int64_t by = tied ? step[i] * x[i].k / unit : 0, c = 0;
+
+		for (uint32_t j = 0; tied && j < n; j++) {
+			const struct value *vi = walk_locate(states[j], x[i].location);
+			const struct value *vb = walk_locate(states[j], b->location);
+			struct form d, var;
+
+			tied = certify_numeric(vi) && certify_numeric(vb);
+			if (!tied)
+				break;
+			var = vb->f; /* mult * variable + off */
+			var.c -= b->off;
+			tied = !(var.c % b->mult) && !(var.k[0] % b->mult) && !(var.k[1] % b->mult);
+			var.c /= b->mult;
+			var.k[0] /= b->mult;
+			var.k[1] /= b->mult;
+			d = vi->f;
+			tied = tied && form_add(&d, &var, -by) && !d.v[0] && (!j || d.c == c);
+			c = d.c;
+		}
+		if (!tied)
+			continue;
+		r->kind = REP_FORM;
+		r->base = b->location;
+		r->k = by;
+		r->c = c;
+		changed = true;
+	}
+	return changed;
+}
+
+/* A variable that each way back moves one way. */
+static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t n)
+{
+	struct place *p = &k->places[at];
+	uint64_t best = UINT64_MAX;
+
+	p->measure = 0;
+	if (!p->back)
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		struct var *v = var_find(&k->w->t.s, x[i].id);
+		int way = 0;
+		wide least = 0;
+		bool ok = v != NULL;
+
+		for (struct waiting *b = p->back; ok && b; b = b->next) {
+			struct form was = { .k[0] = 1, .v[0] = x[i].id }, moved;
+			struct range step;
+
+			memcpy(&k->w->m.s, b->s, sizeof(*b->s));
+			k->w->m.defs = 0;
+			ok = walk_meaning(k->w, &x[i], v) && x[i].exact;
+			if (!ok)
+				break;
+			moved = x[i].whole;
+			ok = form_add(&moved, &was, -1);
+			step = form_range(&k->w->m, &moved);
+			ok &= (step.lo > 0 && way >= 0) || (step.hi < 0 && way <= 0);
+			way = step.lo > 0 ? 1 : -1;
+			if (way < 0)
+				step.lo = -step.hi;
+			if (b == p->back || step.lo < least)
+				least = step.lo;
+		}
+		if (ok) {
+			struct range all = var_range(v);
+			uint64_t rounds = (uint64_t)((all.hi - all.lo) / least);
+
+			if (rounds < best) {
+				best = rounds;
+				p->measure = i + 1;
+			}
+		}
+	}
+	return p->measure != 0;
+}
+
+static void clear(struct certify *k, uint32_t begin, uint32_t end)
+{
+	for (uint32_t i = begin; i < end; i++) {
+		certify_drop(&k->places[i].in);
+		certify_drop(&k->places[i].back);
+		k->places[i].live = k->places[i].join = false;
+	}
+}
+
+/* What loops send out while they are still being looked at. */
+static void clear_outside(struct certify *k, uint32_t begin, uint32_t end)
+{
+	for (uint32_t i = end; i < k->count; i++) {
+		struct waiting **list = &k->places[i].in;
+
+		while (*list)
+			if ((*list)->from >= begin && (*list)->from < end) {
+				struct waiting *next = (*list)->next;
+
+				free((*list)->s);
+				free(*list);
+				*list = next;
+			} else {
+				list = &(*list)->next;
+			}
+	}
+	for (uint32_t i = 0; i < begin; i++) {
+		struct waiting **list = &k->places[i].back;
+
+		while (*list)
+			if ((*list)->from >= begin && (*list)->from < end) {
+				struct waiting *next = (*list)->next;
+
+				free((*list)->s);
+				free(*list);
+				*list = next;
+			} else {
+				list = &(*list)->next;
+			}
+	}
+}
+
+/*
+ * Two values of which one stays ahead of the other: what their difference is at the entries and at
+ * the edges back, if that says more than their ranges.
+ */
+static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		   struct meaning *x, uint32_t vars)
+{
+	struct place *p = &k->places[at];
+	struct state *t = &k->w->t.s;
+	bool changed = false;
+
+	for (uint32_t i = 0; i < vars; i++)
+		for (unsigned j = 0; j < 16u + t->slots; j++) {
+			uint64_t other = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
+			struct value *a = walk_locate(t, x[i].location), *b = walk_locate(t, other);
+			struct range all = { 0, 0 };
+			struct form f;
+			bool ok, any = false;
+
+			if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind ||
+			    a->tag != b->tag || b->f.v[0] == a->f.v[0] || !b->f.v[0] ||
+			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS)
+				continue;
+			for (uint32_t c = 0; c < vars; c++)
+				any |= x[c].location == other && c < i;
+			if (any)
+				continue; /* the same pair the other way around */
+			for (uint32_t q = 0; q < p->fact_count; q++)
+				any |= p->facts[q].a == x[i].location && p->facts[q].b == other;
+			if (any)
+				continue;
+			any = false;
+			ok = true;
+			for (unsigned pass = 0; pass < 2; pass++) {
+				struct waiting *back = p->back;
+
+				for (uint32_t q = 0; ok && (pass ? back != NULL : q < n); q++) {
+					struct state *s = pass ? back->s : states[q];
+					struct value *va = walk_locate(s, x[i].location);
+					struct value *vb = walk_locate(s, other);
+					struct range r;
+
+					if (pass)
+						back = back->next;
+					ok = certify_numeric(va) && certify_numeric(vb);
+					if (!ok)
+						break;
+					memcpy(&k->w->m.s, s, sizeof(*s));
+					k->w->m.defs = 0;
+					struct form fa, fb;
+					bool pointer = va->kind == KIND_POINTER;
+
+					ok = value_form(&k->w->m, va, 64, pointer, &fa) &&
+					     value_form(&k->w->m, vb, 64, pointer, &fb) &&
+					     form_add(&fb, &fa, -1);
+					r = form_range(&k->w->m, &fb);
+					if (!any || r.lo < all.lo)
+						all.lo = r.lo;
+					if (!any || r.hi > all.hi)
+						all.hi = r.hi;
+					any = true;
+				}
+			}
+			if (!ok || !any)
+				continue;
+			memcpy(&k->w->m.s, t, sizeof(*t));
+			f = b->f;
+			if (!form_add(&f, &a->f, -1))
+				continue;
+			struct range free = form_range(&k->w->m, &f);
+
+			if (all.lo <= free.lo && all.hi >= free.hi)
+				continue;
+			if (all.lo < -((wide)1 << 62))
+				all.lo = -((wide)1 << 62);
+			if (all.hi > (wide)1 << 62)
+				all.hi = (wide)1 << 62;
+			/* only which is ahead, and by how little: the rest follows from ranges */
+			p->facts[p->fact_count++] =
+				(struct relation){ x[i].location, other, all.lo, all.hi, 0 };
+			changed = true;
+		}
+	return changed;
+}
+
+bool certify_process_loop(struct certify *k, uint32_t at)
+{
+	struct place *p = &k->places[at];
+	struct state **states;
+	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
+	uint32_t n = certify_gather(p->in, &states), vars = 0;
+	bool ok = false, tied = false, fixed = false, related = false;
+
+	p->measure = p->fact_count = 0;
+	certify_find_list(k, p, states, n);
+	for (unsigned round = 0; round < 60; round++) {
+		bool changed = false, ran;
+		struct state *t;
+
+		certify_drop(&p->back);
+		clear(k, at + 1, p->end);
+		clear_outside(k, at, p->end);
+		if (!certify_settle(k, at, states, n, x, &vars))
+			break;
+		/* what the head counts by must be there all along */
+		for (uint32_t i = 0; i < vars && !fixed; i++)
+			if (var_find(&k->w->t.s, x[i].id))
+				var_find(&k->w->t.s, x[i].id)->pin = at + 1;
+		t = certify_copy(&k->w->t.s);
+		ran = certify_run_from(k, at) && certify_process(k, at + 1, p->end);
+		memcpy(&k->w->t.s, t, sizeof(*t));
+		free(t);
+		if (!tied && round && ran && tie(k, at, states, n, x, vars)) {
+			tied = true;
+			continue;
+		}
+		for (struct waiting *b = p->back; b && !changed; b = b->next)
+			if (!certify_check_one(k, at, b->s, states[0], x, vars, &changed))
+				goto out;
+		if (changed && round < 50) {
+			k->c->refusal.rule = FAY_RULE_NONE;
+			k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+			continue;
+		}
+		if (ran && fixed) {
+			ok = true;
+			break;
+		}
+		if (ran && measure(k, at, x, vars)) {
+			fixed = true;
+			continue;
+		}
+		if (!related && round) {
+			/* once more from the start, with relations */
+			struct check_refusal why = k->c->refusal;
+
+			related = true;
+			tied = false;
+			relate(k, at, states, n, x, vars);
+			if (p->fact_count) {
+				k->c->refusal.rule = FAY_RULE_NONE;
+				k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+				continue;
+			}
+			k->c->refusal = why;
+		}
+		if (ran)
+			certify_fail(k, FAY_RULE_TRM_LOOP, k->w->nodes[at].address,
+				     "a loop without a measure");
+		break;
+	}
+	if (!ok && k->c->refusal.rule == FAY_RULE_NONE)
+		certify_fail(k, FAY_RULE_CRT_JOIN, k->w->nodes[at].address,
+			     "a loop does not settle");
+out:
+	p->live = p->join = true;
+	free(states);
+	free(x);
+	certify_drop(&p->in);
+	return ok;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes: they are run with the checker's machine, and what comes of them waits at others. */
+#include "certify_parts.h"
+
+/* ---- states that wait ---- */
+
+struct state *certify_copy(const struct state *s)
+{
+	struct state *c = malloc(sizeof(*c));
+
+	if (!c)
+		abort();
+	memcpy(c, s, sizeof(*c));
+	return c;
+}
+
+bool certify_fail(struct certify *k, enum fay_rule rule, uint64_t at, const char *what)
+{
+	if (k->c->refusal.rule == FAY_RULE_NONE)
+		k->c->refusal = (struct check_refusal){ rule, at, what };
+	return false;
+}
+
+void certify_drop(struct waiting **list)
+{
+	while (*list) {
+		struct waiting *next = (*list)->next;
+
+		free((*list)->s);
+		free(*list);
+		*list = next;
+	}
+}
+
+void certify_deliver(struct certify *k, uint32_t from, uint32_t to)
+{
+	struct waiting *wait = malloc(sizeof(*wait)), **list = &k->places[to].in;
+
+	if (!wait)
+		abort();
+	if (to <= from)
+		list = &k->places[to].back;
+	*wait = (struct waiting){ .from = from, .s = certify_copy(&k->w->m.s) };
+	while (*list)
+		list = &(*list)->next;
+	*list = wait;
+}
+
+/* ---- nodes ---- */
+
+static bool refused(struct certify *k, uint64_t address)
+{
+	k->c->refusal = k->w->m.refusal;
+	k->c->refusal.place = address;
+	return false;
+}
+
+static bool edge(struct certify *k, uint32_t from, uint32_t node)
+{
+	if (node == FAY_NONE)
+		return certify_fail(k, FAY_RULE_CRT_NODE, 0, "the graph lacks an edge");
+	certify_deliver(k, from, k->order.of[node]);
+	return true;
+}
+
+static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, unsigned cc)
+{
+	struct machine *m = &k->w->m;
+
+	if (!flags_ready(m, cc))
+		return false;
+	for (unsigned side = 0; side < 2; side++) {
+		bool may;
+
+		trail_begin(m);
+		may = flags_assume(m, side ? cc ^ 1 : cc);
+		if (may && !edge(k, at, n->succ[side]))
+			return false;
+		trail_undo(m);
+	}
+	return true;
+}
+
+static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
+		  const struct fay_insn *insn)
+{
+	struct machine *m = &k->w->m;
+	const struct value *v = &m->s.reg[insn->dst.reg];
+	uint64_t base = (uint64_t)v->f.c + m->subject->rodata.start;
+	struct place *p = &k->places[at];
+	struct form f = v->f;
+	const struct def *d;
+	struct range r;
+	uint64_t count;
+
+	f.c = 0;
+	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f) : NULL;
+	if (!d || d->kind != DEF_TABLE || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0)
+		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "no table");
+	r = form_range(m, &d->f);
+	count = (uint64_t)(r.hi - r.lo) / (uint64_t)d->f.k[0] + 1;
+	if (count > 65536)
+		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "too large a table");
+	p->table = realloc(p->table, count * sizeof(*p->table));
+	p->table_count = (uint32_t)count;
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t entry, j;
+		uint64_t address;
+
+		memcpy(&entry, m->subject->rodata.bytes + (uint64_t)r.lo + i * (uint64_t)d->f.k[0],
+		       4);
+		address = base + (d->sign ? (uint64_t)(int64_t)(int32_t)entry : entry);
+		for (j = 0; j < n->table_count; j++) {
+			const struct fay_node *to = &k->c->graph->nodes[n->table[j]];
+
+			if (k->c->cfg->insns[k->c->cfg->blocks[to->block].first].address == address)
+				break;
+		}
+		if (j == n->table_count)
+			return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no node");
+		p->table[i] = k->order.of[n->table[j]];
+		if (!edge(k, at, n->table[j]))
+			return false;
+	}
+	return true;
+}
+
+bool certify_run_node(struct certify *k, uint32_t at)
+{
+	const struct fay_node *n = &k->c->graph->nodes[k->places[at].node];
+	const struct fay_block *block = &k->c->cfg->blocks[n->block];
+	const struct fay_insn *insn = NULL;
+	struct machine *m = &k->w->m;
+	int64_t depth;
+
+	m->defs = 0;
+	for (uint32_t i = 0; i < block->count; i++) {
+		insn = &k->c->cfg->insns[block->first + i];
+		if (fay_op_table[insn->op].attributes & ATTR_CONTROL && insn->op != OP_CALL_SLOT &&
+		    insn->op != OP_CALL_REG)
+			break;
+		if (!machine_step(m, insn))
+			return refused(k, insn->address);
+	}
+	check_collect(m);
+	depth = m->s.depth;
+	if (n->branch) {
+		if (!branch(k, at, n, n->branch - 1u))
+			return refused(k, insn->address);
+		return true;
+	}
+	switch (insn->op) {
+	case OP_JCC: return branch(k, at, n, insn->cc) || refused(k, insn->address);
+	case OP_JMP_TABLE: return table(k, at, n, insn) || refused(k, insn->address);
+	case OP_CALL: {
+		struct value token = value_nothing();
+
+		token.kind = KIND_RETURN;
+		token.f.c = (int64_t)(insn->address + insn->length);
+		m->s.fills = 0;
+		if (!machine_depth(m, depth + 8) || !stack_put(m, -depth - 8, 8, &token))
+			return refused(k, insn->address);
+		return edge(k, at, n->succ[0]);
+	}
+	case OP_RET: {
+		const struct slot *slot = depth ? stack_find(&m->s, -depth, 8) : NULL;
+
+		if (!depth)
+			return machine_return(m) || refused(k, insn->address);
+		if (!slot || slot->v.kind != KIND_RETURN) {
+			check_refuse(m, FAY_RULE_CFI_RETURN, "no return address");
+			return refused(k, insn->address);
+		}
+		m->s.fills = 0;
+		if (!machine_depth(m, depth - 8))
+			return refused(k, insn->address);
+		return edge(k, at, n->succ[0]);
+	}
+	default: return edge(k, at, n->succ[0]);
+	}
+}
+
+/* The state in w->t is where node `at` begins. */
+bool certify_run_from(struct certify *k, uint32_t at)
+{
+	struct walk *w = k->w;
+
+	memcpy(&w->m.s, &w->t.s, sizeof(w->m.s));
+	return certify_run_node(k, at);
+}
+
+bool certify_process(struct certify *k, uint32_t begin, uint32_t end)
+{
+	for (uint32_t i = begin; i < end;) {
+		struct place *p = &k->places[i];
+		struct state **states;
+		uint32_t n;
+		bool ok;
+
+		if (!p->in) {
+			i++;
+			continue;
+		}
+		p->live = true;
+		if (p->end > i + 1 || k->c->graph->nodes[p->node].is_header) {
+			if (!certify_process_loop(k, i))
+				return false;
+			i = p->end;
+			continue;
+		}
+		n = certify_gather(p->in, &states);
+		p->join = n > 1;
+		if (p->join) {
+			struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
+			uint32_t vars;
+
+			certify_find_list(k, p, states, n);
+			ok = certify_settle(k, i, states, n, x, &vars) && certify_run_from(k, i);
+			free(x);
+		} else {
+			memcpy(&k->w->m.s, states[0], sizeof(*states[0]));
+			ok = certify_run_node(k, i);
+		}
+		free(states);
+		certify_drop(&p->in);
+		if (!ok)
+			return false;
+		i++;
+	}
+	return true;
+}
