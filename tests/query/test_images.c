@@ -77,6 +77,39 @@ static void keep_image(const char *name, const struct fay_buffer *image)
 	fclose(file);
 }
 
+/* The same query for the kernel, of some processes and threads, under the kernel's policy. */
+static void verify_in_kernel(const char *name, const struct fay_plan *plan)
+{
+	static const pid_t pids[] = { 1, 2 }, tids[] = { 3 };
+	struct fay_event_filter filter = {
+		.pids = pids, .pid_count = 2, .tids = tids, .tid_count = 1
+	};
+	struct fay_compile_options options = { .size = sizeof(options),
+					       .march = "general",
+					       .confined = true,
+					       .unfuelled = plan->extended };
+	LLVMContextRef context = LLVMContextCreate();
+	struct fay_error error = { 0 };
+	struct fay_verdict verdict;
+	struct fay_policy policy;
+	struct fay_buffer image;
+	LLVMModuleRef module;
+
+	fay_buffer_init(&image);
+	fay_policy_default(&policy);
+	fay_policy_restrict_kernel(&policy);
+	if (fay_plan_generate_kernel(plan, &filter, context, &module, &error) ||
+	    fay_compile_module(module, fay_plan_kernel_spec(plan), &options, &image, &error))
+		fail_msg("%s\n%s", plan->text, error.message);
+	fay_verify(image.data, image.size, &policy, &verdict);
+	if (verdict.outcome != FAY_ACCEPTED)
+		fay_verdict_print(stderr, name, &verdict);
+	assert_int_equal(verdict.outcome, FAY_ACCEPTED);
+	fay_verdict_deinit(&verdict);
+	fay_buffer_deinit(&image);
+	LLVMContextDispose(context);
+}
+
 /* True if the query's image is accepted, or the query does not plan. */
 static bool verify_query(const char *name, const char *text, unsigned *accepted)
 {
@@ -92,6 +125,8 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 		return true;
 	}
 	compile(plan, &image);
+	if (plan->domain == DOMAIN_KERNEL)
+		verify_in_kernel(name, plan);
 	fay_verify(image.data, image.size, NULL, &verdict);
 	bool fine = verdict.outcome == FAY_ACCEPTED;
 	if (fine) {
