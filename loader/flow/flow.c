@@ -105,7 +105,8 @@ static bool write_flow(struct fay_choice *choice)
 	for (size_t i = 0; flow->parts && i < choice->code.region_count; i++)
 		flow->parts[flow->part_count++] =
 			(struct fay_flow_part){ choice->code.regions[i].start,
-						choice->code.regions[i].end };
+						choice->code.regions[i].end,
+						choice->code.regions[i].hash };
 	flow->windows = calloc(choice->span_count + 1, sizeof(*flow->windows));
 	flow->blocks = calloc(choice->block_count + 1, sizeof(*flow->blocks));
 	flow->redirects = calloc(choice->redirect_count + 1, sizeof(*flow->redirects));
@@ -225,4 +226,20 @@ bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint6
 void fay_flow_deinit(struct fay_flow *flow)
 {
 	forget(flow);
+}
+
+bool fay_flow_unchanged(const struct fay_flow_program *program, const struct fay_flow *flow)
+{
+	bool same = true, unreadable;
+
+	for (size_t i = 0; i < flow->part_count && same; i++) {
+		const struct fay_flow_part *part = &flow->parts[i];
+		uint64_t hash;
+		uint8_t *bytes =
+			fay_code_bytes(program, part->start, part->end, &hash, &unreadable);
+
+		same = bytes && hash == part->hash;
+		free(bytes);
+	}
+	return same;
 }

@@ -131,6 +131,7 @@ struct fay_redirect {
 /* Where a function's instructions lie: first its own bounds. */
 struct fay_flow_part {
 	uint64_t start, end;
+	uint64_t hash; /* of its bytes, when it was read */
 };
 
 struct fay_flow {
@@ -163,6 +164,8 @@ struct fay_flow {
 bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry,
 		   struct fay_flow *flow);
 void fay_flow_deinit(struct fay_flow *flow);
+/* Whether the bytes of all its parts are what they were. */
+bool fay_flow_unchanged(const struct fay_flow_program *program, const struct fay_flow *flow);
 
 /* A single place where FAY_JUMP_BYTES are to be overwritten. */
 enum fay_place_kind {

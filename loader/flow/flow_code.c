@@ -112,18 +112,36 @@ static void note_mentions(struct reading *reading, const struct fay_step *step,
 							     : insn->raw.imm[0].value.u);
 }
 
+uint8_t *fay_code_bytes(const struct fay_flow_program *program, uint64_t start, uint64_t end,
+			uint64_t *hash, bool *unreadable)
+{
+	size_t size = (size_t)(end - start);
+	uint8_t *bytes = malloc(size + INSTRUCTION_MAX);
+
+	*unreadable = bytes && program->read(program->context, start, bytes, size) != size;
+	if (*unreadable) {
+		free(bytes);
+		return NULL;
+	}
+	*hash = 0xcbf29ce484222325; /* FNV-1a */
+	for (size_t i = 0; bytes && i < size; i++)
+		*hash = (*hash ^ bytes[i]) * 0x100000001b3;
+	return bytes;
+}
+
 static bool decode_region(struct reading *reading, struct fay_code_region *region)
 {
 	struct fay_code *code = reading->code;
 	size_t size = (size_t)(region->end - region->start);
+	bool unreadable;
 
 	free(reading->bytes);
-	reading->bytes = malloc(size + INSTRUCTION_MAX);
+	reading->bytes = fay_code_bytes(code->program, region->start, region->end, &region->hash,
+					&unreadable);
+	if (unreadable)
+		return fay_code_refuse(code, "is not readable in the process");
 	if (!reading->bytes)
 		return code->no_memory = true, false;
-	if (code->program->read(code->program->context, region->start, reading->bytes, size) !=
-	    size)
-		return fay_code_refuse(code, "is not readable in the process");
 	region->first = code->step_count;
 	for (size_t at = 0; at < size;) {
 		const uint8_t *bytes = reading->bytes + at;

@@ -267,9 +267,11 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 /* Searching for what may have set a register before a step. */
 struct search {
 	const struct fay_code *code;
-	/* wanted: the address of a table that was read; else: whatever a program has that jumps to
-	 * a pointer's value */
-	bool tables;
+	enum sought {
+		SOUGHT_TABLE, /* the address of a table of distances that was read */
+		SOUGHT_LABEL, /* a pointer from a table of pointers that lead to known labels */
+		SOUGHT_ANY,   /* whatever a program has that jumps to a pointer's value */
+	} sought;
 	uint16_t *seen; /* by step: registers */
 	struct wanted {
 		uint32_t step;
@@ -289,6 +291,21 @@ static void want(struct search *s, size_t step, unsigned reg)
 	s->queue[s->count++] = (struct wanted){ (uint32_t)step, (uint8_t)reg };
 }
 
+/* Whether the operand is read from a table at a known address, of pointers to labels. */
+static bool is_of_labels(const struct fay_code *code, const ZydisDecodedOperand *memory)
+{
+	uint64_t word, table = (uint64_t)memory->mem.disp.value;
+	size_t step;
+
+	if (memory->type != ZYDIS_OPERAND_TYPE_MEMORY || memory->size != 64 ||
+	    memory->mem.base != ZYDIS_REGISTER_NONE || memory->mem.index == ZYDIS_REGISTER_NONE ||
+	    memory->mem.segment != ZYDIS_REGISTER_DS ||
+	    code->program->read(code->program->context, table, &word, 8) != 8)
+		return false;
+	step = fay_code_find(code, word);
+	return step != SIZE_MAX && code->steps[step].label && code->steps[step].entered;
+}
+
 /* The register was set by this instruction. False: to something else. */
 static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecodedInstruction *insn,
 		 const ZydisDecodedOperand *operands)
@@ -301,22 +318,27 @@ static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecoded
 		insn->mnemonic == ZYDIS_MNEMONIC_MOV || insn->meta.category == ZYDIS_CATEGORY_CMOV;
 
 	if (insn->mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-		return !s->tables ||
-		       has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u
-							     : from->imm.value.u);
+		return s->sought == SOUGHT_ANY ||
+		       (s->sought == SOUGHT_TABLE &&
+			has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u
+							      : from->imm.value.u));
 	if (insn->mnemonic == ZYDIS_MNEMONIC_LEA && whole && is_rip_relative(from))
-		return !s->tables || has_entries(s->code, behind + (uint64_t)from->mem.disp.value);
+		return s->sought == SOUGHT_ANY ||
+		       (s->sought == SOUGHT_TABLE &&
+			has_entries(s->code, behind + (uint64_t)from->mem.disp.value));
 	if (insn->mnemonic == ZYDIS_MNEMONIC_POP ||
 	    (insn->mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].reg.value == from->reg.value))
-		return !s->tables;
-	if (!s->tables && whole && hides_pointer(insn, from))
+		return s->sought == SOUGHT_ANY;
+	if (s->sought == SOUGHT_ANY && whole && hides_pointer(insn, from))
 		return want(s, step, reg), true;
 	if (!moves || !whole)
 		return false;
 	if (insn->mnemonic != ZYDIS_MNEMONIC_MOV)
 		want(s, step, reg); /* or it stays */
 	if (from->type != ZYDIS_OPERAND_TYPE_REGISTER)
-		return !s->tables || (is_in_frame(from) && s->code->table_count);
+		return s->sought == SOUGHT_ANY ||
+		       (s->sought == SOUGHT_LABEL && is_of_labels(s->code, from)) ||
+		       (s->sought == SOUGHT_TABLE && is_in_frame(from) && s->code->table_count);
 	if (number_of(from->reg.value) >= 0)
 		want(s, step, (unsigned)number_of(from->reg.value));
 	return true;
@@ -332,7 +354,7 @@ static bool look_at(struct search *s, size_t step, unsigned reg)
 	uint8_t bytes[16];
 
 	if (at->kind == FAY_STEP_CALL && CALLER_SAVED >> reg & 1)
-		return !s->tables;
+		return s->sought == SOUGHT_ANY;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	if (s->code->program->read(s->code->program->context, at->at, bytes, at->length) !=
 		    at->length ||
@@ -364,7 +386,7 @@ static bool want_before(struct search *s, enum fay_step_kind kind, uint64_t tabl
 static bool look_anywhere(struct search *s, unsigned reg, bool handler)
 {
 	if (handler && CALLER_SAVED >> reg & 1)
-		return !s->tables;
+		return s->sought == SOUGHT_ANY;
 	if (s->anywhere[handler] >> reg & 1)
 		return true;
 	s->anywhere[handler] |= (uint16_t)(1u << reg);
@@ -381,7 +403,7 @@ static bool search_all(struct search *s)
 		const struct fay_step *step = &code->steps[wanted.step];
 
 		if (wanted.step == code->regions[0].first)
-			found = !s->tables;
+			found = s->sought == SOUGHT_ANY;
 		if (fay_code_follows(code, wanted.step) &&
 		    !fay_step_ends(&code->steps[wanted.step - 1]))
 			found &= look_at(s, wanted.step - 1, wanted.reg);
@@ -397,10 +419,10 @@ static bool search_all(struct search *s)
 }
 
 /* Whether all that may have set the register before the step fits, and there is memory. */
-static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, bool tables)
+static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, enum sought sought)
 {
 	struct search s = { .code = code,
-			    .tables = tables,
+			    .sought = sought,
 			    .seen = calloc(code->step_count, sizeof(*s.seen)),
 			    .queue = malloc(16 * code->step_count * sizeof(*s.queue)) };
 	bool found = false;
@@ -442,7 +464,7 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 	switch (spilled ? VALUE_POINTER : target->kind) {
 	case VALUE_TABLE:
 		known = target->constant ? has_entries(code, target->of)
-			: reg < 16       ? is_set_well(code, begin, reg, true)
+			: reg < 16       ? is_set_well(code, begin, reg, SOUGHT_TABLE)
 					 : code->table_count > 0;
 		break;
 	case VALUE_POINTER:
@@ -458,8 +480,9 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 		step->exit = known && !labels;
 		break;
 	case VALUE_UNKNOWN:
-		known = !labels && step->depth <= 0 && is_set_well(code, begin, reg, false);
-		step->exit = known;
+		step->exit =
+			!labels && step->depth <= 0 && is_set_well(code, begin, reg, SOUGHT_ANY);
+		known = step->exit || (labels && is_set_well(code, begin, reg, SOUGHT_LABEL));
 		break;
 	default: break;
 	}

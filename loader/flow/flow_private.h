@@ -64,6 +64,7 @@ struct fay_step {
 struct fay_code_region {
 	uint64_t start, end;
 	size_t first, count; /* steps */
+	uint64_t hash;       /* of its bytes */
 	uint64_t claimed;    /* padding behind its end that is overwritten, up to here; 0: none */
 };
 
@@ -96,6 +97,10 @@ bool fay_step_may_fault(const ZydisDecodedInstruction *insn, const uint8_t *byte
 bool fay_step_depth_after(const ZydisDecodedInstruction *insn, const uint8_t *bytes,
 			  int32_t *depth);
 
+/* The bytes of [start, end), to be freed, and their hash. NULL: no memory, or, if *unreadable, they
+ * cannot be read. */
+uint8_t *fay_code_bytes(const struct fay_flow_program *program, uint64_t start, uint64_t end,
+			uint64_t *hash, bool *unreadable);
 /* Decodes all, and marks what is entered. False: no memory, or the reason says why nothing can be
  * said of the function. */
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end);

@@ -2,7 +2,8 @@
 /*
  * Installing a planned session, with the target stopped from start to end:
  *
- *	1 nothing has changed since the plan: every site still holds the bytes that were judged
+ *	1 nothing has changed since the plan: every site still holds the bytes that were judged,
+ *	  and lies in memory that the program does not write
  *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they
  *	  are mapped): install_memory.c
  *	3 the image's bytes are read back from the target and hashed: they are those that were
@@ -50,6 +51,20 @@ static bool sites_unchanged(struct fay_install *install, const struct fay_stop *
 			return false;
 	}
 	return true;
+}
+
+/* The program has not begun to write to its code. */
+static bool none_writable(struct fay_install *install, const struct fay_stop *stop)
+{
+	struct fay_maps maps;
+	bool none = true;
+
+	if (fay_maps_read(stop->pid, &maps, NULL))
+		return false;
+	for (size_t i = 0; i < maps.count && none; i++)
+		none = !fay_sites_writable(install->plan, &maps.items[i]);
+	fay_maps_deinit(&maps);
+	return none;
 }
 
 /* The site whose closed bytes, but for the first, contain the address. */
@@ -311,7 +326,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 {
 	int code;
 
-	if (!sites_unchanged(install, stop)) {
+	if (!sites_unchanged(install, stop) || !none_writable(install, stop)) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
 			      (int)stop->pid);
 		return -1;

@@ -28,7 +28,7 @@ static int by_address(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static bool make_code(struct fay_object *object)
+bool fay_object_sort_code(struct fay_object *object)
 {
 	uint64_t reach = 0;
 	if (object->code)
@@ -52,11 +52,10 @@ static bool make_code(struct fay_object *object)
 	return true;
 }
 
-/* Of the symbols around an address one that begins last. */
-static const struct fay_symbol *symbol_at(struct fay_object *object, uint64_t address)
+const struct fay_symbol *fay_object_symbol_at(struct fay_object *object, uint64_t address)
 {
 	const struct fay_symbol *best = NULL;
-	if (!make_code(object))
+	if (!fay_object_sort_code(object))
 		return NULL;
 	for (size_t i = FAY_COUNT_UNTIL(object->code, object->code_count, address, address);
 	     i-- > 0 && object->code[i].reach > address;) {
@@ -82,7 +81,7 @@ bool fay_target_symbol_at(struct fay_target *target, uint64_t address, struct fa
 		if (address < range->start || address >= range->end || !range->placed)
 			continue;
 		*bias = range->bias;
-		*symbol = symbol_at((*module)->object, address - range->bias);
+		*symbol = fay_object_symbol_at((*module)->object, address - range->bias);
 		if (!*symbol)
 			return false;
 		*start = (*symbol)->address + range->bias;
@@ -102,7 +101,8 @@ enum fay_flow_place fay_target_place(struct fay_target *target, uint64_t address
 
 	if (!fay_target_symbol_at(target, address, &module, &bias, &symbol, start, end))
 		return FAY_PLACE_UNKNOWN;
-	if (symbol->kind == FAY_SYMBOL_PART || memmem(symbol->name, symbol->length, ".cold", 5))
+	if (symbol->kind == FAY_SYMBOL_PART || symbol->joined ||
+	    memmem(symbol->name, symbol->length, ".cold", 5))
 		return FAY_PLACE_PART;
 	if (address != *start)
 		return FAY_PLACE_INSIDE;
@@ -123,7 +123,7 @@ bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay
 			if (!fay_module_object(target, module) || !range->placed)
 				return true;
 			const struct fay_symbol *symbol =
-				symbol_at(module->object, address - range->bias);
+				fay_object_symbol_at(module->object, address - range->bias);
 			place->name =
 				symbol ? fay_target_intern(target, symbol->name, symbol->length)
 				       : NULL;

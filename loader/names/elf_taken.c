@@ -27,8 +27,8 @@
 
 struct section {
 	uint64_t start, end;
-	const uint8_t *bytes; /* NULL: none in the file */
-	bool code, writable;
+	const uint8_t *bytes;        /* NULL: none in the file */
+	bool code, writable, unwind; /* .eh_frame: no jump reads it */
 };
 
 struct list {
@@ -85,12 +85,16 @@ static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t addr
 static bool read_sections(struct fay_taken *taken, Elf *elf)
 {
 	Elf_Scn *scn = NULL;
+	size_t strings;
 
+	if (elf_getshdrstrndx(elf, &strings))
+		strings = 0;
 	taken->sections = calloc(SECTIONS_MAX, sizeof(*taken->sections));
 	taken->code_low = UINT64_MAX;
 	while (taken->sections && (scn = elf_nextscn(elf, scn)) &&
 	       taken->section_count < SECTIONS_MAX) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
+		const char *name = header ? elf_strptr(elf, strings, header->sh_name) : NULL;
 		Elf_Data *data;
 		struct section *section;
 
@@ -102,7 +106,8 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 		*section = (struct section){ .start = header->sh_addr,
 					     .end = header->sh_addr + header->sh_size,
 					     .code = header->sh_flags & SHF_EXECINSTR,
-					     .writable = header->sh_flags & SHF_WRITE };
+					     .writable = header->sh_flags & SHF_WRITE,
+					     .unwind = name && !strcmp(name, ".eh_frame") };
 		if (section->code) {
 			taken->code_low =
 				section->start < taken->code_low ? section->start : taken->code_low;
@@ -177,7 +182,7 @@ static void read_data(struct fay_taken *taken)
 	for (size_t i = 0; i < taken->section_count; i++) {
 		const struct section *section = &taken->sections[i];
 
-		if (section->code || !section->bytes)
+		if (section->code || !section->bytes || section->unwind)
 			continue;
 		for (uint64_t at = (section->start + 7) & ~(uint64_t)7;
 		     at + 8 <= section->end && !taken->failed; at += 8) {

@@ -49,6 +49,7 @@ struct fay_symbol {
 	/* an old version (memcpy@GLIBC_2.2.5), kept for programs linked long ago */
 	bool compat;
 	bool unnamed;     /* known from the unwind table alone; the name is made up */
+	bool joined;      /* a part of a function after all (elf_parts.c) */
 	uint64_t address; /* virtual address in the object */
 	uint64_t size;    /* bytes, as the symbol says; 0 unknown */
 	uint64_t limit;   /* end of the section that holds it: an upper bound for the size */
@@ -82,6 +83,7 @@ struct fay_object {
 	/* functions by address, for addresses.c; made when first needed */
 	struct fay_code_symbol *code;
 	size_t code_count;
+	bool parts_found;
 	uint64_t *starts; /* sorted starts of all functions; made when first needed */
 	size_t start_count;
 };
@@ -189,7 +191,16 @@ bool fay_target_function_at(struct fay_target *target, uint64_t address,
  * pointer. */
 const char *fay_target_intern(struct fay_target *target, const char *name, size_t length);
 
+/* --- elf_parts.c --- */
+struct fay_taken;
+/* Marks functions that are parts of others (`joined`), once. `taken` is the object's. */
+void fay_object_find_parts(struct fay_object *object, const struct fay_taken *taken);
+
 /* --- addresses.c --- */
+/* Makes object->code. False: no memory. */
+bool fay_object_sort_code(struct fay_object *object);
+/* Of the code symbols around a virtual address one that begins last; NULL: there is none. */
+const struct fay_symbol *fay_object_symbol_at(struct fay_object *object, uint64_t address);
 /* The code symbol around an address in the process, of several the one that begins last; its bounds
  * there. False: there is none. */
 bool fay_target_symbol_at(struct fay_target *target, uint64_t address, struct fay_module **module,
@@ -228,7 +239,6 @@ struct fay_marker_place *fay_marker_place_create(struct fay_target *target,
 /* --- elf_taken.c --- */
 /* What an ELF file tells of addresses in its code that are entered by other ways than branches: see
  * struct fay_flow_program. */
-struct fay_taken;
 
 /* Reads relocations, data and tables of handlers. NULL: out of memory, or the file is malformed in
  * a way that leaves doubt. */

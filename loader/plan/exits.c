@@ -64,6 +64,8 @@ static bool enter_module(struct program *program, uint64_t address)
 	program->module = module;
 	fay_taken_destroy(program->taken);
 	program->taken = module->object ? fay_taken_create(module->object->elf) : NULL;
+	if (program->taken)
+		fay_object_find_parts(module->object, program->taken);
 	return program->taken != NULL;
 }
 

@@ -7,11 +7,10 @@
  *	at every byte: is it the opcode of a direct branch (e9, 0f 8x, e8, c7 f8 with 32 bits; eb,
  *	  7x, e0..e3 with 8), or of a lea, which leads there?
  *	Are it and the next three such an address, in a program that is not position-independent?
- *	32 bits from there: taken for one. That other bytes look like it happens once in a few
- *	  thousand million bytes.
- *	8 bits, and addresses: these are common, so the function around is decoded from its start;
- *	  only if an instruction has that there is it one. What
- *	does not decode, or has no known start, is taken for one.
+ *	a lea: taken for one
+ *	else: small numbers and short branches look like one often enough, so the function around,
+ *	  or the section, is decoded from its start; only if an instruction has that there is it
+ *	  one. What does not decode, or has no known start, is taken for one.
  *
  * A lea of a function's start whose register has something added soon may be the base of distances
  * to any of its instructions: it is not traced.
@@ -104,12 +103,28 @@ static void mark_sites(struct search *s, struct marks *marks)
 	}
 }
 
-/* Whether an instruction begins at `source`, or has an address of 32 bits there: known from the
- * start of the function that holds it. */
+/* Where decoding may begin to get to an address: the last start of a function, or of a section. */
+static uint64_t start_before(struct search *s, uint64_t vaddr)
+{
+	uint64_t start = fay_object_start_before(s->module->object, vaddr);
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(s->module->object->elf, scn))) {
+		const Elf64_Shdr *header = elf64_getshdr(scn);
+
+		if (header && header->sh_flags & SHF_EXECINSTR && vaddr >= header->sh_addr &&
+		    vaddr - header->sh_addr < header->sh_size &&
+		    (start == UINT64_MAX || start < header->sh_addr))
+			return header->sh_addr;
+	}
+	return start;
+}
+
+/* Whether a branch's opcode is at `source`, perhaps behind prefixes, or an address of 32 bits:
+ * known from the start of the function that holds it. */
 static bool instruction_has(struct search *s, uint64_t source, bool address)
 {
-	uint64_t vaddr = source - s->range->bias,
-		 start = fay_object_start_before(s->module->object, vaddr);
+	uint64_t vaddr = source - s->range->bias, start = start_before(s, vaddr);
 	size_t size = vaddr - start;
 	uint8_t *bytes;
 	ZydisDecodedInstruction insn = { 0 };
@@ -133,10 +148,12 @@ static bool instruction_has(struct search *s, uint64_t source, bool address)
 	if (at <= size)
 		return at < size || !address;
 	at -= insn.length;
+	if (insn.raw.imm[0].is_relative)
+		return !address && size < at + insn.raw.imm[0].offset;
 	/* what is relative to rip is a distance */
-	return address && ((size == at + insn.raw.disp.offset &&
+	return address && ((size == at + insn.raw.disp.offset && insn.raw.disp.size == 32 &&
 			    (insn.raw.modrm.mod != 0 || insn.raw.modrm.rm != 5)) ||
-			   (size == at + insn.raw.imm[0].offset && !insn.raw.imm[0].is_relative));
+			   (size == at + insn.raw.imm[0].offset && insn.raw.imm[0].size >= 32));
 }
 
 static bool is_own(const struct fay_point *point, uint64_t source)
@@ -164,8 +181,7 @@ static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kin
 		return 0;
 	point = &s->plan->points[site->point];
 	own = point->function.address - point->offset;
-	if (is_own(point, source) ||
-	    ((kind == SHORT || kind == ADDRESS) && !instruction_has(s, source, kind == ADDRESS)))
+	if (is_own(point, source) || (kind != LEA && !instruction_has(s, source, kind == ADDRESS)))
 		return 0;
 	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)",
 		 kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
@@ -473,7 +489,7 @@ static int search_module(struct search *s, struct fay_error *error)
 		return fay_error_set(error, FAY_E_LIMIT,
 				     "process %d: %s has more tables than are searched", pid, name);
 	case -2:
-		return fay_error_set(error, FAY_E_INTERNAL,
+		return fay_error_set(error, FAY_E_REFUSED,
 				     "process %d: the code of %s cannot be read", pid, name);
 	default: return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}

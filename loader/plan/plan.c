@@ -81,7 +81,7 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 		if (!code)
 			code = fay_rseqs_read(plan->target, memory, &plan->rseqs, error);
 		if (!code)
-			code = fay_sites_plan(plan, &present, memory, error);
+			code = fay_sites_plan(plan, &present, &maps, memory, error);
 		close(memory);
 	}
 	if (!code && is_worth_it(plan))

@@ -262,8 +262,10 @@ bool fay_plan_reads(const struct fay_plan *plan, uint32_t field);
 
 /* sites.c: reads and checks every point's bytes; what cannot be patched goes to the skipped ones.
  */
-int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present, int memory,
-		   struct fay_error *error);
+int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present,
+		   const struct fay_maps *maps, int memory, struct fay_error *error);
+/* site_order.c: whether there are sites in a mapping that the program may write. */
+bool fay_sites_writable(const struct fay_plan *plan, const struct fay_map *map);
 /* The usable site that has the address behind its first byte and within `reach` of it; NULL: there
  * is none. */
 struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address);

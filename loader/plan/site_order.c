@@ -127,6 +127,35 @@ static int refuse_overlaps(struct fay_plan *plan)
 	return code;
 }
 
+bool fay_sites_writable(const struct fay_plan *plan, const struct fay_map *map)
+{
+	return map->permissions[1] == 'w' && map->permissions[2] == 'x' &&
+	       fay_site_between(plan, map->start, map->end);
+}
+
+/* What the program may be writing just now. */
+static int refuse_writable(struct fay_plan *plan, const struct fay_maps *maps)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct fay_map *map = &maps->items[i];
+
+		for (size_t k = fay_sites_writable(plan, map) ? order_below(plan, map->start)
+							      : plan->order_count;
+		     k < plan->order_count && !code; k++) {
+			struct fay_site *site = &plan->sites[plan->order[k]];
+
+			if (site->site >= map->end)
+				break;
+			if (site->usable && plan->points[site->point].usable)
+				code = fay_site_refuse(plan, site,
+						       "lies in memory that the program may write");
+		}
+	}
+	return code;
+}
+
 /* Points that have lost their sites are planned again. *again: there are such. */
 static int replan(struct fay_planner *planner, bool *again)
 {
@@ -143,7 +172,8 @@ static int replan(struct fay_planner *planner, bool *again)
 	return 0;
 }
 
-static int plan_all(struct fay_planner *planner, struct fay_error *error)
+static int plan_all(struct fay_planner *planner, const struct fay_maps *maps,
+		    struct fay_error *error)
 {
 	struct fay_plan *plan = planner->plan;
 	bool again = true;
@@ -155,7 +185,8 @@ static int plan_all(struct fay_planner *planner, struct fay_error *error)
 	for (unsigned round = 0; round < ROUNDS && again; round++) {
 		int code;
 
-		if (replan(planner, &again) || !order_make(plan) || refuse_overlaps(plan))
+		if (replan(planner, &again) || !order_make(plan) || refuse_overlaps(plan) ||
+		    refuse_writable(plan, maps))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		code = fay_inbound_search(plan, &planner->text, error);
 		if (code)
@@ -171,11 +202,11 @@ static int plan_all(struct fay_planner *planner, struct fay_error *error)
 	return order_make(plan) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
-int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present, int memory,
-		   struct fay_error *error)
+int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present,
+		   const struct fay_maps *maps, int memory, struct fay_error *error)
 {
 	struct fay_planner planner = { plan, { .present = present, .memory = memory } };
-	int code = plan_all(&planner, error);
+	int code = plan_all(&planner, maps, error);
 
 	fay_program_text_deinit(&planner.text);
 	return code;

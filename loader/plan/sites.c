@@ -127,9 +127,14 @@ static uint8_t window_reach(const struct fay_flow *flow, const struct fay_window
 static bool exits_plan(struct fay_planner *planner, size_t index, bool enters,
 		       char reason[FAY_REASON_MAX])
 {
+	const struct fay_flow_program program = { .context = &planner->text, .read = read_program };
 	struct fay_point *point = &planner->plan->points[index];
 	const struct fay_flow *flow = point->flow;
 
+	/* What is read of it from here on is, but for what is far away, what is compared here. */
+	if (!fay_flow_unchanged(&program, flow))
+		return snprintf(reason, FAY_REASON_MAX, "has changed since its exits were found") <
+		       0;
 	for (size_t i = 0; i < flow->window_count; i++) {
 		const struct fay_window *window = &flow->windows[i];
 		struct fay_site site = { .kind = window->entry ? FAY_SITE_PLACE : FAY_SITE_EXIT,
@@ -245,6 +250,7 @@ static bool point_plan(struct fay_planner *planner, size_t index, char reason[FA
 	struct fay_plan *plan = planner->plan;
 	struct fay_point *point = &plan->points[index];
 	bool enters = fay_point_enters(plan, point) || fay_point_records(plan, point);
+	uint64_t start, end;
 
 	fay_sites_drop(plan, point);
 	if (fay_rendezvous_unsettled(plan, point, reason))
@@ -255,7 +261,8 @@ static bool point_plan(struct fay_planner *planner, size_t index, char reason[FA
 		return inside_plan(planner, index, reason);
 	if (fay_unpatchable(point->function.name, reason))
 		return false;
-	if (point->leaves && strstr(point->function.name, ".cold"))
+	if (point->leaves &&
+	    fay_target_place(plan->target, point->function.address, &start, &end) == FAY_PLACE_PART)
 		return snprintf(reason, FAY_REASON_MAX,
 				"is not entered by a call (part of a function)") < 0;
 	if (point->argless)

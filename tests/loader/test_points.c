@@ -71,11 +71,11 @@ static void test_held_before_marker(void **state)
 	plan->verdict = &verdict;
 	plan->points = &point;
 	plan->point_count = 1;
-	assert_int_equal(fay_sites_plan(plan, &none, memory, NULL), 0);
+	assert_int_equal(fay_sites_plan(plan, &none, &(struct fay_maps){ 0 }, memory, NULL), 0);
 	assert_true(point.usable);
 	assert_int_equal(plan->sites[0].back, 5);
 	plan->given_up[plan->given_up_count++] = plan->sites[0].site;
-	assert_int_equal(fay_sites_plan(plan, &none, memory, NULL), 0);
+	assert_int_equal(fay_sites_plan(plan, &none, &(struct fay_maps){ 0 }, memory, NULL), 0);
 	assert_false(point.usable);
 	assert_int_equal(plan->skipped_count, 1);
 	assert_non_null(strstr(plan->skipped[0].reason, "always has a thread that returns to"));

@@ -46,7 +46,8 @@ enum {
 #define JOIN_MOST 128u /* entries, and new variables */
 /* Locations: registers 0 to 15, then places on the stack. */
 #define LOCATION_STACK 16u
-/* Of JOIN_RANGE also what a loop around counts by: plus the nodes from its head to here. */
+/* Of JOIN_RANGE also what a loop around counts by: plus 256 times the nodes from its head to here,
+ * plus which of its variables. */
 #define LOCATION_COUNTS (1u << 20)
 
 struct check_result {

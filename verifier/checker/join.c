@@ -57,8 +57,10 @@ bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v)
 	if (at->bits > bits && !x->exact)
 		return false;
 	if (x->k != 1) {
-		x->whole.c = (int64_t)((uint64_t)x->whole.c - (uint64_t)x->c);
-		if (!x->exact || x->whole.c % x->k || x->whole.k[0] % x->k || x->whole.k[1] % x->k)
+		struct form off = form_number(x->c);
+
+		if (!x->exact || !form_plus(&x->whole, &off, -1) || x->whole.c % x->k ||
+		    x->whole.k[0] % x->k || x->whole.k[1] % x->k)
 			return x->exact = false;
 		x->whole.c /= x->k;
 		x->whole.k[0] /= x->k;
@@ -87,7 +89,7 @@ static bool translate(const struct meaning *meanings, uint32_t count, struct for
 			term = x->exact ? x->whole : x->raw;
 			break;
 		}
-		if (!form_add(&r, &term, f->k[i]))
+		if (!(exact ? form_plus : form_add)(&r, &term, f->k[i]))
 			return false;
 	}
 	*f = r;

@@ -61,6 +61,15 @@ static bool apply_form(struct walk *w, struct value *v, const struct meaning *x,
 	return true;
 }
 
+/* The variable number `which` that the loop of `pin` counts by. */
+static struct var *counted(struct state *s, uint64_t pin, uint64_t which)
+{
+	for (unsigned i = 0; i < s->vars; i++)
+		if (s->var[i].pin && s->var[i].pin == pin && !which--)
+			return &s->var[i];
+	return NULL;
+}
+
 static bool apply_range(struct walk *w, uint32_t to, uint64_t location)
 {
 	struct reader *r = &w->certificate;
@@ -68,9 +77,9 @@ static bool apply_range(struct walk *w, uint32_t to, uint64_t location)
 	const struct value *v = walk_locate(&w->t.s, location);
 	struct var *var = walk_numeric(v) && !v->f.v[1] ? var_find(&w->t.s, v->f.v[0]) : NULL;
 
-	for (unsigned i = 0; location >= LOCATION_COUNTS && i < w->t.s.vars; i++)
-		if (w->t.s.var[i].pin && to + 1 - w->t.s.var[i].pin == location - LOCATION_COUNTS)
-			var = &w->t.s.var[i];
+	if (location >= LOCATION_COUNTS)
+		var = counted(&w->t.s, to + 1 - ((location - LOCATION_COUNTS) >> 8),
+			      location & 255);
 	if (!var || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX))
 		return bad_list(w, "a join's range is none");
 	var->negative = lo < 0;
@@ -87,8 +96,10 @@ static bool apply_fact(struct walk *w, const struct value *a, const struct value
 	struct form f = form_number(0);
 
 	if (!walk_numeric(a) || !walk_numeric(b) || !form_add(&f, &a->f, ka) ||
-	    !form_add(&f, &b->f, kb) || !form_narrow(&w->t, &f, lo, hi))
-		return bad_list(w, "a join's fact is none, or contradicts its ranges");
+	    !form_add(&f, &b->f, kb))
+		return bad_list(w, "a join's fact is none");
+	if (f.v[1])
+		form_fact(&w->t, &f, lo - f.c, hi - f.c);
 	return true;
 }
 
@@ -174,35 +185,78 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 
 /* ---- entering ---- */
 
-/* By how much the variable that the head counts by moved along an edge back: at most so many
- * rounds are possible. */
-static bool count_round(struct walk *w, struct node *head, const struct meaning *x, uint32_t n)
+/*
+ * What the head counts by: one of its variables, or the difference of two. `now`: what it is in the
+ * state that comes, `was`: at the head, in the same terms.
+ */
+static bool find_measure(const struct node *head, const struct meaning *x, uint32_t n,
+			 struct form *was, struct form *now)
 {
-	const struct meaning *by =
-		head->measure && head->measure <= n ? &x[head->measure - 1] : NULL;
-	const struct var *var = by ? var_find(&w->t.s, by->id) : NULL;
-	struct form was = { .k[0] = 1, .v[0] = by ? by->id : 0 }, moved;
-	struct range all, step;
-	uint64_t rounds;
-	bool up;
+	uint32_t i = (head->measure - 1u) % JOIN_MOST, j = (head->measure - 1u) / JOIN_MOST;
+	struct form minus = { .k[0] = 1, .v[0] = j && j <= n ? x[j - 1].id : 0 };
 
-	if (!var || !by->exact)
+	if (!head->measure || i >= n || j > n || !x[i].exact || (j && !x[j - 1].exact))
+		return false;
+	*was = (struct form){ .k[0] = 1, .v[0] = x[i].id };
+	*now = x[i].whole;
+	return !j || (form_plus(was, &minus, -1) && form_plus(now, &x[j - 1].whole, -1));
+}
+
+/* Whether `now` is `was` with some of its bits cleared. */
+static bool is_part(const struct machine *m, const struct form *now, const struct form *was)
+{
+	for (unsigned i = 0; i < m->defs; i++)
+		if (m->def[i].kind == DEF_PART && now->v[0] == m->def[i].id && !now->v[1] &&
+		    now->k[0] == 1 && !now->c && form_equal(&m->def[i].f, was))
+			return true;
+	return false;
+}
+
+/*
+ * How the head's measure moved along an edge back, by what it is bounded:
+ *
+ *	it is at least 1 still, and at most half of what it was: by the logarithm of its greatest
+ *	it has lost a bit and got none:                          by 64
+ *	it moved by some number up, or down, each time:          by its range over that
+ *
+ * The same of the three along all edges back.
+ */
+bool walk_count(struct walk *w, struct node *head, const struct meaning *x, uint32_t n)
+{
+	struct form was, now, moved, twice;
+	struct range all, step = { 0, 0 }, half = { 0, 1 };
+	uint64_t rounds = 2;
+	unsigned way;
+
+	if (!find_measure(head, x, n, &was, &now))
 		return walk_refuse(w, FAY_RULE_TRM_LOOP, head->address, "a loop without a measure");
-	moved = by->whole;
-	if (!form_add(&moved, &was, -1))
+	all = form_range(&w->t, &was);
+	moved = twice = now;
+	if (all.hi - all.lo > UINT64_MAX || !form_plus(&moved, &was, -1))
 		return walk_refuse(w, FAY_RULE_TRM_LOOP, head->address,
 				   "it is not known how a loop's measure moves");
 	step = form_range(&w->m, &moved);
-	up = step.lo > 0;
-	if ((!up && step.hi >= 0) || head->flags & (up ? NODE_DOWN : NODE_UP))
+	if (form_plus(&twice, &now, 1) && form_plus(&twice, &was, -1))
+		half = form_range(&w->m, &twice);
+	if (half.hi <= 0 && form_range(&w->m, &now).lo >= 1) {
+		way = NODE_HALVES;
+		while (rounds < 66 && all.hi >> (rounds - 1) > 0)
+			rounds++;
+	} else if (step.hi < 0 && is_part(&w->m, &now, &was)) {
+		way = NODE_BITS;
+		rounds = 65;
+	} else {
+		way = step.lo > 0 ? NODE_UP : step.hi < 0 ? NODE_DOWN : 0;
+		step.lo = way == NODE_DOWN ? -step.hi : step.lo;
+		rounds = !way || step.lo > UINT64_MAX
+				 ? 0
+				 : (uint64_t)(all.hi - all.lo) / (uint64_t)step.lo;
+		rounds += rounds != UINT64_MAX;
+	}
+	if (!way || (head->flags & NODE_WAYS && (head->flags & NODE_WAYS) != way))
 		return walk_refuse(w, FAY_RULE_TRM_LOOP, head->address,
-				   "a loop's measure may stay or move back");
-	head->flags |= up ? NODE_UP : NODE_DOWN;
-	all = var_range(var);
-	if (!up)
-		step.lo = -step.hi;
-	rounds = step.lo > UINT64_MAX ? 0 : (uint64_t)(all.hi - all.lo) / (uint64_t)step.lo;
-	rounds += rounds != UINT64_MAX;
+				   "a loop's measure may stay, or moves in several ways");
+	head->flags |= (uint8_t)way;
 	head->bound = rounds > head->bound ? rounds : head->bound;
 	return true;
 }
@@ -288,7 +342,8 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	node->first = *n ? x[0].id : 0;
 	node->variables = (uint16_t)*n;
 	for (uint32_t i = 0; i < *n; i++)
-		if (i + 1 == node->measure)
+		if (node->measure && (i == (node->measure - 1u) % JOIN_MOST ||
+				      i + 1 == (node->measure - 1u) / JOIN_MOST))
 			var_find(t, x[i].id)->pin = to + 1;
 	check_collect(&w->t);
 	return true;
@@ -312,7 +367,7 @@ bool walk_enter(struct walk *w, uint32_t to, bool back)
 		if (!walk_includes(w, x, n))
 			return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
 					   "a state is not included in its node's");
-		return !back || count_round(w, node, x, n);
+		return !back || walk_count(w, node, x, n);
 	}
 	if (back || !walk_make(w, to, x, &n))
 		return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address, "a loop without an entry");

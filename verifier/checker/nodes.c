@@ -68,7 +68,7 @@ static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 	if (node->flags & NODE_HEAD) {
 		uint64_t body = read_number(r), measure = read_number(r);
 
-		if (!body || body > w->node_count - i || measure > JOIN_MOST)
+		if (!body || body > w->node_count - i || measure > JOIN_MOST * (JOIN_MOST + 1))
 			return walk_bad(w, "a loop beyond the last node");
 		node->body = (uint32_t)body;
 		node->measure = (uint16_t)measure;

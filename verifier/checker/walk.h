@@ -25,9 +25,14 @@ struct meaning {
 	struct form whole; /* if exact: it */
 };
 
-/* beside NODE_JOIN and NODE_HEAD: which way a head's measure moves; nothing but its code is looked
- * at, since no way leads there */
-enum { NODE_UP = 4, NODE_DOWN = 8, NODE_DEAD = 16 };
+/* beside NODE_JOIN and NODE_HEAD: how a head's measure moves */
+enum {
+	NODE_UP = 4,
+	NODE_DOWN = 8,
+	NODE_HALVES = 16,
+	NODE_BITS = 32,
+	NODE_WAYS = NODE_UP | NODE_DOWN | NODE_HALVES | NODE_BITS,
+};
 
 struct node {
 	uint32_t address; /* from the start of .text */
@@ -39,7 +44,7 @@ struct node {
 	uint32_t head;    /* 1 + the head of the innermost loop that it lies in, not as its head */
 	uint32_t left;    /* 1 + the head of a loop that was left to here */
 	uint16_t count, targets;
-	uint16_t measure; /* of a head: 1 + the variable that it counts by */
+	uint16_t measure; /* of a head: 1 + variable + JOIN_MOST * (0, or 1 + one to take away) */
 	uint16_t variables;
 	uint8_t flags, kind;
 	uint64_t cost;  /* instructions at most from the head of its loop, or the entry, to here */
@@ -86,6 +91,8 @@ bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, u
 	       const struct value *have, const struct value *want);
 /* Whether the state in hand is included in w->t's. */
 bool walk_includes(struct walk *w, struct meaning *x, uint32_t n);
+/* How a head's measure moved along an edge back, from w->t to the state in hand. */
+bool walk_count(struct walk *w, struct node *head, const struct meaning *x, uint32_t n);
 /* w->t's state becomes that in hand, weaker, as the node's list says. */
 bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n);
 /* Always false. */

@@ -2,8 +2,7 @@
 /*
  * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the
  * entry with them (-e), and why not of the others. -v names these. The analysis is the loader's, on
- * the file as it would be mapped. What has no symbol, whose start nothing calls and no data names,
- * and that is jumped to from elsewhere behind its start is a part of a function.
+ * the file as it would be mapped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loader/bisect.h"
 #include "loader/flow/flow.h"
 #include "loader/names/target.h"
 
@@ -91,87 +89,6 @@ static void count_reason(struct tally *tallies, const char *reason, const char *
 		snprintf(tallies[i].example, sizeof(tallies[i].example), "%.99s", name);
 }
 
-/* Direct calls (e8) and direct jumps of 32 bits (e9, 0f 8x) in the largest piece of code. */
-struct branches {
-	uint64_t start;
-	size_t size;
-	uint8_t *called; /* a bit for each byte: a call leads there */
-	struct jump {
-		uint64_t from, to;
-	} *jumps; /* by where they lead */
-	size_t jump_count;
-};
-
-static int by_target(const void *a, const void *b)
-{
-	const struct jump *x = a, *y = b;
-
-	return x->to < y->to ? -1 : x->to > y->to;
-}
-
-static void find_branches(const struct survey *survey, struct branches *branches)
-{
-	const struct fay_object *object = survey->module->object;
-	const struct fay_segment *text = NULL;
-	uint8_t *bytes;
-
-	for (size_t i = 0; i < object->segment_count; i++)
-		if (object->segments[i].executable &&
-		    (!text || object->segments[i].file_size > text->file_size))
-			text = &object->segments[i];
-	if (!text)
-		return;
-	branches->start = text->vaddr;
-	branches->size = text->file_size;
-	bytes = malloc(branches->size + 1);
-	branches->called = calloc(branches->size / 8 + 1, 1);
-	branches->jumps = malloc((branches->size + 1) * sizeof(*branches->jumps));
-	if (!bytes || !branches->called || !branches->jumps ||
-	    pread(object->fd, bytes, branches->size, (off_t)text->offset) !=
-		    (ssize_t)branches->size)
-		exit(1);
-	for (size_t i = 0; i + 6 <= branches->size; i++) {
-		bool two = bytes[i] == 0x0f && (bytes[i + 1] & 0xf0) == 0x80;
-		int32_t distance;
-		uint64_t to;
-
-		if (!two && bytes[i] != 0xe8 && bytes[i] != 0xe9)
-			continue;
-		memcpy(&distance, bytes + i + 1 + two, 4);
-		to = i + 5 + two + (uint64_t)(int64_t)distance;
-		if (to >= branches->size)
-			continue;
-		if (bytes[i] == 0xe8)
-			branches->called[to / 8] |= (uint8_t)(1u << to % 8);
-		else
-			branches->jumps[branches->jump_count++] =
-				(struct jump){ branches->start + i, branches->start + to };
-	}
-	qsort(branches->jumps, branches->jump_count, sizeof(*branches->jumps), by_target);
-	free(bytes);
-}
-
-static bool is_part(const struct survey *survey, const struct branches *branches,
-		    const struct fay_function *function)
-{
-	uint64_t start = function->address, end = start + function->size, from, to;
-	uint64_t at = start - branches->start;
-	size_t count = 0;
-
-	if (at >= branches->size || branches->called[at / 8] >> at % 8 & 1 ||
-	    fay_target_place(survey->target, start, &from, &to) == FAY_PLACE_FUNCTION)
-		return false;
-	if (survey->taken)
-		fay_taken_in(survey->taken, FAY_TAKEN_WORD, start, start + 1, &count);
-	if (count)
-		return false;
-	for (size_t i = FAY_COUNT_BELOW(branches->jumps, branches->jump_count, to, start + 1);
-	     i < branches->jump_count && branches->jumps[i].to < end; i++)
-		if (branches->jumps[i].from < start || branches->jumps[i].from >= end)
-			return true;
-	return false;
-}
-
 static void survey_file(const char *path, bool entry, bool verbose)
 {
 	struct tally tallies[REASONS_MAX] = { 0 };
@@ -179,7 +96,6 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	struct survey survey = { 0 };
 	struct timespec begin, end;
 	struct fay_error error;
-	struct branches branches = { 0 };
 	size_t parts = 0, whole = 0, exits = 0, windows = 0, blocks = 0;
 
 	if (fay_target_open_file(path, &survey.target, &error) ||
@@ -189,7 +105,8 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	}
 	survey.module = &survey.target->modules[0];
 	survey.taken = fay_taken_create(survey.module->object->elf);
-	find_branches(&survey, &branches);
+	if (survey.taken)
+		fay_object_find_parts(survey.module->object, survey.taken);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct fay_flow_program program = {
@@ -198,18 +115,24 @@ static void survey_file(const char *path, bool entry, bool verbose)
 		};
 		const struct fay_function *function = &list.items[i];
 		struct fay_flow flow;
+		uint64_t from, to;
 
 		if (!fay_flow_read(&program, function->address, function->address + function->size,
 				   entry, &flow))
 			exit(1);
-		if (is_part(&survey, &branches, function))
+		bool part = fay_target_place(survey.target, function->address, &from, &to) ==
+			    FAY_PLACE_PART;
+
+		if (part)
 			parts++;
 		else if (*flow.reason)
 			count_reason(tallies, flow.reason, function->name);
 		else
 			whole++;
 		if (*flow.reason && verbose)
-			printf("%s %s\n", function->name, flow.reason);
+			printf("%s%s %s\n", function->name, part ? " (a part)" : "", flow.reason);
+		else if (part && verbose)
+			printf("%s (a part) ok\n", function->name);
 		exits += flow.exit_count;
 		windows += flow.window_count;
 		blocks += flow.block_count;
@@ -227,8 +150,6 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	qsort(tallies, REASONS_MAX, sizeof(*tallies), by_count);
 	for (size_t i = 0; i < REASONS_MAX && tallies[i].count; i++)
 		printf("  %6zu %s (%s)\n", tallies[i].count, tallies[i].reason, tallies[i].example);
-	free(branches.called);
-	free(branches.jumps);
 	fay_taken_destroy(survey.taken);
 	fay_function_list_deinit(&list);
 	fay_target_close(survey.target);

@@ -49,7 +49,7 @@ static bool assume_order(struct machine *m, bool sign, wide lo, wide hi)
 	if (!bound(m, &f->a, f->bits, sign, &a, rb.lo + lo, rb.hi + hi) ||
 	    !bound(m, &f->b, f->bits, sign, &b, ra.lo - hi, ra.hi - lo))
 		return false;
-	if (!exact_a || !exact_b || !b.v[0] || !form_add(&a, &b, -1))
+	if (!exact_a || !exact_b || !b.v[0] || !form_plus(&a, &b, -1))
 		return true;
 	return form_narrow(m, &a, lo - shift_a + shift_b, hi - shift_a + shift_b);
 }
@@ -64,7 +64,10 @@ static bool difference(struct machine *m, struct form *d)
 		return false;
 	if (f->b.bits < f->bits ? !value_form(m, &f->b, f->bits, false, &b) : (b = f->b.f, false))
 		return false;
-	return form_add(d, &b, -1);
+	if (!form_add(d, &b, -1))
+		return false;
+	form_reduce(d, f->bits);
+	return true;
 }
 
 static bool assume_different(struct machine *m, const struct form *d)

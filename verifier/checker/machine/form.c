@@ -127,30 +127,54 @@ void check_collect(struct machine *m)
 
 /* ---- forms ---- */
 
-bool form_add(struct form *f, const struct form *g, int64_t k)
+/* *r = a + b * k. False: it wraps. */
+static bool plus(int64_t a, int64_t b, int64_t k, int64_t *r)
 {
-	struct form sum = { .c = (int64_t)((uint64_t)f->c + (uint64_t)g->c * (uint64_t)k) };
+	int64_t product = (int64_t)((uint64_t)b * (uint64_t)k);
+
+	*r = (int64_t)((uint64_t)a + (uint64_t)product);
+	return (wide)b * k == product && (wide)a + product == *r;
+}
+
+/* *wraps: some number of the sum is right only modulo 2^64. */
+static bool merge(struct form *f, const struct form *g, int64_t k, bool *wraps)
+{
+	struct form sum = form_number(0);
 	unsigned i = 0, j = 0, n = 0;
 
+	*wraps = !plus(f->c, g->c, k, &sum.c);
 	/* both lists are in order of ids; 0 ends one */
 	while ((i < 2 && f->v[i]) || (j < 2 && g->v[j])) {
 		uint32_t a = i < 2 && f->v[i] ? f->v[i] : UINT32_MAX;
 		uint32_t b = j < 2 && g->v[j] ? g->v[j] : UINT32_MAX;
-		uint64_t by = 0;
+		int64_t by;
 
-		if (a <= b)
-			by += (uint64_t)f->k[i++];
-		if (b <= a)
-			by += (uint64_t)g->k[j++] * (uint64_t)k;
+		*wraps |= !plus(a <= b ? f->k[i] : 0, b <= a ? g->k[j] : 0, k, &by);
+		i += a <= b;
+		j += b <= a;
 		if (!by)
 			continue;
 		if (n == 2)
 			return false;
 		sum.v[n] = a < b ? a : b;
-		sum.k[n++] = (int64_t)by;
+		sum.k[n++] = by;
 	}
 	*f = sum;
 	return true;
+}
+
+bool form_add(struct form *f, const struct form *g, int64_t k)
+{
+	bool wraps;
+
+	return merge(f, g, k, &wraps);
+}
+
+bool form_plus(struct form *f, const struct form *g, int64_t k)
+{
+	bool wraps;
+
+	return merge(f, g, k, &wraps) && !wraps;
 }
 
 void form_scale(struct form *f, uint64_t by)
@@ -174,8 +198,7 @@ static int64_t low_bits(int64_t n, unsigned bits)
 	return bits == 64 ? n : (int64_t)((uint64_t)n << (64 - bits)) >> (64 - bits);
 }
 
-/* The same modulo 2^bits, with small coefficients. */
-static void reduce(struct form *f, unsigned bits)
+void form_reduce(struct form *f, unsigned bits)
 {
 	struct form g = { .c = low_bits(f->c, bits) };
 	unsigned n = 0;
@@ -200,7 +223,7 @@ struct range value_read(struct machine *m, const struct value *v, unsigned bits,
 
 	*f = v->f;
 	if (b < 64)
-		reduce(f, b);
+		form_reduce(f, b);
 	r = form_range(m, f);
 	window = (r.lo - base) >> b;
 	*exact = (r.hi - base) >> b == window && r.lo > -POWER(100) && r.hi < POWER(100);
@@ -215,7 +238,7 @@ struct range value_bounds(struct machine *m, const struct value *v)
 	struct form f = v->f;
 
 	if (v->bits < 64)
-		reduce(&f, v->bits);
+		form_reduce(&f, v->bits);
 	return form_range(m, &f);
 }
 

@@ -38,14 +38,15 @@ static bool reads(struct machine *m, unsigned reg, uint32_t size)
 static bool state_arguments(struct machine *m, uint32_t kind, uint32_t *row_size)
 {
 	struct value local, index;
+	struct range n;
 
 	if (!register_read(m, FAY_RDI, 64, &local) || !register_read(m, FAY_RSI, 64, &index))
 		return false;
 	if (local.kind != KIND_POINTER || local.tag != REGION_LOCAL || local.f.v[0] || local.f.c)
 		return broken(m, "the first argument must be the start of local state");
-	if (index.kind != KIND_NUMBER || index.f.v[0] || index.f.c < 0 ||
-	    index.f.c >= m->subject->state_count ||
-	    check_state(m->subject, (uint32_t)index.f.c, row_size) != kind)
+	n = value_range(m, &index, 64, false);
+	if (index.kind != KIND_NUMBER || n.lo != n.hi || n.hi >= m->subject->state_count ||
+	    check_state(m->subject, (uint32_t)n.lo, row_size) != kind)
 		return broken(m, "the second argument must be the number of a state of that kind");
 	return true;
 }

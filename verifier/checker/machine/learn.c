@@ -66,21 +66,21 @@ static bool var_narrow(struct machine *m, struct var *v, wide lo, wide hi)
 	return true;
 }
 
-/* lo <= k * v <= hi */
+/* lo <= k * v <= hi; -UNKNOWN and UNKNOWN are no bounds. */
 static bool narrow_one(struct machine *m, uint32_t id, int64_t k, wide lo, wide hi)
 {
 	struct var *v = var_find(&m->s, id);
+	wide t = -lo;
 
 	if (!v || k == INT64_MIN)
 		return true;
 	if (k < 0) {
-		wide t = -lo;
-
 		lo = -hi;
 		hi = t;
 		k = -k;
 	}
-	return var_narrow(m, v, -divide(-lo, (uint64_t)k), divide(hi, (uint64_t)k));
+	return var_narrow(m, v, lo > -UNKNOWN ? -divide(-lo, (uint64_t)k) : lo,
+			  hi < UNKNOWN ? divide(hi, (uint64_t)k) : hi);
 }
 
 /* Each of the two variables learns from the other. */
@@ -92,7 +92,8 @@ static bool narrow_both(struct machine *m, const struct form *f, wide lo, wide h
 
 		if (!other || !range_add(&rest, f->k[1 - i], var_range(other)))
 			continue;
-		if (!narrow_one(m, f->v[i], f->k[i], lo - rest.hi, hi - rest.lo))
+		if (!narrow_one(m, f->v[i], f->k[i], lo > -UNKNOWN ? lo - rest.hi : lo,
+				hi < UNKNOWN ? hi - rest.lo : hi))
 			return false;
 	}
 	return true;
@@ -103,7 +104,7 @@ static int64_t clamp(wide x)
 	return x < INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x;
 }
 
-static void note_fact(struct machine *m, const struct form *f, wide lo, wide hi)
+void form_fact(struct machine *m, const struct form *f, wide lo, wide hi)
 {
 	struct state *s = &m->s;
 	struct fact fact = { .f = *f };
@@ -158,15 +159,15 @@ bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
 		if (!narrow_one(m, f->v[0], f->k[0], lo, hi))
 			return false;
 	} else {
-		note_fact(m, f, lo, hi);
+		form_fact(m, f, lo, hi);
 		if (!narrow_both(m, f, lo, hi))
 			return false;
 	}
 	for (unsigned i = 0; i < m->s.facts; i++) {
 		const struct fact *fact = &m->s.fact[i];
 
-		if (!narrow_both(m, &fact->f, fact->lo == INT64_MIN ? -POWER(66) : fact->lo,
-				 fact->hi == INT64_MAX ? POWER(66) : fact->hi))
+		if (!narrow_both(m, &fact->f, fact->lo == INT64_MIN ? -UNKNOWN : fact->lo,
+				 fact->hi == INT64_MAX ? UNKNOWN : fact->hi))
 			return false;
 	}
 	return true;

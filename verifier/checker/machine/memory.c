@@ -81,8 +81,15 @@ bool stack_forget(struct machine *m, int64_t low, int64_t high)
 	unsigned kept = 0, i;
 
 	for (i = 0; i < s->slots; i++) {
-		const struct slot *slot = &s->slot[i];
+		struct slot *slot = &s->slot[i];
+		int64_t below = low - slot->at;
 
+		if (slot->v.kind == KIND_NUMBER && below > 0 && below < slot->size &&
+		    !(below & (below - 1))) { /* the low part of a number stays */
+			slot->size = (uint8_t)below;
+			if (slot->v.bits > 8 * below)
+				slot->v.bits = (uint8_t)(8 * below);
+		}
 		if (slot->at >= high || slot->at + slot->size <= low) {
 			if (kept++ != i)
 				s->slot[kept - 1] = *slot;
@@ -157,12 +164,13 @@ static void grow_fills(struct machine *m, const struct form *at, uint32_t size)
 {
 	for (unsigned i = 0; i < m->s.fills; i++) {
 		struct fill *fill = &m->s.fill[i];
-		struct form end = *at;
+		struct form end = *at, by = form_number(size);
 
-		if (fill->down)
-			end.c += size;
-		if (form_equal(&fill->end, &end))
-			fill->end.c += fill->down ? -(int64_t)size : (int64_t)size;
+		if (fill->down && !form_plus(&end, &by, 1))
+			continue;
+		if (form_equal(&fill->end, &end) &&
+		    !form_plus(&fill->end, &by, fill->down ? -1 : 1))
+			m->s.fills = 0;
 	}
 }
 
@@ -172,7 +180,7 @@ static bool covered(struct machine *m, const struct access *a)
 		const struct fill *fill = &m->s.fill[i];
 		struct form apart = a->offset;
 
-		if (!form_add(&apart, &fill->end, -1))
+		if (!form_plus(&apart, &fill->end, -1))
 			continue;
 		if (fill->down ? form_range(m, &apart).lo >= 0 && a->at.hi + a->size <= fill->fixed
 			       : form_range(m, &apart).hi + a->size <= 0 && a->at.lo >= fill->fixed)
@@ -320,32 +328,33 @@ static bool load_stack(struct machine *m, const struct access *a, struct value *
 	return (a->at.lo != a->at.hi && covered(m, a)) || stack_written(m, at, end);
 }
 
-/* The bytes of a load that several constants were stored to. */
-static bool load_constants(const struct state *s, const struct access *a, uint64_t *n)
+/* A load of bytes that several numbers were stored to, each of them wholly within. */
+static bool load_parts(struct machine *m, const struct access *a, struct value *v)
 {
-	unsigned have = 0;
+	int64_t at = (int64_t)a->at.lo, end = at + a->size;
+	struct value sum = value_number(0);
 
-	*n = 0;
-	if (a->at.lo != a->at.hi || a->size > 8)
-		return false;
-	for (unsigned i = 0; i < s->slots; i++) {
-		const struct slot *slot = &s->slot[i];
-		int64_t from = slot->at - (int64_t)a->at.lo;
+	for (unsigned i = 0; a->at.lo == a->at.hi && i < m->s.slots; i++) {
+		const struct slot *slot = &m->s.slot[i];
+		struct form f;
 
-		if (from >= a->size || from + slot->size <= 0 || slot->v.kind != KIND_NUMBER)
+		if (slot->at < at)
 			continue;
-		for (int k = 0; !slot->v.f.v[0] && k < slot->size; k++)
-			if (from + k >= 0 && from + k < a->size) {
-				*n |= ((uint64_t)slot->v.f.c >> 8 * k & 0xff) << 8 * (from + k);
-				have |= 1u << (from + k);
-			}
+		if (slot->at != at || slot->v.kind != KIND_NUMBER || slot->size > end - at ||
+		    !value_form(m, &slot->v, 8u * slot->size, false, &f) ||
+		    !form_add(&sum.f, &f, (int64_t)((uint64_t)1 << 8 * (at - (end - a->size)))))
+			return false;
+		at += slot->size;
+		if (at == end) {
+			*v = sum;
+			return true;
+		}
 	}
-	return have == (1u << a->size) - 1;
+	return false;
 }
 
 bool machine_load(struct machine *m, const struct access *a, struct value *v)
 {
-	uint64_t n;
 	unsigned bits = a->size * 8;
 	struct range r = { 0, ((wide)1 << bits) - 1 };
 	bool known = false;
@@ -356,10 +365,8 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 		v->bits = v->bits < bits ? v->bits : (uint8_t)bits;
 		return true;
 	}
-	if (a->region == REGION_STACK && load_constants(&m->s, a, &n)) {
-		*v = value_number(n);
+	if (a->region == REGION_STACK && load_parts(m, a, v))
 		return true;
-	}
 	if (a->region == REGION_EVENT)
 		machine_fields(m, a);
 	if (a->region == REGION_RODATA)

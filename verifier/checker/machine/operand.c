@@ -37,8 +37,13 @@ void value_settle(struct machine *m, struct value *v, unsigned bits)
 	struct value low = *v, rest;
 	struct range r;
 
-	if (v->kind != KIND_NUMBER || !v->f.v[0])
+	if (v->kind != KIND_NUMBER)
 		return;
+	if (!v->f.v[0]) {
+		v->f.c = (int64_t)value_range(m, v, 64, false).lo;
+		v->bits = 64;
+		return;
+	}
 	low.bits = (uint8_t)b;
 	r = value_bounds(m, &low);
 	if (b == 64 || (r.hi >> b) - (r.lo >> b) <= 1)
@@ -97,10 +102,8 @@ void register_write(struct machine *m, unsigned reg, unsigned bits, const struct
 		*to = *v;
 		if (to->bits > bits)
 			to->bits = (uint8_t)bits;
-		if (to->kind == KIND_NUMBER && !to->f.v[0]) {
-			to->f.c = (int64_t)value_range(m, to, 64, false).lo;
-			to->bits = 64;
-		}
+		if (!to->f.v[0])
+			value_settle(m, to, 64);
 		return;
 	}
 	if (old.kind == KIND_NUMBER)
@@ -125,14 +128,26 @@ static bool read_high(struct machine *m, unsigned reg, struct value *v)
 	return true;
 }
 
-static void write_high(struct machine *m, unsigned reg)
+/* The register is low + 256 * v + 65536 * rest. */
+static void write_high(struct machine *m, unsigned reg, const struct value *v)
 {
-	struct value *to = &m->s.reg[reg];
-	unsigned kept = to->kind == KIND_NUMBER ? to->init : 0;
-	wide hi = kept ? value_range(m, to, 64, false).hi : UINT64_MAX;
+	struct value *to = &m->s.reg[reg], old = *to;
+	bool kept = old.kind == KIND_NUMBER;
+	struct range r = { 0, UINT64_MAX };
+	struct form two, up = low_part(m, v, 8);
 
-	*to = value_fresh(m, 0, hi | 0xffff, 64);
-	to->init = (uint8_t)(kept | 2);
+	if (kept)
+		r = value_range(m, &old, 64, false);
+	two = kept ? low_part(m, &old, 8) : value_fresh(m, 0, 255, 64).f;
+	if (!form_add(&two, &up, 256))
+		two = value_fresh(m, 0, 0xffff, 64).f;
+	up = value_fresh(m, r.lo >> 16, r.hi >> 16, 64).f;
+	if (!form_add(&two, &up, 65536)) {
+		r = form_range(m, &two);
+		two = value_fresh(m, r.lo, r.hi, 64).f;
+		form_add(&two, &up, 65536);
+	}
+	*to = (struct value){ two, KIND_NUMBER, 0, (uint8_t)((kept ? old.init : 0) | 2), 64 };
 }
 
 bool operand_read(struct machine *m, const struct fay_operand *o, unsigned bits, struct value *v)
@@ -170,7 +185,7 @@ bool operand_write(struct machine *m, const struct fay_insn *insn, const struct 
 		return true;
 	}
 	if (o->kind == OPERAND_HIGH) {
-		write_high(m, o->reg);
+		write_high(m, o->reg, v);
 		return true;
 	}
 	/* a locked access that crosses a cache line would stop every core */

@@ -113,11 +113,10 @@ static void sum_split(struct machine *m, struct sum *s)
 
 		if (d->kind != DEF_FLOOR || d->factor != 1 || d->f.c || d->f.k[0] != 1 || d->f.v[1])
 			continue;
-		for (unsigned j = 0; j < s->terms; j++) {
-			const struct def *other = floor_of(m, s->v[j]);
-
-			named |= s->v[j] == d->id || (other && other->f.v[0] == d->id);
-		}
+		for (unsigned j = 0; j < s->terms; j++)
+			named |= s->v[j] == d->id;
+		for (unsigned j = 0; j < m->defs; j++)
+			named |= m->def[j].kind == DEF_FLOOR && m->def[j].f.v[0] == d->id;
 		for (unsigned j = 0; named && j < s->terms; j++) {
 			k = s->k[j];
 			if (s->v[j] != d->f.v[0] || bits_of(k) > 40 || d->shift > 60)
@@ -142,13 +141,30 @@ uint64_t common_factor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* By the definitions of quotients that are named; the newest is replaced first. */
-static bool sum_range(struct machine *m, struct sum *s, struct range *r)
+/* By the ranges of the variables that are named. */
+static void sum_meet(struct machine *m, const struct sum *s, struct range *r)
 {
+	struct range all = s->rest;
+
+	for (unsigned i = 0; i < s->terms; i++) {
+		struct var *v = var_find(&m->s, s->v[i]);
+
+		if (!v || !range_add(&all, s->k[i], var_range(v)))
+			return;
+	}
+	range_meet(r, -(-all.lo >> s->shift), all.hi >> s->shift);
+}
+
+/* And as quotients are replaced by what they are of, the newest first. */
+static struct range sum_range(struct machine *m, struct sum *s)
+{
+	struct range r = everything;
+
 	for (unsigned round = 0; round < DEFS; round++) {
 		const struct def *d = NULL;
 		unsigned at = 0;
 
+		sum_meet(m, s, &r);
 		for (unsigned i = 0; i < s->terms; i++) {
 			const struct def *other = floor_of(m, s->v[i]);
 
@@ -157,30 +173,22 @@ static bool sum_range(struct machine *m, struct sum *s, struct range *r)
 				at = i;
 			}
 		}
-		if (!d)
+		if (!d || !sum_replace(s, at, d))
 			break;
-		if (!sum_replace(s, at, d))
-			return false;
 	}
-	for (unsigned i = 0; i < s->terms; i++) {
-		struct var *v = var_find(&m->s, s->v[i]);
-
-		if (!v || !range_add(&s->rest, s->k[i], var_range(v)))
-			return false;
-	}
-	*r = (struct range){ -(-s->rest.lo >> s->shift), s->rest.hi >> s->shift };
-	return true;
+	return r;
 }
 
-static void meet_quotients(struct machine *m, const struct form *f, struct range *r)
+static void meet_quotients(struct machine *m, const struct form *f, bool split, struct range *r)
 {
 	struct sum s = { .terms = 0 };
-	struct range part, whole;
+	struct range whole;
 	uint64_t g = 0;
 
 	for (unsigned i = 0; i < 2 && f->v[i]; i++)
 		sum_add(&s, f->v[i], f->k[i]);
-	sum_split(m, &s);
+	if (split)
+		sum_split(m, &s);
 	whole = (struct range){ f->c + s.rest.lo, f->c + s.rest.hi };
 	s.rest = (struct range){ 0, 0 };
 	for (unsigned i = 0; i < s.terms; i++) {
@@ -190,17 +198,36 @@ static void meet_quotients(struct machine *m, const struct form *f, struct range
 	}
 	for (unsigned i = 0; g && i < s.terms; i++)
 		s.k[i] = (int64_t)s.k[i] / (int64_t)g;
-	if (sum_range(m, &s, &part) && range_add(&whole, (wide)g, part))
+	if (range_add(&whole, (wide)g, sum_range(m, &s)))
 		range_meet(r, whole.lo, whole.hi);
 }
 
-/* Whether f without its number is t times g, which has two variables. */
-static bool multiple(const struct form *f, const struct form *g, int64_t *t)
+/* By a fact of the same variables: f less a multiple of the fact that leaves one of them. */
+static void meet_fact(struct machine *m, const struct form *f, const struct fact *fact,
+		      struct range *r)
 {
-	if (f->v[0] != g->v[0] || f->v[1] != g->v[1] || f->k[0] == INT64_MIN || f->k[0] % g->k[0])
-		return false;
-	*t = f->k[0] / g->k[0];
-	return (wide)*t * g->k[1] == f->k[1];
+	const struct form *g = &fact->f;
+	struct range by = { fact->lo, fact->hi };
+
+	if (f->v[0] != g->v[0] || f->v[1] != g->v[1])
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		struct var *rest = var_find(&m->s, f->v[1 - i]);
+		struct range known = { f->c, f->c };
+		int64_t t;
+
+		if (!rest || f->k[i] == INT64_MIN || f->k[i] % g->k[i])
+			continue;
+		t = f->k[i] / g->k[i];
+		if (!range_add(&known, t, by) ||
+		    !range_add(&known, f->k[1 - i] - (wide)t * g->k[1 - i], var_range(rest)))
+			continue;
+		if (t && (t > 0 ? fact->lo == INT64_MIN : fact->hi == INT64_MAX))
+			known.lo = -UNKNOWN; /* that side has no bound */
+		if (t && (t > 0 ? fact->hi == INT64_MAX : fact->lo == INT64_MIN))
+			known.hi = UNKNOWN;
+		range_meet(r, known.lo, known.hi);
+	}
 }
 
 struct range form_range(struct machine *m, const struct form *f)
@@ -215,17 +242,11 @@ struct range form_range(struct machine *m, const struct form *f)
 	}
 	if (!f->v[1])
 		return r;
-	for (unsigned i = 0; i < m->s.facts; i++) {
-		const struct fact *fact = &m->s.fact[i];
-		struct range by = { fact->lo == INT64_MIN ? -POWER(66) : fact->lo,
-				    fact->hi == INT64_MAX ? POWER(66) : fact->hi };
-		struct range known = { f->c, f->c };
-		int64_t t;
-
-		if (multiple(f, &fact->f, &t) && range_add(&known, t, by))
-			range_meet(&r, known.lo, known.hi);
+	for (unsigned i = 0; i < m->s.facts; i++)
+		meet_fact(m, f, &m->s.fact[i], &r);
+	if (m->defs) {
+		meet_quotients(m, f, false, &r);
+		meet_quotients(m, f, true, &r);
 	}
-	if (m->defs)
-		meet_quotients(m, f, &r);
 	return r;
 }

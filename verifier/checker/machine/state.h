@@ -113,6 +113,7 @@ enum def_kind {
 	DEF_FLOOR, /* floor(factor * f / 2^shift), f not wrapping */
 	DEF_SIGN,  /* -1 where f, modulo 2^shift, is negative as a signed word, else 0 */
 	DEF_ONES,  /* the bits of factor are set */
+	DEF_PART,  /* f with some of its bits cleared */
 	DEF_TABLE, /* the four bytes of read-only data at f; `sign`: extended with their sign */
 };
 struct def {
@@ -156,14 +157,19 @@ struct value value_nothing(void);
 struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits);
 struct var *var_find(struct state *s, uint32_t id);
 struct range var_range(const struct var *v);
-/* f + k * g. False: more than two variables. */
+/* f + k * g, modulo 2^64; over the integers. False: more than two variables, or the latter wraps. */
 bool form_add(struct form *f, const struct form *g, int64_t k);
+bool form_plus(struct form *f, const struct form *g, int64_t k);
 void form_scale(struct form *f, uint64_t by);
 bool form_equal(const struct form *f, const struct form *g);
 /* Least and greatest of the form's integer, by the ranges, facts and definitions. */
 struct range form_range(struct machine *m, const struct form *f);
 /* Learns lo <= f <= hi. False: that cannot be. */
 bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi);
+/* Keeps lo <= f <= hi, f of two variables and without a number; nothing else is concluded. */
+void form_fact(struct machine *m, const struct form *f, wide lo, wide hi);
+/* The same modulo 2^bits, with small coefficients. */
+void form_reduce(struct form *f, unsigned bits);
 /* Learns that f modulo 2^bits, read from `lo` on, is at most `hi`; hi - lo < 2^bits. */
 bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo, wide hi);
 /*

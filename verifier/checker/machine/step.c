@@ -190,10 +190,20 @@ static bool range_where(struct machine *m, unsigned cc, const struct value *v, u
 	return may;
 }
 
+/* Whether the flags are those of this number against 0. */
+static bool tests(const struct machine *m, const struct value *v)
+{
+	const struct flags *f = &m->s.flags;
+
+	return v->kind == KIND_NUMBER && f->covered & FLAG_ZF && !f->b.f.v[0] && !f->b.f.c &&
+	       f->b.kind == KIND_NUMBER && f->a.kind == KIND_NUMBER && form_equal(&f->a.f, &v->f) &&
+	       f->a.bits == v->bits && v->bits <= f->bits;
+}
+
 static bool step_cmov(struct machine *m, const struct fay_insn *insn)
 {
 	struct value yes, no, r;
-	struct range ry, rn;
+	struct range ry = { 0, 0 }, rn = ry;
 	bool may, may_not;
 
 	/* also where branches tell nothing: a conditional move waits for its flags */
@@ -202,6 +212,9 @@ static bool step_cmov(struct machine *m, const struct fay_insn *insn)
 		return false;
 	may = range_where(m, insn->cc, &yes, insn->width, &ry);
 	may_not = range_where(m, insn->cc ^ 1, &no, insn->width, &rn);
+	/* x != 0 ? x : y, which no interval around 0 shows */
+	if (insn->cc == CC_NE && ry.lo == 0 && tests(m, &yes))
+		ry.lo = 1;
 	if (!may || !may_not)
 		r = may ? yes : no;
 	else if (yes.kind != no.kind || yes.tag != no.tag)
@@ -265,7 +278,7 @@ static bool pop(struct machine *m, unsigned reg)
 		v = unknown(m, 64);
 	if (!machine_depth(m, depth - 8))
 		return false;
-	m->s.reg[reg] = v;
+	register_write(m, reg, 64, &v);
 	return true;
 }
 
@@ -286,15 +299,17 @@ static bool step_string(struct machine *m, const struct fay_insn *insn)
 	bool copy = insn->op == OP_REP_MOVS;
 	uint32_t size = insn->width / 8, n;
 	struct value count, to, from = value_number(0), v = from, done;
+	struct range r;
 	struct access a = { .size = 0 }, b = a;
 
 	if (!register_read(m, FAY_RCX, 64, &count) || !register_read(m, FAY_RDI, 64, &to) ||
 	    (copy && !register_read(m, FAY_RSI, 64, &from)))
 		return false;
-	if (count.kind != KIND_NUMBER || count.f.v[0] || count.f.c < 0 || count.f.c > 1024)
+	r = value_range(m, &count, 64, false);
+	if (count.kind != KIND_NUMBER || r.lo != r.hi || r.hi > 1024)
 		return check_refuse(m, FAY_RULE_TRM_LOOP,
 				    "a string move whose count is not a constant up to 1024");
-	n = (uint32_t)count.f.c;
+	n = (uint32_t)r.lo;
 	m->extra += n;
 	if (n && (!machine_access(m, &to, n * size, true, &a) ||
 		  (copy && !machine_access(m, &from, n * size, false, &b)) ||

@@ -44,6 +44,8 @@ bool step_bmi(struct machine *m, const struct fay_insn *insn);      /* ANDN BLSI
 bool step_multiply(struct machine *m, const struct fay_insn *insn); /* IMUL MUL1 IMUL1 MULX */
 bool step_divide(struct machine *m, const struct fay_insn *insn);   /* DIV IDIV */
 bool step_sign(struct machine *m, const struct fay_insn *insn);     /* CQO */
+/* q, a variable, is floor(f / d): what lies between f and d * q is kept as a fact. */
+void step_quotient(struct machine *m, const struct value *q, const struct form *f, wide d);
 /* An instruction of a kind that is not above, or any. */
 bool step_any(struct machine *m, const struct fay_insn *insn);
 

@@ -39,6 +39,7 @@ static struct value shift_right(struct machine *m, const struct value *a, struct
 		r.f = f;
 		return r;
 	}
+	step_quotient(m, &r, &f, POWER((unsigned)by.lo));
 	check_define(
 		m, &r,
 		(struct def){ .kind = DEF_FLOOR, .factor = 1, .shift = (uint8_t)by.lo, .f = f });
@@ -176,6 +177,7 @@ bool step_bmi(struct machine *m, const struct fay_insn *insn)
 {
 	unsigned bits = insn->width;
 	struct value a, b = value_number(0), r;
+	struct form f, apart;
 	struct range ra, n;
 
 	if (!operand_number(m, &insn->src, bits, &a) ||
@@ -195,6 +197,12 @@ bool step_bmi(struct machine *m, const struct fay_insn *insn)
 		r = value_fresh(m, 0, POWER((unsigned)n.lo) - 1, 64);
 	else
 		r = value_fresh(m, 0, ra.hi, 64);
+	if (insn->op == OP_BLSR && ra.lo > 0 && value_form(m, &a, bits, false, &f)) {
+		apart = r.f; /* less than it was, by one bit */
+		check_define(m, &r, (struct def){ .kind = DEF_PART, .f = f });
+		if (form_plus(&apart, &f, -1) && apart.v[1])
+			form_fact(m, &apart, -(wide)UINT64_MAX - apart.c, -1 - (wide)apart.c);
+	}
 	flags_set(m, insn, &r, NULL, FLAG_ZF | FLAG_SF);
 	return operand_write(m, insn, &insn->dst, bits, &r);
 }

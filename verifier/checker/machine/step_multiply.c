@@ -2,18 +2,33 @@
 /* Multiplication and division. */
 #include "step.h"
 
+void step_quotient(struct machine *m, const struct value *q, const struct form *f, wide d)
+{
+	struct form apart = *f;
+
+	if (!q->f.v[0] || f->v[1] || d > INT64_MAX || !form_plus(&apart, &q->f, -(int64_t)d) ||
+	    !apart.v[1])
+		return;
+	apart.c = 0;
+	form_fact(m, &apart, -(wide)f->c, d - 1 - f->c);
+}
+
 /* rdx:rax, or ax for 8 bits. */
 static void write_pair(struct machine *m, unsigned bits, const struct value *low,
 		       const struct value *high)
 {
-	struct value r;
+	struct value r = *low;
+	struct form up;
 
 	if (bits > 8) {
 		register_write(m, FAY_RAX, bits, low);
 		register_write(m, FAY_RDX, bits, high);
 		return;
 	}
-	r = value_fresh(m, 0, 0xffff, 64);
+	r.bits = 64;
+	if (!value_form(m, low, 8, false, &r.f) || !value_form(m, high, 8, false, &up) ||
+	    !form_add(&r.f, &up, 256))
+		r = unknown(m, 16);
 	register_write(m, FAY_RAX, 16, &r);
 }
 
@@ -59,6 +74,11 @@ bool step_multiply(struct machine *m, const struct fay_insn *insn)
 		high = unknown(m, bits);
 	else
 		high = product_high(m, &a, &b, bits);
+	if (bits == 8 && insn->op == OP_MUL1) {
+		value_product(m, &a, &b, 16, &low);
+		register_write(m, FAY_RAX, 16, &low);
+		return true;
+	}
 	if (insn->op != OP_MULX) {
 		write_pair(m, bits, &low, &high);
 		return true;
@@ -98,6 +118,7 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	bool sign = insn->op == OP_IDIV;
 	struct value low, high, divisor, q = unknown(m, bits), r = unknown(m, bits);
 	struct range n, h, d;
+	struct form f;
 
 	if (!operand_number(m, &rax, bits, &low) ||
 	    !operand_number(m, bits == 8 ? &ah : &rdx, bits, &high) ||
@@ -125,6 +146,9 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 		 * anything */
 		r = value_fresh(m, 0, d.hi - 1, 64);
 	}
+	if (d.lo == d.hi && n.lo >= 0 && (sign || h.hi == 0) &&
+	    value_form(m, &low, bits, false, &f))
+		step_quotient(m, &q, &f, d.lo);
 	flags_set(m, insn, NULL, NULL, 0);
 	write_pair(m, bits, &q, &r);
 	return true;

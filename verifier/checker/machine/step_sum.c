@@ -2,6 +2,44 @@
 /* Sums, differences, comparisons, logic. */
 #include "step.h"
 
+/* `of` is low + 2^n * high, and the mask has all the bits of the latter: then that is what is left. */
+static bool high_part(struct machine *m, const struct value *of, unsigned bits, unsigned n,
+		      uint64_t mask, struct value *r)
+{
+	struct form f;
+
+	if (!n || !value_form(m, of, bits, false, &f))
+		return false;
+	for (unsigned i = 0; i < 2 && f.v[i]; i++) {
+		struct form high = { .k[0] = f.k[i], .v[0] = f.v[i] }, low = f;
+		struct range rl, rh;
+
+		if (high.k[0] & (int64_t)(POWER(n) - 1) || !form_plus(&low, &high, -1))
+			continue;
+		rl = form_range(m, &low);
+		rh = form_range(m, &high);
+		if (rl.lo < 0 || rl.hi >= POWER(n) || rh.lo < 0 || rh.hi >= POWER(bits) ||
+		    ones(rh.hi) >> n & ~(wide)(mask >> n))
+			continue;
+		*r = (struct value){ high, KIND_NUMBER, 0, 0xff, 64 };
+		return true;
+	}
+	return false;
+}
+
+/* r is what some bits of `of` are: not greater. */
+static void keep_part(struct machine *m, const struct value *r, const struct value *of,
+		      unsigned bits)
+{
+	struct form f, apart = r->f;
+
+	if (!r->f.v[0] || !value_form(m, of, bits, false, &f))
+		return;
+	check_define(m, r, (struct def){ .kind = DEF_PART, .f = f });
+	if (form_plus(&apart, &f, -1) && apart.v[1])
+		form_fact(m, &apart, -(wide)UINT64_MAX - apart.c, -(wide)apart.c);
+}
+
 struct value step_and(struct machine *m, const struct value *a, const struct value *b,
 		      unsigned bits)
 {
@@ -17,8 +55,12 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 	}
 	rb = value_range(m, mask, bits, false);
 	ra = value_range(m, of, bits, false);
-	if (rb.lo != rb.hi || !rb.hi)
-		return value_fresh(m, 0, ra.hi < rb.hi ? ra.hi : rb.hi, 64);
+	if (rb.lo != rb.hi || !rb.hi) {
+		r = value_fresh(m, 0, ra.hi < rb.hi ? ra.hi : rb.hi, 64);
+		keep_part(m, &r, b, bits);
+		keep_part(m, &r, a, bits);
+		return r;
+	}
 	if (rb.hi == ones(rb.hi)) { /* so many low bits */
 		r = *of;
 		r.init = 0xff;
@@ -28,6 +70,8 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 		return r;
 	}
 	zeros = (unsigned)__builtin_ctzll((uint64_t)rb.hi);
+	if (high_part(m, of, bits, zeros, (uint64_t)rb.hi, &r))
+		return r;
 	/* a multiple of 2^zeros; the bits above are all kept if the mask has them */
 	r = value_fresh(m, 0, (ra.hi < rb.hi ? ra.hi : rb.hi) >> zeros, 64);
 	if (zeros && rb.hi >> zeros >= ones(ra.hi) >> zeros && value_form(m, of, bits, false, &f))
@@ -126,6 +170,34 @@ static bool step_sum(struct machine *m, const struct fay_insn *insn, const struc
 	return insn->op == OP_CMP || operand_write(m, insn, &insn->dst, insn->width, &r);
 }
 
+/*
+ * A test of the bits from some bit on, which is zero just where the number is below it: the number
+ * is low + 2^n * high, and high is what is tested.
+ */
+static void split_tested(struct machine *m, const struct fay_insn *insn)
+{
+	struct value *v = insn->dst.kind == OPERAND_REG ? &m->s.reg[insn->dst.reg] : NULL;
+	uint64_t mask = (uint64_t)insn->src.imm;
+	struct value low, high;
+	unsigned n, bits = insn->width;
+	wide hi;
+
+	if (!v || v->kind != KIND_NUMBER || !v->f.v[0] || insn->src.kind != OPERAND_IMM || !mask)
+		return;
+	value_settle(m, v, bits);
+	if (v->f.v[1] && v->bits > bits) /* only the low half is asked */
+		return;
+	n = (unsigned)__builtin_ctzll(mask);
+	hi = value_range(m, v, 64, false).hi;
+	if (!n || n >= bits || hi >> n == 0 || ones(hi >> n) & ~(wide)(mask >> n))
+		return;
+	low = value_fresh(m, 0, POWER(n) - 1, 64);
+	high = value_fresh(m, 0, hi >> n, 64);
+	form_add(&low.f, &high.f, (int64_t)1 << n);
+	v->f = low.f;
+	v->bits = 64;
+}
+
 bool step_alu(struct machine *m, const struct fay_insn *insn)
 {
 	struct value a = value_number(0), b = value_number(1), r;
@@ -139,6 +211,8 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 		flags_set(m, insn, &r, NULL, ALL_BUT_P);
 		return operand_write(m, insn, &insn->dst, bits, &r);
 	}
+	if (insn->op == OP_TEST)
+		split_tested(m, insn);
 	if (!operand_read(m, &insn->dst, bits, &a))
 		return false;
 	if (insn->op != OP_INC && insn->op != OP_DEC && !operand_read(m, &insn->src, bits, &b))

@@ -55,6 +55,40 @@ void certify_put_probe(struct certify *k, struct fay_bytes *out)
 	}
 }
 
+static void add_stop(struct certify *k, wide n)
+{
+	for (uint32_t i = 0; i < k->stop_count; i++)
+		if (k->stops[i] == n)
+			return;
+	if (k->stop_count < 1024)
+		k->stops[k->stop_count++] = n;
+}
+
+/* Where ranges may end. */
+static void find_stops(struct certify *k)
+{
+	static const wide common[] = { INT32_MIN,  -1,        0,          1,        INT32_MAX,
+				       UINT32_MAX, INT64_MAX, UINT64_MAX, INT64_MIN };
+	const struct fay_cfg *cfg = k->c->cfg;
+
+	k->stops = calloc(1024, sizeof(*k->stops));
+	if (!k->stops)
+		abort();
+	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		add_stop(k, common[i]);
+	for (uint32_t i = 0; i < cfg->insn_count; i++) {
+		const struct fay_insn *insn = &cfg->insns[i];
+
+		if (insn->src.kind != OPERAND_IMM)
+			continue;
+		for (int d = -1; d <= 1; d++) {
+			add_stop(k, (wide)insn->src.imm + d);
+			if (insn->src.imm < 0 && insn->width == 32)
+				add_stop(k, (wide)(uint32_t)insn->src.imm + d);
+		}
+	}
+}
+
 bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out)
 {
 	struct certify k = { .c = c, .count = c->graph->node_count };
@@ -86,6 +120,7 @@ bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *
 		if (c->graph->nodes[node].is_header)
 			k.w->nodes[i].body = k.places[i].end - i;
 	}
+	find_stops(&k);
 	machine_entry(&k.w->m);
 	certify_deliver(&k, 0, 0);
 	k.places[0].in = k.places[0].back;
@@ -102,6 +137,7 @@ bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *
 		free(k.places[i].table);
 	}
 	free(k.places);
+	free(k.stops);
 	free(k.w->nodes);
 	free(k.w);
 	fay_order_deinit(&k.order);

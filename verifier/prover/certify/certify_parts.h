@@ -15,6 +15,8 @@ struct waiting {
 	struct waiting *next;
 	uint32_t from;
 	struct state *s;
+	uint32_t defs; /* of the node that it comes from */
+	struct def def[DEFS];
 };
 
 /* How a join's list has a location. */
@@ -63,6 +65,8 @@ struct certify {
 	struct fay_order order;
 	struct place *places;
 	uint32_t count;
+	wide *stops;
+	uint32_t stop_count;
 };
 
 /* States are copied, and dropped with what waits. */

@@ -95,7 +95,38 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 	return changed;
 }
 
-/* A variable that each way back moves one way. */
+/* The rounds at most if the head counts by `measure`; UINT64_MAX: it cannot. */
+static uint64_t rounds_by(struct certify *k, uint32_t at, struct meaning *x, uint32_t n,
+			  uint32_t measure)
+{
+	struct place *p = &k->places[at];
+	struct node *node = &k->w->nodes[at];
+	uint32_t i = (measure - 1) % JOIN_MOST, j = (measure - 1) / JOIN_MOST;
+	struct var *vi = var_find(&k->w->t.s, x[i].id),
+		   *vj = j ? var_find(&k->w->t.s, x[j - 1].id) : NULL;
+
+	if (!vi || (j && !vj))
+		return UINT64_MAX;
+	node->measure = (uint16_t)measure;
+	node->flags &= (uint8_t)~NODE_WAYS;
+	node->bound = 1;
+	for (struct waiting *b = p->back; b; b = b->next) {
+		bool ok;
+
+		memcpy(&k->w->m.s, b->s, sizeof(*b->s));
+		k->w->m.defs = b->defs;
+		memcpy(k->w->m.def, b->def, sizeof(b->def));
+		ok = walk_meaning(k->w, &x[i], vi) && (!j || walk_meaning(k->w, &x[j - 1], vj)) &&
+		     walk_count(k->w, node, x, n);
+		k->w->m.refusal.rule = FAY_RULE_NONE;
+		if (!ok)
+			return UINT64_MAX;
+	}
+	node->flags &= (uint8_t)~NODE_WAYS;
+	return node->bound;
+}
+
+/* A variable, or a difference of two, that each way back moves one way. */
 static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t n)
 {
 	struct place *p = &k->places[at];
@@ -104,41 +135,18 @@ static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t 
 	p->measure = 0;
 	if (!p->back)
 		return true;
-	for (uint32_t i = 0; i < n; i++) {
-		struct var *v = var_find(&k->w->t.s, x[i].id);
-		int way = 0;
-		wide least = 0;
-		bool ok = v != NULL;
+	for (uint32_t j = 0; j <= n && (!j || !p->measure); j++)
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t rounds;
 
-		for (struct waiting *b = p->back; ok && b; b = b->next) {
-			struct form was = { .k[0] = 1, .v[0] = x[i].id }, moved;
-			struct range step;
-
-			memcpy(&k->w->m.s, b->s, sizeof(*b->s));
-			k->w->m.defs = 0;
-			ok = walk_meaning(k->w, &x[i], v) && x[i].exact;
-			if (!ok)
-				break;
-			moved = x[i].whole;
-			ok = form_add(&moved, &was, -1);
-			step = form_range(&k->w->m, &moved);
-			ok &= (step.lo > 0 && way >= 0) || (step.hi < 0 && way <= 0);
-			way = step.lo > 0 ? 1 : -1;
-			if (way < 0)
-				step.lo = -step.hi;
-			if (b == p->back || step.lo < least)
-				least = step.lo;
-		}
-		if (ok) {
-			struct range all = var_range(v);
-			uint64_t rounds = (uint64_t)((all.hi - all.lo) / least);
-
+			if (i + 1 == j)
+				continue;
+			rounds = rounds_by(k, at, x, n, 1 + i + j * JOIN_MOST);
 			if (rounds < best) {
 				best = rounds;
-				p->measure = i + 1;
+				p->measure = 1 + i + j * JOIN_MOST;
 			}
 		}
-	}
 	return p->measure != 0;
 }
 
@@ -324,6 +332,10 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			tied = false;
 			relate(k, at, states, n, x, vars);
 			if (p->fact_count) {
+				uint32_t facts = p->fact_count;
+
+				certify_find_list(k, p, states, n);
+				p->fact_count = facts;
 				k->c->refusal.rule = FAY_RULE_NONE;
 				k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
 				continue;

@@ -40,7 +40,10 @@ void certify_deliver(struct certify *k, uint32_t from, uint32_t to)
 		abort();
 	if (to <= from)
 		list = &k->places[to].back;
-	*wait = (struct waiting){ .from = from, .s = certify_copy(&k->w->m.s) };
+	*wait = (struct waiting){ .from = from,
+				  .s = certify_copy(&k->w->m.s),
+				  .defs = k->w->m.defs };
+	memcpy(wait->def, k->w->m.def, sizeof(wait->def));
 	while (*list)
 		list = &(*list)->next;
 	*list = wait;

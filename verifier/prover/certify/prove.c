@@ -27,65 +27,80 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
 	return false;
 }
 
+/* The numbers that the code compares with, and their neighbours, are where ranges may end. */
+static wide stop(const struct certify *k, const struct rep *r, wide at, bool up)
+{
+	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
+
+	for (uint32_t i = 0; i < k->stop_count; i++) {
+		wide n = k->stops[i] - r->off;
+
+		n = n / r->mult - (n % r->mult < 0 && !up) + (n % r->mult > 0 && up);
+		if (up ? n >= at && n < best : n <= at && n > best)
+			best = n;
+	}
+	return best;
+}
+
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 {
-	struct fay_hint h;
+	wide lo = r->lo * r->mult + r->off, hi = r->hi * r->mult + r->off, l, h;
+	struct fay_hint hint;
 
-	if (!k->c->hint || !k->c->hint(k->c->context, k->places[at].node, r->location, &h))
+	if (!k->c->hint || !k->c->hint(k->c->context, k->places[at].node, r->location, &hint))
 		return;
-	if (r->mult != 1) {
-		wide lo = r->lo * r->mult + r->off, hi = r->hi * r->mult + r->off;
-		wide hl = lo >= 0 && h.umax != UINT64_MAX ? (wide)h.umin : h.smin;
-		wide hh = lo >= 0 && h.umax != UINT64_MAX ? (wide)h.umax : h.smax;
-
-		if (hl <= lo && hh >= hi && hl - r->off > -((wide)1 << 62) && hh < (wide)1 << 62) {
-			r->lo = (hl - r->off + (hl > r->off ? r->mult - 1 : 0)) / r->mult;
-			r->hi = (hh - r->off) / r->mult;
-			if (r->lo > r->hi || r->lo * r->mult + r->off > lo)
-				r->lo = (lo - r->off) / r->mult;
-		}
+	if (lo >= 0 && hint.umax != UINT64_MAX) {
+		l = hint.umin;
+		h = hint.umax;
+	} else if (r->bits == 64 && (hint.smin != INT64_MIN || hint.smax != INT64_MAX)) {
+		l = hint.smin;
+		h = hint.smax;
+	} else if (r->bits == 32 && (int32_t)hint.smin == hint.smin &&
+		   (int32_t)hint.smax == hint.smax) {
+		l = hint.smin;
+		h = hint.smax;
+	} else {
 		return;
 	}
-	if (r->lo >= 0 && r->lo >= h.umin && r->hi <= h.umax && h.umax != UINT64_MAX) {
-		r->lo = h.umin;
-		r->hi = h.umax;
-	} else if (r->bits == 64 && r->lo >= h.smin && r->hi <= h.smax) {
-		r->lo = h.smin;
-		r->hi = h.smax;
-	} else if (r->bits == 32 && r->lo >= (int32_t)h.smin && r->hi <= (int32_t)h.smax &&
-		   h.smin == (int32_t)h.smin && h.smax == (int32_t)h.smax) {
-		r->lo = h.smin;
-		r->hi = h.smax;
-	}
+	if (l > lo || h < hi || (l < 0 && h > INT64_MAX))
+		return;
+	/* the least and the greatest multiple between them, or where it may end before */
+	while ((l - r->off) % r->mult)
+		l++;
+	l = (l - r->off) / r->mult;
+	h -= r->off;
+	h = h / r->mult - (h % r->mult < 0);
+	lo = stop(k, r, r->lo, false);
+	hi = stop(k, r, r->hi, true);
+	r->lo = l < INT32_MIN && l < lo ? lo : l;
+	r->hi = h > INT32_MAX && h > hi ? hi : h;
 }
 
 /* A range that was too small. */
 static bool widen(struct certify *k, uint32_t at, struct rep *r, struct range seen)
 {
 	wide lo = seen.lo < r->lo ? seen.lo : r->lo, hi = seen.hi > r->hi ? seen.hi : r->hi;
-	wide base = lo < 0 && r->bits < 64 ? -((wide)1 << (r->bits - 1)) : 0;
+	bool down = lo<r->lo, up = hi> r->hi;
 
-	if (r->widened > 12)
+	if (r->widened > 24)
 		return false;
 	r->lo = lo;
 	r->hi = hi;
-	certify_hint_range(k, at, r);
-	if (r->widened++ >= 3) {
-		bool up = r->hi == hi && seen.hi >= hi, down = r->lo == lo && seen.lo <= lo;
-
-		if (up)
-			r->hi = lo < 0           ? (r->bits < 64 ? base + ((wide)1 << r->bits) - 1
-								 : INT64_MAX)
-				: r->widened > 6 ? (wide)((unsigned __int128)1 << r->bits) - 1
-				: r->hi * 2 > INT32_MAX
-					? (r->bits < 64 ? (wide)UINT32_MAX : UINT64_MAX)
-					: INT32_MAX;
-		if (down)
-			r->lo = lo < 0 ? (r->bits < 64 ? base : INT64_MIN) : 0;
-	}
-	if (r->lo < 0 && r->hi > INT64_MAX) {
-		r->lo = r->bits < 64 ? r->lo : 0;
-		r->hi = r->bits < 64 ? r->hi : (wide)UINT64_MAX;
+	if (!r->widened)
+		certify_hint_range(k, at, r);
+	else if (up)
+		r->hi = stop(k, r, hi, true);
+	if (r->widened && down)
+		r->lo = stop(k, r, lo, false);
+	r->widened++;
+	if (r->bits < 64 && r->lo < 0 && r->hi - r->lo >= (wide)1 << r->bits) {
+		r->lo = -((wide)1 << (r->bits - 1));
+		r->hi = ((wide)1 << (r->bits - 1)) - 1;
+	} else if (r->bits < 64 && r->hi >= (wide)1 << r->bits) {
+		r->hi = ((wide)1 << r->bits) - 1;
+	} else if (r->lo < 0 && r->hi > INT64_MAX) {
+		r->lo = 0;
+		r->hi = UINT64_MAX;
 	}
 	return true;
 }
@@ -206,8 +221,14 @@ bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct s
 		if (have && r.lo >= want.lo && r.hi <= want.hi)
 			continue;
 		if (have && t->var[i].pin) {
-			struct rep *rep =
-				certify_rep_add(p, LOCATION_COUNTS + at + 1 - t->var[i].pin);
+			uint64_t which = 0;
+			struct rep *rep;
+
+			for (unsigned j = 0; j < i; j++)
+				which += t->var[j].pin == t->var[i].pin;
+			rep = certify_rep_add(p, LOCATION_COUNTS +
+							 ((uint64_t)(at + 1 - t->var[i].pin) << 8) +
+							 which);
 
 			rep->kind = REP_RANGE;
 			rep->lo = r.lo < want.lo ? r.lo : want.lo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each line of input is a number of rounds of exits.S's functions. Says which of them gave a wrong
+/* Each line of input is a number of rounds of exits.S's functions, or exits_parts.S's. Says which of them gave a wrong
  * answer or crashed, then "done". */
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +8,29 @@
 
 typedef uint64_t function(uint64_t value, uint64_t addend);
 
+#ifdef PARTS
+#define FUNCTIONS(F)                                                                               \
+	F(split, 3)                                                                                \
+	F(split_off, 3)                                                                            \
+	F(split_called, 3)                                                                         \
+	F(split_data, 3)                                                                           \
+	F(split_lea, 3)                                                                            \
+	F(split_mov, 3)                                                                            \
+	F(split_one, 3)                                                                            \
+	F(split_other, 3)                                                                          \
+	F(split_near, 3)                                                                           \
+	F(split_nearer, 3)                                                                         \
+	F(labels_two, 3)                                                                           \
+	F(labels_word, 3)                                                                          \
+	F(labels_sum, 3)                                                                           \
+	F(labels_other, 3)                                                                         \
+	F(numbered, 3)                                                                             \
+	F(numbered_by, 3)                                                                          \
+	F(jumped_by, 3)                                                                            \
+	F(jumped_bnd_by, 3)                                                                        \
+	F(jumped_hint_by, 3)                                                                       \
+	F(jumped_short_by, 3)
+#else
 #define FUNCTIONS(F)                                                                               \
 	F(cf_user, 0)                                                                              \
 	F(stc_user, 0)                                                                             \
@@ -44,6 +67,7 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(joined, 3)                                                                               \
 	F(dispatcher, 1)                                                                           \
 	F(dispatcher16, 1)
+#endif
 
 #define DECLARE(name, most) function name;
 FUNCTIONS(DECLARE)
