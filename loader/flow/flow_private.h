@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A function's instructions, and where they are entered: what is known of them (flow_step.c,
- * flow_code.c, flow_ways.c, flow_indirect.c), and what is chosen (cover.c, room.c). */
+ * flow_code.c, flow_ways.c, flow_indirect.c, flow_values.c), and what is chosen (cover.c,
+ * room.c). */
 #ifndef FAY_LOADER_FLOW_PRIVATE_H
 #define FAY_LOADER_FLOW_PRIVATE_H
 
@@ -120,6 +121,35 @@ size_t fay_padding_length(const uint8_t *bytes, size_t size);
 /* Sets the reason; false. */
 bool fay_code_refuse(struct fay_code *code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* flow_values.c: what the instructions before an indirect jump leave in registers. */
+enum fay_line_kind {
+	FAY_LINE_OTHER,
+	FAY_LINE_CONSTANT, /* `of` */
+	/* whatever a register, or a place of the frame, had; `of` tells one from another: registers
+	 * are 1 to 16 */
+	FAY_LINE_UNKNOWN,
+	/* 32 bits from a table, sign-extended; `of`: where it begins, a constant or an unknown */
+	FAY_LINE_DISTANCE,
+	FAY_LINE_TABLE, /* that and the table's address */
+	/* 64 bits of memory; `of`: the table's address, if it is one and known; else 0 */
+	FAY_LINE_POINTER,
+};
+struct fay_line_value {
+	uint64_t of;
+	uint8_t kind;
+	bool constant; /* `of` is an address */
+};
+/* Registers are 0 to 15; -1: it is none of these. */
+int fay_line_register(ZydisRegister reg);
+/* A compiler keeps there what it finds no register for. */
+bool fay_line_in_frame(const ZydisDecodedOperand *memory);
+bool fay_line_rip_relative(const ZydisDecodedOperand *memory);
+/* As glibc's PTR_DEMANGLE does: the pointer is turned, and mixed with a word of the thread's. */
+bool fay_line_hides_pointer(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *from);
+/* What the jump's operand has, and where the line begins. False: its bytes are no instructions. */
+bool fay_line_target(const struct fay_code *code, size_t jump, struct fay_line_value *target,
+		     size_t *begin);
 
 /* Other than by a table of distances. */
 static inline void fay_step_enter(struct fay_step *step)

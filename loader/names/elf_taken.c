@@ -5,17 +5,13 @@
  *	addends of relocations (R_X86_64_RELATIVE, IRELATIVE, and others against symbols), and what
  *	  DT_RELR relocations apply to
  *	aligned words of the data of a program that is not position-independent
- *	landing pads: .eh_frame leads to a table for each function that has any (LSDA; Itanium C++
- *	  ABI, exception handling, 1.6)
+ *	landing pads of exceptions (elf_handlers.c)
  *
  * The file may be anything: every read is bounded.
  */
-#include "target.h"
+#include "taken_private.h"
 
-#include <dwarf.h>
 #include <elf.h>
-#include <elfutils/libdw.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,48 +19,28 @@
 
 #define SECTIONS_MAX 4096u
 #define ADDRESSES_MAX (1u << 26)
-#define WORK_MAX (1u << 28) /* records that are read, and sections that are looked at for them */
 
-struct section {
-	uint64_t start, end;
-	const uint8_t *bytes;        /* NULL: none in the file */
-	bool code, writable, unwind; /* .eh_frame: no jump reads it */
-};
-
-struct list {
-	uint64_t *items;
-	size_t count, room;
-};
-
-struct fay_taken {
-	struct list lists[FAY_TAKEN_KINDS]; /* enum fay_taken_kind */
-	bool failed;
-	bool faults; /* of code here become exceptions */
-	struct section *sections;
-	size_t section_count, last; /* the one that was found last */
-	uint64_t code_low, code_high, work;
-};
-
-static const struct section *section_of(struct fay_taken *taken, uint64_t address)
+const struct fay_taken_section *fay_taken_section_of(struct fay_taken *taken, uint64_t address)
 {
 	for (size_t i = 0; i < taken->section_count; i++) {
 		size_t at = (taken->last + i) % taken->section_count;
 
-		taken->failed |= ++taken->work > WORK_MAX;
+		taken->failed |= ++taken->work > FAY_TAKEN_WORK_MAX;
 		if (address >= taken->sections[at].start && address < taken->sections[at].end)
 			return &taken->sections[taken->last = at];
 	}
 	return NULL;
 }
 
-static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t address)
+void fay_taken_add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t address)
 {
-	const struct section *section = address >= taken->code_low && address < taken->code_high
-						? section_of(taken, address)
-						: NULL;
-	struct list *list = &taken->lists[kind];
+	const struct fay_taken_section *section =
+		address >= taken->code_low && address < taken->code_high
+			? fay_taken_section_of(taken, address)
+			: NULL;
+	struct fay_taken_list *list = &taken->lists[kind];
 
-	taken->failed |= ++taken->work > WORK_MAX;
+	taken->failed |= ++taken->work > FAY_TAKEN_WORK_MAX;
 	if (!section || !section->code || taken->failed)
 		return;
 	if (list->count == list->room) {
@@ -96,18 +72,19 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 		const Elf64_Shdr *header = elf64_getshdr(scn);
 		const char *name = header ? elf_strptr(elf, strings, header->sh_name) : NULL;
 		Elf_Data *data;
-		struct section *section;
+		struct fay_taken_section *section;
 
 		if (!header || !(header->sh_flags & SHF_ALLOC) ||
 		    header->sh_addr + header->sh_size < header->sh_addr ||
 		    header->sh_flags & SHF_TLS)
 			continue;
 		section = &taken->sections[taken->section_count++];
-		*section = (struct section){ .start = header->sh_addr,
-					     .end = header->sh_addr + header->sh_size,
-					     .code = header->sh_flags & SHF_EXECINSTR,
-					     .writable = header->sh_flags & SHF_WRITE,
-					     .unwind = name && !strcmp(name, ".eh_frame") };
+		*section =
+			(struct fay_taken_section){ .start = header->sh_addr,
+						    .end = header->sh_addr + header->sh_size,
+						    .code = header->sh_flags & SHF_EXECINSTR,
+						    .writable = header->sh_flags & SHF_WRITE,
+						    .unwind = name && !strcmp(name, ".eh_frame") };
 		if (section->code) {
 			taken->code_low =
 				section->start < taken->code_low ? section->start : taken->code_low;
@@ -123,7 +100,7 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 
 static bool word_at(struct fay_taken *taken, uint64_t address, uint64_t *word)
 {
-	const struct section *section = section_of(taken, address);
+	const struct fay_taken_section *section = fay_taken_section_of(taken, address);
 
 	if (!section || !section->bytes || section->end - address < 8)
 		return false;
@@ -154,9 +131,9 @@ static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr
 			Elf64_Rela rela;
 
 			memcpy(&rela, (const char *)data->d_buf + i * sizeof(rela), sizeof(rela));
-			add(taken, FAY_TAKEN_WORD,
-			    symbol_value(elf, header->sh_link, ELF64_R_SYM(rela.r_info)) +
-				    (uint64_t)rela.r_addend);
+			fay_taken_add(taken, FAY_TAKEN_WORD,
+				      symbol_value(elf, header->sh_link, ELF64_R_SYM(rela.r_info)) +
+					      (uint64_t)rela.r_addend);
 		}
 	if (header->sh_type != 19) /* SHT_RELR */
 		return;
@@ -166,13 +143,13 @@ static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr
 		memcpy(&entry, (const char *)data->d_buf + 8 * i, 8);
 		if (!(entry & 1)) {
 			if (word_at(taken, entry, &word))
-				add(taken, FAY_TAKEN_WORD, word);
+				fay_taken_add(taken, FAY_TAKEN_WORD, word);
 			at = entry + 8;
 			continue;
 		}
 		for (unsigned bit = 1; bit < 64; bit++)
 			if (entry >> bit & 1 && word_at(taken, at + 8 * (bit - 1), &word))
-				add(taken, FAY_TAKEN_WORD, word);
+				fay_taken_add(taken, FAY_TAKEN_WORD, word);
 		at += 8 * 63;
 	}
 }
@@ -180,7 +157,7 @@ static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr
 static void read_data(struct fay_taken *taken)
 {
 	for (size_t i = 0; i < taken->section_count; i++) {
-		const struct section *section = &taken->sections[i];
+		const struct fay_taken_section *section = &taken->sections[i];
 
 		if (section->code || !section->bytes || section->unwind)
 			continue;
@@ -189,187 +166,8 @@ static void read_data(struct fay_taken *taken)
 			uint64_t word;
 
 			memcpy(&word, section->bytes + (at - section->start), 8);
-			add(taken, FAY_TAKEN_WORD, word);
+			fay_taken_add(taken, FAY_TAKEN_WORD, word);
 		}
-	}
-}
-
-/* A bounded reader of what unwind tables are made of. */
-struct cursor {
-	const uint8_t *at, *end;
-	uint64_t address; /* of `at` */
-	bool failed;
-};
-
-static uint64_t take(struct cursor *c, size_t size, bool is_signed)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(c->end - c->at) < size) {
-		c->failed = true;
-		return 0;
-	}
-	memcpy(&value, c->at, size);
-	c->at += size;
-	c->address += size;
-	if (is_signed && size < 8)
-		value = (uint64_t)((int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size));
-	return value;
-}
-
-static uint64_t take_uleb(struct cursor *c)
-{
-	uint64_t value = 0, byte;
-	unsigned shift = 0;
-
-	do {
-		byte = take(c, 1, false);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && !c->failed);
-	return value;
-}
-
-static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
-{
-	uint64_t from = c->address, value;
-
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8: value = take(c, 8, false); break;
-	case DW_EH_PE_uleb128: value = take_uleb(c); break;
-	case DW_EH_PE_udata2: value = take(c, 2, false); break;
-	case DW_EH_PE_sdata2: value = take(c, 2, true); break;
-	case DW_EH_PE_udata4: value = take(c, 4, false); break;
-	case DW_EH_PE_sdata4: value = take(c, 4, true); break;
-	default: c->failed = true; return 0;
-	}
-	if ((encoding & 0x70) == DW_EH_PE_pcrel && value)
-		value += from;
-	else if (encoding & 0x70)
-		c->failed = true;
-	return value;
-}
-
-/* Whether a call may be in [start, start + length): of rel32, or of r/m64, by its ModRM byte. */
-static bool has_call(struct fay_taken *taken, uint64_t start, uint64_t length)
-{
-	const struct section *section = section_of(taken, start);
-	const uint8_t *at;
-
-	if (!section || !section->bytes || length > section->end - start)
-		return true;
-	at = section->bytes + (start - section->start);
-	for (uint64_t i = 0; i + 1 < length && taken->work <= WORK_MAX; i++, taken->work++)
-		if (at[i] == 0xe8 || (at[i] == 0xff && (at[i + 1] & 0x38) == 0x10))
-			return true;
-	return false;
-}
-
-static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t table)
-{
-	const struct section *section = section_of(taken, table);
-	struct cursor c;
-	uint64_t base = function, end;
-	uint8_t encoding;
-
-	if (!section || !section->bytes)
-		return;
-	c = (struct cursor){ section->bytes + (table - section->start),
-			     section->bytes + (section->end - section->start), table, false };
-	encoding = (uint8_t)take(&c, 1, false);
-	if (encoding != DW_EH_PE_omit)
-		base = take_encoded(&c, encoding);
-	encoding = (uint8_t)take(&c, 1, false);
-	if (encoding != DW_EH_PE_omit)
-		take_uleb(&c);
-	encoding = (uint8_t)take(&c, 1, false);
-	end = take_uleb(&c);
-	end += c.address;
-	while (c.address < end && !c.failed && !taken->failed) {
-		uint64_t start, length, pad;
-
-		taken->failed |= ++taken->work > WORK_MAX;
-		start = take_encoded(&c, encoding);
-		length = take_encoded(&c, encoding);
-		pad = take_encoded(&c, encoding);
-		take_uleb(&c);
-		if (!pad || c.failed)
-			continue;
-		add(taken, FAY_TAKEN_HANDLER, base + pad);
-		/* What is thrown there is thrown by an instruction (-fnon-call-exceptions). */
-		if (!taken->faults && length)
-			taken->faults = !has_call(taken, function + start, length);
-	}
-	if (c.failed)
-		add(taken, FAY_TAKEN_DOUBT, function);
-}
-
-struct encodings {
-	uint8_t pointers, handlers;
-	bool augmented;
-};
-
-static struct encodings encodings_of(const Dwarf_CIE *cie)
-{
-	const uint8_t *data = cie->augmentation_data, *end = data + cie->augmentation_data_size;
-	struct encodings encodings = { DW_EH_PE_absptr, DW_EH_PE_omit, false };
-
-	if (!cie->augmentation || cie->augmentation[0] != 'z')
-		return encodings;
-	encodings.augmented = true;
-	for (const char *letter = cie->augmentation + 1; *letter && data < end; letter++) {
-		if (*letter == 'S' || *letter == 'B')
-			continue;
-		if (*letter == 'R')
-			encodings.pointers = *data;
-		if (*letter == 'L')
-			encodings.handlers = *data;
-		if (*letter == 'P')
-			data += (*data & 7) == DW_EH_PE_udata4   ? 4
-				: (*data & 7) == DW_EH_PE_udata2 ? 2
-								 : 8;
-		data++;
-	}
-	return encodings;
-}
-
-static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
-{
-	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
-	struct encodings encodings = { DW_EH_PE_omit, DW_EH_PE_omit, false };
-	const uint8_t *begin = data->d_buf;
-	Dwarf_Off at = 0, next, cie_at = (Dwarf_Off)-1, behind;
-	Dwarf_CFI_Entry entry, cie;
-
-	for (; !dwarf_next_cfi(ident, data, true, at, &next, &entry) && next > at && !taken->failed;
-	     at = next) {
-		struct cursor c;
-		uint64_t function, table;
-
-		if (dwarf_cfi_cie_p(&entry))
-			continue;
-		if (entry.fde.CIE_pointer != cie_at) {
-			cie_at = entry.fde.CIE_pointer;
-			if (dwarf_next_cfi(ident, data, true, cie_at, &behind, &cie) ||
-			    !dwarf_cfi_cie_p(&cie))
-				return;
-			encodings = encodings_of(&cie.cie);
-		}
-		if (!encodings.augmented || encodings.handlers == DW_EH_PE_omit ||
-		    entry.fde.start < begin || entry.fde.end > begin + data->d_size)
-			continue;
-		c = (struct cursor){ entry.fde.start, entry.fde.end,
-				     header->sh_addr + (uint64_t)(entry.fde.start - begin), false };
-		function = take_encoded(&c, encodings.pointers);
-		take_encoded(&c, encodings.pointers & 0x0f);
-		if (take_uleb(&c) == 0)
-			continue;
-		table = take_encoded(&c, encodings.handlers & ~DW_EH_PE_indirect);
-		if (table && !c.failed)
-			read_handlers(taken, function, table);
 	}
 }
 
@@ -398,12 +196,12 @@ static void read_symbols(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *he
 		taken->faults |= throws_faults(elf_strptr(elf, header->sh_link, symbol.st_name));
 		switch (ELF64_ST_TYPE(symbol.st_info)) {
 		case STT_FUNC:
-		case STT_GNU_IFUNC: add(taken, FAY_TAKEN_ENTRY, symbol.st_value); break;
+		case STT_GNU_IFUNC: fay_taken_add(taken, FAY_TAKEN_ENTRY, symbol.st_value); break;
 		case STT_NOTYPE:
-			add(taken,
-			    ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? FAY_TAKEN_HANDLER
-								       : FAY_TAKEN_ENTRY,
-			    symbol.st_value);
+			fay_taken_add(taken,
+				      ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? FAY_TAKEN_HANDLER
+										 : FAY_TAKEN_ENTRY,
+				      symbol.st_value);
 			break;
 		default: break;
 		}
@@ -417,7 +215,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void sort(struct list *list)
+static void sort(struct fay_taken_list *list)
 {
 	size_t kept = 0;
 
@@ -451,7 +249,7 @@ static void read_all(struct fay_taken *taken, Elf *elf)
 			continue;
 		read_relocations(taken, elf, header, data);
 		if (!strcmp(name, ".eh_frame"))
-			read_frames(taken, elf, header, data);
+			fay_taken_read_frames(taken, elf, header, data);
 	}
 	if (file->e_type == ET_EXEC)
 		read_data(taken);
@@ -496,7 +294,7 @@ const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind 
 			     uint64_t start, uint64_t end, size_t *count)
 {
 	static const uint64_t nothing;
-	const struct list *list = &taken->lists[kind];
+	const struct fay_taken_list *list = &taken->lists[kind];
 	size_t first = fay_count_below(list->items, 0, sizeof(*list->items), list->count, start);
 	size_t last = fay_count_below(list->items, 0, sizeof(*list->items), list->count, end);
 

@@ -12,8 +12,7 @@
  *	  or the section, is decoded from its start; only if an instruction has that there is it
  *	  one. What does not decode, or has no known start, is taken for one.
  *
- * A lea of a function's start whose register has something added soon may be the base of distances
- * to any of its instructions: it is not traced.
+ * What else is done with a function's address is judged in inbound_base.c.
  *
  * The function itself and its parts are not looked at here: fay_place_judge(), or fay_flow_read(),
  * has seen them.
@@ -41,8 +40,6 @@
 #define MARKS_MAX 64u /* ranges of a module with sites */
 #define ENTRIES_MAX (1u << 24)
 #define DECODE_MAX (1u << 20) /* bytes from a function's start to a place in it */
-#define BASE_STEPS 16u        /* a lea, and instructions behind it that may add to what it sets */
-#define BASE_BYTES 96u        /* of these */
 
 struct search {
 	struct fay_plan *plan;
@@ -156,18 +153,6 @@ static bool instruction_has(struct search *s, uint64_t source, bool address)
 			   (size == at + insn.raw.imm[0].offset && insn.raw.imm[0].size >= 32));
 }
 
-static bool is_own(const struct fay_point *point, uint64_t source)
-{
-	uint64_t own = point->function.address - point->offset;
-
-	if (source >= own && source < point->function.address + point->function.size)
-		return true;
-	for (size_t i = 0; point->exits && i < point->flow->part_count; i++)
-		if (source >= point->flow->parts[i].start && source < point->flow->parts[i].end)
-			return true;
-	return false;
-}
-
 enum opcode { NO_BRANCH, SHORT, NEAR, TWO_BYTES, LEA, ADDRESS };
 
 static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kind)
@@ -181,7 +166,8 @@ static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kin
 		return 0;
 	point = &s->plan->points[site->point];
 	own = point->function.address - point->offset;
-	if (is_own(point, source) || (kind != LEA && !instruction_has(s, source, kind == ADDRESS)))
+	if (fay_point_has(point, source) ||
+	    (kind != LEA && !instruction_has(s, source, kind == ADDRESS)))
 		return 0;
 	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)",
 		 kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
@@ -256,119 +242,6 @@ static int search_table(struct search *s, uint64_t source, uint64_t table)
 	return 0;
 }
 
-/* jcc, setcc, cmovcc, adc, sbb, pushf, lahf */
-static bool uses_flags(const uint8_t *bytes)
-{
-	if (bytes[0] == 0x0f)
-		return (bytes[1] & 0xf0) == 0x40 || (bytes[1] & 0xf0) == 0x80 ||
-		       (bytes[1] & 0xf0) == 0x90;
-	bytes += (bytes[0] & 0xf0) == 0x40; /* rex */
-	return (bytes[0] & 0xf0) == 0x70 || (bytes[0] & 0xf0) == 0x10 || bytes[0] == 0x9c ||
-	       bytes[0] == 0x9f ||
-	       (bytes[0] >= 0x80 && bytes[0] <= 0x83 &&
-		((bytes[1] & 0x38) == 0x10 || (bytes[1] & 0x38) == 0x18)) ||
-	       (bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x40);
-}
-
-/* A caller that uses flags behind the call gets them from the function: no compiler makes that, but
- * assembly does. */
-static void note_flags(struct search *s, size_t i, uint64_t to)
-{
-	struct fay_point *point =
-		uses_flags(s->text + i + CALL_BYTES) ? fay_points_at(s->plan, to) : NULL;
-
-	if (point)
-		point->careful = true;
-}
-
-static ZydisRegister whole_register(ZydisRegister part)
-{
-	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, part);
-}
-
-/*
- * Whether the register gets another one, or what is in memory, added, or is added to one.
- * *set: it is another value from here on.
- */
-static bool adds_to(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands,
-		    ZydisRegister base, bool *set)
-{
-	bool sums = insn->mnemonic == ZYDIS_MNEMONIC_ADD || insn->mnemonic == ZYDIS_MNEMONIC_XADD;
-	bool other = false, mine = false;
-
-	for (unsigned i = 0; i < insn->operand_count; i++) {
-		const ZydisDecodedOperand *operand = &operands[i];
-
-		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    whole_register(operand->reg.value) == base) {
-			mine = true;
-			*set |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) && !sums;
-		} else if (operand->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
-			   operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-			other = true;
-		}
-		if (insn->mnemonic == ZYDIS_MNEMONIC_LEA &&
-		    operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		    operand->mem.index != ZYDIS_REGISTER_NONE &&
-		    (whole_register(operand->mem.base) == base ||
-		     whole_register(operand->mem.index) == base))
-			return true;
-	}
-	return sums && mine && other;
-}
-
-/* Whether distances are added to what the lea at `source`, perhaps behind a prefix, sets. */
-static bool is_base(struct search *s, uint64_t source)
-{
-	uint8_t bytes[BASE_BYTES] = { 0 };
-	size_t size = fay_text_program(s->program, source - 1, bytes, sizeof(bytes));
-	size_t at = (bytes[0] & 0xf0) != 0x40; /* rex */
-	ZydisRegister base = ZYDIS_REGISTER_NONE;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction insn;
-	ZydisDecoder decoder;
-
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	for (unsigned step = 0; step < BASE_STEPS && at < size; step++, at += insn.length) {
-		bool set = false;
-
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes + at, size - at, &insn,
-							 operands)))
-			return false;
-		if (step == 0) {
-			base = whole_register(operands[0].reg.value);
-			continue;
-		}
-		if (adds_to(&insn, operands, base, &set))
-			return true;
-		if (set)
-			return false;
-	}
-	return false;
-}
-
-/* Places inside a function follow its start. */
-static int refuse_base(struct search *s, uint64_t source, uint64_t start)
-{
-	const struct fay_plan *plan = s->plan;
-	const struct fay_point *point = fay_points_at(plan, start);
-	char reason[FAY_REASON_MAX];
-
-	if (!point || !is_base(s, source))
-		return 0;
-	snprintf(reason, sizeof(reason),
-		 "may be entered anywhere by what adds to its address, another function "
-		 "(at %s+%#lx)",
-		 s->module->name, (unsigned long)(source - s->range->bias));
-	for (; point < plan->points + plan->point_count &&
-	       point->function.address - point->offset == start;
-	     point++)
-		if (point->usable && point->site_count && !is_own(point, source) &&
-		    fay_site_refuse(s->plan, &plan->sites[point->first_site], reason))
-			return -1;
-	return 0;
-}
-
 /* `count` bytes of the chunk; BRANCH_MAX more are there. */
 static int search_chunk(struct search *s, size_t count)
 {
@@ -387,12 +260,13 @@ static int search_chunk(struct search *s, size_t count)
 		if (is_overwritten(s, to) && found(s, s->at + i, to, kind))
 			return -1;
 		if (s->text[i] == 0xe8)
-			note_flags(s, i, to);
+			fay_inbound_note_flags(s->plan, s->text + i + CALL_BYTES, to);
 		if (kind == LEA) {
 			int code = search_table(s, s->at + i, to);
 
 			if (!code)
-				code = refuse_base(s, s->at + i, to);
+				code = fay_inbound_refuse_base(s->plan, s->program, s->module->name,
+							       s->range->bias, s->at + i, to);
 			if (code)
 				return code;
 		}

@@ -16,6 +16,8 @@ int fay_points_fold(struct fay_plan *plan);
 struct fay_point *fay_points_at(const struct fay_plan *plan, uint64_t address);
 /* Whether some probe runs when calls begin, or at a place inside. */
 bool fay_point_enters(const struct fay_plan *plan, const struct fay_point *point);
+/* Whether an address is in the point's function, or in a part of it that was found. */
+bool fay_point_has(const struct fay_point *point, uint64_t address);
 /* Sets a point aside, or says of one that stays what of it is set aside. -1: out of memory. */
 int fay_plan_skip(struct fay_plan *plan, struct fay_point *point, const char *reason);
 int fay_plan_note(struct fay_plan *plan, const struct fay_point *point, const char *reason);
@@ -64,6 +66,15 @@ int fay_site_refuse(struct fay_plan *plan, struct fay_site *site, const char *re
 /* inbound.c: refuses sites whose overwritten bytes other functions jump into. */
 int fay_inbound_search(struct fay_plan *plan, struct fay_program_text *text,
 		       struct fay_error *error);
+/*
+ * inbound_base.c: refuses a function's points if distances are added to its address, which the lea
+ * at `source`, perhaps behind a prefix, sets. -1: out of memory.
+ */
+int fay_inbound_refuse_base(struct fay_plan *plan, struct fay_program_text *program,
+			    const char *module, uint64_t bias, uint64_t source, uint64_t start);
+/* A caller that uses flags behind the call gets them from the function: no compiler makes that, but
+ * assembly does. Three bytes are read `behind` the call. */
+void fay_inbound_note_flags(const struct fay_plan *plan, const uint8_t *behind, uint64_t to);
 
 /* rendezvous.c: adds the hook by which the program waits when it loads modules; sets `rendezvous`,
  * or `unhooked`. */

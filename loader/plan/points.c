@@ -129,6 +129,18 @@ struct fay_point *fay_points_at(const struct fay_plan *plan, uint64_t address)
 		       : NULL;
 }
 
+bool fay_point_has(const struct fay_point *point, uint64_t address)
+{
+	uint64_t own = point->function.address - point->offset;
+
+	if (address >= own && address < point->function.address + point->function.size)
+		return true;
+	for (size_t i = 0; point->exits && i < point->flow->part_count; i++)
+		if (address >= point->flow->parts[i].start && address < point->flow->parts[i].end)
+			return true;
+	return false;
+}
+
 /* What the trampolines of markers need; what a marker cannot give is the reason for which it is
  * skipped later. */
 static int markers_prepare(struct fay_plan *plan)

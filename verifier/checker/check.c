@@ -22,14 +22,14 @@ static bool header(struct walk *w)
 	uint8_t hash[32];
 
 	if (r->size < 38 || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
-	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5] > 1)
+	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5])
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 0,
 				   "no certificate of a version that is known");
 	check_fingerprint(w->subject, hash);
 	if (memcmp(r->bytes + 6, hash, 32))
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 6,
 				   "the certificate is for another image");
-	if (w->policy->speculation_confined && !r->bytes[5])
+	if (w->policy->speculation_confined)
 		return walk_refuse(w, FAY_RULE_SPC_BRANCH, 5,
 				   "the certificate does not confine speculation");
 	r->at = 38;

@@ -43,7 +43,9 @@ enum {
 	JOIN_UNWRITTEN, /* low, size: of the stack */
 	JOIN_KINDS,
 };
-#define JOIN_MOST 128u /* entries, and new variables */
+#define JOIN_MOST 128u     /* variables of a list */
+#define JOIN_ENTRIES 1024u /* entries of one */
+#define NEST_MOST 64u      /* loops within each other */
 /* Locations: registers 0 to 15, then places on the stack. */
 #define LOCATION_STACK 16u
 /* Of JOIN_RANGE also what a loop around counts by: plus 256 times the nodes from its head to here,

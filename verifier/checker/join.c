@@ -56,7 +56,7 @@ bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v)
 	x->low = at->bits < bits ? at->bits : (uint8_t)bits;
 	if (at->bits > bits && !x->exact)
 		return false;
-	if (x->k != 1) {
+	if (x->k != 1 || x->c) {
 		struct form off = form_number(x->c);
 
 		if (!x->exact || !form_plus(&x->whole, &off, -1) || x->whole.c % x->k ||
@@ -102,8 +102,8 @@ static bool defined(const struct meaning *x, uint32_t n, uint64_t location,
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (x[i].location == location)
-			return want->f.v[0] == x[i].id && !want->f.v[1] && want->f.k[0] == x[i].k &&
-			       want->f.c == x[i].c;
+			return want->bits == x[i].bits && want->f.v[0] == x[i].id &&
+			       !want->f.v[1] && want->f.k[0] == x[i].k && want->f.c == x[i].c;
 	return false;
 }
 
@@ -177,7 +177,7 @@ static bool includes_fill(struct walk *w, const struct fill *fill, const struct 
 		if (w->m.s.fill[i].fixed == fill->fixed && w->m.s.fill[i].down == fill->down &&
 		    form_equal(&w->m.s.fill[i].end, end))
 			return true;
-	if (fill->down ? r.lo < from : r.hi > 0 || from < -w->m.s.depth)
+	if (r.lo < -w->m.s.depth || r.hi > 0 || from < -w->m.s.depth)
 		return false;
 	return fill->down ? stack_all_written(&w->m.s, (int64_t)r.lo, fill->fixed)
 			  : stack_all_written(&w->m.s, from, (int64_t)r.hi);

@@ -20,7 +20,9 @@ static bool apply_number(struct walk *w, struct value *v, uint64_t kind, struct 
 
 	*x = (struct meaning){ .location = x->location, .bits = (uint8_t)bits, .k = 1 };
 	if (kind == JOIN_MULTIPLE) {
-		x->k = (int64_t)(read_number(r) & INT64_MAX);
+		uint64_t k = read_number(r);
+
+		x->k = k <= INT64_MAX ? (int64_t)k : 0;
 		x->c = read_signed(r);
 	}
 	lo = read_signed(r);
@@ -172,11 +174,12 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 		case JOIN_UNDEFINED: s->flags.undefined |= location & FLAG_ALL; break;
 		case JOIN_VECTOR: s->vector[location & 15] &= (uint32_t)read_number(r); break;
 		default: { /* JOIN_UNWRITTEN */
-			int64_t low = -(int64_t)location, size = (int64_t)read_number(r);
+			uint64_t size = read_number(r);
+			int64_t low = -(int64_t)(location & 0xffff);
 
-			if (low < -s->depth || size < 0 || size > -low)
+			if (location > (uint64_t)s->depth || size > location)
 				return bad_list(w, "a join's bytes are not on the stack");
-			stack_mark(s, low, low + size, false);
+			stack_mark(s, low, low + (int64_t)size, false);
 		}
 		}
 	}
@@ -309,16 +312,19 @@ static void recall(struct walk *w, const struct node *node, struct meaning *x, u
 		uint64_t kind = read_number(r), location = read_number(r);
 
 		if (kind == JOIN_NUMBER || kind == JOIN_MULTIPLE) {
-			bool number = kind == JOIN_NUMBER;
+			struct meaning *y = &x[*n];
 
-			x[*n] = (struct meaning){
-				.id = node->first + *n,
-				.location = (uint32_t)location,
-				.bits = (uint8_t)(number ? read_number(r) : 64),
-				.k = number ? 1 : (int64_t)(read_number(r) & INT64_MAX),
-				.c = number ? 0 : read_signed(r)
-			};
+			*y = (struct meaning){ .id = node->first + *n,
+					       .location = (uint32_t)location,
+					       .bits = 64,
+					       .k = 1 };
 			++*n;
+			if (kind == JOIN_NUMBER) {
+				y->bits = (uint8_t)read_number(r);
+			} else {
+				y->k = (int64_t)read_number(r);
+				y->c = read_signed(r);
+			}
 			read_signed(r);
 			read_number(r);
 		} else {

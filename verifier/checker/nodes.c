@@ -36,9 +36,11 @@ static void skip_list(struct reader *r)
 {
 	uint64_t entries = read_number(r);
 
+	r->bad |= entries > JOIN_ENTRIES;
 	for (uint64_t i = 0; i < entries && !r->bad; i++) {
 		uint64_t kind = read_number(r);
 
+		r->bad |= kind >= JOIN_KINDS;
 		read_number(r);
 		walk_skip_entry(r, kind);
 	}
@@ -52,7 +54,7 @@ static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 	struct node *node = &w->nodes[i];
 
 	*node = (struct node){ .flags = first & (NODE_JOIN | NODE_HEAD) };
-	*address += read_signed(r);
+	*address = (int64_t)((uint64_t)*address + (uint64_t)read_signed(r));
 	if (*address < 0 || (uint64_t)*address >= w->subject->text.size || first >> 2 > UINT16_MAX)
 		return walk_bad(w, "a node outside of the code");
 	node->address = (uint32_t)*address;
@@ -85,15 +87,19 @@ static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 static bool nest(struct walk *w)
 {
 	uint32_t inner = 0; /* 1 + the head of the loop that the last node lies in, or 0 */
+	uint32_t depth = 0;
 
 	for (uint32_t i = 0; i < w->node_count; i++) {
-		while (inner && i >= inner - 1 + w->nodes[inner - 1].body)
+		for (; inner && i >= inner - 1 + w->nodes[inner - 1].body; depth--)
 			inner = w->nodes[inner - 1].head;
 		w->nodes[i].head = inner;
 		if (!w->nodes[i].body)
 			continue;
 		if (inner && i + w->nodes[i].body > inner - 1 + w->nodes[inner - 1].body)
 			return walk_bad(w, "two loops overlap");
+		if (++depth > NEST_MOST)
+			return walk_refuse(w, FAY_RULE_LIM_RESOURCE, w->nodes[i].address,
+					   "loops are nested too deeply");
 		inner = i + 1;
 	}
 	return true;

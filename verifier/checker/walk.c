@@ -102,14 +102,17 @@ static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 			return walk_refuse(w, FAY_RULE_CFI_OVERLAP, at, "instructions overlap");
 		mine[bit / 8] |= (uint8_t)(1u << bit % 8);
 	}
-	w->instructions++;
+	/* contexts may have code several times, but not without end */
+	if (w->instructions++ > 64 * (text->size + w->certificate.size))
+		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, at,
+				   "the certificate goes through the code too often");
 	return true;
 }
 
 /* The number of the next target of node i, which is at `address`. */
 static bool target(struct walk *w, uint32_t i, uint64_t address, uint32_t *to)
 {
-	int64_t n = (int64_t)i + read_signed(&w->ends);
+	int64_t n = (int64_t)((uint64_t)i + (uint64_t)read_signed(&w->ends));
 
 	*to = 0;
 	if (n < 0 || n >= w->node_count || w->nodes[n].address != address)

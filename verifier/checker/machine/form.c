@@ -60,6 +60,8 @@ struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits)
 	struct value v = { .kind = KIND_NUMBER, .init = 0xff, .bits = (uint8_t)bits };
 	struct state *s = &m->s;
 
+	if (lo > hi)
+		hi = lo;
 	if (lo == hi && lo >= INT64_MIN && hi <= INT64_MAX) {
 		v.f.c = (int64_t)lo;
 		return v;

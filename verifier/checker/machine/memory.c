@@ -362,7 +362,10 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	if (a->region == REGION_STACK && !load_stack(m, a, v, &known))
 		return false;
 	if (known) {
-		v->bits = v->bits < bits ? v->bits : (uint8_t)bits;
+		if (v->kind == KIND_NUMBER && v->bits > bits) {
+			v->bits = (uint8_t)bits;
+			form_reduce(&v->f, bits);
+		}
 		return true;
 	}
 	if (a->region == REGION_STACK && load_parts(m, a, v))

@@ -46,7 +46,7 @@ void value_settle(struct machine *m, struct value *v, unsigned bits)
 	}
 	low.bits = (uint8_t)b;
 	r = value_bounds(m, &low);
-	if (b == 64 || (r.hi >> b) - (r.lo >> b) <= 1)
+	if ((r.hi >> b) - (r.lo >> b) <= 1)
 		return; /* a branch can tell on which side of the wrap it is */
 	low = value_fresh(m, 0, ((wide)1 << b) - 1, 64);
 	if (v->bits > b) {
@@ -59,13 +59,16 @@ void value_settle(struct machine *m, struct value *v, unsigned bits)
 
 bool register_read(struct machine *m, unsigned reg, unsigned bits, struct value *v)
 {
-	value_settle(m, &m->s.reg[reg], bits);
+	if (bits < 64)
+		value_settle(m, &m->s.reg[reg], bits);
 	*v = m->s.reg[reg];
 	if (!machine_readable(m, v, bits))
 		return false;
 	v->init = 0xff;
-	if (v->bits > bits)
+	if (v->bits > bits && v->kind == KIND_NUMBER) {
 		v->bits = (uint8_t)bits;
+		form_reduce(&v->f, bits);
+	}
 	return true;
 }
 

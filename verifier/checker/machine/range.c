@@ -248,5 +248,7 @@ struct range form_range(struct machine *m, const struct form *f)
 		meet_quotients(m, f, false, &r);
 		meet_quotients(m, f, true, &r);
 	}
+	if (r.lo > r.hi) /* there is no such state; a range it shall be all the same */
+		r.hi = r.lo;
 	return r;
 }

@@ -287,7 +287,8 @@ static bool step_leave(struct machine *m)
 	const struct value *rbp = &m->s.reg[FAY_RBP];
 	struct value v = *rbp;
 
-	if (v.kind != KIND_POINTER || v.tag != REGION_STACK || v.f.v[0] || v.f.c < -m->s.depth)
+	if (v.kind != KIND_POINTER || v.tag != REGION_STACK || v.f.v[0] || v.f.c < -m->s.depth ||
+	    v.f.c > STACK_MOST)
 		return check_refuse(m, FAY_RULE_STK_POINTER,
 				    "leave, and rbp is not a known place of the frame");
 	return machine_depth(m, -v.f.c) && pop(m, FAY_RBP);
@@ -319,11 +320,13 @@ static bool step_string(struct machine *m, const struct fay_insn *insn)
 		struct access into = a, source = b;
 
 		into.size = source.size = size;
-		into.offset.c += i * size;
+		struct form by = form_number((int64_t)i * size);
+
+		if (!form_plus(&into.offset, &by, 1) || !form_plus(&source.offset, &by, 1))
+			return check_refuse(m, FAY_RULE_MEM_BOUNDS, "an offset without bounds");
 		into.at.lo += i * size;
 		into.at.hi += i * size;
 		if (copy) {
-			source.offset.c += i * size;
 			source.at.lo += i * size;
 			source.at.hi += i * size;
 			if (m->s.vars + 8 > VARS)

@@ -46,6 +46,9 @@ bool step_divide(struct machine *m, const struct fay_insn *insn);   /* DIV IDIV 
 bool step_sign(struct machine *m, const struct fay_insn *insn);     /* CQO */
 /* q, a variable, is floor(f / d): what lies between f and d * q is kept as a fact. */
 void step_quotient(struct machine *m, const struct value *q, const struct form *f, wide d);
+/* *r, a fresh variable, is floor(factor * f / 2^shift): defined, or what is so already. */
+void step_floor(struct machine *m, struct value *r, const struct form *f, uint64_t factor,
+		unsigned shift);
 /* An instruction of a kind that is not above, or any. */
 bool step_any(struct machine *m, const struct fay_insn *insn);
 

@@ -39,10 +39,7 @@ static struct value shift_right(struct machine *m, const struct value *a, struct
 		r.f = f;
 		return r;
 	}
-	step_quotient(m, &r, &f, POWER((unsigned)by.lo));
-	check_define(
-		m, &r,
-		(struct def){ .kind = DEF_FLOOR, .factor = 1, .shift = (uint8_t)by.lo, .f = f });
+	step_floor(m, &r, &f, 1, (unsigned)by.lo);
 	return r;
 }
 
@@ -115,7 +112,8 @@ bool step_bit_test(struct machine *m, const struct fay_insn *insn)
 	if (insn->op == OP_BT)
 		return true;
 	if (insn->op == OP_BTR) {
-		if (by.lo == by.hi && hi >> by.lo == 1) /* it was the highest */
+		if (by.lo == by.hi && by.hi < insn->width &&
+		    hi >> by.lo == 1) /* it was the highest */
 			hi = POWER((unsigned)by.lo) - 1;
 	} else {
 		hi |= by.hi < insn->width ? ones(POWER((unsigned)by.hi)) : POWER(insn->width) - 1;

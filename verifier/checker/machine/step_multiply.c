@@ -13,6 +13,33 @@ void step_quotient(struct machine *m, const struct value *q, const struct form *
 	form_fact(m, &apart, -(wide)f->c, d - 1 - f->c);
 }
 
+void step_floor(struct machine *m, struct value *r, const struct form *f, uint64_t factor,
+		unsigned shift)
+{
+	struct form apart = *f;
+
+	if (!r->f.v[0])
+		return;
+	for (unsigned i = 0; i < m->defs; i++) {
+		const struct def *d = &m->def[i];
+
+		if (d->kind == DEF_FLOOR && d->shift == shift && d->factor == factor &&
+		    form_equal(&d->f, f) && var_find(&m->s, d->id)) {
+			r->f = (struct form){ .k[0] = 1, .v[0] = d->id };
+			return;
+		}
+	}
+	if (factor == 1)
+		step_quotient(m, r, f, POWER(shift));
+	else if (factor >> (shift < 64 ? shift : 63) >> (shift == 64) == 0 && !f->v[1] &&
+		 form_plus(&apart, &r->f, -1) && apart.v[1]) /* not more than f */
+		form_fact(m, &apart, -(wide)f->c, UINT64_MAX);
+	check_define(
+		m, r,
+		(struct def){
+			.kind = DEF_FLOOR, .factor = factor, .shift = (uint8_t)shift, .f = *f });
+}
+
 /* rdx:rax, or ax for 8 bits. */
 static void write_pair(struct machine *m, unsigned bits, const struct value *low,
 		       const struct value *high)
@@ -45,10 +72,7 @@ static struct value product_high(struct machine *m, const struct value *a, const
 	struct form f;
 
 	if ((ra.lo == ra.hi || rb.lo == rb.hi) && value_form(m, of, bits, false, &f))
-		check_define(
-			m, &r,
-			(struct def){
-				.kind = DEF_FLOOR, .factor = by, .shift = (uint8_t)bits, .f = f });
+		step_floor(m, &r, &f, by, bits);
 	return r;
 }
 

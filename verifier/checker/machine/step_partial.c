@@ -135,5 +135,7 @@ bool machine_step(struct machine *m, const struct fay_insn *insn)
 		return check_refuse(m, FAY_RULE_STK_POINTER,
 				    "the stack pointer is not a constant distance from its value "
 				    "at entry");
+	if (rsp->f.c < -STACK_MOST - 64 || rsp->f.c > STACK_MOST)
+		return check_refuse(m, FAY_RULE_STK_LIMIT, "the stack pointer is far away");
 	return rsp->f.c == -m->s.depth || machine_depth(m, -rsp->f.c);
 }

@@ -75,10 +75,7 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 	/* a multiple of 2^zeros; the bits above are all kept if the mask has them */
 	r = value_fresh(m, 0, (ra.hi < rb.hi ? ra.hi : rb.hi) >> zeros, 64);
 	if (zeros && rb.hi >> zeros >= ones(ra.hi) >> zeros && value_form(m, of, bits, false, &f))
-		check_define(
-			m, &r,
-			(struct def){
-				.kind = DEF_FLOOR, .factor = 1, .shift = (uint8_t)zeros, .f = f });
+		step_floor(m, &r, &f, 1, zeros);
 	form_scale(&r.f, (uint64_t)1 << zeros);
 	return r;
 }
@@ -213,6 +210,13 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 	}
 	if (insn->op == OP_TEST)
 		split_tested(m, insn);
+	if (insn->op == OP_CMP || insn->op == OP_SUB || insn->op == OP_TEST) {
+		/* of a word that may have wrapped any number of times something can be learned */
+		if (insn->dst.kind == OPERAND_REG)
+			value_settle(m, &m->s.reg[insn->dst.reg], bits);
+		if (insn->src.kind == OPERAND_REG)
+			value_settle(m, &m->s.reg[insn->src.reg], bits);
+	}
 	if (!operand_read(m, &insn->dst, bits, &a))
 		return false;
 	if (insn->op != OP_INC && insn->op != OP_DEC && !operand_read(m, &insn->src, bits, &b))

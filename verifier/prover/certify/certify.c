@@ -89,13 +89,13 @@ static void find_stops(struct certify *k)
 	}
 }
 
-bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out)
+static bool attempt(struct fay_certify *c, bool related, struct fay_bytes *out)
 {
-	struct certify k = { .c = c, .count = c->graph->node_count };
+	struct certify k = { .c = c, .count = c->graph->node_count, .related = related };
 	struct fay_probe_facts facts = { 0 };
 	bool ok = fay_order_init(&k.order, c->graph);
 
-	(void)entry;
+	c->refusal.rule = FAY_RULE_NONE;
 	k.w = calloc(1, sizeof(*k.w));
 	k.places = calloc(k.count, sizeof(*k.places));
 	if (k.w)
@@ -142,4 +142,10 @@ bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *
 	free(k.w);
 	fay_order_deinit(&k.order);
 	return ok;
+}
+
+bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out)
+{
+	(void)entry;
+	return attempt(c, false, out) || attempt(c, true, out);
 }

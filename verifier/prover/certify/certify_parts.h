@@ -47,6 +47,7 @@ struct place {
 	uint32_t end;  /* of a loop */
 	struct waiting *in, *back;
 	bool live;
+	bool plain; /* without the prover's hints, which may be of another time around */
 	bool join;
 	struct rep *reps;
 	uint32_t rep_count;
@@ -65,6 +66,8 @@ struct certify {
 	struct fay_order order;
 	struct place *places;
 	uint32_t count;
+	bool related;  /* relations between values are looked for from the start */
+	uint64_t runs; /* of nodes, so far */
 	wide *stops;
 	uint32_t stop_count;
 };
@@ -105,5 +108,8 @@ bool certify_process_loop(struct certify *k, uint32_t at);
 /* The probe's part of the certificate. */
 void certify_put_probe(struct certify *k, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
+/* Differences between values that say more than their ranges: facts of the list. False: none. */
+bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		    struct meaning *x, uint32_t vars);
 
 #endif

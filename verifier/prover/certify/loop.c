@@ -196,8 +196,8 @@ static void clear_outside(struct certify *k, uint32_t begin, uint32_t end)
  * Two values of which one stays ahead of the other: what their difference is at the entries and at
  * the edges back, if that says more than their ranges.
  */
-static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-		   struct meaning *x, uint32_t vars)
+bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		    struct meaning *x, uint32_t vars)
 {
 	struct place *p = &k->places[at];
 	struct state *t = &k->w->t.s;
@@ -286,6 +286,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	bool ok = false, tied = false, fixed = false, related = false;
 
 	p->measure = p->fact_count = 0;
+	p->plain = false;
 	certify_find_list(k, p, states, n);
 	for (unsigned round = 0; round < 60; round++) {
 		bool changed = false, ran;
@@ -308,6 +309,11 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			tied = true;
 			continue;
 		}
+		if (k->related && !related && round) {
+			related = true;
+			if (certify_relate(k, at, states, n, x, vars))
+				continue;
+		}
 		for (struct waiting *b = p->back; b && !changed; b = b->next)
 			if (!certify_check_one(k, at, b->s, states[0], x, vars, &changed))
 				goto out;
@@ -324,13 +330,21 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			fixed = true;
 			continue;
 		}
+		if (!ran && !p->plain) {
+			p->plain = true;
+			tied = false;
+			certify_find_list(k, p, states, n);
+			k->c->refusal.rule = FAY_RULE_NONE;
+			k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+			continue;
+		}
 		if (!related && round) {
 			/* once more from the start, with relations */
 			struct check_refusal why = k->c->refusal;
 
 			related = true;
 			tied = false;
-			relate(k, at, states, n, x, vars);
+			certify_relate(k, at, states, n, x, vars);
 			if (p->fact_count) {
 				uint32_t facts = p->fact_count;
 

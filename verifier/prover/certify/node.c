@@ -136,6 +136,9 @@ bool certify_run_node(struct certify *k, uint32_t at)
 	struct machine *m = &k->w->m;
 	int64_t depth;
 
+	if (++k->runs > 4000 + 300 * (uint64_t)k->count)
+		return certify_fail(k, FAY_RULE_LIM_RESOURCE, 0,
+				    "no certificate was found in time");
 	m->defs = 0;
 	for (uint32_t i = 0; i < block->count; i++) {
 		insn = &k->c->cfg->insns[block->first + i];
@@ -218,7 +221,10 @@ bool certify_process(struct certify *k, uint32_t begin, uint32_t end)
 			uint32_t vars;
 
 			certify_find_list(k, p, states, n);
-			ok = certify_settle(k, i, states, n, x, &vars) && certify_run_from(k, i);
+			ok = certify_settle(k, i, states, n, x, &vars);
+			if (ok && k->related && certify_relate(k, i, states, n, x, vars))
+				ok = certify_settle(k, i, states, n, x, &vars);
+			ok = ok && certify_run_from(k, i);
 			free(x);
 		} else {
 			memcpy(&k->w->m.s, states[0], sizeof(*states[0]));

@@ -27,17 +27,34 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
 	return false;
 }
 
-/* The numbers that the code compares with, and their neighbours, are where ranges may end. */
-static wide stop(const struct certify *k, const struct rep *r, wide at, bool up)
+static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
+{
+	n -= r->off;
+	n = n / r->mult - (n % r->mult < 0 && !up) + (n % r->mult > 0 && up);
+	if (up ? n >= at && n < *best : n <= at && n > *best)
+		*best = n;
+}
+
+/* Where a range may end: at numbers that the code compares with, and next to what the state has
+ * elsewhere. */
+static wide stop(struct certify *k, const struct rep *r, wide at, bool up, bool state)
 {
 	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
+	struct state *t = &k->w->t.s;
 
-	for (uint32_t i = 0; i < k->stop_count; i++) {
-		wide n = k->stops[i] - r->off;
+	for (uint32_t i = 0; i < k->stop_count; i++)
+		nearer(r, k->stops[i], at, up, &best);
+	for (unsigned i = 0; state && i < 16u + t->slots; i++) {
+		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
+		struct range all;
 
-		n = n / r->mult - (n % r->mult < 0 && !up) + (n % r->mult > 0 && up);
-		if (up ? n >= at && n < best : n <= at && n > best)
-			best = n;
+		if (!certify_numeric(v))
+			continue;
+		all = value_range(&k->w->t, v, 64, v->kind == KIND_POINTER);
+		for (int d = -1; d <= 1; d++) {
+			nearer(r, all.lo + d * r->mult, at, up, &best);
+			nearer(r, all.hi + d * r->mult, at, up, &best);
+		}
 	}
 	return best;
 }
@@ -47,7 +64,8 @@ void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 	wide lo = r->lo * r->mult + r->off, hi = r->hi * r->mult + r->off, l, h;
 	struct fay_hint hint;
 
-	if (!k->c->hint || !k->c->hint(k->c->context, k->places[at].node, r->location, &hint))
+	if (k->places[at].plain || !k->c->hint ||
+	    !k->c->hint(k->c->context, k->places[at].node, r->location, &hint))
 		return;
 	if (lo >= 0 && hint.umax != UINT64_MAX) {
 		l = hint.umin;
@@ -70,8 +88,8 @@ void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 	l = (l - r->off) / r->mult;
 	h -= r->off;
 	h = h / r->mult - (h % r->mult < 0);
-	lo = stop(k, r, r->lo, false);
-	hi = stop(k, r, r->hi, true);
+	lo = stop(k, r, r->lo, false, false);
+	hi = stop(k, r, r->hi, true, false);
 	r->lo = l < INT32_MIN && l < lo ? lo : l;
 	r->hi = h > INT32_MAX && h > hi ? hi : h;
 }
@@ -89,9 +107,9 @@ static bool widen(struct certify *k, uint32_t at, struct rep *r, struct range se
 	if (!r->widened)
 		certify_hint_range(k, at, r);
 	else if (up)
-		r->hi = stop(k, r, hi, true);
+		r->hi = stop(k, r, hi, true, k->places[at].plain);
 	if (r->widened && down)
-		r->lo = stop(k, r, lo, false);
+		r->lo = stop(k, r, lo, false, k->places[at].plain);
 	r->widened++;
 	if (r->bits < 64 && r->lo < 0 && r->hi - r->lo >= (wide)1 << r->bits) {
 		r->lo = -((wide)1 << (r->bits - 1));

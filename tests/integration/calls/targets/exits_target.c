@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each line of input is a number of rounds of exits.S's functions, or exits_parts.S's. Says which of them gave a wrong
- * answer or crashed, then "done". */
+/* Each line of input is a number of rounds of exits.S's functions, or exits_parts.S's. Says which
+ * of them gave a wrong answer or crashed, then "done". */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
