@@ -177,6 +177,8 @@ static bool includes_fill(struct walk *w, const struct fill *fill, const struct 
 		if (w->m.s.fill[i].fixed == fill->fixed && w->m.s.fill[i].down == fill->down &&
 		    form_equal(&w->m.s.fill[i].end, end))
 			return true;
+	if (fill->down ? r.lo >= fill->fixed : r.hi <= from)
+		return true;
 	if (r.lo < -w->m.s.depth || r.hi > 0 || from < -w->m.s.depth)
 		return false;
 	return fill->down ? stack_all_written(&w->m.s, (int64_t)r.lo, fill->fixed)

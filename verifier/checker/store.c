@@ -5,12 +5,11 @@
 /* What stands in front of each. */
 struct stored {
 	uint32_t size, node;
+	int32_t depth;
+	uint16_t slots, vars, facts, fills;
+	uint16_t registers, vectors; /* masks of those that something is known of */
+	uint8_t covered, undefined, bits, inverted;
 };
-
-static uint32_t stack_bytes(const struct state *s)
-{
-	return ((uint32_t)s->depth + 7) / 8;
-}
 
 /* Moves what is in use together. */
 static void compact(struct walk *w)
@@ -34,15 +33,71 @@ static void compact(struct walk *w)
 	store->free = 0;
 }
 
+/* The lists of a state and its parts that are stored, one behind the other. */
+struct parts {
+	uint32_t count;
+	struct {
+		void *at;
+		uint32_t size;
+	} list[40];
+};
+
+static void part(struct parts *p, const void *at, size_t size)
+{
+	p->list[p->count].at = (void *)at;
+	p->list[p->count++].size = (uint32_t)size;
+}
+
+static uint32_t find_parts(struct parts *p, const struct stored *head, const struct state *s)
+{
+	uint32_t size = (uint32_t)sizeof(*head);
+
+	p->count = 0;
+	for (unsigned i = 0; i < 16; i++) {
+		if (head->registers >> i & 1)
+			part(p, &s->reg[i], sizeof(s->reg[i]));
+		if (head->vectors >> i & 1)
+			part(p, &s->vector[i], sizeof(s->vector[i]));
+	}
+	if (head->covered) {
+		part(p, &s->flags.a, sizeof(s->flags.a));
+		part(p, &s->flags.b, sizeof(s->flags.b));
+	}
+	part(p, s->var, head->vars * sizeof(s->var[0]));
+	part(p, s->slot, head->slots * sizeof(s->slot[0]));
+	part(p, s->fact, head->facts * sizeof(s->fact[0]));
+	part(p, s->fill, head->fills * sizeof(s->fill[0]));
+	part(p, s->written, ((uint32_t)head->depth + 7) / 8);
+	for (unsigned i = 0; i < p->count; i++)
+		size += p->list[i].size;
+	return (size + 7) & ~7u;
+}
+
 bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
 {
-	uint32_t fixed = offsetof(struct state, written), stack = stack_bytes(s),
-		 slots = s->slots * (uint32_t)sizeof(s->slot[0]),
-		 vars = s->vars * (uint32_t)sizeof(s->var[0]);
-	struct stored head = { (uint32_t)sizeof(head) + fixed + stack + slots + vars, node };
+	struct stored head = { 0,
+			       node,
+			       s->depth,
+			       s->slots,
+			       s->vars,
+			       s->facts,
+			       s->fills,
+			       0,
+			       0,
+			       s->flags.covered,
+			       s->flags.undefined,
+			       s->flags.bits,
+			       s->flags.inverted };
+	struct parts p;
 	uint8_t *to;
 
-	head.size = (head.size + 7) & ~7u;
+	for (unsigned i = 0; i < 16; i++) {
+		if (s->reg[i].kind != KIND_NOTHING || s->reg[i].tag != NO_TAG)
+			head.registers |= (uint16_t)(1u << i);
+		if (s->vector[i])
+			head.vectors |= (uint16_t)(1u << i);
+	}
+	head.size = find_parts(&p, &head, s);
 	/* no more often than a quarter of the room was freed: linear in what is stored */
 	if (head.size > w->store.size - w->store.used && w->store.free > w->store.size / 4)
 		compact(w);
@@ -54,26 +109,35 @@ bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
 	w->store.used += head.size;
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);
-	memcpy(to, s, fixed);
-	memcpy(to + fixed, s->written, stack);
-	memcpy(to + fixed + stack, s->slot, slots);
-	memcpy(to + fixed + stack + slots, s->var, vars);
+	for (unsigned i = 0; i < p.count; i++) {
+		memcpy(to, p.list[i].at, p.list[i].size);
+		to += p.list[i].size;
+	}
 	return true;
 }
 
 void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 {
-	const uint8_t *from = w->store.bytes + w->nodes[node].state - 1 + sizeof(struct stored);
-	uint32_t fixed = offsetof(struct state, written), stack, slots;
+	const uint8_t *from = w->store.bytes + w->nodes[node].state - 1;
+	struct stored head;
+	struct parts p;
 
-	memcpy(s, from, fixed);
-	stack = stack_bytes(s);
-	slots = s->slots * (uint32_t)sizeof(s->slot[0]);
-	memcpy(s->written, from + fixed, stack);
-	for (uint32_t i = stack; i < sizeof(s->written); i++)
-		s->written[i] = 0;
-	memcpy(s->slot, from + fixed + stack, slots);
-	memcpy(s->var, from + fixed + stack + slots, s->vars * sizeof(s->var[0]));
+	memcpy(&head, from, sizeof(head));
+	from += sizeof(head);
+	*s = (struct state){ .depth = head.depth,
+			     .slots = head.slots,
+			     .vars = head.vars,
+			     .facts = head.facts,
+			     .fills = head.fills };
+	s->flags = (struct flags){ value_nothing(), value_nothing(), head.bits,
+				   head.covered,    head.undefined,  head.inverted };
+	for (unsigned i = 0; i < 16; i++)
+		s->reg[i] = value_nothing();
+	find_parts(&p, &head, s);
+	for (unsigned i = 0; i < p.count; i++) {
+		memcpy(p.list[i].at, from, p.list[i].size);
+		from += p.list[i].size;
+	}
 }
 
 void walk_drop(struct walk *w, uint32_t node)

@@ -56,7 +56,10 @@ static void account(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 
 	for (; loop && to >= loop - 1 + w->nodes[loop - 1].body; loop = head->head) {
 		head = &w->nodes[loop - 1];
-		head->round = cost > head->round ? cost : head->round;
+		if (left)
+			w->nodes[left - 1].leaves = true;
+		else
+			head->round = cost > head->round ? cost : head->round;
 		left = loop;
 	}
 	if (left && target->left && target->left != left)
@@ -87,13 +90,13 @@ static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 {
 	const struct check_bytes *text = &w->subject->text;
-	struct fay_refusal r;
+	enum fay_rule rule;
 
 	if (at >= text->size)
 		return walk_refuse(w, FAY_RULE_CFI_TARGET, at, "execution leaves the code");
-	r = fay_decode(w->arena, text->bytes + at, text->size - at, text->start + at, insn);
-	if (r.rule != FAY_RULE_NONE)
-		return walk_refuse(w, r.rule, at, "the bytes are no instruction that is allowed");
+	rule = fay_decode_bytes(text->bytes + at, text->size - at, text->start + at, insn);
+	if (rule != FAY_RULE_NONE)
+		return walk_refuse(w, rule, at, "the bytes are no instruction that is allowed");
 	for (unsigned i = 0; i < insn->length; i++) {
 		uint64_t bit = at + i;
 		uint8_t *mine = i ? w->insides : w->starts, *other = i ? w->starts : w->insides;
@@ -103,7 +106,7 @@ static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 		mine[bit / 8] |= (uint8_t)(1u << bit % 8);
 	}
 	/* contexts may have code several times, but not without end */
-	if (w->instructions++ > 64 * (text->size + w->certificate.size))
+	if (w->instructions++ > 8 * (text->size + w->certificate.size))
 		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, at,
 				   "the certificate goes through the code too often");
 	return true;
@@ -363,6 +366,25 @@ static bool run_node(struct walk *w, uint32_t i)
 	return true;
 }
 
+/*
+ * Node i was run. Of the loops that end with it the costs are known: those that an edge leaves
+ * together with the loop around are part of a round of that one.
+ */
+static void finish_loops(struct walk *w, uint32_t i)
+{
+	uint32_t loop = w->nodes[i].body ? i + 1 : w->nodes[i].head;
+
+	for (; loop && i + 1 == loop - 1 + w->nodes[loop - 1].body;
+	     loop = w->nodes[loop - 1].head) {
+		const struct node *head = &w->nodes[loop - 1];
+		struct node *around = head->head ? &w->nodes[head->head - 1] : NULL;
+		uint64_t cost = loop_cost(head);
+
+		if (head->leaves && around && cost > around->round)
+			around->round = cost;
+	}
+}
+
 /* ---- a probe ---- */
 
 static bool limits(struct walk *w, struct fay_probe_facts *facts)
@@ -404,9 +426,11 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 	machine_entry(&w->m);
 	if (!walk_enter(w, 0, false))
 		return false;
-	for (uint32_t i = 0; i < w->node_count; i++)
+	for (uint32_t i = 0; i < w->node_count; i++) {
 		if (!run_node(w, i))
 			return false;
+		finish_loops(w, i);
+	}
 	w->certificate.at = behind;
 	return limits(w, facts);
 }

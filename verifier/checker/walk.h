@@ -47,6 +47,7 @@ struct node {
 	uint16_t measure; /* of a head: 1 + variable + JOIN_MOST * (0, or 1 + one to take away) */
 	uint16_t variables;
 	uint8_t flags, kind;
+	bool leaves;    /* of a head: an edge leaves its loop and the one around it at once */
 	uint64_t cost;  /* instructions at most from the head of its loop, or the entry, to here */
 	uint64_t round; /* of a head: of one round */
 	uint64_t bound; /* of a head: rounds at most */
@@ -67,7 +68,6 @@ struct walk {
 	struct node *nodes;
 	uint32_t node_count;
 	uint8_t *starts, *insides; /* bit per byte of .text */
-	struct fay_arena *arena;
 	struct store store;
 	uint8_t *memory; /* aligned: nodes, then the store */
 	size_t memory_size;

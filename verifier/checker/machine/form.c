@@ -276,7 +276,7 @@ void check_define(struct machine *m, const struct value *v, struct def def)
 const struct def *check_definition(const struct machine *m, const struct form *f)
 {
 	for (unsigned i = m->defs; i-- > 0;)
-		if (f->v[0] == m->def[i].id && f->k[0] == 1 && !f->v[1])
+		if (f->v[0] == m->def[i].id && f->k[0] == 1 && !f->v[1] && !f->c)
 			return &m->def[i];
 	return NULL;
 }

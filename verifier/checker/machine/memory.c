@@ -325,7 +325,7 @@ static bool load_stack(struct machine *m, const struct access *a, struct value *
 			return true;
 		v->init = 0xff;
 	}
-	return (a->at.lo != a->at.hi && covered(m, a)) || stack_written(m, at, end);
+	return stack_all_written(&m->s, at, end) || covered(m, a) || stack_written(m, at, end);
 }
 
 /* A load of bytes that several numbers were stored to, each of them wholly within. */

@@ -123,7 +123,7 @@ static void sum_split(struct machine *m, struct sum *s)
 				continue;
 			s->k[j] = s->k[--s->terms];
 			s->v[j] = s->v[s->terms];
-			sum_add(s, d->id, k << d->shift);
+			sum_add(s, d->id, k * POWER(d->shift));
 			range_add(&s->rest, k, (struct range){ 0, POWER(d->shift) - 1 });
 			break;
 		}

@@ -157,7 +157,7 @@ struct value value_nothing(void);
 struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits);
 struct var *var_find(struct state *s, uint32_t id);
 struct range var_range(const struct var *v);
-/* f + k * g, modulo 2^64; over the integers. False: more than two variables, or the latter wraps. */
+/* f + k * g, modulo 2^64; over the integers. False: more than two variables; the latter wraps. */
 bool form_add(struct form *f, const struct form *g, int64_t k);
 bool form_plus(struct form *f, const struct form *g, int64_t k);
 void form_scale(struct form *f, uint64_t by);

@@ -2,7 +2,7 @@
 /* Sums, differences, comparisons, logic. */
 #include "step.h"
 
-/* `of` is low + 2^n * high, and the mask has all the bits of the latter: then that is what is left. */
+/* `of` is low + 2^n * high, and the mask has all bits of the latter: that is what is left. */
 static bool high_part(struct machine *m, const struct value *of, unsigned bits, unsigned n,
 		      uint64_t mask, struct value *r)
 {
@@ -27,17 +27,28 @@ static bool high_part(struct machine *m, const struct value *of, unsigned bits, 
 	return false;
 }
 
-/* r is what some bits of `of` are: not greater. */
+/* The number `a` is not greater than `b`. */
+static void keep_order(struct machine *m, const struct value *a, const struct value *b,
+		       unsigned bits)
+{
+	struct form f, g;
+
+	if (!value_form(m, a, bits, false, &f) || !value_form(m, b, bits, false, &g) ||
+	    !form_plus(&f, &g, -1) || !f.v[1])
+		return;
+	form_fact(m, &f, -(wide)UINT64_MAX - f.c, -(wide)f.c);
+}
+
+/* r is what some bits of `of` are. */
 static void keep_part(struct machine *m, const struct value *r, const struct value *of,
 		      unsigned bits)
 {
-	struct form f, apart = r->f;
+	struct form f;
 
 	if (!r->f.v[0] || !value_form(m, of, bits, false, &f))
 		return;
 	check_define(m, r, (struct def){ .kind = DEF_PART, .f = f });
-	if (form_plus(&apart, &f, -1) && apart.v[1])
-		form_fact(m, &apart, -(wide)UINT64_MAX - apart.c, -(wide)apart.c);
+	keep_order(m, r, of, bits);
 }
 
 struct value step_and(struct machine *m, const struct value *a, const struct value *b,
@@ -74,7 +85,8 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 		return r;
 	/* a multiple of 2^zeros; the bits above are all kept if the mask has them */
 	r = value_fresh(m, 0, (ra.hi < rb.hi ? ra.hi : rb.hi) >> zeros, 64);
-	if (zeros && rb.hi >> zeros >= ones(ra.hi) >> zeros && value_form(m, of, bits, false, &f))
+	if (zeros && !(ones(ra.hi) >> zeros & ~(rb.hi >> zeros)) &&
+	    value_form(m, of, bits, false, &f))
 		step_floor(m, &r, &f, 1, zeros);
 	form_scale(&r.f, (uint64_t)1 << zeros);
 	return r;
@@ -88,23 +100,32 @@ static wide multiple_of(const struct form *f)
 	return all ? (wide)(all & -all) : POWER(64);
 }
 
-static struct value or
-	(struct machine * m, const struct value *a, const struct value *b, unsigned bits, bool xor)
+static struct value either(struct machine *m, const struct value *a, const struct value *b,
+			   unsigned bits, bool exclusive)
 {
 	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
 	wide lo = ra.lo > rb.lo ? ra.lo : rb.lo;
+	struct value r = value_number(0);
 	struct form f, g;
-	struct value r;
 
 	/* where they have no bit in common it is their sum */
 	if (value_form(m, a, bits, false, &f) && value_form(m, b, bits, false, &g) &&
 	    (rb.hi < multiple_of(&f) || ra.hi < multiple_of(&g)) && form_add(&f, &g, 1)) {
-		r = value_number(0);
 		r.f = f;
 		return r;
 	}
-	r = value_fresh(m, xor? 0 : lo, ones(ra.hi | rb.hi), 64);
-	if (!xor&&rb.lo == rb.hi)
+	if (exclusive && rb.lo == rb.hi && rb.hi == ones(rb.hi) && ra.hi <= rb.hi &&
+	    value_form(m, a, bits, false, &f)) { /* the complement */
+		r.f.c = (int64_t)rb.hi;
+		form_add(&r.f, &f, -1);
+		return r;
+	}
+	r = value_fresh(m, exclusive ? 0 : lo, ones(ra.hi | rb.hi), 64);
+	if (exclusive)
+		return r;
+	keep_order(m, a, &r, bits);
+	keep_order(m, b, &r, bits);
+	if (rb.lo == rb.hi)
 		check_define(m, &r, (struct def){ .kind = DEF_ONES, .factor = (uint64_t)rb.lo });
 	return r;
 }
@@ -236,7 +257,7 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 	else if (insn->op == OP_AND || insn->op == OP_TEST)
 		r = step_and(m, &a, &b, bits);
 	else
-		r = or (m, &a, &b, bits, insn->op == OP_XOR);
+		r = either(m, &a, &b, bits, insn->op == OP_XOR);
 	flags_set(m, insn, &r, NULL, ALL_BUT_P);
 	return insn->op == OP_TEST || operand_write(m, insn, &insn->dst, bits, &r);
 }

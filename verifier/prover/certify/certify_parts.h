@@ -40,7 +40,18 @@ struct relation {
 	unsigned rounds;
 };
 
+/* All bytes of the stack from `fixed` to k times what is at `location`, plus c, were written. */
+struct guessed_fill {
+	uint64_t location;
+	int64_t k, c;
+	int32_t fixed;
+	bool down;
+};
+
 struct place {
+	struct guessed_fill fills[2];
+	uint32_t fill_count;
+	int32_t filled_low, filled_high; /* bytes that the first round wrote */
 	struct relation facts[FACTS];
 	uint32_t fact_count;
 	uint32_t node; /* of the graph */

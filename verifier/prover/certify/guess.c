@@ -184,7 +184,7 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 {
 	struct state *first = states[0];
 
-	p->rep_count = p->fact_count = 0;
+	p->rep_count = p->fact_count = p->fill_count = 0;
 	p->undefined = 0;
 	free(p->unwritten);
 	p->unwritten = NULL;

@@ -10,7 +10,8 @@ void fay_bytes_put(struct fay_bytes *b, const void *from, size_t size)
 		if (!b->at)
 			abort();
 	}
-	memcpy(b->at + b->size, from, size);
+	if (size)
+		memcpy(b->at + b->size, from, size);
 	b->size += size;
 }
 
@@ -133,6 +134,17 @@ void certify_write_list(struct place *p)
 		fay_bytes_signed(&body, 1);
 		fay_bytes_signed(&body, (int64_t)f->lo);
 		fay_bytes_number(&body, (uint64_t)(f->hi - f->lo));
+	}
+	for (uint32_t i = 0; i < p->fill_count; i++) {
+		const struct guessed_fill *f = &p->fills[i];
+
+		entries++;
+		fay_bytes_number(&body, JOIN_FILL);
+		fay_bytes_number(&body, f->location);
+		fay_bytes_number(&body, f->down);
+		fay_bytes_signed(&body, f->fixed);
+		fay_bytes_signed(&body, f->k);
+		fay_bytes_signed(&body, f->c);
 	}
 	if (forgotten) {
 		fay_bytes_number(&body, JOIN_REGISTERS);

@@ -2,6 +2,22 @@
 /* Heads of loops: values that move together, that one stays ahead of the other, measures. */
 #include "certify_parts.h"
 
+/* The form of a value with variables that can only be one number put in. */
+static struct form plain_form(struct state *s, const struct value *v)
+{
+	struct form f = form_number(v->f.c);
+
+	for (unsigned i = 0; i < 2 && v->f.v[i]; i++) {
+		struct var *var = var_find(s, v->f.v[i]);
+		struct form term = { .k[0] = 1, .v[0] = v->f.v[i] };
+
+		if (var && var->lo == var->hi)
+			term = form_number((int64_t)var->lo);
+		form_add(&f, &term, v->f.k[i]);
+	}
+	return f;
+}
+
 /* Pointers and counters that move together: p = k * i + c. */
 static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		struct meaning *x, uint32_t vars)
@@ -74,13 +90,13 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 			tied = certify_numeric(vi) && certify_numeric(vb);
 			if (!tied)
 				break;
-			var = vb->f; /* mult * variable + off */
+			var = plain_form(states[j], vb); /* mult * variable + off */
 			var.c -= b->off;
 			tied = !(var.c % b->mult) && !(var.k[0] % b->mult) && !(var.k[1] % b->mult);
 			var.c /= b->mult;
 			var.k[0] /= b->mult;
 			var.k[1] /= b->mult;
-			d = vi->f;
+			d = plain_form(states[j], vi);
 			tied = tied && form_add(&d, &var, -by) && !d.v[0] && (!j || d.c == c);
 			c = d.c;
 		}
@@ -277,6 +293,55 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 	return changed;
 }
 
+/* Which bytes of the stack the first round has written, if they lie together. */
+static void note_filled(struct place *p, const struct state *entry, const struct state *back)
+{
+	p->filled_low = p->filled_high = 0;
+	for (int32_t i = 0; i < back->depth; i++) {
+		if (!((back->written[i / 8] & ~entry->written[i / 8]) >> i % 8 & 1))
+			continue;
+		if (p->filled_low == p->filled_high)
+			p->filled_low = p->filled_high = -i;
+		p->filled_low = -i - 1;
+	}
+}
+
+/* Arrays that the loop writes by a counter that moves steadily. */
+static bool fill(struct certify *k, uint32_t at, struct state **states, struct meaning *x,
+		 uint32_t vars)
+{
+	struct place *p = &k->places[at];
+	int32_t size = p->filled_high - p->filled_low;
+
+	p->fill_count = 0;
+	for (uint32_t i = 0; size && p->back && i < vars && !p->fill_count; i++) {
+		struct var *v = var_find(&k->w->t.s, x[i].id);
+		struct form was = { .k[0] = 1, .v[0] = x[i].id }, moved;
+		struct value *first = walk_locate(states[0], x[i].location);
+		int64_t step;
+
+		memcpy(&k->w->m.s, p->back->s, sizeof(*p->back->s));
+		k->w->m.defs = 0;
+		if (!v || !certify_numeric(first) || first->f.v[0])
+			continue;
+		walk_meaning(k->w, &x[i], v);
+		moved = x[i].whole;
+		if (!x[i].exact || !form_plus(&moved, &was, -1) || moved.v[0] || !moved.c)
+			continue;
+		step = moved.c * x[i].k;
+		if (size % step)
+			continue;
+		p->fills[0] = (struct guessed_fill){ x[i].location, size / step,
+						     p->filled_low - size / step * first->f.c,
+						     p->filled_low, false };
+		p->fills[1] = (struct guessed_fill){ x[i].location, -(size / step),
+						     p->filled_high + size / step * first->f.c,
+						     p->filled_high, true };
+		p->fill_count = 2;
+	}
+	return p->fill_count > 0;
+}
+
 bool certify_process_loop(struct certify *k, uint32_t at)
 {
 	struct place *p = &k->places[at];
@@ -309,9 +374,14 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			tied = true;
 			continue;
 		}
+		if (!round && p->back)
+			note_filled(p, states[0], p->back->s);
+		if (k->related && !related && round && ran) {
+			fill(k, at, states, x, vars);
+		}
 		if (k->related && !related && round) {
 			related = true;
-			if (certify_relate(k, at, states, n, x, vars))
+			if (certify_relate(k, at, states, n, x, vars) || p->fill_count)
 				continue;
 		}
 		for (struct waiting *b = p->back; b && !changed; b = b->next)

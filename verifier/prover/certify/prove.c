@@ -312,6 +312,10 @@ bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct s
 		here = true;
 		p->undefined |= s->flags.undefined;
 	}
+	if (!here && p->fill_count) {
+		here = true;
+		p->fill_count--;
+	}
 	*changed = true;
 	return here ||
 	       certify_fail(k, FAY_RULE_CRT_JOIN, w->nodes[at].address, "no list was found");

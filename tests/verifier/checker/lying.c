@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The certificates of a lying prover. Of an image that must be refused the honest writer is made to
+ * write down what it has when it gives up; then, before some instruction of it, a join claims what
+ * is not so, in every form that the format has, or a head has another measure, or a number's sides
+ * are told apart. What follows is made to need nothing: joins forget all that they may.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "certificate_nodes.h"
+#include "verifier/image/image.h"
+#include "verifier/prover/certify/certify_parts.h"
+
+#define FORMS 40 /* of a lie about one place */
+
+/* ---- what the honest writer has ---- */
+
+static bool give_up(struct fay_certify *c, struct fay_bytes *out)
+{
+	struct certify k = { .c = c, .count = c->graph->node_count };
+	struct fay_probe_facts facts = { 0 };
+	bool ok = fay_order_init(&k.order, c->graph);
+
+	k.w = calloc(1, sizeof(*k.w));
+	k.places = calloc(k.count + 1, sizeof(*k.places));
+	k.stops = calloc(1024, sizeof(*k.stops));
+	k.w->nodes = calloc(k.count + 1, sizeof(*k.w->nodes));
+	k.w->node_count = k.count;
+	k.w->subject = k.w->m.subject = k.w->t.subject = c->subject;
+	k.w->policy = k.w->m.policy = k.w->t.policy = c->policy;
+	k.w->m.next_id = k.w->t.next_id = &k.w->next_id;
+	k.w->m.refine = k.w->t.refine = true;
+	k.w->m.facts = k.w->t.facts = &facts;
+	for (uint32_t i = 0; ok && i < k.count; i++) {
+		const struct fay_node *node = &c->graph->nodes[k.order.at[i]];
+
+		k.places[i].node = k.order.at[i];
+		k.places[i].end = k.order.end[k.order.at[i]];
+		k.w->nodes[i].address =
+			(uint32_t)(c->cfg->insns[c->cfg->blocks[node->block].first].address -
+				   c->subject->text.start);
+		if (node->is_header)
+			k.w->nodes[i].body = k.places[i].end - i;
+	}
+	if (ok) {
+		machine_entry(&k.w->m);
+		certify_deliver(&k, 0, 0);
+		k.places[0].in = k.places[0].back;
+		k.places[0].back = NULL;
+		certify_process(&k, 0, k.count); /* as far as it goes */
+		certify_put_probe(&k, out);
+	}
+	for (uint32_t i = 0; i < k.count; i++) {
+		certify_drop(&k.places[i].in);
+		certify_drop(&k.places[i].back);
+		free(k.places[i].reps);
+		free(k.places[i].unwritten);
+		free(k.places[i].list.at);
+		free(k.places[i].table);
+	}
+	free(k.places);
+	free(k.stops);
+	free(k.w->nodes);
+	free(k.w);
+	fay_order_deinit(&k.order);
+	return ok;
+}
+
+/* A certificate that gets as far as the prover does. */
+static bool write_part(const struct image *of, const struct check_subject *s, struct fay_bytes *out)
+{
+	struct fay_arena *arena = fay_arena_create((size_t)64 << 20);
+	struct fay_image image;
+	struct fay_cfg cfg = { 0 };
+	struct fay_graph graph = { 0 };
+	struct fay_certify c = {
+		.subject = s, .policy = &of->policy, .cfg = &cfg, .graph = &graph
+	};
+	bool ok = fay_image_parse(arena, of->bytes, of->size, &image).rule == FAY_RULE_NONE &&
+		  fay_cfg_build(&cfg, arena, &image, 0).rule == FAY_RULE_NONE;
+
+	put_header(s, of->policy.speculation_confined, out);
+	for (uint32_t i = 0; ok && i < s->probe_count; i++) {
+		struct check_probe probe = check_probe(s, i);
+
+		ok = fay_graph_build(&graph, &cfg, probe.code).rule == FAY_RULE_NONE &&
+		     give_up(&c, out);
+		fay_graph_deinit(&graph);
+		memset(&graph, 0, sizeof(graph));
+	}
+	fay_cfg_deinit(&cfg);
+	fay_arena_destroy(arena);
+	return ok;
+}
+
+/* Nodes that several ways lead to and that the writer did not come to. */
+static void weaken(struct claim *c)
+{
+	static struct fay_bytes list;
+	static unsigned entries;
+
+	if (!list.size) {
+		fay_bytes_number(&list, JOIN_REGISTERS);
+		fay_bytes_number(&list, 0x0fc7);
+		fay_bytes_number(&list, JOIN_UNDEFINED);
+		fay_bytes_number(&list, 31);
+		entries = 2;
+		for (unsigned r = 0; r < 16; r++, entries++) {
+			fay_bytes_number(&list, JOIN_VECTOR);
+			fay_bytes_number(&list, r);
+			fay_bytes_number(&list, 0);
+		}
+	}
+	for (uint32_t i = 0; i < c->count; i++) {
+		unsigned ways = 0;
+
+		for (uint32_t j = 0; j < c->count; j++)
+			for (uint32_t k = 0; k < c->nodes[j].targets; k++)
+				ways += c->nodes[j].to[k] == i;
+		if (ways < 2 || c->nodes[i].entries)
+			continue;
+		c->nodes[i].flags |= c->nodes[i].flags ? 0 : NODE_JOIN;
+		c->nodes[i].entries = entries;
+		c->nodes[i].list = list.at;
+		c->nodes[i].list_size = list.size;
+	}
+}
+
+/* ---- lies ---- */
+
+static void number(struct fay_bytes *b, uint64_t location, unsigned bits, int64_t lo, int64_t hi)
+{
+	fay_bytes_number(b, JOIN_NUMBER);
+	fay_bytes_number(b, location);
+	fay_bytes_number(b, bits);
+	fay_bytes_signed(b, lo);
+	fay_bytes_number(b, (uint64_t)hi - (uint64_t)lo);
+}
+
+static void form(struct fay_bytes *b, uint64_t location, unsigned bits, int64_t c, int64_t k)
+{
+	fay_bytes_number(b, JOIN_FORM);
+	fay_bytes_number(b, location);
+	fay_bytes_number(b, bits);
+	fay_bytes_signed(b, c);
+	fay_bytes_number(b, k != 0);
+	if (k) {
+		fay_bytes_number(b, 0);
+		fay_bytes_signed(b, k);
+	}
+}
+
+static void fact(struct fay_bytes *b, uint64_t x, uint64_t y, int64_t kx, int64_t ky, int64_t lo,
+		 uint64_t size)
+{
+	fay_bytes_number(b, JOIN_FACT);
+	fay_bytes_number(b, x);
+	fay_bytes_number(b, y);
+	fay_bytes_signed(b, kx);
+	fay_bytes_signed(b, ky);
+	fay_bytes_signed(b, lo);
+	fay_bytes_number(b, size);
+}
+
+/* Lie number `which` about what is at the location; how many entries it has. */
+static unsigned write_lie(struct fay_bytes *b, unsigned which, uint64_t at)
+{
+	static const struct {
+		int8_t lo, hi;
+	} small[] = { { 0, 1 }, { 0, 7 }, { 1, 8 }, { -8, -1 }, { -1, 0 }, { -64, -8 }, { 8, 56 } };
+	static const int64_t constants[] = { 0, 1, 8, -8, -16, INT64_MIN };
+	static const uint8_t widths[] = { 32, 16, 8, 4, 1 };
+	int64_t n;
+
+	b->size = 0;
+	if (which < 7) {
+		number(b, at, 64, small[which].lo, small[which].hi);
+		return 1;
+	}
+	which -= 7;
+	if (which < 5) {
+		number(b, at, widths[which], which ? 0 : -1, 1);
+		return 1;
+	}
+	which -= 5;
+	if (which < 6) {
+		form(b, at, which & 1 ? 64 : 32, constants[which], 0);
+		return 1;
+	}
+	which -= 6;
+	switch (which) {
+	case 0: /* of fewer bits, then of more */
+	case 1:
+	case 2:
+		number(b, at, widths[which], -1, 0);
+		form(b, at, 64, 0, 1);
+		return 2;
+	case 3: /* of more, then of fewer */
+	case 4:
+	case 5:
+		number(b, at, 64, which == 3 ? INT64_MIN : 0, which == 3 ? INT64_MAX : -1);
+		form(b, at, which == 5 ? 3 : 6, 0, 1);
+		return 2;
+	case 6: /* moved, and scaled */
+	case 7:
+		number(b, at, 64, INT64_MIN, INT64_MAX);
+		form(b, at, 64, which == 6 ? 8 : 0, which == 6 ? 1 : 2);
+		return 2;
+	case 8:
+	case 9:
+	case 10:
+		fay_bytes_number(b, JOIN_MULTIPLE);
+		fay_bytes_number(b, at);
+		fay_bytes_number(b, which == 8 ? 1 : which == 9 ? 8 : 64);
+		fay_bytes_signed(b, which == 8 ? 8 : 0);
+		fay_bytes_signed(b, 0);
+		fay_bytes_number(b, which == 8 ? UINT64_MAX : 6);
+		return 1;
+	case 11:
+	case 12:
+	case 13:
+		fay_bytes_number(b, JOIN_RANGE);
+		fay_bytes_number(b, at);
+		fay_bytes_signed(b, which == 13 ? -8 : 0);
+		fay_bytes_number(b, which == 12 ? 55 : 1);
+		return 1;
+	case 14: /* two numbers near each other */
+	case 15:
+	case 16:
+		n = (int64_t)below(16);
+		number(b, at, 64, 0, -1);
+		number(b, (uint64_t)n, 64, 0, -1);
+		fact(b, at, (uint64_t)n, 1, which == 16 ? -(1ll << 60) : -1, which == 15 ? -8 : 0,
+		     8);
+		return 3;
+	case 17: fact(b, at, below(16), 1, -1, 0, 7); return 1;
+	case 18:
+	case 19:
+	case 20:
+		fay_bytes_number(b, JOIN_FILL);
+		fay_bytes_number(b, at);
+		fay_bytes_number(b, which == 19);
+		fay_bytes_signed(b, -8 * (int64_t)below(9));
+		fay_bytes_signed(b, which == 20 ? 0 : (int64_t)below(3) - 1);
+		fay_bytes_signed(b, which == 18 ? 0 : -8 * (int64_t)below(9));
+		return 1;
+	default: /* two at once, of two places */
+		number(b, at, 64, 0, 7);
+		number(b, below(16), 64, 0, 7);
+		return 2;
+	}
+}
+
+static uint64_t location_of_number(unsigned n)
+{
+	static const uint8_t sizes[] = { 8, 4, 1 };
+
+	if (n < 16)
+		return n;
+	n -= 16;
+	return LOCATION_STACK + 4 * (8 * (n % 6 + 1) - 1) +
+	       (uint64_t)__builtin_ctz(sizes[n / 6 % 3]);
+}
+
+/* One lie before one instruction. */
+static void tell(const struct image *of, const struct check_subject *s,
+		 const struct fay_bytes *from)
+{
+	static uint32_t starts[65536];
+	static struct fay_bytes lie, list, out;
+	uint32_t count = sweep(s, starts, 65536), i, at, k;
+	struct check_result r;
+	struct claim c;
+	struct claim_node *n;
+	unsigned entries;
+
+	if (!claim_read(&c, from->at, from->size) || !c.count)
+		goto done;
+	weaken(&c);
+	i = (uint32_t)below(c.count);
+	n = &c.nodes[i];
+	for (at = 0; at < count && starts[at] != n->address; at++)
+		;
+	k = (uint32_t)below(n->count);
+	if (k && at + n->count <= count) {
+		claim_cut(&c, i, k, starts[at + k]);
+		n = &c.nodes[++i];
+	}
+	if (below(12) == 0 && n->targets == 1 && n->kind == END_NATURAL && n->count) {
+		/* the sides of a number */
+		n->kind = END_VALUE;
+		n->a = location_of_number((unsigned)below(16));
+		n->b = (int64_t)below(3) * 8 - 8;
+		n->to = realloc(n->to, 2 * sizeof(*n->to));
+		n->to[1] = n->to[0];
+		n->targets = 2;
+	} else {
+		if (n->flags & NODE_HEAD && below(2))
+			n->measure = below(5);
+		entries = write_lie(&lie, (unsigned)below(FORMS),
+				    location_of_number((unsigned)below(below(3) ? 16 : 34)));
+		list.size = 0;
+		if (n->list_size)
+			fay_bytes_put(&list, n->list, n->list_size);
+		fay_bytes_put(&list, lie.at, lie.size);
+		n->list = list.at;
+		n->list_size = list.size;
+		n->entries += entries;
+		n->flags |= i && !n->flags ? NODE_JOIN : 0;
+	}
+	claim_write(&c, &out);
+	if (check(of->bytes, of->size, out.at, out.size, &of->policy, NULL, &r) == FAY_RULE_NONE)
+		fail(of, "a lying certificate is accepted", of->bytes, of->size, out.at, out.size);
+done:
+	claim_free(&c);
+}
+
+void lie(const struct image *of, unsigned most)
+{
+	struct fay_bytes part = { 0 };
+	struct check_subject s;
+	struct check_result r;
+
+	if (of->legal || of->text || check_parse(of->bytes, of->size, &s).rule != FAY_RULE_NONE)
+		return;
+	if (write_part(of, &s, &part)) {
+		if (check(of->bytes, of->size, part.at, part.size, &of->policy, NULL, &r) ==
+		    FAY_RULE_NONE)
+			fail(of, "accepted with the writer's part", of->bytes, of->size, part.at,
+			     part.size);
+		for (unsigned i = 0; i < most; i++)
+			tell(of, &s, &part);
+	}
+	free(part.at);
+}
