@@ -41,6 +41,7 @@ enum {
 	JOIN_UNDEFINED, /* mask of flags */
 	JOIN_VECTOR,    /* register, mask of bytes that count as written */
 	JOIN_UNWRITTEN, /* low, size: of the stack */
+	JOIN_BYTES,     /* location, mask of the bytes of a register that count as written */
 	JOIN_KINDS,
 };
 #define JOIN_MOST 128u     /* variables of a list */

@@ -172,6 +172,13 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 				return false;
 			break;
 		case JOIN_UNDEFINED: s->flags.undefined |= location & FLAG_ALL; break;
+		case JOIN_BYTES:
+			v = walk_locate(s, location);
+			if (v)
+				v->init &= (uint8_t)read_number(r);
+			else
+				return bad_list(w, "nothing is at a join's location");
+			break;
 		case JOIN_VECTOR: s->vector[location & 15] &= (uint32_t)read_number(r); break;
 		default: { /* JOIN_UNWRITTEN */
 			uint64_t size = read_number(r);
@@ -285,8 +292,8 @@ void walk_load(struct walk *w, uint32_t node)
 void walk_skip_entry(struct reader *r, uint64_t kind)
 {
 	static const uint8_t numbers[JOIN_KINDS] = {
-		[JOIN_NUMBER] = 3, [JOIN_MULTIPLE] = 4, [JOIN_RANGE] = 2,    [JOIN_FACT] = 5,
-		[JOIN_FILL] = 4,   [JOIN_VECTOR] = 1,   [JOIN_UNWRITTEN] = 1
+		[JOIN_NUMBER] = 3, [JOIN_MULTIPLE] = 4, [JOIN_RANGE] = 2, [JOIN_FACT] = 5,
+		[JOIN_FILL] = 4,   [JOIN_VECTOR] = 1,   [JOIN_BYTES] = 1, [JOIN_UNWRITTEN] = 1
 	};
 	uint64_t n = kind < JOIN_KINDS ? numbers[kind] : 0;
 

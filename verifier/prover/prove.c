@@ -10,6 +10,7 @@
 
 #include "prove_parts.h"
 #include "verifier/prover/fixpoint/fixpoint.h"
+#include "verifier/prover/sweep/live.h"
 #include "verifier/prover/sweep/sweep.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
@@ -227,14 +228,19 @@ static void release(struct fay_run *run)
 /* Writes down what was proved of the probe in hand. */
 static bool certify(struct fay_run *run, const struct fay_probe_facts *facts)
 {
+	uint32_t *live;
+
 	if (!run->certificate || run->certify.refusal.rule != FAY_RULE_NONE)
 		return true;
 	run->certify.cfg = &run->cfg;
 	run->certify.graph = &run->graph;
 	run->certify.hint = fay_hint_analysis;
 	run->certify.context = &run->an;
+	live = fay_live_find(&run->an);
+	run->certify.live = live;
 	fay_certify_probe(&run->certify, run->image.layout_base + facts->code_offset,
 			  run->certificate);
+	free(live);
 	return true;
 }
 

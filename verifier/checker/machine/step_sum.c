@@ -216,6 +216,24 @@ static void split_tested(struct machine *m, const struct fay_insn *insn)
 	v->bits = 64;
 }
 
+/* Of a word that is no form of one variable and may have wrapped nothing could be learned but for
+ * this: it becomes a variable. */
+static void settle_compared(struct machine *m, const struct fay_operand *o, unsigned bits)
+{
+	struct value *v = o->kind == OPERAND_REG ? &m->s.reg[o->reg] : NULL;
+	struct form f;
+
+	if (!v || v->kind != KIND_NUMBER)
+		return;
+	if (v->f.v[1] && v->bits <= bits && !value_form(m, v, bits, false, &f) &&
+	    !value_form(m, v, bits, true, &f)) {
+		v->f = value_fresh(m, 0, POWER(v->bits) - 1, 64).f;
+		v->bits = 64;
+	} else {
+		value_settle(m, v, bits);
+	}
+}
+
 bool step_alu(struct machine *m, const struct fay_insn *insn)
 {
 	struct value a = value_number(0), b = value_number(1), r;
@@ -232,11 +250,8 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 	if (insn->op == OP_TEST)
 		split_tested(m, insn);
 	if (insn->op == OP_CMP || insn->op == OP_SUB || insn->op == OP_TEST) {
-		/* of a word that may have wrapped any number of times something can be learned */
-		if (insn->dst.kind == OPERAND_REG)
-			value_settle(m, &m->s.reg[insn->dst.reg], bits);
-		if (insn->src.kind == OPERAND_REG)
-			value_settle(m, &m->s.reg[insn->src.reg], bits);
+		settle_compared(m, &insn->dst, bits);
+		settle_compared(m, &insn->src, bits);
 	}
 	if (!operand_read(m, &insn->dst, bits, &a))
 		return false;

@@ -32,6 +32,7 @@ struct fay_certify {
 	const struct fay_graph *graph;
 	fay_hint_function *hint;
 	const void *context;
+	const uint32_t *live; /* per node of the graph a mask of registers still read; NULL: all */
 	struct check_refusal refusal; /* why it did not succeed */
 };
 

@@ -20,11 +20,12 @@ struct waiting {
 };
 
 /* How a join's list has a location. */
-enum rep_kind { REP_FORGET, REP_NUMBER, REP_FORM, REP_RANGE };
+enum rep_kind { REP_FORGET, REP_NUMBER, REP_FORM, REP_RANGE, REP_KEEP };
 
 struct rep {
 	uint64_t location;
 	uint8_t kind, bits;
+	uint8_t bytes;         /* that count as written */
 	bool no_form, no_mult; /* was tried */
 	uint8_t widened;
 	wide lo, hi; /* of the variable: what is there is mult times it, plus off */

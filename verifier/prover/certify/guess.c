@@ -180,6 +180,18 @@ void certify_make_number(struct certify *k, struct place *p, struct rep *r, stru
 }
 
 /* What the first state has, weaker, so that it says no more than each. */
+/* A register that is not read any more, and whose value is not that at entry. */
+static bool is_dead(const struct certify *k, const struct place *p, unsigned reg,
+		    const struct value *v)
+{
+	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
+
+	if (!k->c->live || k->c->live[p->node] >> reg & 1 || !certify_numeric(v) || reg == FAY_RSP)
+		return false;
+	return v->kind == KIND_NUMBER || v->tag > REGION_GLOBAL || argument[v->tag] != reg ||
+	       v->f.v[0] || v->f.c;
+}
+
 void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
 {
 	struct state *first = states[0];
@@ -212,10 +224,20 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 
 		if (v->kind == KIND_NOTHING && v->tag == NO_TAG)
 			continue;
+		if (at < 16 && is_dead(k, p, at, v)) {
+			certify_rep_add(p, location)->kind = REP_FORGET;
+			continue;
+		}
 		for (uint32_t i = 1; i < n; i++)
 			same &= identical(v, walk_locate(states[i], location));
 		if (same && !certify_numeric(v))
 			continue;
+		for (uint32_t i = 1; i < n && v->kind == KIND_NUMBER; i++) {
+			const struct value *other = walk_locate(states[i], location);
+
+			if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
+				certify_rep_add(p, location)->bytes &= other->init;
+		}
 		if (same) {
 			struct range all = { 0, 0 };
 			bool wider = false;

@@ -50,7 +50,7 @@ struct rep *certify_rep_add(struct place *p, uint64_t location)
 	if (!p->reps)
 		abort();
 	r = &p->reps[p->rep_count++];
-	*r = (struct rep){ .location = location, .mult = 1 };
+	*r = (struct rep){ .location = location, .mult = 1, .kind = REP_KEEP, .bytes = 0xff };
 	return r;
 }
 
@@ -83,6 +83,14 @@ void certify_write_list(struct place *p)
 				continue;
 			}
 			if ((r->kind == REP_FORM) != pass)
+				continue;
+			if (r->bytes != 0xff && r->kind != REP_FORGET) {
+				entries++;
+				fay_bytes_number(&body, JOIN_BYTES);
+				fay_bytes_number(&body, r->location);
+				fay_bytes_number(&body, r->bytes);
+			}
+			if (r->kind == REP_KEEP)
 				continue;
 			entries++;
 			switch (r->kind) {

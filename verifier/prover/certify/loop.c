@@ -229,7 +229,8 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 
 			if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind ||
 			    a->tag != b->tag || b->f.v[0] == a->f.v[0] || !b->f.v[0] ||
-			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS)
+			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || a->bits != 64 ||
+			    b->bits != 64 || p->fact_count == FACTS)
 				continue;
 			for (uint32_t c = 0; c < vars; c++)
 				any |= x[c].location == other && c < i;
@@ -387,7 +388,9 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		for (struct waiting *b = p->back; b && !changed; b = b->next)
 			if (!certify_check_one(k, at, b->s, states[0], x, vars, &changed))
 				goto out;
-		if (changed && round < 50) {
+		if (changed && round >= 50)
+			break;
+		if (changed) {
 			k->c->refusal.rule = FAY_RULE_NONE;
 			k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
 			continue;

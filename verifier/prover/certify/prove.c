@@ -203,6 +203,13 @@ bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct s
 		if (here && r && r->kind == REP_FORM)
 			continue; /* its base may be at fault */
 		here = true;
+		if (have && want->kind == KIND_NUMBER && have->kind == KIND_NUMBER &&
+		    (have->init & want->init) != want->init) {
+			if (!r)
+				r = certify_rep_add(p, location);
+			r->bytes &= have->init;
+			continue;
+		}
 		if (r && r->kind == REP_NUMBER) {
 			if (!certify_numeric(have) || have->kind != want->kind ||
 			    have->tag != want->tag)
