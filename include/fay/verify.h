@@ -52,9 +52,10 @@ struct fay_policy {
 	bool speculation_confined; /* guarantee 7 */
 	bool allow_vectors;        /* SSE/AVX in probes */
 	bool allow_rdtsc;
-	uint32_t allow_kinds;  /* bit per enum fay_probe_kind */
-	uint32_t allow_fields; /* of the event: mask of enum fay_event_field */
-	uint32_t denied_count; /* instructions by the names of docs/internals/instructions.md */
+	bool allow_certificates; /* what an image brings may decide, instead of the prover */
+	uint32_t allow_kinds;    /* bit per enum fay_probe_kind */
+	uint32_t allow_fields;   /* of the event: mask of enum fay_event_field */
+	uint32_t denied_count;   /* instructions by the names of docs/internals/instructions.md */
 	char denied[32][12];
 	/* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
 	uint32_t pattern_count;
@@ -272,16 +273,29 @@ struct fay_verdict {
 	/* questions that Z3 worked on; one asked again is not counted again */
 	uint64_t solver_queries;
 	uint64_t nanoseconds; /* of monotonic time */
-	void *arena;          /* private: owns all of the above */
+	/* The image brought a certificate, and the checker accepted it: nothing was proved anew,
+	 * and no solver was asked. */
+	bool certified;
+	void *arena; /* private: owns all of the above */
 };
 
 /*
- * Verifies `size` bytes at `bytes`. policy may be NULL (default). Never fails: the outcome says
- * all, out of memory included (EXHAUSTED). The verdict is the caller's, to be released with
- * fay_verdict_deinit().
+ * Verifies `size` bytes at `bytes`. policy may be NULL (default). If the policy allows
+ * certificates, what brings one that the checker accepts is accepted by that alone. Never fails:
+ * the outcome says all, out of memory included (EXHAUSTED). The verdict is the caller's, to be
+ * released with fay_verdict_deinit().
  */
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		struct fay_verdict *verdict);
+/*
+ * As fay_verify(); if the image is accepted, and the checker accepts the certificate that was made
+ * of the proof, *image is a copy of the image that brings it (docs/certificate.md), *image_size
+ * bytes, the caller's to free(). 0, or -1: the verdict says why the image is refused, or it is
+ * accepted and *why says why there is no certificate (static text).
+ */
+int fay_verify_certify(const void *bytes, size_t size, const struct fay_policy *policy,
+		       void **image, size_t *image_size, const char **why,
+		       struct fay_verdict *verdict);
 /*
  * As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created;
  * docs/internals/smt2.md). Returns 0, or -1 with errno if it cannot write, EFBIG if there is more

@@ -118,5 +118,6 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 				    "something follows the certificate");
 	}
 	result->instructions = w->instructions;
+	result->tables = w->tables;
 	result->refusal = w->m.refusal.rule != FAY_RULE_NONE ? w->m.refusal : w->t.refusal;
 }

@@ -57,6 +57,7 @@ struct check_result {
 	struct check_refusal refusal; /* rule FAY_RULE_NONE: accepted */
 	uint32_t probe_count;
 	uint64_t instructions; /* looked at, those of several contexts several times */
+	bool tables;           /* some jump goes through a table */
 };
 
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */

@@ -135,6 +135,7 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 	struct range r;
 	uint64_t count;
 
+	w->tables = true;
 	f.c = 0;
 	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f) : NULL;
 	if (!m->refine)

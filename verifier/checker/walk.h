@@ -74,6 +74,7 @@ struct walk {
 	uint64_t denied[(OP_COUNT + 63) / 64];
 	uint32_t next_id;
 	uint64_t instructions;
+	bool tables;
 };
 
 bool walk_refuse(struct walk *w, enum fay_rule rule, uint64_t place, const char *what);

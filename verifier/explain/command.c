@@ -20,14 +20,15 @@ struct options {
 	const char *policy;
 	const char *smt2;
 	const char *source;
+	const char *certify;
 	bool json, no_replay, kernel, help;
 };
 
 static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
-		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--source DIR] "
-		"[--no-replay] IMAGE\n",
+		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--certify FILE] "
+		"[--source DIR] [--no-replay] IMAGE\n",
 		program);
 }
 
@@ -49,6 +50,9 @@ static int help(const char *program)
 	       "  --kernel       also require what probes in the kernel need\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
 	       "(docs/internals/smt2.md)\n"
+	       "  --certify FILE if it is accepted, also write it with a certificate of the proof, "
+	       "which the checker accepts\n"
+	       "                 without proving anything anew (docs/certificate.md)\n"
 	       "  --source DIR   directory of the source files that the image's line information "
 	       "names\n"
 	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a child "
@@ -66,6 +70,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
 		{ "source", required_argument, NULL, 'd' },
+		{ "certify", required_argument, NULL, 'c' },
 		{ "kernel", no_argument, NULL, 'k' },
 		{ "no-replay", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
@@ -81,6 +86,7 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'p': options->policy = optarg; break;
 		case 's': options->smt2 = optarg; break;
 		case 'd': options->source = optarg; break;
+		case 'c': options->certify = optarg; break;
 		case 'k': options->kernel = true; break;
 		case 'n': options->no_replay = true; break;
 		case 'h': options->help = true; return 0;
@@ -90,6 +96,10 @@ static int parse(int argc, char **argv, struct options *options)
 	if (argc - optind != 1) {
 		fprintf(stderr, "%s: %s\n", argv[0],
 			argc == optind ? "no image: name its file" : "only one image at a time");
+		return usage(argv[0]);
+	}
+	if (options->certify && options->smt2) {
+		fprintf(stderr, "%s: --certify and --smt2 do not go together\n", argv[0]);
 		return usage(argv[0]);
 	}
 	options->image = argv[optind];
@@ -144,6 +154,41 @@ static int exit_code(enum fay_outcome outcome)
 	return outcome == FAY_EXHAUSTED ? EXIT_LIMIT : EXIT_REJECTED;
 }
 
+static bool write_file(const struct options *options, const void *bytes, size_t size)
+{
+	FILE *file = fopen(options->certify, "we");
+	bool ok = file && fwrite(bytes, 1, size, file) == size;
+
+	if (file)
+		ok = !fclose(file) && ok;
+	if (!ok)
+		fprintf(stderr, "%s: cannot write '%s': %s\n", options->program, options->certify,
+			strerror(errno));
+	return ok;
+}
+
+/* Verifies, and writes the image with its certificate if there is one. */
+static int certify(const struct options *options, const void *bytes, size_t size,
+		   const struct fay_policy *policy, struct fay_verdict *verdict)
+{
+	void *image;
+	size_t image_size;
+	const char *why;
+	int result = 0;
+
+	if (fay_verify_certify(bytes, size, policy, &image, &image_size, &why, verdict)) {
+		if (verdict->outcome != FAY_ACCEPTED)
+			return 0;
+		fprintf(stderr, "%s: '%s' is accepted, but there is no certificate: %s\n",
+			options->program, options->image, why);
+		return EXIT_LIMIT;
+	}
+	if (!write_file(options, image, image_size))
+		result = EXIT_INTERNAL;
+	free(image);
+	return result;
+}
+
 static int report(const struct options *options, const struct fay_verdict *verdict)
 {
 	if (options->json)
@@ -193,13 +238,18 @@ int fay_verify_main(int argc, char **argv)
 				options.smt2, strerror(errno));
 		fay_verdict_deinit(&verdict);
 	} else if (!result) {
-		if (!options.smt2)
+		int certified = 0;
+
+		if (options.certify)
+			certified = certify(&options, bytes, size, &policy, &verdict);
+		else if (!options.smt2)
 			fay_verify(bytes, size, &policy, &verdict);
 		if (!options.no_replay)
 			fay_verdict_replay(&verdict);
 		if (options.source)
 			fay_verdict_source(&verdict, options.source);
 		result = report(&options, &verdict);
+		result = result ? result : certified;
 		fay_verdict_deinit(&verdict);
 	}
 	free(bytes);

@@ -119,7 +119,7 @@ static void explain_loop(struct fay_run *run)
 	}
 }
 
-static void explain(struct fay_run *run)
+void fay_explain(struct fay_run *run)
 {
 	if (run->refused == REFUSED_OBLIGATION) {
 		explain_obligation(run);
@@ -143,14 +143,15 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 	if (!run)
 		return ENOMEM;
 	if (verdict->outcome != FAY_ACCEPTED)
-		explain(run);
+		fay_explain(run);
 	return fay_run_end(run);
 }
 
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		struct fay_verdict *verdict)
 {
-	verify(bytes, size, policy, NULL, verdict);
+	if (!fay_verify_certified(bytes, size, policy, verdict))
+		verify(bytes, size, policy, NULL, verdict);
 }
 
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy,

@@ -215,7 +215,8 @@ static void print_tables(FILE *out, const struct fay_verdict *verdict)
 
 static void print_manifest(FILE *out, const char *name, const struct fay_verdict *verdict)
 {
-	fprintf(out, "%s: accepted\n  image sha256          ", name);
+	fprintf(out, "%s: accepted%s\n  image sha256          ", name,
+		verdict->certified ? " by its certificate" : "");
 	print_hex(out, verdict->image_sha256, 32);
 	fprintf(out, "\n  code sha256           ");
 	print_hex(out, verdict->layout.sha256, 32);
@@ -223,6 +224,11 @@ static void print_manifest(FILE *out, const char *name, const struct fay_verdict
 		"\n  state                 %" PRIu32 " bytes a thread, %" PRIu32 " bytes shared\n",
 		verdict->schema.local_size, verdict->schema.global_size);
 	print_tables(out, verdict);
+	if (verdict->certified) {
+		fprintf(out, "  checked               %" PRIu64 " instructions in %.3f ms\n",
+			verdict->instructions, (double)verdict->nanoseconds / 1e6);
+		return;
+	}
 	fprintf(out,
 		"  proved                %" PRIu64 " obligations over %" PRIu64
 		" instructions, %" PRIu64 " blocks, %" PRIu64 " loops; %" PRIu64

@@ -193,7 +193,8 @@ void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdic
 	fprintf(out,
 		",\"instructions\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"loops\":%" PRIu64
 		",\"obligations\":%" PRIu64 ",\"obligations_by_solver\":%" PRIu64
-		",\"solver_queries\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n",
+		",\"solver_queries\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "%s}\n",
 		verdict->instructions, verdict->blocks, verdict->loops, verdict->obligations,
-		verdict->obligations_by_solver, verdict->solver_queries, verdict->nanoseconds);
+		verdict->obligations_by_solver, verdict->solver_queries, verdict->nanoseconds,
+		verdict->certified ? ",\"certified\":true" : "");
 }

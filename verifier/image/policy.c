@@ -163,6 +163,12 @@ static const char *read_rdtsc(char *t, struct fay_policy *p, const char **at)
 	return yes_no(t, &p->allow_rdtsc);
 }
 
+static const char *read_certificates(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return yes_no(t, &p->allow_certificates);
+}
+
 static const char *read_helpers(char *text, struct fay_policy *policy, const char **at)
 {
 	return names_mask(text, fay_helper_name, ((uint64_t)1 << FAY_HELPER_COUNT) - 1,
@@ -250,6 +256,7 @@ static const struct {
 	{ "allow_helpers", read_helpers },
 	{ "allow_vectors", read_vectors },
 	{ "allow_rdtsc", read_rdtsc },
+	{ "allow_certificates", read_certificates },
 	{ "speculation", read_speculation },
 	{ "tracepoints", read_patterns },
 	{ "probe_kinds", read_kinds },

@@ -38,6 +38,9 @@ struct fay_certify {
 
 /* Appends the probe's part. False: see refusal. */
 bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out);
+/* *out := a copy of the image that brings the certificate. False: its headers are no such. */
+bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_bytes *certificate,
+			    struct fay_bytes *out);
 void fay_bytes_put(struct fay_bytes *b, const void *from, size_t size);
 void fay_bytes_number(struct fay_bytes *b, uint64_t n);
 void fay_bytes_signed(struct fay_bytes *b, int64_t n);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* States, forms and values, and what they are of. */
+#include "rule.h"
+
+wide ghost[GHOSTS];
+struct machine m;
+static uint32_t next_id;
+
+static void any_variable(uint32_t id)
+{
+	struct var *v = &m.s.var[m.s.vars++];
+	struct range r;
+
+	v->id = id;
+	v->negative = choose("negative", 2);
+	v->lo = any64("lo");
+	v->hi = any64("hi");
+	r = var_range(v);
+	ghost[id] = any128("x");
+	assume(r.lo <= ghost[id] && ghost[id] <= r.hi);
+}
+
+void any_state(unsigned n)
+{
+	memset(&m, 0, sizeof(m));
+	next_id = n;
+	m.next_id = &next_id;
+	for (uint32_t id = 1; id <= n; id++)
+		any_variable(id);
+}
+
+wide product(int64_t k, wide x)
+{
+	if (symbolic())
+		assume(product_fits(k, x));
+	return k * x;
+}
+
+RULE(product_word)
+{
+	wide x = any128("x");
+
+	ordered_products(true);
+	assume(INT64_MIN <= x && x <= UINT64_MAX);
+	prove(product_fits((int64_t)any64("k"), x), "that the product does not wrap");
+}
+
+big integer(const struct form *f)
+{
+	big n = f->c;
+
+	for (unsigned i = 0; i < 2 && f->v[i]; i++)
+		n += product(f->k[i], ghost[f->v[i]]);
+	return n;
+}
+
+static bool fact_holds(const struct fact *f)
+{
+	big n = integer(&f->f);
+
+	return (f->lo == INT64_MIN || n >= f->lo) && (f->hi == INT64_MAX || n <= f->hi);
+}
+
+void any_fact(void)
+{
+	struct fact *f = &m.s.fact[m.s.facts++];
+
+	f->f = any_form(6);
+	f->f.c = 0;
+	assume(f->f.k[0] > 0);
+	f->lo = (int64_t)any64("fact_lo");
+	f->hi = (int64_t)any64("fact_hi");
+	assume(fact_holds(f));
+}
+
+struct form any_form(unsigned of)
+{
+	struct form f = { .c = (int64_t)any64("c") };
+	unsigned n = 0;
+
+	for (uint32_t id = 1; id < GHOSTS && n < 2; id++) {
+		if (!(of >> id & 1))
+			continue;
+		f.v[n] = id;
+		f.k[n] = (int64_t)any64("k");
+		assume(f.k[n++] != 0);
+	}
+	return f;
+}
+
+struct form choose_form(unsigned n)
+{
+	static const uint8_t sets[] = { 0, 2, 4, 6, 8, 10, 12 };
+
+	return any_form(sets[choose("form", n == 1 ? 2 : n == 2 ? 4 : 7)]);
+}
+
+unsigned choose_bits(void)
+{
+	static const uint8_t some[] = { 8, 31, 64 };
+
+	if (!symbolic())
+		return 1 + choose("bits", 5);
+	return thorough() ? 1 + choose("bits", 64) : some[choose("bits", sizeof(some))];
+}
+
+unsigned choose_width(void)
+{
+	if (!symbolic())
+		return 1 + choose("width", 5);
+	return thorough() ? 8u << choose("width", 4) : choose("width", 2) ? 64 : 8;
+}
+
+struct value any_value(unsigned of)
+{
+	return (struct value){ any_form(of), KIND_NUMBER, 0, 0xff, (uint8_t)choose_bits() };
+}
+
+uint64_t low(uint64_t n, unsigned bits)
+{
+	return bits >= 64 ? n : n & (((uint64_t)1 << bits) - 1);
+}
+
+int64_t signed_low(uint64_t n, unsigned bits)
+{
+	return bits >= 64 ? (int64_t)n : (int64_t)(n << (64 - bits)) >> (64 - bits);
+}
+
+uint64_t number_of(const struct value *v)
+{
+	return low((uint64_t)integer(&v->f), v->bits);
+}
+
+bool describes(const struct value *v, uint64_t n)
+{
+	return v->kind == KIND_NUMBER && number_of(v) == n;
+}
+
+int64_t factor(const struct form *f, uint32_t id)
+{
+	return f->v[0] == id ? f->k[0] : f->v[1] == id ? f->k[1] : 0;
+}
+
+bool within(const struct range *r, big n)
+{
+	return (r->lo <= n) & (n <= r->hi);
+}
+
+bool bounds(const struct range *r, big n)
+{
+	return ((r->lo <= -UNKNOWN) | (r->lo <= n)) & ((r->hi >= UNKNOWN) | (n <= r->hi));
+}
+
+bool admits(void)
+{
+	for (unsigned i = 0; i < m.s.vars; i++) {
+		struct range r = var_range(&m.s.var[i]);
+
+		if (!within(&r, ghost[m.s.var[i].id]))
+			return false;
+	}
+	for (unsigned i = 0; i < m.s.facts; i++)
+		if (!fact_holds(&m.s.fact[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Forms and values of forms. */
+#include "rule.h"
+
+#include "verifier/checker/machine/form.c"
+
+static bool is_form(const struct form *f)
+{
+	return f->v[0] ? f->k[0] && (f->v[1] ? f->v[0] < f->v[1] && f->k[1] : !f->k[1])
+		       : !f->v[1] && !f->k[0] && !f->k[1];
+}
+
+RULE(form_add)
+{
+	struct form f = choose_form(3), g = choose_form(3), sum = f;
+	uint64_t k = any64("by");
+
+	opaque_products();
+	if (!form_add(&sum, &g, (int64_t)k))
+		return;
+	prove(is_form(&sum), "that the sum is in order");
+	prove((uint64_t)sum.c == (uint64_t)f.c + k * (uint64_t)g.c, "the number modulo 2^64");
+	for (uint32_t id = 1; id <= 3; id++)
+		prove((uint64_t)factor(&sum, id) ==
+			      (uint64_t)factor(&f, id) + k * (uint64_t)factor(&g, id),
+		      "each factor modulo 2^64");
+}
+
+RULE(form_plus)
+{
+	struct form f = choose_form(3), g = choose_form(3), sum = f;
+	int64_t k = (int64_t)any64("by");
+
+	opaque_products();
+	if (!form_plus(&sum, &g, k))
+		return;
+	prove(is_form(&sum), "that the sum is in order");
+	prove(sum.c == f.c + (wide)g.c * k, "the number");
+	for (uint32_t id = 1; id <= 3; id++)
+		prove(factor(&sum, id) == factor(&f, id) + (wide)factor(&g, id) * k, "each factor");
+}
+
+RULE(form_scale)
+{
+	struct form f = choose_form(2), r = f;
+	uint64_t k = any64("by");
+
+	opaque_products();
+	form_scale(&r, k);
+	prove(is_form(&r), "that the form is in order");
+	prove((uint64_t)r.c == k * (uint64_t)f.c, "the number modulo 2^64");
+	for (uint32_t id = 1; id <= 2; id++)
+		prove((uint64_t)factor(&r, id) == k * (uint64_t)factor(&f, id),
+		      "each factor modulo 2^64");
+}
+
+RULE(form_reduce)
+{
+	struct form f = choose_form(2), r = f;
+	unsigned bits = choose_bits();
+
+	form_reduce(&r, bits);
+	prove(is_form(&r), "that the form is in order");
+	prove(low((uint64_t)r.c, bits) == low((uint64_t)f.c, bits), "the number modulo 2^bits");
+	for (uint32_t id = 1; id <= 2; id++)
+		prove(low((uint64_t)factor(&r, id), bits) == low((uint64_t)factor(&f, id), bits),
+		      "each factor modulo 2^bits");
+}
+
+/* ---- what is known of callees from here on ---- */
+
+struct range contract_form_range(struct machine *of, const struct form *f)
+{
+	struct range r = { any128("form_lo"), any128("form_hi") };
+
+	assume(r.lo >= -UNKNOWN && r.lo <= r.hi && r.hi <= UNKNOWN);
+	assume(bounds(&r, integer(f)));
+	return r;
+}
+
+/* A form of the same variables that is congruent: rule form_reduce, and products with each. */
+void contract_form_reduce(struct form *f, unsigned bits)
+{
+	uint64_t before = (uint64_t)integer(f);
+
+	f->c = (int64_t)any64("reduced_c");
+	for (unsigned i = 0; i < 2 && f->v[i]; i++)
+		f->k[i] = (int64_t)any64("reduced_k");
+	assume(low((uint64_t)integer(f), bits) == low(before, bits));
+}
+
+RULE(value_read)
+{
+	unsigned bits = choose_width(), b;
+	bool sign = choose("sign", 2), exact;
+	struct value v;
+	struct range r;
+	struct form f;
+	wide shift;
+	uint64_t number;
+	big read, base;
+
+	opaque_products();
+	replace("form_range", "contract_form_range");
+	replace("form_reduce", "contract_form_reduce");
+	any_state(1);
+	v = any_value(2);
+	number = number_of(&v);
+	r = value_read(&m, &v, bits, sign, &f, &shift, &exact);
+	read = sign ? (big)signed_low(number, bits) : (big)low(number, bits);
+	b = v.bits < bits ? v.bits : bits;
+	base = sign && b == bits ? -POWER(b - 1) : 0;
+	prove(!exact || (integer(&f) - base) >> b == -shift >> b, "the same window");
+	prove(!exact || integer(&f) + shift == read, "the form that the number is, if it is exact");
+	prove(within(&r, read), "the range of the number as it is read");
+	prove(v.bits < bits || low((uint64_t)integer(&f), bits) == low(number, bits),
+	      "the form that is congruent to it");
+}

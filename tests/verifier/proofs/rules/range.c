@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of forms. */
+#include "rule.h"
+
+#include "verifier/checker/machine/range.c"
+
+RULE(range_meet)
+{
+	struct range r = { any128("lo"), any128("hi") };
+	wide lo = any128("low"), hi = any128("high"), x = any128("x");
+
+	assume(within(&r, x) && lo <= x && x <= hi);
+	range_meet(&r, lo, hi);
+	prove(within(&r, x), "that nothing is lost");
+}
+
+static bool is_near(wide n)
+{
+	return n >= -POWER(124) && n < POWER(124);
+}
+
+RULE(bits_of)
+{
+	wide x = any128("x");
+	unsigned n = bits_of(x);
+
+	prove(n < 128 && (x >> n == 0 || x >> n == -1), "that it has so many bits and a sign");
+	prove(n >= 124 || is_near(x), "that it is below 2^124");
+}
+
+unsigned contract_bits_of(wide x)
+{
+	unsigned n = (unsigned)any64("bits");
+
+	assume(n < 128 && (n >= 124 || is_near(x)));
+	return n;
+}
+
+static bool is_small(wide n)
+{
+	return n >= -POWER(123) && n < POWER(123);
+}
+
+/* Products that are made do not wrap. */
+RULE(times)
+{
+	wide a = any128("a"), b = any128("b"), r;
+
+	ordered_products(true);
+	if (!times(a, b, &r))
+		return;
+	prove(product_fits(a, b), "that the product does not wrap");
+	prove(r == a * b, "the product");
+	prove(is_small(r), "that there is room for sums");
+}
+
+bool contract_times(wide a, wide b, wide *r)
+{
+	if (choose("too large", 2))
+		return false;
+	assume(product_fits(a, b));
+	*r = a * b;
+	assume(is_small(*r));
+	return true;
+}
+
+/* What lies between two numbers whose products do not wrap has a product that does not. */
+RULE(product_between)
+{
+	wide k = any128("k"), lo = any128("lo"), x = any128("x"), hi = any128("hi");
+
+	ordered_products(true);
+	assume(lo <= x && x <= hi && product_fits(k, lo) && product_fits(k, hi));
+	prove(product_fits(k, x), "that the product does not wrap");
+}
+
+RULE(range_add)
+{
+	struct range r = { any128("lo"), any128("hi") }, by = { any128("by_lo"), any128("by_hi") };
+	struct range old = r, p;
+	wide k = any128("k"), x = any128("x"), y = any128("y");
+
+	ordered_products(false);
+	replace("times", "contract_times");
+	replace("bits_of", "contract_bits_of");
+	assume(is_near(r.lo) && is_near(r.hi) && within(&r, y));
+	assume(by.lo <= x && x <= by.hi);
+	if (!range_add(&r, k, by))
+		return;
+	assume(product_fits(k, x)); /* product_between */
+	p.lo = k * by.lo < k * by.hi ? k * by.lo : k * by.hi;
+	p.hi = k * by.lo < k * by.hi ? k * by.hi : k * by.lo;
+	prove(p.lo <= k * x && k * x <= p.hi, "the product's range");
+	prove(old.lo + p.lo <= old.lo + k * x && old.hi + k * x <= old.hi + p.hi, "a half");
+	prove(r.lo <= y + k * x, "the sum's least");
+	prove(y + k * x <= r.hi, "the sum's greatest");
+	prove(is_near(r.lo) && is_near(r.hi), "that there is room for another");
+}
+
+/*
+ * The sums that a statement is about: sum[i + 1] is sum[i] + k[i] * x[i]. What rule range_add says
+ * of any two numbers in the two ranges is said of these.
+ */
+static struct {
+	unsigned count;
+	wide k[4], x[4];
+	big sum[5];
+} chain;
+
+static void chain_form(const struct form *f)
+{
+	chain.count = 0;
+	chain.sum[0] = f->c;
+	for (unsigned i = 0; i < 2 && f->v[i]; i++) {
+		chain.k[i] = f->k[i];
+		chain.x[i] = ghost[f->v[i]];
+		chain.sum[i + 1] = chain.sum[i] + product(f->k[i], ghost[f->v[i]]);
+		chain.count++;
+	}
+}
+
+bool contract_range_add(struct range *r, wide k, struct range by)
+{
+	struct range sum = { any128("sum_lo"), any128("sum_hi") };
+
+	prove(is_near(r->lo) && is_near(r->hi), "that there is room for a sum");
+	if (choose("too large", 2))
+		return false;
+	assume(is_near(sum.lo) && is_near(sum.hi));
+	for (unsigned i = 0; i < chain.count; i++)
+		assume((k != chain.k[i]) | !within(&by, chain.x[i]) | !within(r, chain.sum[i]) |
+		       within(&sum, chain.sum[i + 1]));
+	*r = sum;
+	return true;
+}
+
+RULE(form_range)
+{
+	unsigned n = 1 + choose("variables", 2);
+	struct form f;
+	struct range r;
+
+	opaque_products();
+	replace("range_add", "contract_range_add");
+	any_state(n);
+	f = choose_form(n);
+	chain_form(&f);
+	r = form_range(&m, &f);
+	prove(bounds(&r, integer(&f)), "the form's range");
+}
