@@ -2,7 +2,7 @@
 /*
  * How long reading a file's unwind table takes: fay_bench_unwind FILE... For each file the time of
  * process/unwind.c, which reads the table once, beside that of asking libdw for the rows, place by
- * place, as dwarf_cfi_addrframe() has to be asked. docs/internals/dependencies.md has why it matters.
+ * place, as dwarf_cfi_addrframe() has to be asked. Why it matters: docs/internals/dependencies.md.
  */
 #include <fcntl.h>
 #include <gelf.h>

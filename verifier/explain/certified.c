@@ -74,7 +74,7 @@ bool fay_verify_certified(const void *bytes, size_t size, const struct fay_polic
 	    !subject.certificate.size)
 		return false;
 	facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
-	/* the loader is told of each place that a table leads to, which the checker does not list */
+	/* the loader is told of each place that a table leads to; the checker does not list them */
 	ok = facts && check(bytes, size, policy, facts, &result) && !result.tables &&
 	     tell(bytes, size, facts, &result, verdict);
 	free(facts);
