@@ -54,7 +54,9 @@ static void account(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 	struct node *target = &w->nodes[to], *head;
 	uint32_t loop = w->nodes[from].body ? from + 1 : w->nodes[from].head, left = 0;
 
-	for (; loop && to >= loop - 1 + w->nodes[loop - 1].body; loop = head->head) {
+	/* loops that are left */
+	for (; loop && (to < loop - 1 || to >= loop - 1 + w->nodes[loop - 1].body);
+	     loop = head->head) {
 		head = &w->nodes[loop - 1];
 		if (left)
 			w->nodes[left - 1].leaves = true;
@@ -62,23 +64,25 @@ static void account(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 			head->round = cost > head->round ? cost : head->round;
 		left = loop;
 	}
-	if (left && target->left && target->left != left)
-		settle(w, target);
-	if (left)
+	if (left && to <= from) {
+		w->nodes[left - 1].leaves = true; /* to the head of the loop around */
+	} else if (left) {
+		if (target->left && target->left != left)
+			settle(w, target);
 		target->left = left;
-	else if (to <= from)
+	} else if (to <= from) {
 		target->round = cost > target->round ? cost : target->round;
-	else
+	} else {
 		target->cost = cost > target->cost ? cost : target->cost;
+	}
 }
 
 static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 {
-	struct node *target = &w->nodes[to];
-	uint32_t loop = w->nodes[from].body ? from + 1 : w->nodes[from].head;
+	const struct node *target = &w->nodes[to];
 
-	if (to <= from && (!target->body || loop != to + 1))
-		return walk_bad(w, "an edge leads back, and not to the head of its loop");
+	if (to <= from && (!target->body || from - to >= target->body))
+		return walk_bad(w, "an edge leads back, and not to the head of a loop around it");
 	if (to > from && target->head && from < target->head - 1)
 		return walk_bad(w, "an edge leads into the middle of a loop");
 	account(w, from, to, cost);

@@ -193,7 +193,7 @@ static bool unread(const struct machine *m, const struct var *v)
 		if (names(&m->s.fill[i].end, v->id))
 			return false;
 	for (unsigned i = 0; i < m->defs; i++)
-		if (names(&m->def[i].f, v->id))
+		if (m->def[i].id == v->id || names(&m->def[i].f, v->id))
 			return false;
 	return !v->pin && is_full(v);
 }

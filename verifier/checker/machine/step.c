@@ -215,6 +215,8 @@ static bool step_cmov(struct machine *m, const struct fay_insn *insn)
 	/* x != 0 ? x : y, which no interval around 0 shows */
 	if (insn->cc == CC_NE && ry.lo == 0 && tests(m, &yes))
 		ry.lo = 1;
+	if (insn->cc == CC_E && rn.lo == 0 && tests(m, &no))
+		rn.lo = 1;
 	if (!may || !may_not)
 		r = may ? yes : no;
 	else if (yes.kind != no.kind || yes.tag != no.tag)
