@@ -44,12 +44,30 @@ static void tell(struct exec *x, Z3_model model, const char *what)
 	}
 }
 
+/* Notes that the path comes to this claim, if it is possible. */
+static void reach(struct exec *x, const char *what)
+{
+	unsigned i = 0;
+
+	while (i < x->claims && strcmp(x->claim[i].what, what))
+		i++;
+	if (i == sizeof(x->claim) / sizeof(x->claim[0]))
+		path_fail(x, "too many claims");
+	if (i == x->claims) {
+		x->claim[i].what = what;
+		x->claim[x->claims++].reached = false;
+	}
+	if (!x->claim[i].reached)
+		x->claim[i].reached = query(x, Z3_mk_true(x->z), x->limit_ms, NULL) == Z3_L_TRUE;
+}
+
 static void prove(struct exec *x, term c, const char *what)
 {
 	Z3_model model = NULL;
 	Z3_lbool answer;
 
 	c = simple(x, c);
+	reach(x, what);
 	/* while decisions are replayed an earlier path was here */
 	if (x->at == x->ways && Z3_get_bool_value(x->z, c) != Z3_L_TRUE) {
 		answer = query(x, Z3_mk_not(x->z, c), x->limit_ms, &model);
@@ -120,6 +138,8 @@ static bool run_rule_call(struct exec *x, const char *name, term *a, term *r)
 					    simple(x, Z3_mk_concat(x->z, a[3], a[2]))));
 	} else if (!strcmp(name, "symbolic")) {
 		*r = number(x, 1, 1);
+	} else if (!strcmp(name, "tiny")) {
+		*r = number(x, 0, 1);
 	} else if (!strcmp(name, "thorough")) {
 		*r = number(x, x->thorough, 1);
 	} else {

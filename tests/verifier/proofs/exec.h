@@ -83,7 +83,13 @@ struct exec {
 
 	/* of the rule */
 	unsigned paths, queries, proved;
-	bool reached; /* some path's end is possible: the statement is not about nothing */
+	bool second; /* which solver is asked first */
+	/* What was to be proved, and whether some input comes there: it is not about nothing. */
+	struct {
+		const char *what;
+		bool reached;
+	} claim[64];
+	unsigned claims;
 	char failure[1024];
 };
 

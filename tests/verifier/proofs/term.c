@@ -290,15 +290,20 @@ static Z3_lbool ask(struct exec *x, const char *with, term extra, unsigned ms, Z
 	return answer;
 }
 
-/* Each of the two is hundreds of times faster than the other one for some questions. */
+/* Each of the two is hundreds of times faster than the other for some questions: first the one that
+ * the rule's last hard question was one for. */
 Z3_lbool query(struct exec *x, term extra, unsigned ms, Z3_model *model)
 {
-	Z3_lbool answer = ask(x, "smt", extra, 150, model);
+	static const char *const solvers[] = { "smt", "qfbv" };
+	const char *first = solvers[x->second], *other = solvers[!x->second];
+	Z3_lbool answer = ask(x, first, extra, 150, model);
 
 	x->queries++;
-	if (answer == Z3_L_UNDEF)
-		answer = ask(x, "qfbv", extra, ms / 2, model);
-	return answer == Z3_L_UNDEF && ms > 300 ? ask(x, "smt", extra, ms / 2, model) : answer;
+	if (answer == Z3_L_UNDEF) {
+		answer = ask(x, other, extra, ms / 2, model);
+		x->second ^= answer != Z3_L_UNDEF;
+	}
+	return answer == Z3_L_UNDEF && ms > 300 ? ask(x, first, extra, ms / 2, model) : answer;
 }
 
 static bool possible(struct exec *x, term c)

@@ -208,6 +208,14 @@ static void clear_outside(struct certify *k, uint32_t begin, uint32_t end)
 	}
 }
 
+/* Is the form of a value, as it stands, its 64 bits? */
+static bool whole(struct certify *k, const struct value *v)
+{
+	struct form f;
+
+	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c);
+}
+
 /*
  * Two values of which one stays ahead of the other: what their difference is at the entries and at
  * the edges back, if that says more than their ranges.
@@ -219,6 +227,8 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 	struct state *t = &k->w->t.s;
 	bool changed = false;
 
+	memcpy(&k->w->m.s, t, sizeof(*t));
+	k->w->m.defs = 0;
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++) {
 			uint64_t other = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
@@ -229,8 +239,8 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 
 			if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind ||
 			    a->tag != b->tag || b->f.v[0] == a->f.v[0] || !b->f.v[0] ||
-			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || a->bits != 64 ||
-			    b->bits != 64 || p->fact_count == FACTS)
+			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS ||
+			    !whole(k, a) || !whole(k, b))
 				continue;
 			for (uint32_t c = 0; c < vars; c++)
 				any |= x[c].location == other && c < i;

@@ -6,6 +6,14 @@ wide ghost[GHOSTS];
 struct machine m;
 static uint32_t next_id;
 
+/* So that runs with numbers meet the assumption. */
+static wide between(wide x, const struct range *r)
+{
+	unsigned __int128 most = (unsigned __int128)(r->hi - r->lo);
+
+	return r->lo + (wide)((unsigned __int128)(x - r->lo) % (most + 1));
+}
+
 static void any_variable(uint32_t id)
 {
 	struct var *v = &m.s.var[m.s.vars++];
@@ -17,6 +25,8 @@ static void any_variable(uint32_t id)
 	v->hi = any64("hi");
 	r = var_range(v);
 	ghost[id] = any128("x");
+	if (!symbolic() && r.lo <= r.hi)
+		ghost[id] = between(ghost[id], &r);
 	assume(r.lo <= ghost[id] && ghost[id] <= r.hi);
 }
 
@@ -27,6 +37,11 @@ void any_state(unsigned n)
 	m.next_id = &next_id;
 	for (uint32_t id = 1; id <= n; id++)
 		any_variable(id);
+}
+
+wide multiplied(wide a, wide b)
+{
+	return a * b;
 }
 
 wide product(int64_t k, wide x)
@@ -97,18 +112,18 @@ struct form choose_form(unsigned n)
 
 unsigned choose_bits(void)
 {
-	static const uint8_t some[] = { 8, 31, 64 };
+	static const uint8_t some[] = { 8, 64 };
 
 	if (!symbolic())
-		return 1 + choose("bits", 5);
+		return 1 + choose("bits", tiny() ? 5 : 64);
 	return thorough() ? 1 + choose("bits", 64) : some[choose("bits", sizeof(some))];
 }
 
 unsigned choose_width(void)
 {
-	if (!symbolic())
+	if (tiny())
 		return 1 + choose("width", 5);
-	return thorough() ? 8u << choose("width", 4) : choose("width", 2) ? 64 : 8;
+	return !symbolic() || thorough() ? 8u << choose("width", 4) : choose("width", 2) ? 64 : 8;
 }
 
 struct value any_value(unsigned of)
@@ -163,4 +178,84 @@ bool admits(void)
 		if (!fact_holds(&m.s.fact[i]))
 			return false;
 	return true;
+}
+
+void admit_readings(void)
+{
+	for (unsigned i = 0; i < m.s.vars; i++) {
+		struct var *v = &m.s.var[i];
+
+		if (v->negative && ghost[v->id] > INT64_MAX)
+			ghost[v->id] -= POWER(64);
+	}
+}
+
+/* ---- results ---- */
+
+big reading(uint64_t n, unsigned bits, bool sign)
+{
+	return sign ? (big)signed_low(n, bits) : (big)low(n, bits);
+}
+
+struct value any_number(unsigned bits, uint64_t *n)
+{
+	struct value v = any_value(2);
+
+	if (v.bits > bits)
+		v.bits = (uint8_t)bits;
+	*n = number_of(&v);
+	return v;
+}
+
+static bool definition_holds(const struct def *d)
+{
+	big n = integer(&d->f), x = ghost[d->id];
+
+	switch (d->kind) {
+	case DEF_FLOOR: return x == (big)d->factor * n >> d->shift;
+	case DEF_SIGN: return x == (signed_low((uint64_t)n, d->shift) < 0 ? -1 : 0);
+	case DEF_ONES: return ((uint64_t)x & d->factor) == d->factor;
+	default: return true;
+	}
+}
+
+/* Whether r is n where the variable that was made is x. */
+static bool would_be(const struct value *r, uint64_t n, unsigned bits, wide x)
+{
+	struct var *made = var_find(&m.s, 2);
+	struct range range;
+	bool ok;
+
+	ghost[2] = x;
+	ok = low(number_of(r), bits) == n;
+	if (made) {
+		range = var_range(made);
+		ok &= within(&range, x);
+	}
+	for (unsigned i = 0; i < m.defs; i++)
+		ok &= definition_holds(&m.def[i]);
+	return ok & admits();
+}
+
+void prove_result(const struct value *r, uint64_t n, unsigned bits, wide a, wide b)
+{
+	unsigned w = r->bits < bits ? r->bits : bits;
+	struct var *made = var_find(&m.s, 2);
+	bool named = made && r->f.v[0] == 2 && r->f.k[0];
+	unsigned shift = named ? (unsigned)__builtin_ctzll((uint64_t)r->f.k[0]) : 0;
+	struct range range = made ? var_range(made) : (struct range){ 0, 0 };
+	bool ok;
+
+	prove(r->kind == KIND_NUMBER && r->bits >= 1 && r->bits <= 64, "that it is a number");
+	prove(low(n, w) == n, "that it has no more bits");
+	if (!made) {
+		prove(would_be(r, n, w, 0), "the result");
+	} else if (!named) {
+		prove(would_be(r, n, w, range.lo), "the result, a variable unused");
+	} else {
+		ok = would_be(r, n, w, (wide)(reading(n, w, range.lo < 0) >> shift));
+		if (!symbolic() || r->f.k[0] != (int64_t)1 << shift || r->f.c || r->f.v[1])
+			ok |= would_be(r, n, w, a) | would_be(r, n, w, b);
+		prove(ok, "the result");
+	}
 }

@@ -116,3 +116,37 @@ RULE(value_read)
 	prove(v.bits < bits || low((uint64_t)integer(&f), bits) == low(number, bits),
 	      "the form that is congruent to it");
 }
+
+struct range contract_value_range(struct machine *of, const struct value *v, unsigned bits,
+				  bool sign)
+{
+	struct range r = { any128("range_lo"), any128("range_hi") };
+	big n = reading(number_of(v), bits, sign);
+
+	assume(within(&r, n) && r.lo >= (sign ? INT64_MIN : 0) && r.hi <= UINT64_MAX);
+	assume(sign ? r.lo >= -POWER(bits - 1) && r.hi < POWER(bits - 1) : r.hi < POWER(bits));
+	return r;
+}
+
+bool contract_value_form(struct machine *of, const struct value *v, unsigned bits, bool sign,
+			 struct form *f)
+{
+	uint64_t n = number_of(v);
+
+	if (choose("no form", 2))
+		return false;
+	*f = v->f;
+	f->c = (int64_t)any64("form_c");
+	for (unsigned i = 0; i < 2 && f->v[i]; i++)
+		f->k[i] = (int64_t)any64("form_k");
+	assume(integer(f) == reading(n, bits, sign));
+	return true;
+}
+
+void replace_reads(void)
+{
+	opaque_products();
+	replace("value_range", "contract_value_range");
+	replace("value_form", "contract_value_form");
+	replace("form_range", "contract_form_range");
+}

@@ -98,25 +98,37 @@ RULE(range_add)
 }
 
 /*
- * The sums that a statement is about: sum[i + 1] is sum[i] + k[i] * x[i]. What rule range_add says
- * of any two numbers in the two ranges is said of these.
+ * The sums that a statement is about: `to` is `from` + k * x. What rule range_add says of any two
+ * numbers in the two ranges is said of these.
  */
 static struct {
 	unsigned count;
 	wide k[4], x[4];
-	big sum[5];
+	big from[4], to[4];
 } chain;
 
-static void chain_form(const struct form *f)
+static void chain_add(big from, int64_t k, uint32_t id)
+{
+	unsigned i = chain.count++;
+
+	chain.k[i] = k;
+	chain.x[i] = ghost[id];
+	chain.from[i] = from;
+	chain.to[i] = from + product(k, ghost[id]);
+}
+
+/* The form's number and each of its terms added to it; each of the terms alone. */
+void chain_form(const struct form *f)
 {
 	chain.count = 0;
-	chain.sum[0] = f->c;
-	for (unsigned i = 0; i < 2 && f->v[i]; i++) {
-		chain.k[i] = f->k[i];
-		chain.x[i] = ghost[f->v[i]];
-		chain.sum[i + 1] = chain.sum[i] + product(f->k[i], ghost[f->v[i]]);
-		chain.count++;
-	}
+	if (!f->v[0])
+		return;
+	chain_add(f->c, f->k[0], f->v[0]);
+	if (!f->v[1])
+		return;
+	chain_add(chain.to[0], f->k[1], f->v[1]);
+	chain_add(0, f->k[0], f->v[0]);
+	chain_add(0, f->k[1], f->v[1]);
 }
 
 bool contract_range_add(struct range *r, wide k, struct range by)
@@ -128,8 +140,8 @@ bool contract_range_add(struct range *r, wide k, struct range by)
 		return false;
 	assume(is_near(sum.lo) && is_near(sum.hi));
 	for (unsigned i = 0; i < chain.count; i++)
-		assume((k != chain.k[i]) | !within(&by, chain.x[i]) | !within(r, chain.sum[i]) |
-		       within(&sum, chain.sum[i + 1]));
+		assume((k != chain.k[i]) | !within(&by, chain.x[i]) | !within(r, chain.from[i]) |
+		       within(&sum, chain.to[i]));
 	*r = sum;
 	return true;
 }
@@ -145,6 +157,62 @@ RULE(form_range)
 	any_state(n);
 	f = choose_form(n);
 	chain_form(&f);
+	r = form_range(&m, &f);
+	prove(bounds(&r, integer(&f)), "the form's range");
+}
+
+RUN_RULE(form_range_fact)
+{
+	struct form f;
+	struct range r;
+
+	any_state(2);
+	any_fact();
+	if (choose("two", 2))
+		any_fact();
+	f = any_form(6);
+	r = form_range(&m, &f);
+	prove(bounds(&r, integer(&f)), "the form's range");
+}
+
+/* Variable `id` becomes a quotient of a form of those before it. */
+static void any_quotient(uint32_t id)
+{
+	struct def *d = &m.def[m.defs];
+	struct var *v = &m.s.var[m.s.vars];
+	big q, n;
+	wide near;
+
+	d->id = v->id = id;
+	d->kind = DEF_FLOOR;
+	d->factor = choose("plain", 2) ? 1 : any64("factor");
+	d->shift = (uint8_t)choose("shift", symbolic() ? 64 : 4) * (choose("far", 2) ? 15 : 1);
+	d->f = choose("plain", 2) ? (struct form){ .k = { 1 }, .v = { 1 } }
+				  : any_form(id == 3 ? 2u << choose("of", 2) : 2);
+	n = (big)d->factor * integer(&d->f);
+	q = n >> d->shift;
+	assume(q >= INT64_MIN && q <= UINT64_MAX);
+	ghost[id] = (wide)q;
+	near = low(any64("near"), 63);
+	v->negative = q < 0;
+	var_set(v, (wide)q - (q > near ? near : 0), (wide)q + (q < INT64_MAX - near ? near : 0));
+	m.s.vars++;
+	m.defs++;
+}
+
+/* Variables that are quotients of others: floor(factor * f / 2^shift). */
+RUN_RULE(form_range_quotient)
+{
+	bool two = choose("two", 2);
+	struct form f;
+	struct range r;
+
+	any_state(1);
+	any_quotient(2);
+	if (two)
+		any_quotient(3);
+	assume(admits());
+	f = any_form(two ? 6 + 2 * choose("of", 4) : 6); /* variables 1 to 3: two of them at most */
 	r = form_range(&m, &f);
 	prove(bounds(&r, integer(&f)), "the form's range");
 }

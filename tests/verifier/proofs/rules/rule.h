@@ -20,7 +20,13 @@ uint64_t any64(const char *name);
 wide any128(const char *name);
 /* Every number below n in turn. */
 unsigned choose(const char *name, unsigned n);
+#ifdef FAY_RUN_RULES
+/* A branch: the compiler moves divisions by zero before calls that do not return. */
+_Noreturn void leave(void);
+#define assume(condition) ((condition) ? (void)0 : leave())
+#else
 void assume(bool condition);
+#endif
 void prove(bool condition, const char *what);
 /* From here on `by` is called for `function`, but not by `by` itself. */
 void replace(const char *function, const char *by);
@@ -37,9 +43,12 @@ void ordered_products(bool defined);
 bool product_fits(wide a, wide b);
 /* Whether this is a proof, not a run with numbers. */
 bool symbolic(void);
+/* Whether it is a run with small numbers. */
+bool tiny(void);
 /* Whether to take all of many cases that are alike. */
 bool thorough(void);
 
+/* RULE: proved, and run with numbers. RUN_RULE: too hard for the solver; only run. */
 #ifdef FAY_RUN_RULES
 struct rule {
 	const char *name;
@@ -50,10 +59,14 @@ struct rule {
 	static const struct rule entry_##name                                                      \
 		__attribute__((used, section("rules"))) = { #name, rule_##name };                  \
 	void rule_##name(void)
+#define RUN_RULE(name) RULE(name)
 #else
 #define RULE(name)                                                                                 \
 	void rule_##name(void);                                                                    \
 	void rule_##name(void)
+#define RUN_RULE(name)                                                                             \
+	void run_##name(void);                                                                     \
+	void run_##name(void)
 #endif
 
 enum { GHOSTS = 8 };
@@ -67,9 +80,13 @@ void any_state(unsigned n);
 void any_fact(void);
 /* Of the variables whose bits are set in `of`, at most two. */
 struct form any_form(unsigned of);
+/* What contract_range_add is to be about: range.c. */
+void chain_form(const struct form *f);
 /* Of these variables, some. */
 struct form choose_form(unsigned n);
 struct value any_value(unsigned of); /* a number */
+/* a * b, where the compiler cannot know of what: what is assumed of it stays. */
+wide multiplied(wide a, wide b);
 /* A factor's word times a variable's: never wraps (rule product_word). */
 wide product(int64_t k, wide x);
 /* The integer that a form is. */
@@ -84,8 +101,20 @@ bool describes(const struct value *v, uint64_t n);
 uint64_t number_of(const struct value *v);
 /* Whether the state admits `ghost`. */
 bool admits(void);
+/* Variables whose words have come to be read the other way: what they then are. */
+void admit_readings(void);
 unsigned choose_bits(void);  /* 1 to 64 */
 unsigned choose_width(void); /* 8, 16, 32, 64 */
+/* A number of a state of one variable, as a term of its own; and what is known of callees of it. */
+struct value any_number(unsigned bits, uint64_t *n);
+void replace_reads(void);
+/* The bits of a number, read as signed or not. */
+big reading(uint64_t n, unsigned bits, bool sign);
+/*
+ * That n is what the result says, at a width: the variable that was made for it, if one was, can be
+ * such (n itself, or a or b), and what is noted of it is so.
+ */
+void prove_result(const struct value *r, uint64_t n, unsigned bits, wide a, wide b);
 bool within(const struct range *r, big n);
 /* The same, where -UNKNOWN and UNKNOWN are no bounds. */
 bool bounds(const struct range *r, big n);

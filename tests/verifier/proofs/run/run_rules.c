@@ -84,6 +84,9 @@ uint64_t any64(const char *name)
 {
 	uint64_t n = small ? (uint64_t)small_number() : number64();
 
+	/* most forms are sums and differences */
+	if (!small && !strcmp(name, "k") && random64() % 2)
+		n = random64() % 2 ? 1 : UINT64_MAX;
 	note(name, (int64_t)n);
 	return n;
 }
@@ -107,10 +110,9 @@ unsigned choose(const char *name, unsigned n)
 	return k;
 }
 
-void assume(bool condition)
+void leave(void)
 {
-	if (!condition)
-		longjmp(out, 1);
+	longjmp(out, 1);
 }
 
 void prove(bool condition, const char *what)
@@ -153,6 +155,11 @@ bool product_fits(wide a, wide b)
 bool symbolic(void)
 {
 	return false;
+}
+
+bool tiny(void)
+{
+	return small;
 }
 
 bool thorough(void)
@@ -222,8 +229,10 @@ static bool run_rule(const struct rule *rule, double ms)
 
 		if (!run_many(rule, until, &n, &whole))
 			return false;
-		if (!whole)
+		if (!whole) { /* some of them */
+			all = most ? all : n;
 			break;
+		}
 		all = n;
 		most = small;
 	}
@@ -231,8 +240,12 @@ static bool run_rule(const struct rule *rule, double ms)
 	seed = 0x9e3779b97f4a7c15;
 	if (!run_many(rule, now() + ms, &some, &whole))
 		return false;
-	printf("%10llu of all in [-%u, %u], %9llu of any size\n", (unsigned long long)all, most,
-	       most, (unsigned long long)some);
+	printf("%10llu: ", (unsigned long long)all);
+	if (most)
+		printf("all in [-%u, %u]", most, most);
+	else
+		printf("some in [-1, 1]");
+	printf(", %10llu of any size\n", (unsigned long long)some);
 	if (!all && !some)
 		printf("the statement is about nothing\n");
 	return all || some;

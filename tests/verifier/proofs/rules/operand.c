@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Operands, sums and products. */
+#include "rule.h"
+
+#include "verifier/checker/machine/operand.c"
+
+RULE(fresh_integer)
+{
+	unsigned bits = choose_width();
+	struct range r = { any128("lo"), any128("hi") };
+	wide n = any128("n");
+	struct value v;
+
+	any_state(1);
+	assume(r.lo <= n && n <= r.hi && r.lo > -POWER(120) && r.hi < POWER(120));
+	v = fresh_integer(&m, r, bits);
+	prove(v.f.v[0] ? 1 : number_of(&v) == low((uint64_t)n, bits), "a constant");
+	if (v.f.v[0]) {
+		struct range of = var_range(var_find(&m.s, v.f.v[0]));
+
+		prove(v.bits == bits && v.f.k[0] == 1 && !v.f.c && !v.f.v[1], "a new variable");
+		prove(within(&of, n) || within(&of, low((uint64_t)n, bits)), "its range");
+	}
+}
+
+/* Whether the variables made since can be such that v is n. */
+static void prove_sum(const struct value *v, uint64_t n, unsigned bits)
+{
+	struct var *new = var_find(&m.s, 3);
+	struct range r;
+
+	if (new) {
+		r = var_range(new);
+		ghost[3] = (wide)reading(n, bits, false);
+		if (!within(&r, ghost[3]))
+			ghost[3] = (wide)reading(n, bits, true);
+		prove(within(&r, ghost[3]), "the new variable's range");
+	}
+	prove(low(number_of(v), bits) == n, "the sum");
+}
+
+/* Of one bit width: numbers of fewer bits become words, rule value_word. */
+RUN_RULE(sum)
+{
+	unsigned bits = choose_width();
+	int64_t k = choose("minus", 2) ? 1 : -1;
+	struct value a, b, r;
+	uint64_t x, y;
+
+	any_state(2);
+	a = (struct value){ any_form(choose("one", 2) ? 2 : 6), KIND_NUMBER, 0, 0xff,
+			    (uint8_t)bits };
+	b = (struct value){ any_form(choose("two", 2) ? 4 : 6), KIND_NUMBER, 0, 0xff,
+			    (uint8_t)bits };
+	x = number_of(&a);
+	y = number_of(&b);
+	r = sum(&m, &a, &b, k, bits);
+	if (var_find(&m.s, 3))
+		return; /* three variables: fresh_integer */
+	prove_sum(&r, low(x + (uint64_t)k * y, bits), bits);
+}
+
+RUN_RULE(value_word)
+{
+	unsigned bits = choose_width();
+	struct value v;
+	struct form f;
+	uint64_t n;
+
+	any_state(1);
+	v = any_value(2);
+	n = low(number_of(&v), bits);
+	f = value_word(&m, &v, bits);
+	if (f.v[0] == 2) {
+		struct range r = var_range(var_find(&m.s, 2));
+
+		ghost[2] = n;
+		prove(within(&r, n), "the new variable's range");
+	}
+	prove(low((uint64_t)integer(&f), bits) == n, "the word");
+}
