@@ -18,8 +18,9 @@
 /*
  * A node: count of instructions * 4 + flags; signed: address less that of the node before;
  * targets * 4 + end; of END_CONDITION the condition, of END_VALUE a location and a signed bound;
- * signed: each target less this node's number; of a head the nodes of its loop, and 1 + the
- * variable that it counts by; of a join or head the number of entries of its list, and these.
+ * signed: each target less this node's number; of a head the nodes of its loop, and its measure,
+ * 1 + the variable that it counts by + 128 * (0, or 1 + a variable to take away from it); of a join
+ * or head the number of entries of its list, and these.
  */
 enum { NODE_JOIN = 1, NODE_HEAD = 2 };
 /*
