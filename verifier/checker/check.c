@@ -3,36 +3,38 @@
 #include "verifier/image/sha256.h"
 #include "walk.h"
 
-void check_fingerprint(const struct check_subject *s, uint8_t hash[32])
+void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH])
 {
 	struct {
 		uint8_t text[32], rodata[32];
 		uint64_t numbers[6];
 	} all = { .numbers = { s->text.start, s->text.size, s->rodata.start, s->rodata.size,
 			       s->local_size, s->global_size } };
+	uint8_t whole[32];
 
 	fay_sha256(s->text.bytes, s->text.size, all.text);
 	fay_sha256(s->rodata.bytes, s->rodata.size, all.rodata);
-	fay_sha256((const uint8_t *)&all, sizeof(all), hash);
+	fay_sha256((const uint8_t *)&all, sizeof(all), whole);
+	memcpy(hash, whole, FAY_CERTIFICATE_HASH);
 }
 
 static bool header(struct walk *w)
 {
 	struct reader *r = &w->certificate;
-	uint8_t hash[32];
+	uint8_t hash[FAY_CERTIFICATE_HASH];
 
-	if (r->size < 38 || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
+	if (r->size < FAY_CERTIFICATE_HEADER || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
 	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5])
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 0,
 				   "no certificate of a version that is known");
 	check_fingerprint(w->subject, hash);
-	if (memcmp(r->bytes + 6, hash, 32))
+	if (memcmp(r->bytes + 6, hash, sizeof(hash)))
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 6,
 				   "the certificate is for another image");
 	if (w->policy->speculation_confined)
 		return walk_refuse(w, FAY_RULE_SPC_BRANCH, 5,
 				   "the certificate does not confine speculation");
-	r->at = 38;
+	r->at = FAY_CERTIFICATE_HEADER;
 	return true;
 }
 

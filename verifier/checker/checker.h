@@ -14,6 +14,8 @@
 
 #define FAY_CERTIFICATE_MAGIC "FAYC"
 #define FAY_CERTIFICATE_VERSION 1u
+#define FAY_CERTIFICATE_HASH 16u /* bytes of the fingerprint */
+#define FAY_CERTIFICATE_HEADER (6 + FAY_CERTIFICATE_HASH)
 
 /*
  * A node: count of instructions * 4 + flags; signed: address less that of the node before;
@@ -62,7 +64,7 @@ struct check_result {
 };
 
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */
-void check_fingerprint(const struct check_subject *s, uint8_t hash[32]);
+void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH]);
 
 /* Bytes of memory that an image of `size` bytes needs at most. */
 static inline size_t check_room(size_t size)

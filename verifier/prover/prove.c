@@ -246,7 +246,7 @@ static bool certify(struct fay_run *run, const struct fay_probe_facts *facts)
 
 static void begin_certificate(struct fay_run *run, const void *bytes, size_t size)
 {
-	uint8_t hash[32], version = FAY_CERTIFICATE_VERSION, mode = 0;
+	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION, mode = 0;
 
 	if (!run->certificate)
 		return;

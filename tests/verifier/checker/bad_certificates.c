@@ -61,7 +61,7 @@ static void damaged_bytes(const struct image *of)
 	}
 	for (unsigned i = 0; i < image_count; i++)
 		if (images[i].certificate &&
-		    memcmp(images[i].certificate + 6, of->certificate + 6, 32)) {
+		    memcmp(images[i].certificate + 6, of->certificate + 6, FAY_CERTIFICATE_HASH)) {
 			made.size = 0;
 			fay_bytes_put(&made, images[i].certificate, images[i].certificate_size);
 			refuse(of, "another image's", true);

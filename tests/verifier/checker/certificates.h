@@ -8,7 +8,7 @@
 
 #define IMAGES_MAX 4096u
 #define FILE_MOST (2u << 20)
-#define HEADER_SIZE 38u /* of a certificate */
+#define HEADER_SIZE FAY_CERTIFICATE_HEADER
 
 struct image {
 	char name[96];
