@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	const char *only[64];
 	int parts = 0, i = 1, failed = 0, done = 0;
 
-	x.limit_ms = 10000;
+	x.limit_ms = 120000;
 	for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
 		if (!strcmp(argv[i], "--ms"))
 			x.limit_ms = (unsigned)atoi(argv[i + 1]);
