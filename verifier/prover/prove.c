@@ -226,22 +226,20 @@ static void release(struct fay_run *run)
 }
 
 /* Writes down what was proved of the probe in hand. */
-static bool certify(struct fay_run *run, const struct fay_probe_facts *facts)
+static void certify(struct fay_run *run)
 {
 	uint32_t *live;
 
 	if (!run->certificate || run->certify.refusal.rule != FAY_RULE_NONE)
-		return true;
+		return;
 	run->certify.cfg = &run->cfg;
 	run->certify.graph = &run->graph;
 	run->certify.hint = fay_hint_analysis;
 	run->certify.context = &run->an;
 	live = fay_live_find(&run->an);
 	run->certify.live = live;
-	fay_certify_probe(&run->certify, run->image.layout_base + facts->code_offset,
-			  run->certificate);
+	fay_certify_probe(&run->certify, run->certificate);
 	free(live);
-	return true;
 }
 
 static void begin_certificate(struct fay_run *run, const void *bytes, size_t size)
@@ -294,8 +292,10 @@ static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 		reject_memory(run);
 		return false;
 	}
-	return analyse(run) && certify(run, facts) &&
-	       (!run->policy->speculation_confined || speculate(run));
+	if (!analyse(run))
+		return false;
+	certify(run);
+	return !run->policy->speculation_confined || speculate(run);
 }
 
 /* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided.

@@ -16,57 +16,6 @@
 
 /* ---- what the honest writer has ---- */
 
-static bool give_up(struct fay_certify *c, struct fay_bytes *out)
-{
-	struct certify k = { .c = c, .count = c->graph->node_count };
-	struct fay_probe_facts facts = { 0 };
-	bool ok = fay_order_init(&k.order, c->graph);
-
-	k.w = calloc(1, sizeof(*k.w));
-	k.places = calloc(k.count + 1, sizeof(*k.places));
-	k.stops = calloc(1024, sizeof(*k.stops));
-	k.w->nodes = calloc(k.count + 1, sizeof(*k.w->nodes));
-	k.w->node_count = k.count;
-	k.w->subject = k.w->m.subject = k.w->t.subject = c->subject;
-	k.w->policy = k.w->m.policy = k.w->t.policy = c->policy;
-	k.w->m.next_id = k.w->t.next_id = &k.w->next_id;
-	k.w->m.refine = k.w->t.refine = true;
-	k.w->m.facts = k.w->t.facts = &facts;
-	for (uint32_t i = 0; ok && i < k.count; i++) {
-		const struct fay_node *node = &c->graph->nodes[k.order.at[i]];
-
-		k.places[i].node = k.order.at[i];
-		k.places[i].end = k.order.end[k.order.at[i]];
-		k.w->nodes[i].address =
-			(uint32_t)(c->cfg->insns[c->cfg->blocks[node->block].first].address -
-				   c->subject->text.start);
-		if (node->is_header)
-			k.w->nodes[i].body = k.places[i].end - i;
-	}
-	if (ok) {
-		machine_entry(&k.w->m);
-		certify_deliver(&k, 0, 0);
-		k.places[0].in = k.places[0].back;
-		k.places[0].back = NULL;
-		certify_process(&k, 0, k.count); /* as far as it goes */
-		certify_put_probe(&k, out);
-	}
-	for (uint32_t i = 0; i < k.count; i++) {
-		certify_drop(&k.places[i].in);
-		certify_drop(&k.places[i].back);
-		free(k.places[i].reps);
-		free(k.places[i].unwritten);
-		free(k.places[i].list.at);
-		free(k.places[i].table);
-	}
-	free(k.places);
-	free(k.stops);
-	free(k.w->nodes);
-	free(k.w);
-	fay_order_deinit(&k.order);
-	return ok;
-}
-
 /* A certificate that gets as far as the prover does. */
 static bool write_part(const struct image *of, const struct check_subject *s, struct fay_bytes *out)
 {
@@ -84,8 +33,9 @@ static bool write_part(const struct image *of, const struct check_subject *s, st
 	for (uint32_t i = 0; ok && i < s->probe_count; i++) {
 		struct check_probe probe = check_probe(s, i);
 
-		ok = fay_graph_build(&graph, &cfg, probe.code).rule == FAY_RULE_NONE &&
-		     give_up(&c, out);
+		ok = fay_graph_build(&graph, &cfg, probe.code).rule == FAY_RULE_NONE;
+		if (ok)
+			certify_attempt(&c, false, true, out);
 		fay_graph_deinit(&graph);
 		memset(&graph, 0, sizeof(graph));
 	}

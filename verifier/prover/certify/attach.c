@@ -23,6 +23,7 @@ bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_
 {
 	Elf64_Ehdr eh;
 	Elf64_Shdr *sections, *names, *own;
+	size_t moved; /* the names */
 	unsigned count;
 
 	if (size < sizeof(eh))
@@ -51,10 +52,10 @@ bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_
 			     .sh_addralign = 1 };
 	fay_bytes_put(out, certificate->at, certificate->size);
 	align(out);
-	eh.e_shoff = out->size; /* for now: of the names */
+	moved = out->size;
 	fay_bytes_put(out, image + names->sh_offset, names->sh_size);
 	fay_bytes_put(out, name, sizeof(name));
-	names->sh_offset = eh.e_shoff;
+	names->sh_offset = moved;
 	names->sh_size += sizeof(name);
 	align(out);
 	eh.e_shoff = out->size;

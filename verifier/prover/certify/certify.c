@@ -25,7 +25,7 @@ static void put_targets(struct certify *k, struct fay_bytes *out, uint32_t at)
 		fay_bytes_signed(out, (int64_t)k->order.of[n->succ[i]] - at);
 }
 
-void certify_put_probe(struct certify *k, struct fay_bytes *out)
+static void put_probe(struct certify *k, struct fay_bytes *out)
 {
 	int64_t before = 0;
 
@@ -89,63 +89,77 @@ static void find_stops(struct certify *k)
 	}
 }
 
-static bool attempt(struct fay_certify *c, bool related, struct fay_bytes *out)
+static void begin(struct certify *k, struct fay_probe_facts *facts)
+{
+	const struct fay_graph *graph = k->c->graph;
+	const struct fay_cfg *cfg = k->c->cfg;
+	bool ok = fay_order_init(&k->order, graph);
+	struct walk *w = calloc(1, sizeof(*w));
+
+	k->w = w;
+	k->places = calloc(k->count, sizeof(*k->places));
+	if (w)
+		w->nodes = calloc(k->count + 1, sizeof(*w->nodes));
+	if (!ok || !w || !k->places || !w->nodes)
+		abort();
+	w->node_count = k->count;
+	w->subject = w->m.subject = w->t.subject = k->c->subject;
+	w->policy = w->m.policy = w->t.policy = k->c->policy;
+	w->m.next_id = w->t.next_id = &w->next_id;
+	w->m.refine = w->t.refine = true;
+	w->m.facts = w->t.facts = facts;
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct fay_node *node = &graph->nodes[k->order.at[i]];
+
+		k->places[i].node = k->order.at[i];
+		k->places[i].end = k->order.end[k->order.at[i]];
+		w->nodes[i].address =
+			(uint32_t)(cfg->insns[cfg->blocks[node->block].first].address -
+				   k->c->subject->text.start);
+		if (node->is_header)
+			w->nodes[i].body = k->places[i].end - i;
+	}
+	find_stops(k);
+}
+
+static void end(struct certify *k)
+{
+	for (uint32_t i = 0; i < k->count; i++) {
+		certify_drop(&k->places[i].in);
+		certify_drop(&k->places[i].back);
+		free(k->places[i].reps);
+		free(k->places[i].unwritten);
+		free(k->places[i].list.at);
+		free(k->places[i].body.at);
+		free(k->places[i].table);
+	}
+	free(k->places);
+	free(k->stops);
+	free(k->w->nodes);
+	free(k->w);
+	fay_order_deinit(&k->order);
+}
+
+bool certify_attempt(struct fay_certify *c, bool related, bool partly, struct fay_bytes *out)
 {
 	struct certify k = { .c = c, .count = c->graph->node_count, .related = related };
 	struct fay_probe_facts facts = { 0 };
-	bool ok = fay_order_init(&k.order, c->graph);
+	bool ok;
 
 	c->refusal.rule = FAY_RULE_NONE;
-	k.w = calloc(1, sizeof(*k.w));
-	k.places = calloc(k.count, sizeof(*k.places));
-	if (k.w)
-		k.w->nodes = calloc(k.count + 1, sizeof(*k.w->nodes));
-	if (!ok || !k.w || !k.places || !k.w->nodes)
-		abort();
-	k.w->node_count = k.count;
-	k.w->subject = k.w->m.subject = k.w->t.subject = c->subject;
-	k.w->policy = k.w->m.policy = k.w->t.policy = c->policy;
-	k.w->m.next_id = k.w->t.next_id = &k.w->next_id;
-	k.w->m.refine = k.w->t.refine = true;
-	k.w->m.facts = k.w->t.facts = &facts;
-	for (uint32_t i = 0; i < k.count; i++) {
-		uint32_t node = k.order.at[i];
-
-		k.places[i].node = node;
-		k.places[i].end = k.order.end[node];
-		k.w->nodes[i].address =
-			(uint32_t)(c->cfg->insns[c->cfg->blocks[c->graph->nodes[node].block].first]
-					   .address -
-				   c->subject->text.start);
-		if (c->graph->nodes[node].is_header)
-			k.w->nodes[i].body = k.places[i].end - i;
-	}
-	find_stops(&k);
+	begin(&k, &facts);
 	machine_entry(&k.w->m);
 	certify_deliver(&k, 0, 0);
 	k.places[0].in = k.places[0].back;
 	k.places[0].back = NULL;
 	ok = certify_process(&k, 0, k.count);
-	if (ok)
-		certify_put_probe(&k, out);
-	for (uint32_t i = 0; i < k.count; i++) {
-		certify_drop(&k.places[i].in);
-		certify_drop(&k.places[i].back);
-		free(k.places[i].reps);
-		free(k.places[i].unwritten);
-		free(k.places[i].list.at);
-		free(k.places[i].table);
-	}
-	free(k.places);
-	free(k.stops);
-	free(k.w->nodes);
-	free(k.w);
-	fay_order_deinit(&k.order);
+	if (ok || partly)
+		put_probe(&k, out);
+	end(&k);
 	return ok;
 }
 
-bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out)
+bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 {
-	(void)entry;
-	return attempt(c, false, out) || attempt(c, true, out);
+	return certify_attempt(c, false, false, out) || certify_attempt(c, true, false, out);
 }

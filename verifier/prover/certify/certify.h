@@ -37,7 +37,7 @@ struct fay_certify {
 };
 
 /* Appends the probe's part. False: see refusal. */
-bool fay_certify_probe(struct fay_certify *c, uint64_t entry, struct fay_bytes *out);
+bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out);
 /* *out := a copy of the image that brings the certificate. False: its headers are no such. */
 bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_bytes *certificate,
 			    struct fay_bytes *out);

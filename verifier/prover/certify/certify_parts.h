@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
- * prove.c (putting it to the proof), loop.c (heads of loops), step.c (nodes).
+ * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
@@ -58,7 +58,6 @@ struct place {
 	uint32_t node; /* of the graph */
 	uint32_t end;  /* of a loop */
 	struct waiting *in, *back;
-	bool live;
 	bool plain; /* without the prover's hints, which may be of another time around */
 	bool join;
 	struct rep *reps;
@@ -67,8 +66,9 @@ struct place {
 	uint32_t vector[16];
 	uint8_t *unwritten; /* per byte of the stack; NULL: nothing */
 	uint32_t measure;
-	struct fay_bytes list;
-	uint32_t *table; /* places, by entry */
+	struct fay_bytes list, body; /* body: of the list that is being written */
+	uint32_t entries;            /* of it */
+	uint32_t *table;             /* places, by entry */
 	uint32_t table_count;
 };
 
@@ -86,6 +86,9 @@ struct certify {
 
 /* States are copied, and dropped with what waits. */
 struct state *certify_copy(const struct state *s);
+/* The machine looks at `s`, until what it had, which is returned, is put back. */
+struct state *certify_enter(struct certify *k, const struct state *s);
+void certify_leave(struct certify *k, struct state *save);
 bool certify_fail(struct certify *k, enum fay_rule rule, uint64_t at, const char *what);
 void certify_drop(struct waiting **list);
 void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
@@ -97,8 +100,9 @@ void certify_write_list(struct place *p);
 uint64_t certify_location_of(const struct slot *slot);
 bool certify_numeric(const struct value *v);
 /* A number of its own for the location, that covers what the states have there. */
-void certify_make_number(struct certify *k, struct place *p, struct rep *r, struct state **states,
-			 uint32_t n);
+void certify_make_number(struct certify *k, struct rep *r, struct state **states, uint32_t n);
+/* Byte -1 - b of the stack does not count as written. */
+void certify_mark_unwritten(struct place *p, int32_t b);
 /* What the first state has, weaker, so that it says no more than each. */
 void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n);
 /* The node's state from `s`, in w->t. */
@@ -117,8 +121,9 @@ bool certify_run_from(struct certify *k, uint32_t at);
 /* Runs the places in [begin, end) in order, loops until they settle. */
 bool certify_process(struct certify *k, uint32_t begin, uint32_t end);
 bool certify_process_loop(struct certify *k, uint32_t at);
-/* The probe's part of the certificate. */
-void certify_put_probe(struct certify *k, struct fay_bytes *out);
+/* Appends the probe's part of a certificate; `partly`: also what there is if it gives up, which is
+ * false. `related`: looking for relations between values from the start. */
+bool certify_attempt(struct fay_certify *c, bool related, bool partly, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,

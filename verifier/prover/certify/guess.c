@@ -26,20 +26,18 @@ static bool identical(const struct value *a, const struct value *b)
 				   : form_equal(&a->f, &b->f) && a->bits == b->bits;
 }
 
-/* The range of what is at a location in a state, read as `bits`, and whether it is exact there. */
-static struct range reading(struct certify *k, struct state *s, const struct value *v,
-			    unsigned bits, bool sign, bool *exact)
+/* The range of what is at a location in a state, read as `bits`. */
+static struct range reading(struct certify *k, const struct state *s, const struct value *v,
+			    unsigned bits, bool sign)
 {
-	struct state *save = certify_copy(&k->w->m.s);
+	struct state *save = certify_enter(k, s);
 	struct form f;
 	wide shift;
 	struct range r;
+	bool exact;
 
-	memcpy(&k->w->m.s, s, sizeof(*s));
-	k->w->m.defs = 0;
-	r = value_read(&k->w->m, v, bits, sign, &f, &shift, exact);
-	memcpy(&k->w->m.s, save, sizeof(*save));
-	free(save);
+	r = value_read(&k->w->m, v, bits, sign, &f, &shift, &exact);
+	certify_leave(k, save);
 	return r;
 }
 
@@ -75,15 +73,12 @@ static void find_multiple(struct certify *k, struct rep *r, struct state **state
 	int64_t first = 0, off;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct state *save = certify_copy(&k->w->m.s);
+		struct state *save = certify_enter(k, states[i]);
 		struct form f;
-		bool ok;
+		bool ok = value_form(&k->w->m, walk_locate(states[i], r->location), 64, r->lo < 0,
+				     &f);
 
-		memcpy(&k->w->m.s, states[i], sizeof(*save));
-		k->w->m.defs = 0;
-		ok = value_form(&k->w->m, walk_locate(states[i], r->location), 64, r->lo < 0, &f);
-		memcpy(&k->w->m.s, save, sizeof(*save));
-		free(save);
+		certify_leave(k, save);
 		if (!ok)
 			return;
 		if (!i)
@@ -103,12 +98,10 @@ static void find_multiple(struct certify *k, struct rep *r, struct state **state
 	r->hi = (r->hi - off) / (wide)g;
 }
 
-/* A number of its own for the location, that covers what the states have there. */
-void certify_make_number(struct certify *k, struct place *p, struct rep *r, struct state **states,
-			 uint32_t n)
+void certify_make_number(struct certify *k, struct rep *r, struct state **states, uint32_t n)
 {
-	unsigned bits = 0;
-	bool all_exact = true, pointer = false, narrow = true;
+	unsigned bits = 64;
+	bool pointer = false, narrow = true;
 	struct range u = { 0, 0 }, s = { 0, 0 };
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -124,8 +117,7 @@ void certify_make_number(struct certify *k, struct place *p, struct rep *r, stru
 	for (uint32_t i = 0; i < n; i++) {
 		const struct value *v = walk_locate(states[i], r->location);
 		const struct value *first = walk_locate(states[0], r->location);
-		bool exact;
-		struct range x = reading(k, states[i], v, 64, false, &exact);
+		struct range x = reading(k, states[i], v, 64, false);
 
 		if (v->kind != first->kind || v->tag != first->tag) {
 			r->kind = REP_FORGET;
@@ -135,18 +127,15 @@ void certify_make_number(struct certify *k, struct place *p, struct rep *r, stru
 			u.lo = x.lo;
 		if (!i || x.hi > u.hi)
 			u.hi = x.hi;
-		all_exact &= exact;
 	}
-	(void)all_exact;
-	bits = 64;
 	if (u.hi > INT64_MAX || (u.hi > INT32_MAX && narrow)) {
 		unsigned b = u.hi > INT64_MAX && !(narrow && u.hi <= UINT32_MAX) ? 64 : 32;
-		bool first = true, exact;
+		bool first = true;
 
 		/* a number that is meant as negative */
 		for (uint32_t i = 0; i < n; i++) {
-			struct range x = reading(k, states[i], walk_locate(states[i], r->location),
-						 b, true, &exact);
+			struct range x =
+				reading(k, states[i], walk_locate(states[i], r->location), b, true);
 
 			if (first || x.lo < s.lo)
 				s.lo = x.lo;
@@ -165,21 +154,17 @@ void certify_make_number(struct certify *k, struct place *p, struct rep *r, stru
 	r->hi = u.hi;
 	r->mult = 1;
 	r->off = 0;
-	(void)p;
 	if (bits == 64 && r->lo != r->hi && !r->no_mult)
 		find_multiple(k, r, states, n);
-	if (r->lo == r->hi && (uint64_t)0 == 0) {
+	if (r->lo == r->hi) {
 		/* the same constant in other words */
 		r->kind = REP_FORM;
 		r->c = (int64_t)r->lo;
 		r->k = 0;
 		r->bits = 64;
-		if (r->lo > INT64_MAX)
-			r->c = (int64_t)(uint64_t)r->lo;
 	}
 }
 
-/* What the first state has, weaker, so that it says no more than each. */
 /* A register that is not read any more, and whose value is not that at entry. */
 static bool is_dead(const struct certify *k, const struct place *p, unsigned reg,
 		    const struct value *v)
@@ -192,107 +177,127 @@ static bool is_dead(const struct certify *k, const struct place *p, unsigned reg
 	       v->f.v[0] || v->f.c;
 }
 
-void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
+/* What some state has fewer of: bytes that count as written, and flags. */
+static void find_unwritten(struct place *p, struct state **states, uint32_t n)
 {
-	struct state *first = states[0];
+	const struct state *first = states[0];
 
-	p->rep_count = p->fact_count = p->fill_count = 0;
 	p->undefined = 0;
 	free(p->unwritten);
 	p->unwritten = NULL;
 	for (unsigned i = 0; i < 16; i++)
 		p->vector[i] = UINT32_MAX;
 	for (uint32_t i = 1; i < n; i++) {
-		struct state *s = states[i];
+		const struct state *s = states[i];
 
 		p->undefined |= s->flags.undefined & ~first->flags.undefined;
 		for (unsigned v = 0; v < 16; v++)
 			if (first->vector[v] & ~s->vector[v])
 				p->vector[v] &= s->vector[v];
 		for (int32_t b = 0; b < first->depth; b++)
-			if ((first->written[b / 8] & ~s->written[b / 8]) >> b % 8 & 1) {
-				if (!p->unwritten)
-					p->unwritten = calloc(STACK_MOST, 1);
-				p->unwritten[b] = 1;
-			}
+			if ((first->written[b / 8] & ~s->written[b / 8]) >> b % 8 & 1)
+				certify_mark_unwritten(p, b);
 	}
-	for (unsigned at = 0; at < 16u + first->slots; at++) {
-		uint64_t location = at < 16 ? at : certify_location_of(&first->slot[at - 16]);
-		const struct value *v = walk_locate(first, location);
-		bool same = true;
-		struct rep *r;
+}
 
-		if (v->kind == KIND_NOTHING && v->tag == NO_TAG)
-			continue;
-		if (at < 16 && is_dead(k, p, at, v)) {
-			certify_rep_add(p, location)->kind = REP_FORGET;
-			continue;
-		}
-		for (uint32_t i = 1; i < n; i++)
-			same &= identical(v, walk_locate(states[i], location));
-		if (same && !certify_numeric(v))
-			continue;
-		for (uint32_t i = 1; i < n && v->kind == KIND_NUMBER; i++) {
-			const struct value *other = walk_locate(states[i], location);
+/* All states have the same value, of variables that range wider in some. Its range is enough if it
+ * has one variable. False: it is not. */
+static bool find_range(struct place *p, uint64_t location, struct state **states, uint32_t n)
+{
+	const struct value *v = walk_locate(states[0], location);
+	struct range all = { 0, 0 };
+	bool wider = false;
+	struct rep *r;
 
-			if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
-				certify_rep_add(p, location)->bytes &= other->init;
-		}
-		if (same) {
-			struct range all = { 0, 0 };
-			bool wider = false;
+	for (uint32_t i = 1; i < n; i++)
+		for (unsigned j = 0; j < 2 && v->f.v[j]; j++) {
+			bool differs;
+			struct range u = var_union(states[0], states[i], v->f.v[j], &differs);
 
-			for (uint32_t i = 1; i < n; i++)
-				for (unsigned j = 0; j < 2 && v->f.v[j]; j++) {
-					bool differs;
-					struct range u =
-						var_union(first, states[i], v->f.v[j], &differs);
-
-					if (!wider && differs)
-						all = u;
-					else if (differs)
-						all = (struct range){ u.lo < all.lo ? u.lo : all.lo,
-								      u.hi > all.hi ? u.hi
-										    : all.hi };
-					wider |= differs;
-				}
-			if (!wider)
+			if (!differs)
 				continue;
-			if (!v->f.v[1] && !(all.lo < 0 && all.hi > INT64_MAX)) {
-				r = certify_rep_add(p, location);
-				r->kind = REP_RANGE;
-				r->lo = all.lo;
-				r->hi = all.hi;
-				continue;
-			}
+			all.lo = !wider || u.lo < all.lo ? u.lo : all.lo;
+			all.hi = !wider || u.hi > all.hi ? u.hi : all.hi;
+			wider = true;
 		}
-		r = certify_rep_add(p, location);
-		certify_make_number(k, p, r, states, n);
-		if (r->kind != REP_NUMBER)
+	if (!wider)
+		return true;
+	if (v->f.v[1] || (all.lo < 0 && all.hi > INT64_MAX))
+		return false;
+	r = certify_rep_add(p, location);
+	r->kind = REP_RANGE;
+	r->lo = all.lo;
+	r->hi = all.hi;
+	return true;
+}
+
+/* The last number is a copy of one that is there already, or a constant away. */
+static void find_tied(struct place *p, struct state **states, uint32_t n)
+{
+	struct rep *r = &p->reps[p->rep_count - 1];
+
+	for (uint32_t i = 0; i + 1 < p->rep_count; i++) {
+		const struct rep *base = &p->reps[i];
+		bool tied = base->kind == REP_NUMBER && base->bits == r->bits;
+		int64_t apart = 0;
+
+		for (uint32_t j = 0; tied && j < n; j++) {
+			const struct value *a = walk_locate(states[j], base->location);
+			const struct value *b = walk_locate(states[j], r->location);
+			struct form d = b->f;
+
+			tied = a->bits == b->bits && form_add(&d, &a->f, -1) && !d.v[0] &&
+			       (!j || d.c == apart);
+			apart = d.c;
+		}
+		if (!tied)
 			continue;
-		/* a copy of one that is there already, or a constant away */
-		for (uint32_t i = 0; i + 1 < p->rep_count; i++) {
-			struct rep *base = &p->reps[i];
-			bool tied = base->kind == REP_NUMBER && base->bits == r->bits;
-
-			int64_t apart = 0;
-
-			for (uint32_t j = 0; tied && j < n; j++) {
-				const struct value *a = walk_locate(states[j], base->location);
-				const struct value *b = walk_locate(states[j], location);
-				struct form d = b->f;
-
-				tied = a->bits == b->bits && form_add(&d, &a->f, -1) && !d.v[0] &&
-				       (!j || d.c == apart);
-				apart = d.c;
-			}
-			if (!tied)
-				continue;
-			r->kind = REP_FORM;
-			r->base = base->location;
-			r->k = base->mult;
-			r->c = base->off + apart;
-			break;
-		}
+		r->kind = REP_FORM;
+		r->base = base->location;
+		r->k = base->mult;
+		r->c = base->off + apart;
+		return;
 	}
+}
+
+static void find_location(struct certify *k, struct place *p, uint64_t location,
+			  struct state **states, uint32_t n)
+{
+	const struct value *v = walk_locate(states[0], location);
+	bool same = true;
+	struct rep *r;
+
+	if (v->kind == KIND_NOTHING && v->tag == NO_TAG)
+		return;
+	if (location < 16 && is_dead(k, p, (unsigned)location, v)) {
+		certify_rep_add(p, location)->kind = REP_FORGET;
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++)
+		same &= identical(v, walk_locate(states[i], location));
+	if (same && !certify_numeric(v))
+		return;
+	for (uint32_t i = 1; i < n && v->kind == KIND_NUMBER; i++) {
+		const struct value *other = walk_locate(states[i], location);
+
+		if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
+			certify_rep_add(p, location)->bytes &= other->init;
+	}
+	if (same && find_range(p, location, states, n))
+		return;
+	r = certify_rep_add(p, location);
+	certify_make_number(k, r, states, n);
+	if (r->kind == REP_NUMBER)
+		find_tied(p, states, n);
+}
+
+void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
+{
+	const struct state *first = states[0];
+
+	p->rep_count = p->fact_count = p->fill_count = 0;
+	find_unwritten(p, states, n);
+	for (unsigned at = 0; at < 16u + first->slots; at++)
+		find_location(k, p, at < 16 ? at : certify_location_of(&first->slot[at - 16]),
+			      states, n);
 }

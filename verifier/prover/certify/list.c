@@ -68,108 +68,103 @@ uint32_t certify_number_of(const struct place *p, uint64_t location)
 	return UINT32_MAX;
 }
 
-void certify_write_list(struct place *p)
+/* An entry of a list being written. */
+static void begin_entry(struct place *p, unsigned kind, uint64_t location)
 {
-	struct fay_bytes body = { 0 };
-	uint32_t entries = 0;
-	uint64_t forgotten = 0;
+	p->entries++;
+	fay_bytes_number(&p->body, kind);
+	fay_bytes_number(&p->body, location);
+}
 
+static void put_range(struct place *p, wide lo, wide hi)
+{
+	fay_bytes_signed(&p->body, (int64_t)lo);
+	fay_bytes_number(&p->body, (uint64_t)(hi - lo));
+}
+
+static void put_rep(struct place *p, const struct rep *r)
+{
+	switch (r->kind) {
+	case REP_KEEP: break;
+	case REP_FORGET: begin_entry(p, JOIN_FORGET, r->location); break;
+	case REP_NUMBER:
+		begin_entry(p, r->mult == 1 ? JOIN_NUMBER : JOIN_MULTIPLE, r->location);
+		if (r->mult == 1) {
+			fay_bytes_number(&p->body, r->bits);
+		} else {
+			fay_bytes_number(&p->body, (uint64_t)r->mult);
+			fay_bytes_signed(&p->body, r->off);
+		}
+		put_range(p, r->lo, r->hi);
+		break;
+	case REP_RANGE:
+		begin_entry(p, JOIN_RANGE, r->location);
+		put_range(p, r->lo, r->hi);
+		break;
+	default:
+		begin_entry(p, JOIN_FORM, r->location);
+		fay_bytes_number(&p->body, r->bits);
+		fay_bytes_signed(&p->body, r->c);
+		fay_bytes_number(&p->body, r->k ? 1 : 0);
+		if (r->k) {
+			fay_bytes_number(&p->body, certify_number_of(p, r->base));
+			fay_bytes_signed(&p->body, r->k);
+		}
+	}
+}
+
+/* Numbers before the forms that name them; what of registers is forgotten comes as one entry. */
+static void put_reps(struct place *p, uint64_t *forgotten)
+{
 	for (unsigned pass = 0; pass < 2; pass++)
 		for (uint32_t i = 0; i < p->rep_count; i++) {
 			const struct rep *r = &p->reps[i];
 
 			if (r->kind == REP_FORGET && r->location < 16) {
-				forgotten |= (uint64_t)!pass << r->location;
+				*forgotten |= (uint64_t)1 << r->location;
 				continue;
 			}
 			if ((r->kind == REP_FORM) != pass)
 				continue;
 			if (r->bytes != 0xff && r->kind != REP_FORGET) {
-				entries++;
-				fay_bytes_number(&body, JOIN_BYTES);
-				fay_bytes_number(&body, r->location);
-				fay_bytes_number(&body, r->bytes);
+				begin_entry(p, JOIN_BYTES, r->location);
+				fay_bytes_number(&p->body, r->bytes);
 			}
-			if (r->kind == REP_KEEP)
-				continue;
-			entries++;
-			switch (r->kind) {
-			case REP_FORGET:
-				fay_bytes_number(&body, JOIN_FORGET);
-				fay_bytes_number(&body, r->location);
-				break;
-			case REP_NUMBER:
-				fay_bytes_number(&body, r->mult == 1 ? JOIN_NUMBER : JOIN_MULTIPLE);
-				fay_bytes_number(&body, r->location);
-				if (r->mult == 1) {
-					fay_bytes_number(&body, r->bits);
-				} else {
-					fay_bytes_number(&body, (uint64_t)r->mult);
-					fay_bytes_signed(&body, r->off);
-				}
-				fay_bytes_signed(&body, (int64_t)r->lo);
-				fay_bytes_number(&body, (uint64_t)(r->hi - r->lo));
-				break;
-			case REP_RANGE:
-				fay_bytes_number(&body, JOIN_RANGE);
-				fay_bytes_number(&body, r->location);
-				fay_bytes_signed(&body, (int64_t)r->lo);
-				fay_bytes_number(&body, (uint64_t)(r->hi - r->lo));
-				break;
-			default:
-				fay_bytes_number(&body, JOIN_FORM);
-				fay_bytes_number(&body, r->location);
-				fay_bytes_number(&body, r->bits);
-				fay_bytes_signed(&body, r->c);
-				fay_bytes_number(&body, r->k ? 1 : 0);
-				if (r->k) {
-					fay_bytes_number(&body, certify_number_of(p, r->base));
-					fay_bytes_signed(&body, r->k);
-				}
-			}
+			put_rep(p, r);
 		}
+}
+
+static void put_relations(struct place *p)
+{
 	for (uint32_t i = 0; i < p->fact_count; i++) {
 		const struct relation *f = &p->facts[i];
 		const struct rep *a = certify_rep_of(p, f->a), *b = certify_rep_of(p, f->b);
 
 		if ((a && a->kind == REP_FORGET) || (b && b->kind == REP_FORGET))
 			continue;
-		entries++;
-		fay_bytes_number(&body, JOIN_FACT);
-		fay_bytes_number(&body, f->a);
-		fay_bytes_number(&body, f->b);
-		fay_bytes_signed(&body, -1);
-		fay_bytes_signed(&body, 1);
-		fay_bytes_signed(&body, (int64_t)f->lo);
-		fay_bytes_number(&body, (uint64_t)(f->hi - f->lo));
+		begin_entry(p, JOIN_FACT, f->a);
+		fay_bytes_number(&p->body, f->b);
+		fay_bytes_signed(&p->body, -1);
+		fay_bytes_signed(&p->body, 1);
+		put_range(p, f->lo, f->hi);
 	}
 	for (uint32_t i = 0; i < p->fill_count; i++) {
 		const struct guessed_fill *f = &p->fills[i];
 
-		entries++;
-		fay_bytes_number(&body, JOIN_FILL);
-		fay_bytes_number(&body, f->location);
-		fay_bytes_number(&body, f->down);
-		fay_bytes_signed(&body, f->fixed);
-		fay_bytes_signed(&body, f->k);
-		fay_bytes_signed(&body, f->c);
+		begin_entry(p, JOIN_FILL, f->location);
+		fay_bytes_number(&p->body, f->down);
+		fay_bytes_signed(&p->body, f->fixed);
+		fay_bytes_signed(&p->body, f->k);
+		fay_bytes_signed(&p->body, f->c);
 	}
-	if (forgotten) {
-		fay_bytes_number(&body, JOIN_REGISTERS);
-		fay_bytes_number(&body, forgotten);
-		entries++;
-	}
-	if (p->undefined) {
-		fay_bytes_number(&body, JOIN_UNDEFINED);
-		fay_bytes_number(&body, p->undefined);
-		entries++;
-	}
+}
+
+static void put_unwritten(struct place *p)
+{
 	for (unsigned i = 0; i < 16; i++)
 		if (p->vector[i] != UINT32_MAX) {
-			fay_bytes_number(&body, JOIN_VECTOR);
-			fay_bytes_number(&body, i);
-			fay_bytes_number(&body, p->vector[i]);
-			entries++;
+			begin_entry(p, JOIN_VECTOR, i);
+			fay_bytes_number(&p->body, p->vector[i]);
 		}
 	for (uint32_t i = 0; p->unwritten && i < STACK_MOST; i++) {
 		uint32_t size = 0;
@@ -178,14 +173,34 @@ void certify_write_list(struct place *p)
 			size++;
 		if (!size)
 			continue;
-		fay_bytes_number(&body, JOIN_UNWRITTEN);
-		fay_bytes_number(&body, i + size); /* byte -1 - i is the highest */
-		fay_bytes_number(&body, size);
-		entries++;
+		begin_entry(p, JOIN_UNWRITTEN, i + size); /* byte -1 - i is the highest */
+		fay_bytes_number(&p->body, size);
 		i += size;
 	}
+}
+
+void certify_write_list(struct place *p)
+{
+	uint64_t forgotten = 0;
+
+	p->body.size = p->entries = 0;
+	put_reps(p, &forgotten);
+	put_relations(p);
+	if (forgotten)
+		begin_entry(p, JOIN_REGISTERS, forgotten);
+	if (p->undefined)
+		begin_entry(p, JOIN_UNDEFINED, p->undefined);
+	put_unwritten(p);
 	p->list.size = 0;
-	fay_bytes_number(&p->list, entries);
-	fay_bytes_put(&p->list, body.at, body.size);
-	free(body.at);
+	fay_bytes_number(&p->list, p->entries);
+	fay_bytes_put(&p->list, p->body.at, p->body.size);
+}
+
+void certify_mark_unwritten(struct place *p, int32_t b)
+{
+	if (!p->unwritten)
+		p->unwritten = calloc(STACK_MOST, 1);
+	if (!p->unwritten)
+		abort();
+	p->unwritten[b] = 1;
 }

@@ -171,41 +171,32 @@ static void clear(struct certify *k, uint32_t begin, uint32_t end)
 	for (uint32_t i = begin; i < end; i++) {
 		certify_drop(&k->places[i].in);
 		certify_drop(&k->places[i].back);
-		k->places[i].live = k->places[i].join = false;
+		k->places[i].join = false;
+	}
+}
+
+static void drop_from(struct waiting **list, uint32_t begin, uint32_t end)
+{
+	while (*list) {
+		struct waiting *next = (*list)->next;
+
+		if ((*list)->from >= begin && (*list)->from < end) {
+			free((*list)->s);
+			free(*list);
+			*list = next;
+		} else {
+			list = &(*list)->next;
+		}
 	}
 }
 
 /* What loops send out while they are still being looked at. */
 static void clear_outside(struct certify *k, uint32_t begin, uint32_t end)
 {
-	for (uint32_t i = end; i < k->count; i++) {
-		struct waiting **list = &k->places[i].in;
-
-		while (*list)
-			if ((*list)->from >= begin && (*list)->from < end) {
-				struct waiting *next = (*list)->next;
-
-				free((*list)->s);
-				free(*list);
-				*list = next;
-			} else {
-				list = &(*list)->next;
-			}
-	}
-	for (uint32_t i = 0; i < begin; i++) {
-		struct waiting **list = &k->places[i].back;
-
-		while (*list)
-			if ((*list)->from >= begin && (*list)->from < end) {
-				struct waiting *next = (*list)->next;
-
-				free((*list)->s);
-				free(*list);
-				*list = next;
-			} else {
-				list = &(*list)->next;
-			}
-	}
+	for (uint32_t i = end; i < k->count; i++)
+		drop_from(&k->places[i].in, begin, end);
+	for (uint32_t i = 0; i < begin; i++)
+		drop_from(&k->places[i].back, begin, end);
 }
 
 /* Is the form of a value, as it stands, its 64 bits? */
@@ -448,7 +439,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		certify_fail(k, FAY_RULE_CRT_JOIN, k->w->nodes[at].address,
 			     "a loop does not settle");
 out:
-	p->live = p->join = true;
+	p->join = true;
 	free(states);
 	free(x);
 	certify_drop(&p->in);

@@ -14,6 +14,21 @@ struct state *certify_copy(const struct state *s)
 	return c;
 }
 
+struct state *certify_enter(struct certify *k, const struct state *s)
+{
+	struct state *save = certify_copy(&k->w->m.s);
+
+	memcpy(&k->w->m.s, s, sizeof(*s));
+	k->w->m.defs = 0;
+	return save;
+}
+
+void certify_leave(struct certify *k, struct state *save)
+{
+	memcpy(&k->w->m.s, save, sizeof(*save));
+	free(save);
+}
+
 bool certify_fail(struct certify *k, enum fay_rule rule, uint64_t at, const char *what)
 {
 	if (k->c->refusal.rule == FAY_RULE_NONE)
@@ -105,6 +120,8 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 	if (count > 65536)
 		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "too large a table");
 	p->table = realloc(p->table, count * sizeof(*p->table));
+	if (!p->table)
+		abort();
 	p->table_count = (uint32_t)count;
 	for (uint64_t i = 0; i < count; i++) {
 		uint32_t entry, j;
@@ -207,7 +224,6 @@ bool certify_process(struct certify *k, uint32_t begin, uint32_t end)
 			i++;
 			continue;
 		}
-		p->live = true;
 		if (p->end > i + 1 || k->c->graph->nodes[p->node].is_header) {
 			if (!certify_process_loop(k, i))
 				return false;

@@ -123,209 +123,272 @@ static bool widen(struct certify *k, uint32_t at, struct rep *r, struct range se
 	return true;
 }
 
-/*
- * Whether state `s` is included in the node's (w->t, with n variables). What is not is made weaker:
- * *changed. False: it cannot be.
- */
-bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct state *first,
-		       struct meaning *x, uint32_t n, bool *changed)
-{
-	struct place *p = &k->places[at];
-	struct walk *w = k->w;
-	struct state *t = &w->t.s;
-	bool here = false;
+/* A state that is not included in a node's (w->t), and what the node's has for a list. */
+struct doubt {
+	struct certify *k;
+	struct place *p;
+	uint32_t at;
+	struct state *s, *first;
+	struct meaning *x; /* the node's variables */
+	uint32_t n;
+};
 
-	memcpy(&w->m.s, s, sizeof(*s));
-	w->m.defs = 0;
-	if (walk_includes(w, x, n))
-		return true;
-	if (s->depth != t->depth)
-		return certify_fail(k, FAY_RULE_STK_POINTER, w->nodes[at].address, "depths differ");
-	for (uint32_t i = 0; i < n; i++) {
-		struct rep *r = certify_rep_of(p, x[i].location);
-		struct var *v = var_find(t, x[i].id);
+static void number_anew(const struct doubt *d, struct rep *r)
+{
+	struct state *both[2] = { d->first, d->s };
+
+	certify_make_number(d->k, r, both, 2);
+}
+
+/* A multiple of a variable: it ranges wider, or the location gets another number. */
+static void weaken_multiple(const struct doubt *d, struct rep *r, struct value *have)
+{
+	struct machine *m = &d->k->w->m;
+	wide g = r->mult;
+	struct range seen;
+	struct form f;
+
+	if (value_form(m, have, 64, r->lo < 0, &f) && !((f.c - r->off) % g) && !(f.k[0] % g) &&
+	    !(f.k[1] % g)) {
+		seen = form_range(m, &f);
+		seen = (struct range){ (seen.lo - r->off) / g, (seen.hi - r->off) / g };
+		if (widen(d->k, d->at, r, seen))
+			return;
+	}
+	r->no_mult = true;
+	r->widened = 0;
+	number_anew(d, r);
+	if (r->kind == REP_FORM)
+		r->kind = REP_FORGET;
+}
+
+/* The variables of the list that the state has no number for. False: it has one for each. */
+static bool weaken_variables(const struct doubt *d)
+{
+	struct walk *w = d->k->w;
+	bool weaker = false;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct rep *r = certify_rep_of(d->p, d->x[i].location);
+		struct var *v = var_find(&w->t.s, d->x[i].id);
 		struct value *have;
 		struct range seen;
-		bool exact;
 
-		if (!v || walk_meaning(w, &x[i], v))
+		if (!v || walk_meaning(w, &d->x[i], v))
 			continue;
-		here = true;
-		have = walk_locate(&w->m.s, x[i].location);
+		weaker = true;
+		have = walk_locate(&w->m.s, d->x[i].location);
 		if (!certify_numeric(have)) {
 			r->kind = REP_FORGET;
 			continue;
 		}
 		if (r->mult != 1) {
-			struct form f;
-			wide g = r->mult;
-
-			if (value_form(&w->m, have, 64, r->lo < 0, &f) && !((f.c - r->off) % g) &&
-			    !(f.k[0] % g) && !(f.k[1] % g)) {
-				seen = form_range(&w->m, &f);
-				seen = (struct range){ (seen.lo - r->off) / g,
-						       (seen.hi - r->off) / g };
-				if (widen(k, at, r, seen))
-					continue;
-			}
-			struct state *both[2] = { first, s };
-
-			r->no_mult = true;
-			r->widened = 0;
-			certify_make_number(k, p, r, both, 2);
-			if (r->kind == REP_FORM)
-				r->kind = REP_FORGET;
+			weaken_multiple(d, r, have);
 			continue;
 		}
 		seen = value_range(&w->m, have, r->bits, r->lo < 0);
 		if (value_range(&w->m, have, 64, false).hi >> r->bits && have->bits > r->bits)
 			r->bits = 64;
-		(void)exact;
 		if (seen.lo >= r->lo && seen.hi <= r->hi) { /* of a word it is another reading */
 			seen = (struct range){ 0, (wide)(((unsigned __int128)1 << r->bits) - 1) };
 			if (r->lo < 0)
 				r->lo = 0;
 		}
-		if (!widen(k, at, r, seen)) {
+		if (!widen(d->k, d->at, r, seen)) {
 			r->bits = 64;
 			r->lo = 0;
 			r->hi = UINT64_MAX;
 		}
 	}
+	return weaker;
+}
+
+/* A location that the list has nothing of, or a form. */
+static void weaken_location(const struct doubt *d, struct rep *r, const struct value *have,
+			    const struct value *want)
+{
+	if (!certify_numeric(have) || !certify_numeric(want) || have->kind != want->kind ||
+	    have->tag != want->tag) {
+		r->kind = REP_FORGET;
+		return;
+	}
+	r->no_form |= r->kind == REP_FORM && r->k;
+	number_anew(d, r);
+	if (r->kind == REP_FORM) {
+		r->kind = REP_NUMBER;
+		r->bits = 64;
+		r->lo = 0;
+		r->hi = UINT64_MAX;
+	} else if (r->kind == REP_NUMBER) {
+		certify_hint_range(d->k, d->at, r);
+	}
+}
+
+/* Locations at which the state has something else. `weaker`: a variable was weakened before. */
+static bool weaken_locations(const struct doubt *d, bool weaker)
+{
+	struct walk *w = d->k->w;
+	struct state *t = &w->t.s;
+
 	for (unsigned i = 0; i < 16u + t->slots; i++) {
 		uint64_t location = i < 16 ? i : certify_location_of(&t->slot[i - 16]);
 		struct value *want = walk_locate(t, location);
 		struct value *have = walk_locate(&w->m.s, location);
-		struct rep *r = certify_rep_of(p, location);
+		struct rep *r = certify_rep_of(d->p, location);
 
-		if (walk_same(w, x, n, location, have, want))
+		if (walk_same(w, d->x, d->n, location, have, want))
 			continue;
-		if (here && r && r->kind == REP_FORM)
+		if (weaker && r && r->kind == REP_FORM)
 			continue; /* its base may be at fault */
-		here = true;
+		weaker = true;
 		if (have && want->kind == KIND_NUMBER && have->kind == KIND_NUMBER &&
 		    (have->init & want->init) != want->init) {
 			if (!r)
-				r = certify_rep_add(p, location);
+				r = certify_rep_add(d->p, location);
 			r->bytes &= have->init;
-			continue;
-		}
-		if (r && r->kind == REP_NUMBER) {
+		} else if (r && r->kind == REP_NUMBER) {
 			if (!certify_numeric(have) || have->kind != want->kind ||
 			    have->tag != want->tag)
 				r->kind = REP_FORGET;
-			continue;
-		}
-		if (!r)
-			r = certify_rep_add(p, location);
-		if (!certify_numeric(have) || !certify_numeric(want) || have->kind != want->kind ||
-		    have->tag != want->tag) {
-			r->kind = REP_FORGET;
 		} else {
-			struct state *both[2] = { first, s };
-
-			r->no_form |= r->kind == REP_FORM && r->k;
-			certify_make_number(k, p, r, both, 2);
-			if (r->kind == REP_FORM) {
-				r->kind = REP_NUMBER;
-				r->bits = 64;
-				r->lo = 0;
-				r->hi = UINT64_MAX;
-			} else if (r->kind == REP_NUMBER) {
-				certify_hint_range(k, at, r);
-			}
+			if (!r)
+				r = certify_rep_add(d->p, location);
+			weaken_location(d, r, have, want);
 		}
 	}
-	for (unsigned i = 0; i < t->vars; i++) {
-		struct var *have = var_find(&w->m.s, t->var[i].id);
-		struct range want = var_range(&t->var[i]), r;
+	return weaker;
+}
 
-		if (n && t->var[i].id >= x[0].id && t->var[i].id <= x[n - 1].id)
+/* Variables from before the node that range wider. */
+static bool weaken_ranges(const struct doubt *d)
+{
+	struct walk *w = d->k->w;
+	struct state *t = &w->t.s;
+	bool weaker = false;
+
+	for (unsigned i = 0; i < t->vars; i++) {
+		struct var *v = &t->var[i], *have = var_find(&w->m.s, v->id);
+		struct range want = var_range(v), r;
+		struct rep *rep;
+
+		if (d->n && v->id >= d->x[0].id && v->id <= d->x[d->n - 1].id)
 			continue;
 		r = have ? var_range(have) : want;
 		if (have && r.lo >= want.lo && r.hi <= want.hi)
 			continue;
-		if (have && t->var[i].pin) {
+		if (have && v->pin) {
 			uint64_t which = 0;
-			struct rep *rep;
 
 			for (unsigned j = 0; j < i; j++)
-				which += t->var[j].pin == t->var[i].pin;
-			rep = certify_rep_add(p, LOCATION_COUNTS +
-							 ((uint64_t)(at + 1 - t->var[i].pin) << 8) +
-							 which);
-
+				which += t->var[j].pin == v->pin;
+			rep = certify_rep_add(d->p, LOCATION_COUNTS +
+							    ((uint64_t)(d->at + 1 - v->pin) << 8) +
+							    which);
 			rep->kind = REP_RANGE;
 			rep->lo = r.lo < want.lo ? r.lo : want.lo;
 			rep->hi = r.hi > want.hi ? r.hi : want.hi;
-			here = true;
+			weaker = true;
 			continue;
 		}
 		/* whoever names it gets a number of its own */
 		for (unsigned j = 0; j < 16u + t->slots; j++) {
 			uint64_t location = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
-			struct value *v = walk_locate(t, location);
-			struct state *both[2] = { first, s };
-			struct rep *rep;
+			struct value *named = walk_locate(t, location);
 
-			if (!certify_numeric(v) ||
-			    (v->f.v[0] != t->var[i].id && v->f.v[1] != t->var[i].id))
+			if (!certify_numeric(named) ||
+			    (named->f.v[0] != v->id && named->f.v[1] != v->id))
 				continue;
-			here = true;
-			rep = certify_rep_add(p, location);
-			certify_make_number(k, p, rep, both, 2);
+			weaker = true;
+			number_anew(d, certify_rep_add(d->p, location));
 		}
 	}
-	for (uint32_t i = 0; i < p->fact_count && !here; i++) {
-		struct relation *f = &p->facts[i];
-		struct value *a = walk_locate(&w->m.s, f->a), *b = walk_locate(&w->m.s, f->b);
+	return weaker;
+}
+
+/* The first fact that is not so becomes one of a wider range, and then none. */
+static bool weaken_facts(const struct doubt *d)
+{
+	struct machine *m = &d->k->w->m;
+	const wide most = (wide)1 << 62;
+
+	for (uint32_t i = 0; i < d->p->fact_count; i++) {
+		struct relation *f = &d->p->facts[i];
+		struct value *a = walk_locate(&m->s, f->a), *b = walk_locate(&m->s, f->b);
 		bool pointer = a && a->kind == KIND_POINTER;
 		struct form fa, fb;
 		struct range r;
 
 		if (certify_numeric(a) && certify_numeric(b) &&
-		    value_form(&w->m, a, 64, pointer, &fa) &&
-		    value_form(&w->m, b, 64, pointer, &fb) && form_add(&fb, &fa, -1)) {
-			r = form_range(&w->m, &fb);
+		    value_form(m, a, 64, pointer, &fa) && value_form(m, b, 64, pointer, &fb) &&
+		    form_add(&fb, &fa, -1)) {
+			r = form_range(m, &fb);
 			if (r.lo >= f->lo && r.hi <= f->hi)
 				continue;
-			if (r.lo > -((wide)1 << 62) && r.hi < (wide)1 << 62 && f->lo <= f->hi &&
-			    f->rounds++ < 6) {
-				here = true;
+			if (r.lo > -most && r.hi < most && f->lo <= f->hi && f->rounds++ < 6) {
 				if (r.lo < f->lo)
-					f->lo = f->rounds > 3 ? -((wide)1 << 62) : r.lo;
+					f->lo = f->rounds > 3 ? -most : r.lo;
 				if (r.hi > f->hi)
-					f->hi = f->rounds > 3 ? (wide)1 << 62 : r.hi;
-				continue;
+					f->hi = f->rounds > 3 ? most : r.hi;
+				return true;
 			}
 		}
-		here = true;
-		*f = p->facts[--p->fact_count];
-		break;
+		*f = d->p->facts[--d->p->fact_count];
+		return true;
 	}
+	return false;
+}
+
+/* Bytes that count as written, and flags. */
+static bool weaken_rest(const struct doubt *d)
+{
+	struct state *have = &d->k->w->m.s, *t = &d->k->w->t.s;
+	struct place *p = d->p;
+	bool weaker = false;
+
 	for (int32_t b = 0; b < t->depth; b++)
-		if ((t->written[b / 8] & ~w->m.s.written[b / 8]) >> b % 8 & 1) {
-			if (!p->unwritten)
-				p->unwritten = calloc(STACK_MOST, 1);
-			here |= !p->unwritten[b];
-			p->unwritten[b] = 1;
+		if ((t->written[b / 8] & ~have->written[b / 8]) >> b % 8 & 1) {
+			weaker |= !p->unwritten || !p->unwritten[b];
+			certify_mark_unwritten(p, b);
 		}
 	for (unsigned v = 0; v < 16; v++)
-		if (t->vector[v] & ~w->m.s.vector[v]) {
-			here = true;
-			p->vector[v] &= w->m.s.vector[v];
+		if (t->vector[v] & ~have->vector[v]) {
+			weaker = true;
+			p->vector[v] &= have->vector[v];
 		}
-	if (s->flags.undefined & ~t->flags.undefined) {
-		here = true;
-		p->undefined |= s->flags.undefined;
+	if (d->s->flags.undefined & ~t->flags.undefined) {
+		weaker = true;
+		p->undefined |= d->s->flags.undefined;
 	}
-	if (!here && p->fill_count) {
-		here = true;
-		p->fill_count--;
+	return weaker;
+}
+
+bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct state *first,
+		       struct meaning *x, uint32_t n, bool *changed)
+{
+	struct doubt d = {
+		.k = k, .p = &k->places[at], .at = at, .s = s, .first = first, .x = x, .n = n
+	};
+	bool weaker;
+
+	memcpy(&k->w->m.s, s, sizeof(*s));
+	k->w->m.defs = 0;
+	if (walk_includes(k->w, x, n))
+		return true;
+	if (s->depth != k->w->t.s.depth)
+		return certify_fail(k, FAY_RULE_STK_POINTER, k->w->nodes[at].address,
+				    "depths differ");
+	weaker = weaken_variables(&d);
+	weaker = weaken_locations(&d, weaker);
+	weaker |= weaken_ranges(&d);
+	weaker = weaker || weaken_facts(&d);
+	weaker |= weaken_rest(&d);
+	if (!weaker && d.p->fill_count) {
+		weaker = true;
+		d.p->fill_count--;
 	}
 	*changed = true;
-	return here ||
-	       certify_fail(k, FAY_RULE_CRT_JOIN, w->nodes[at].address, "no list was found");
+	return weaker ||
+	       certify_fail(k, FAY_RULE_CRT_JOIN, k->w->nodes[at].address, "no list was found");
 }
 
 uint32_t certify_gather(struct waiting *list, struct state ***states)
@@ -335,6 +398,8 @@ uint32_t certify_gather(struct waiting *list, struct state ***states)
 	for (struct waiting *i = list; i; i = i->next)
 		n++;
 	*states = calloc(n + 1, sizeof(**states));
+	if (!*states)
+		abort();
 	n = 0;
 	for (struct waiting *i = list; i; i = i->next)
 		(*states)[n++] = i->s;
@@ -351,9 +416,6 @@ bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint3
 		if (!certify_make(k, at, states[0], x, vars))
 			return false;
 		for (uint32_t i = 0; i < n; i++) {
-			struct state *t = NULL;
-
-			(void)t;
 			if (!certify_check_one(k, at, states[i], states[0], x, *vars, &changed))
 				return false;
 			if (changed)
