@@ -207,6 +207,55 @@ static bool whole(struct certify *k, const struct value *v)
 	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c);
 }
 
+/* Could a fact say how far what is at `other` is ahead of the head's variable i? */
+static bool comparable(struct certify *k, const struct place *p, struct meaning *x, uint32_t i,
+		       uint64_t other)
+{
+	struct state *t = &k->w->t.s;
+	const struct value *a = walk_locate(t, x[i].location), *b = walk_locate(t, other);
+
+	if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind || a->tag != b->tag ||
+	    b->f.v[0] == a->f.v[0] || !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] ||
+	    p->fact_count == FACTS || !whole(k, a) || !whole(k, b))
+		return false;
+	for (uint32_t c = 0; c < i; c++)
+		if (x[c].location == other)
+			return false; /* the same pair the other way around */
+	for (uint32_t q = 0; q < p->fact_count; q++)
+		if (p->facts[q].a == x[i].location && p->facts[q].b == other)
+			return false;
+	return true;
+}
+
+/* How far b is ahead of a in a state; makes the range wider by that. */
+static bool ahead(struct certify *k, const struct state *s, uint64_t a, uint64_t b,
+		  struct range *all, bool first)
+{
+	struct range r;
+
+	memcpy(&k->w->m.s, s, sizeof(*s));
+	k->w->m.defs = 0;
+	if (!certify_ahead(k, a, b, &r))
+		return false;
+	all->lo = first || r.lo < all->lo ? r.lo : all->lo;
+	all->hi = first || r.hi > all->hi ? r.hi : all->hi;
+	return true;
+}
+
+/* The same in all states that the head is entered with, and at the edges back. */
+static bool ahead_in_all(struct certify *k, const struct place *p, struct state **states,
+			 uint32_t n, uint64_t a, uint64_t b, struct range *all)
+{
+	bool ok = n > 0;
+
+	for (uint32_t i = 0; ok && i < n; i++)
+		ok = ahead(k, states[i], a, b, all, !i);
+	for (const struct waiting *back = p->back; ok && back; back = back->next)
+		ok = ahead(k, back->s, a, b, all, false);
+	memcpy(&k->w->m.s, &k->w->t.s, sizeof(k->w->m.s));
+	return ok;
+}
+
 /*
  * Two values of which one stays ahead of the other: what their difference is at the entries and at
  * the edges back, if that says more than their ranges.
@@ -214,6 +263,7 @@ static bool whole(struct certify *k, const struct value *v)
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		    struct meaning *x, uint32_t vars)
 {
+	const wide most = (wide)1 << 62;
 	struct place *p = &k->places[at];
 	struct state *t = &k->w->t.s;
 	bool changed = false;
@@ -222,74 +272,26 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 	k->w->m.defs = 0;
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++) {
+			uint64_t own = x[i].location;
 			uint64_t other = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
-			struct value *a = walk_locate(t, x[i].location), *b = walk_locate(t, other);
-			struct range all = { 0, 0 };
+			struct range all, free;
 			struct form f;
-			bool ok, any = false;
 
-			if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind ||
-			    a->tag != b->tag || b->f.v[0] == a->f.v[0] || !b->f.v[0] ||
-			    !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS ||
-			    !whole(k, a) || !whole(k, b))
+			if (!comparable(k, p, x, i, other) ||
+			    !ahead_in_all(k, p, states, n, own, other, &all))
 				continue;
-			for (uint32_t c = 0; c < vars; c++)
-				any |= x[c].location == other && c < i;
-			if (any)
-				continue; /* the same pair the other way around */
-			for (uint32_t q = 0; q < p->fact_count; q++)
-				any |= p->facts[q].a == x[i].location && p->facts[q].b == other;
-			if (any)
+			f = walk_locate(t, other)->f;
+			if (!form_add(&f, &walk_locate(t, own)->f, -1))
 				continue;
-			any = false;
-			ok = true;
-			for (unsigned pass = 0; pass < 2; pass++) {
-				struct waiting *back = p->back;
-
-				for (uint32_t q = 0; ok && (pass ? back != NULL : q < n); q++) {
-					struct state *s = pass ? back->s : states[q];
-					struct value *va = walk_locate(s, x[i].location);
-					struct value *vb = walk_locate(s, other);
-					struct range r;
-
-					if (pass)
-						back = back->next;
-					ok = certify_numeric(va) && certify_numeric(vb);
-					if (!ok)
-						break;
-					memcpy(&k->w->m.s, s, sizeof(*s));
-					k->w->m.defs = 0;
-					struct form fa, fb;
-					bool pointer = va->kind == KIND_POINTER;
-
-					ok = value_form(&k->w->m, va, 64, pointer, &fa) &&
-					     value_form(&k->w->m, vb, 64, pointer, &fb) &&
-					     form_add(&fb, &fa, -1);
-					r = form_range(&k->w->m, &fb);
-					if (!any || r.lo < all.lo)
-						all.lo = r.lo;
-					if (!any || r.hi > all.hi)
-						all.hi = r.hi;
-					any = true;
-				}
-			}
-			if (!ok || !any)
-				continue;
-			memcpy(&k->w->m.s, t, sizeof(*t));
-			f = b->f;
-			if (!form_add(&f, &a->f, -1))
-				continue;
-			struct range free = form_range(&k->w->m, &f);
-
+			free = form_range(&k->w->m, &f);
 			if (all.lo <= free.lo && all.hi >= free.hi)
 				continue;
-			if (all.lo < -((wide)1 << 62))
-				all.lo = -((wide)1 << 62);
-			if (all.hi > (wide)1 << 62)
-				all.hi = (wide)1 << 62;
 			/* only which is ahead, and by how little: the rest follows from ranges */
 			p->facts[p->fact_count++] =
-				(struct relation){ x[i].location, other, all.lo, all.hi, 0 };
+				(struct relation){ .a = own,
+						   .b = other,
+						   .lo = all.lo < -most ? -most : all.lo,
+						   .hi = all.hi > most ? most : all.hi };
 			changed = true;
 		}
 	return changed;

@@ -305,23 +305,30 @@ static bool weaken_ranges(const struct doubt *d)
 	return weaker;
 }
 
+bool certify_ahead(struct certify *k, uint64_t a, uint64_t b, struct range *r)
+{
+	struct machine *m = &k->w->m;
+	struct value *va = walk_locate(&m->s, a), *vb = walk_locate(&m->s, b);
+	bool pointer = va && va->kind == KIND_POINTER;
+	struct form fa, fb;
+
+	if (!certify_numeric(va) || !certify_numeric(vb) || !value_form(m, va, 64, pointer, &fa) ||
+	    !value_form(m, vb, 64, pointer, &fb) || !form_add(&fb, &fa, -1))
+		return false;
+	*r = form_range(m, &fb);
+	return true;
+}
+
 /* The first fact that is not so becomes one of a wider range, and then none. */
 static bool weaken_facts(const struct doubt *d)
 {
-	struct machine *m = &d->k->w->m;
 	const wide most = (wide)1 << 62;
 
 	for (uint32_t i = 0; i < d->p->fact_count; i++) {
 		struct relation *f = &d->p->facts[i];
-		struct value *a = walk_locate(&m->s, f->a), *b = walk_locate(&m->s, f->b);
-		bool pointer = a && a->kind == KIND_POINTER;
-		struct form fa, fb;
 		struct range r;
 
-		if (certify_numeric(a) && certify_numeric(b) &&
-		    value_form(m, a, 64, pointer, &fa) && value_form(m, b, 64, pointer, &fb) &&
-		    form_add(&fb, &fa, -1)) {
-			r = form_range(m, &fb);
+		if (certify_ahead(d->k, f->a, f->b, &r)) {
 			if (r.lo >= f->lo && r.hi <= f->hi)
 				continue;
 			if (r.lo > -most && r.hi < most && f->lo <= f->hi && f->rounds++ < 6) {
