@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fay_verify(): what the prover decided, and of a refusal what is told beside its rule: the path to
- * the place, the facts that were known there, and where possible an execution that breaks the rule.
- * Nothing is accepted here.
+ * fay_verify(): what the checker or the prover decided, and of a refusal what is told beside its
+ * rule: the path to the place, the facts that were known there, and where possible an execution that
+ * breaks the rule. Nothing is accepted here.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "explain.h"
+#include "verifier/accept/accept.h"
 
 static void fill_path(const struct fay_analysis *an, uint32_t node, struct fay_rejection *rejection)
 {
@@ -150,7 +151,7 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		struct fay_verdict *verdict)
 {
-	if (!fay_verify_certified(bytes, size, policy, verdict))
+	if (!fay_accept_certified(bytes, size, policy, verdict))
 		verify(bytes, size, policy, NULL, verdict);
 }
 

@@ -45,8 +45,5 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 
 /* Fills in the verdict's rejection. */
 void fay_explain(struct fay_run *run);
-/* Accepts an image by the certificate that it brings; false: nothing was decided. */
-bool fay_verify_certified(const void *bytes, size_t size, const struct fay_policy *policy,
-			  struct fay_verdict *verdict);
 
 #endif

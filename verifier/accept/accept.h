@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room that accepts by a certificate: the checker's answer becomes a verdict. What is installed
+ * (code, constants, slots, sizes of the state) is what the checker read; of the other reading of
+ * the file, verifier/image, come only the descriptors of the state, whose sizes must agree.
+ */
+#ifndef FAY_VERIFIER_ACCEPT_H
+#define FAY_VERIFIER_ACCEPT_H
+
+#include "verifier/checker/checker.h"
+
+/* What the checker says of an image with the certificate that it brings. `facts` as in
+ * check_image(). False: it is refused, and result->refusal says why. */
+bool fay_accept_check(const void *bytes, size_t size, const struct fay_policy *policy,
+		      struct fay_probe_facts *facts, struct check_result *result);
+/* Accepts an image by the certificate that it brings, if the policy lets it; false: nothing was
+ * decided, and *verdict is as it was. */
+bool fay_accept_certified(const void *bytes, size_t size, const struct fay_policy *policy,
+			  struct fay_verdict *verdict);
+
+#endif
