@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fay_verify(): what the checker or the prover decided, and of a refusal what is told beside its
- * rule: the path to the place, the facts that were known there, and where possible an execution that
- * breaks the rule. Nothing is accepted here.
+ * rule: the path to the place, the facts that were known there, and where possible an execution
+ * that breaks the rule. Nothing is accepted here.
  */
 #include <errno.h>
 #include <stdlib.h>

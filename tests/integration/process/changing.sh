@@ -25,7 +25,10 @@ once() {
 		code=$?
 	case $code in
 	0) traced=$((traced + 1)) ;;
-	1 | 2) grep -qE "cannot be traced|keeps changing|no module|no function|cannot be read" "$work/once.err" || { cat "$work/once.err" >&2; fail "exit code $code"; } ;;
+	1 | 2)
+		grep -qE "cannot be traced|keeps changing|no module|no function|cannot be read" \
+			"$work/once.err" || { cat "$work/once.err" >&2; fail "exit code $code"; }
+		;;
 	*) cat "$work/once.err" >&2; fail "exit code $code" ;;
 	esac
 	kill -0 "$target" 2>/dev/null || { cat "$work/target.out" >&2; fail "the program has ended"; }
