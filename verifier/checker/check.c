@@ -24,14 +24,14 @@ static bool header(struct walk *w)
 	uint8_t hash[FAY_CERTIFICATE_HASH];
 
 	if (r->size < FAY_CERTIFICATE_HEADER || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
-	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5])
+	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5] > CERTIFICATE_CONFINED)
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 0,
 				   "no certificate of a version that is known");
 	check_fingerprint(w->subject, hash);
 	if (memcmp(r->bytes + 6, hash, sizeof(hash)))
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 6,
 				   "the certificate is for another image");
-	if (w->policy->speculation_confined)
+	if (w->policy->speculation_confined && r->bytes[5] != CERTIFICATE_CONFINED)
 		return walk_refuse(w, FAY_RULE_SPC_BRANCH, 5,
 				   "the certificate does not confine speculation");
 	r->at = FAY_CERTIFICATE_HEADER;
@@ -71,6 +71,17 @@ static void *take(uint8_t **memory, size_t *left, size_t size)
 	return at;
 }
 
+static bool both_walks(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
+{
+	struct fay_probe_facts ignored = { 0 };
+
+	w->m.refine = w->t.refine = true;
+	if (!walk_probe(w, entry, facts))
+		return false;
+	w->m.refine = w->t.refine = false;
+	return w->certificate.bytes[5] == CERTIFICATE_PLAIN || walk_probe(w, entry, &ignored);
+}
+
 void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,
 		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result)
@@ -92,7 +103,6 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 	w->subject = w->m.subject = w->t.subject = &subject;
 	w->policy = w->m.policy = w->t.policy = policy;
 	w->m.next_id = w->t.next_id = &w->next_id;
-	w->m.refine = w->t.refine = true;
 	w->certificate.bytes = certificate ? certificate : subject.certificate.bytes;
 	w->certificate.size = (uint32_t)(certificate ? certificate_size : subject.certificate.size);
 	w->starts = take(&at, &memory_size, subject.text.size / 8 + 1);
@@ -112,7 +122,7 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 				.parameter = probe.parameter,
 				.code_offset = (uint32_t)(probe.code - subject.base)
 			};
-			if (!walk_probe(w, probe.code, &facts[i]))
+			if (!both_walks(w, probe.code, &facts[i]))
 				break;
 		}
 		if (w->m.refusal.rule == FAY_RULE_NONE && w->certificate.at != w->certificate.size)

@@ -18,6 +18,11 @@
 #define FAY_CERTIFICATE_HEADER (6 + FAY_CERTIFICATE_HASH)
 
 /*
+ * Behind the version: PLAIN, one walk through each probe. CONFINED, two: in the second, branches
+ * tell nothing and may go either way, as where they are mispredicted.
+ */
+enum { CERTIFICATE_PLAIN, CERTIFICATE_CONFINED };
+/*
  * A node: count of instructions * 4 + flags; signed: address less that of the node before;
  * targets * 4 + end; of END_CONDITION the condition, of END_VALUE a location and a signed bound;
  * signed: each target less this node's number; of a head the nodes of its loop, and its measure,

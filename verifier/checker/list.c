@@ -380,7 +380,7 @@ bool walk_enter(struct walk *w, uint32_t to, bool back)
 		if (!walk_includes(w, x, n))
 			return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
 					   "a state is not included in its node's");
-		return !back || walk_count(w, node, x, n);
+		return !back || !w->m.refine || walk_count(w, node, x, n);
 	}
 	if (back || !walk_make(w, to, x, &n))
 		return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address, "a loop without an entry");

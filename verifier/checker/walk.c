@@ -177,18 +177,15 @@ static bool branch(struct walk *w, uint32_t i, unsigned cc, const uint64_t addre
 		return false;
 	for (unsigned side = 0; side < 2; side++) {
 		uint32_t to;
-		bool may = true;
+		bool may;
 
 		if (!target(w, i, address[side], &to))
 			return false;
-		if (w->m.refine) {
-			trail_begin(&w->m);
-			may = flags_assume(&w->m, side ? cc ^ 1 : cc);
-		}
+		trail_begin(&w->m);
+		may = !w->m.refine || flags_assume(&w->m, side ? cc ^ 1 : cc);
 		if (may && !follow(w, i, to, cost))
 			return false;
-		if (w->m.refine)
-			trail_undo(&w->m);
+		trail_undo(&w->m);
 	}
 	return true;
 }
@@ -437,5 +434,5 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 		finish_loops(w, i);
 	}
 	w->certificate.at = behind;
-	return limits(w, facts);
+	return !w->m.refine || limits(w, facts);
 }

@@ -225,7 +225,7 @@ static void release(struct fay_run *run)
 	run->graph = (struct fay_graph){ 0 };
 }
 
-/* Writes down what was proved of the probe in hand. */
+/* Writes down what was proved of the probe in hand, as it was last. */
 static void certify(struct fay_run *run)
 {
 	uint32_t *live;
@@ -238,13 +238,15 @@ static void certify(struct fay_run *run)
 	run->certify.context = &run->an;
 	live = fay_live_find(&run->an);
 	run->certify.live = live;
+	run->certify.mispredicted = !run->an.refine;
 	fay_certify_probe(&run->certify, run->certificate);
 	free(live);
 }
 
 static void begin_certificate(struct fay_run *run, const void *bytes, size_t size)
 {
-	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION, mode = 0;
+	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION;
+	uint8_t mode = run->policy->speculation_confined ? CERTIFICATE_CONFINED : CERTIFICATE_PLAIN;
 
 	if (!run->certificate)
 		return;
@@ -295,7 +297,12 @@ static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 	if (!analyse(run))
 		return false;
 	certify(run);
-	return !run->policy->speculation_confined || speculate(run);
+	if (run->policy->speculation_confined) {
+		if (!speculate(run))
+			return false;
+		certify(run);
+	}
+	return true;
 }
 
 /* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided.

@@ -119,12 +119,12 @@ static void fields(const struct image *of)
 	};
 	struct claim c, whole;
 
-	if (!claim_read(&whole, of->certificate, of->certificate_size))
+	if (!claim_read(&whole, of->certificate, of->certificate_size, false))
 		abort();
 	for (unsigned i = 0; i < whole.count * 12; i++) {
 		struct claim_node *n;
 
-		if (!claim_read(&c, of->certificate, of->certificate_size))
+		if (!claim_read(&c, of->certificate, of->certificate_size, false))
 			abort();
 		n = &c.nodes[i / 12];
 		if (n->count != many[i % 12] && (!many[i % 12] || many[i % 12] > 64)) {
@@ -170,7 +170,7 @@ static void overlapping(const struct image *of)
 	struct claim c;
 
 	for (unsigned at = 1;; at++) {
-		if (!claim_read(&c, of->certificate, of->certificate_size))
+		if (!claim_read(&c, of->certificate, of->certificate_size, false))
 			abort();
 		if (at + 2 >= c.count) {
 			claim_free(&c);

@@ -43,22 +43,32 @@ static bool read_node(struct claim_node *n, struct reader *r, uint32_t i, int64_
 	return !r->bad;
 }
 
-bool claim_read(struct claim *c, const uint8_t *bytes, size_t size)
+static bool read_walk(struct claim *c, struct reader *r)
 {
-	struct reader r = { .bytes = bytes, .at = HEADER_SIZE, .size = (uint32_t)size };
-	uint64_t count = read_number(&r);
+	uint64_t count;
 	int64_t address = 0;
 
-	*c = (struct claim){ .header = bytes };
-	if (r.bad || count > size)
+	*c = (struct claim){ .before = r->bytes, .before_size = r->at };
+	count = read_number(r);
+	if (r->bad || count > r->size)
 		return false;
 	c->nodes = calloc(count + 2, sizeof(*c->nodes));
 	for (; c->count < count; c->count++)
-		if (!read_node(&c->nodes[c->count], &r, c->count, &address))
+		if (!read_node(&c->nodes[c->count], r, c->count, &address))
 			break;
-	c->rest = bytes + r.at;
-	c->rest_size = size - r.at;
+	c->rest = r->bytes + r->at;
+	c->rest_size = r->size - r->at;
 	return c->count == count;
+}
+
+bool claim_read(struct claim *c, const uint8_t *bytes, size_t size, bool second)
+{
+	struct reader r = { .bytes = bytes, .at = HEADER_SIZE, .size = (uint32_t)size };
+
+	if (!second || !read_walk(c, &r))
+		return read_walk(c, &r);
+	claim_free(c);
+	return read_walk(c, &r);
 }
 
 void claim_write(const struct claim *c, struct fay_bytes *out)
@@ -66,7 +76,7 @@ void claim_write(const struct claim *c, struct fay_bytes *out)
 	int64_t address = 0;
 
 	out->size = 0;
-	fay_bytes_put(out, c->header, HEADER_SIZE);
+	fay_bytes_put(out, c->before, c->before_size);
 	fay_bytes_number(out, c->count);
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct claim_node *n = &c->nodes[i];

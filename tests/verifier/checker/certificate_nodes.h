@@ -17,14 +17,16 @@ struct claim_node {
 };
 
 struct claim {
-	const uint8_t *header;
-	struct claim_node *nodes; /* of the first probe */
+	const uint8_t *before; /* the header, and the walks before */
+	size_t before_size;
+	struct claim_node *nodes; /* of one walk */
 	uint32_t count;
-	const uint8_t *rest; /* the other probes */
+	const uint8_t *rest; /* the walks behind it */
 	size_t rest_size;
 };
 
-bool claim_read(struct claim *c, const uint8_t *bytes, size_t size);
+/* The first probe's first or second walk. */
+bool claim_read(struct claim *c, const uint8_t *bytes, size_t size, bool second);
 void claim_write(const struct claim *c, struct fay_bytes *out);
 /* Cuts node i before its instruction `at`, at the address: the second half is node i + 1. */
 void claim_cut(struct claim *c, uint32_t i, uint64_t at, int64_t address);

@@ -34,8 +34,10 @@ static bool write_part(const struct image *of, const struct check_subject *s, st
 		struct check_probe probe = check_probe(s, i);
 
 		ok = fay_graph_build(&graph, &cfg, probe.code).rule == FAY_RULE_NONE;
-		if (ok)
+		for (unsigned walk = 0; ok && walk < 1u + of->policy.speculation_confined; walk++) {
+			c.mispredicted = walk;
 			certify_attempt(&c, false, true, out);
+		}
 		fay_graph_deinit(&graph);
 		memset(&graph, 0, sizeof(graph));
 	}
@@ -225,7 +227,9 @@ static void tell(const struct image *of, const struct check_subject *s,
 	struct claim_node *n;
 	unsigned entries;
 
-	if (!claim_read(&c, from->at, from->size) || !c.count)
+	bool second = of->policy.speculation_confined && below(3);
+
+	if (!claim_read(&c, from->at, from->size, second) || !c.count)
 		goto done;
 	weaken(&c);
 	i = (uint32_t)below(c.count);

@@ -143,6 +143,7 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	struct value low, high, divisor, q = unknown(m, bits), r = unknown(m, bits);
 	struct range n, h, d;
 	struct form f;
+	bool faults;
 
 	if (!operand_number(m, &rax, bits, &low) ||
 	    !operand_number(m, bits == 8 ? &ah : &rdx, bits, &high) ||
@@ -152,9 +153,10 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	h = value_range(m, &high, bits, false);
 	d = value_range(m, &divisor, bits, sign);
 	/* it faults unless the quotient fits: SDM, DIV and IDIV */
-	if (d.lo <= 0 || (sign ? !is_extended(m, &low, &high, bits) : h.hi >= d.lo))
+	faults = d.lo <= 0 || (sign ? !is_extended(m, &low, &high, bits) : h.hi >= d.lo);
+	if (faults && m->refine)
 		return check_refuse(m, FAY_RULE_ARI_DIVIDE, "a division that may fault");
-	if (sign || h.hi == 0) {
+	if (!faults && (sign || h.hi == 0)) {
 		q = value_fresh(m, quotient(n.lo, n.lo < 0 ? d.lo : d.hi),
 				quotient(n.hi, n.hi < 0 ? d.hi : d.lo), n.lo < 0 ? bits : 64);
 		r = value_fresh(m,
@@ -166,11 +168,11 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 						  : d.hi - 1,
 				n.lo < 0 ? bits : 64);
 	} else if (m->refine) {
-		/* not where it may run on a wrong way: a division that faults there hands on
-		 * anything */
+		/* not where branches tell nothing: what a division hands on there that faults is
+		 * not known */
 		r = value_fresh(m, 0, d.hi - 1, 64);
 	}
-	if (d.lo == d.hi && n.lo >= 0 && (sign || h.hi == 0) &&
+	if (!faults && d.lo == d.hi && n.lo >= 0 && (sign || h.hi == 0) &&
 	    value_form(m, &low, bits, false, &f))
 		step_quotient(m, &q, &f, d.lo);
 	flags_set(m, insn, NULL, NULL, 0);

@@ -106,7 +106,7 @@ static void begin(struct certify *k, struct fay_probe_facts *facts)
 	w->subject = w->m.subject = w->t.subject = k->c->subject;
 	w->policy = w->m.policy = w->t.policy = k->c->policy;
 	w->m.next_id = w->t.next_id = &w->next_id;
-	w->m.refine = w->t.refine = true;
+	w->m.refine = w->t.refine = !k->c->mispredicted;
 	w->m.facts = w->t.facts = facts;
 	for (uint32_t i = 0; i < k->count; i++) {
 		const struct fay_node *node = &graph->nodes[k->order.at[i]];

@@ -33,6 +33,7 @@ struct fay_certify {
 	fay_hint_function *hint;
 	const void *context;
 	const uint32_t *live; /* per node of the graph a mask of registers still read; NULL: all */
+	bool mispredicted;    /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
 };
 

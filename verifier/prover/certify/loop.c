@@ -149,7 +149,7 @@ static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t 
 	uint64_t best = UINT64_MAX;
 
 	p->measure = 0;
-	if (!p->back)
+	if (!p->back || !k->w->m.refine)
 		return true;
 	for (uint32_t j = 0; j <= n && (!j || !p->measure); j++)
 		for (uint32_t i = 0; i < n; i++) {

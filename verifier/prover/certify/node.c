@@ -91,7 +91,7 @@ static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, uns
 		bool may;
 
 		trail_begin(m);
-		may = flags_assume(m, side ? cc ^ 1 : cc);
+		may = !m->refine || flags_assume(m, side ? cc ^ 1 : cc);
 		if (may && !edge(k, at, n->succ[side]))
 			return false;
 		trail_undo(m);
