@@ -149,25 +149,58 @@ static int judge(const struct trace *trace, struct fay_verdict *verdict, struct 
 	return FAY_OK;
 }
 
+/* The kernel checks by a certificate: that which the image brings, if it is accepted by it, or one
+ * that is made. */
+static int verify_for_kernel(const struct trace *trace, struct fay_policy *policy,
+			     struct fay_buffer *image, struct fay_verdict *verdict,
+			     struct fay_error *error)
+{
+	const char *why;
+	void *certified;
+	size_t size;
+
+	fay_policy_restrict_kernel(policy);
+	if (policy->allow_certificates) {
+		fay_verify(image->data, image->size, policy, verdict);
+		if (verdict->certified)
+			return judge(trace, verdict, error);
+		fay_verdict_deinit(verdict);
+	}
+	if (!fay_verify_certify(image->data, image->size, policy, &certified, &size, &why,
+				verdict)) {
+		fay_buffer_deinit(image);
+		*image = (struct fay_buffer){ certified, size };
+	} else if (verdict->outcome == FAY_ACCEPTED) {
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the probe is accepted, but fay.ko would refuse it, since no "
+				     "certificate could be made of the proof: %s",
+				     why);
+	}
+	return judge(trace, verdict, error);
+}
+
 static int verify_image(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
 	uint64_t since = fay_monotonic();
+	int result;
+
 	if (read_policy(trace, &policy, error))
 		return error->code;
-	if (trace->native)
-		fay_policy_restrict_kernel(&policy);
-	fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
-	trace->verified = true;
-	if (!trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
+	if (!trace->native)
+		fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
+	if (!trace->native && !trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_kernel_is_target(&trace->verdict)) {
 		/* Only now is it known what an image is for. */
 		fay_verdict_deinit(&trace->verdict);
-		fay_policy_restrict_kernel(&policy);
-		fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
+		trace->native = true;
 	}
+	result = trace->native
+			 ? verify_for_kernel(trace, &policy, &trace->image, &trace->verdict, error)
+			 : judge(trace, &trace->verdict, error);
+	trace->verified = true;
 	fay_trace_stage(trace, "verify", since);
-	return judge(trace, &trace->verdict, error);
+	return result;
 }
 
 int fay_trace_side_image(struct trace *trace, struct fay_error *error)
@@ -177,11 +210,11 @@ int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 	    compile_for_kernel(trace, &trace->side_image, error))
 		return error->code;
 	uint64_t since = fay_monotonic();
-	fay_policy_restrict_kernel(&policy);
-	fay_verify(trace->side_image.data, trace->side_image.size, &policy, &trace->side_verdict);
+	int result =
+		verify_for_kernel(trace, &policy, &trace->side_image, &trace->side_verdict, error);
 	trace->side_verified = true;
 	fay_trace_stage(trace, "verify for the kernel", since);
-	return judge(trace, &trace->side_verdict, error);
+	return result;
 }
 
 /* As if the image had it. */

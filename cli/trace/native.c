@@ -107,11 +107,13 @@ static void report(const struct trace *trace)
 		points, points == 1 ? "" : "s", trace->native ? "; Ctrl-C ends" : "");
 }
 
-static int attach(struct trace *trace, const struct fay_verdict *verdict, struct fay_error *error)
+static int attach(struct trace *trace, const struct fay_buffer *image,
+		  const struct fay_verdict *verdict, struct fay_error *error)
 {
 	uint64_t since = fay_monotonic();
 	size_t size;
-	int result = fay_kernel_session_attach(verdict, NULL, &trace->functions, error);
+	int result = fay_kernel_session_attach(verdict, image->data, image->size, NULL,
+					       &trace->functions, error);
 
 	if (result)
 		return result;
@@ -129,7 +131,7 @@ int fay_trace_native_attach(struct trace *trace, struct fay_error *error)
 	int result = fay_trace_check_processes(trace, error);
 
 	if (!result)
-		result = attach(trace, &trace->verdict, error);
+		result = attach(trace, &trace->image, &trace->verdict, error);
 	if (!result && trace->child)
 		kill(trace->child, SIGCONT);
 	return result;
@@ -139,7 +141,7 @@ int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error)
 {
 	int result = fay_trace_side_image(trace, error);
 
-	return result ? result : attach(trace, &trace->side_verdict, error);
+	return result ? result : attach(trace, &trace->side_image, &trace->side_verdict, error);
 }
 
 void fay_trace_native_tick(struct trace *trace)

@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define FAY_KERNEL_ABI 3u
+#define FAY_KERNEL_ABI 4u
 #define FAY_KERNEL_DEVICE "/dev/fay"
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
@@ -36,9 +36,7 @@
 #define FAY_KERNEL_DIRECT_TOTAL 7680u
 #define FAY_KERNEL_DIRECT_MAX 4096u
 #define FAY_KERNEL_CHECK_MAX (1u << 18)
-#define FAY_KERNEL_STATES_MAX 1024u
-#define FAY_KERNEL_SLOTS_MAX 64u /* helper slots */
-#define FAY_KERNEL_LAYOUT_MAX (1u << 20)
+#define FAY_KERNEL_IMAGE_MAX (1u << 20) /* bytes; also of what runs of it */
 #define FAY_KERNEL_STACK_WORDS_MAX 16u
 #define FAY_KERNEL_TRAMPOLINE_MAX 2048u
 #define FAY_KERNEL_SHM_MAX (1ull << 30) /* bytes of state of one session */
@@ -54,38 +52,32 @@ struct fay_kernel_places {
 	uint64_t helpers[3]; /* by enum fay_helper */
 };
 
+/* What the checker says of a probe. */
 struct fay_kernel_probe {
 	uint32_t kind; /* enum fay_probe_kind: entry, return, begin, end, timer */
 	uint32_t code_offset;
 	uint32_t fields;    /* mask of enum fay_event_field: what it reads */
-	uint16_t clobbers;  /* the report's: general registers by encoding, bit 1 << number */
+	uint16_t clobbers;  /* general registers by encoding, bit 1 << number */
 	uint16_t arguments; /* likewise: of rdi, rsi and rdx those that it reads */
 };
 
-struct fay_kernel_state {
-	uint32_t kind; /* enum fay_state_kind */
-	uint32_t offset, rows, row_size;
-};
-
 struct fay_kernel_create {
-	uint32_t abi; /* FAY_KERNEL_ABI */
-	uint32_t local_size, global_size;
+	uint32_t abi;        /* FAY_KERNEL_ABI */
 	uint32_t spill_size; /* a power of two, or 0 */
-	uint32_t layout_size, code_offset, code_size;
-	uint32_t slot_count, probe_count, state_count;
-	uint8_t sha256[32]; /* of the layout, helper slots zero: the report's */
-	uint64_t slots;     /* struct fay_kernel_slot[slot_count] */
-	uint64_t probes;    /* struct fay_kernel_probe[probe_count] */
-	uint64_t states;    /* struct fay_kernel_state[state_count] */
+	/* the file of a probe image with its certificate: all that is believed of the code */
+	uint64_t image;
+	uint32_t image_size;
 	/* answers */
 	uint32_t session;
-	uint32_t reserved;
+	uint64_t probes; /* struct fay_kernel_probe[FAY_KERNEL_PROBES_MAX]: those of the image */
+	uint32_t probe_count;
+	uint32_t layout_size;
 	uint64_t shm_size; /* to be mapped at offset 0 of the device */
 	struct fay_kernel_places places;
-};
-
-struct fay_kernel_slot {
-	uint32_t offset, helper;
+	/* of EKEYREJECTED: enum fay_rule, and where (docs/rules.md) */
+	uint32_t rule;
+	uint32_t reserved;
+	uint64_t place;
 };
 
 /* Bits of rax above a function's value: 0, 32, 48 or 56, and FAY_KERNEL_RESULT_SIGNED if its sign

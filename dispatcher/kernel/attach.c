@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
  * From a session's module to running probes. Nothing that the user side says about code is
- * believed: the layout's hash is taken where it lies, helper slots are compared, each trampoline is
+ * believed: the layout is compared where it lies with what the checker accepted, each trampoline is
  * written once more and compared byte by byte. The module's text is read-only by then.
  */
-#include <crypto/sha2.h>
 #include <linux/delay.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -37,7 +36,7 @@ int fay_module_event(struct notifier_block *block, unsigned long action, void *d
 	session = session_of_module(module);
 	if (action == MODULE_STATE_COMING) {
 		if (!session || session->module || module->init || module->exit ||
-		    module->core_layout.text_size < session->made.layout_size)
+		    module->core_layout.text_size < session->code.layout_size)
 			result = notifier_from_errno(-EPERM);
 		else
 			session->module = module;
@@ -53,34 +52,18 @@ int fay_module_event(struct notifier_block *block, unsigned long action, void *d
 
 static int check_layout(const struct fay_session *session)
 {
-	const struct fay_kernel_create *made = &session->made;
-	const u8 *text = session->module->core_layout.base;
-	u8 digest[SHA256_DIGEST_SIZE];
-	u8 *copy = kvmalloc(made->layout_size, GFP_KERNEL);
-	int result = 0;
+	const struct fay_code *code = &session->code;
 
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, made->layout_size);
-	for (u32 i = 0; i < made->slot_count; i++) {
-		const struct fay_kernel_slot *slot = &session->slots[i];
-
-		if (memcmp(text + slot->offset, &made->places.helpers[slot->helper], 8))
-			result = -EKEYREJECTED;
-		memset(copy + slot->offset, 0, 8);
-	}
-	sha256(copy, made->layout_size, digest);
-	if (memcmp(digest, made->sha256, sizeof(digest)))
-		result = -EKEYREJECTED;
-	kvfree(copy);
-	return result;
+	return memcmp(session->module->core_layout.base, code->layout, code->layout_size)
+		       ? -EKEYREJECTED
+		       : 0;
 }
 
 static int check_trampoline(const struct fay_session *session, struct fay_set *set, u8 *scratch)
 {
 	const struct module_layout *core = &session->module->core_layout;
-	struct fay_kernel_trampoline wanted = { .places = &session->made.places,
-						.probes = session->probes,
+	struct fay_kernel_trampoline wanted = { .places = &session->places,
+						.probes = session->code.probes,
 						.set = set->given.probes,
 						.stack_words = set->given.stack_words,
 						.result = set->given.result,
@@ -90,7 +73,7 @@ static int check_trampoline(const struct fay_session *session, struct fay_set *s
 							(u64)core->base + set->given.trampoline };
 	u32 size;
 
-	if (set->given.trampoline % 16 || set->given.trampoline < session->made.layout_size ||
+	if (set->given.trampoline % 16 || set->given.trampoline < session->code.layout_size ||
 	    set->given.trampoline > core->text_size)
 		return -EINVAL;
 	size = fay_kernel_trampoline_write(&wanted, scratch, FAY_KERNEL_TRAMPOLINE_MAX);
@@ -116,19 +99,19 @@ static int check_set(const struct fay_session *session, const struct fay_kernel_
 	u32 hosted = 0, placed = 0, returns = 0;
 
 	if (set->probes &
-		    ~(session->made.probe_count == 64 ? ~0ull
-						      : (1ull << session->made.probe_count) - 1) ||
+		    ~(session->code.probe_count == 64 ? ~0ull
+						      : (1ull << session->code.probe_count) - 1) ||
 	    !set->probes)
 		return -EINVAL;
-	for (u32 i = 0; i < session->made.probe_count; i++) {
+	for (u32 i = 0; i < session->code.probe_count; i++) {
 		if (!(set->probes >> i & 1))
 			continue;
-		if (session->probes[i].kind == FAY_PROBE_ENTRY ||
-		    session->probes[i].kind == FAY_PROBE_RETURN)
+		if (session->code.probes[i].kind == FAY_PROBE_ENTRY ||
+		    session->code.probes[i].kind == FAY_PROBE_RETURN)
 			placed++;
 		else
 			hosted++;
-		returns += session->probes[i].kind == FAY_PROBE_RETURN;
+		returns += session->code.probes[i].kind == FAY_PROBE_RETURN;
 	}
 	if (hosted + (placed != 0) != 1 || set->stack_words > FAY_KERNEL_STACK_WORDS_MAX ||
 	    (set->stack_words && !returns))

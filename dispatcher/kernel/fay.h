@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks of code),
- * points.c (functions, ftrace), helpers.c (what probes call), trampoline.c. */
+/*
+ * The parts of fay.ko: main.c (device), session.c (life, state), accept.c (the checker's word),
+ * attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call),
+ * trampoline.c.
+ */
 #ifndef FAY_KO_H
 #define FAY_KO_H
 
@@ -10,6 +13,7 @@
 #include <linux/percpu.h>
 
 #include "abi.h"
+#include "fay/image.h"
 #include "fay/shm.h"
 #include "trampoline.h"
 
@@ -23,12 +27,21 @@ struct fay_set {
 	bool registered; /* ftrace has it, or has parts of it */
 };
 
+/* What the checker accepted. */
+struct fay_code {
+	u8 *layout; /* as it must lie in the session's module, helper slots filled */
+	u32 layout_size;
+	u32 local_size, global_size;
+	u32 probe_count, state_count;
+	struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX];
+	struct fay_image_state *states;
+};
+
 struct fay_session {
-	struct fay_kernel_create made;
+	struct fay_code code;
+	u32 spill_size;
+	struct fay_kernel_places places;
 	unsigned int number;
-	struct fay_kernel_slot *slots;
-	struct fay_kernel_probe *probes;
-	struct fay_kernel_state *states;
 	void *shm; /* vmalloc_user */
 	size_t shm_size, slots_offset, slot_stride, spill_offset;
 	unsigned int slot_count;
@@ -72,6 +85,12 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 /* As fay_session_detach(), on whose errors the session stays. */
 int fay_session_destroy(struct fay_session *session);
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
+
+/* accept.c: checks the image and fills in `code`, which is to be released in any case.
+ * -EKEYREJECTED: refused, create->rule says why. */
+int fay_code_accept(struct fay_kernel_create *create, const struct fay_kernel_places *places,
+		    struct fay_code *code);
+void fay_code_release(struct fay_code *code);
 
 /* attach.c */
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);

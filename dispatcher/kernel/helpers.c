@@ -97,7 +97,7 @@ static struct fay_slot_header *slot_of(const struct fay_kernel_context *context)
 static bool ring_has_room(const struct fay_kernel_context *context, u64 bytes)
 {
 	const struct fay_session *session = (const struct fay_session *)context->session;
-	u64 size = session->made.spill_size;
+	u64 size = session->spill_size;
 	u64 used = context->head - smp_load_acquire(&slot_of(context)->spill_tail);
 
 	return used <= size && bytes <= size - used;
@@ -108,8 +108,8 @@ static u64 ring_put(const struct fay_kernel_context *context, u64 at, const void
 {
 	const struct fay_session *session = (const struct fay_session *)context->session;
 	char *ring = (char *)slot_of(context) + session->spill_offset;
-	u64 start = at & (session->made.spill_size - 1);
-	u64 first = min(session->made.spill_size - start, size);
+	u64 start = at & (session->spill_size - 1);
+	u64 first = min(session->spill_size - start, size);
 
 	memcpy(ring + start, from, first);
 	memcpy(ring, from + first, size - first);
@@ -128,13 +128,13 @@ static u64 lost_full(const struct fay_kernel_context *context)
 	return 1;
 }
 
-static const struct fay_kernel_state *state_of(const struct fay_kernel_context *context, u64 state,
-					       u32 kind)
+static const struct fay_image_state *state_of(const struct fay_kernel_context *context, u64 state,
+					      u32 kind)
 {
 	const struct fay_session *session = (const struct fay_session *)context->session;
 
-	return state < session->made.state_count && session->states[state].kind == kind
-		       ? &session->states[state]
+	return state < session->code.state_count && session->code.states[state].kind == kind
+		       ? &session->code.states[state]
 		       : NULL;
 }
 
@@ -147,7 +147,7 @@ static const struct fay_kernel_state *state_of(const struct fay_kernel_context *
 u64 fay_flush(void *local, u64 state)
 {
 	struct fay_kernel_context *context = context_of(local);
-	const struct fay_kernel_state *table =
+	const struct fay_image_state *table =
 		context ? state_of(context, state, FAY_STATE_TABLE) : NULL;
 	struct fay_slot_header *slot;
 	struct fay_table_header *header;
@@ -201,7 +201,7 @@ u64 fay_flush(void *local, u64 state)
 u64 fay_emit(void *local, u64 state, const void *row)
 {
 	struct fay_kernel_context *context = context_of(local);
-	const struct fay_kernel_state *stream =
+	const struct fay_image_state *stream =
 		context ? state_of(context, state, FAY_STATE_STREAM) : NULL;
 	struct fay_spill_record record;
 	u64 head;

@@ -91,8 +91,9 @@ static long create(struct opened *opened, void __user *argument)
 	result = fay_session_create(&given, &session);
 	if (!result)
 		smp_store_release(&opened->session, session);
-	if (!result && copy_to_user(argument, &given, sizeof(given)))
-		result = -EFAULT; /* the session stays, until the file is closed */
+	/* a session that was made stays, until the file is closed */
+	if ((!result || result == -EKEYREJECTED) && copy_to_user(argument, &given, sizeof(given)))
+		result = -EFAULT;
 	return result;
 }
 

@@ -51,11 +51,15 @@ struct fay_kernel_session;
 
 /*
  * Loads fay.ko if it is not there (from `fay_ko`, or, if that is NULL, from where it is installed
- * or was built), resolves the patterns by /proc/kallsyms, and attaches. FAY_E_REFUSED says what
- * this kernel or the caller's rights lack.
+ * or was built), resolves the patterns by /proc/kallsyms, and attaches. `image`, of `size` bytes,
+ * is what the verdict is of, with a certificate that confines speculation (fay_verify_certify()
+ * under fay_policy_restrict_kernel()): fay.ko checks it itself and believes no verdict. The caller
+ * may release it. FAY_E_REFUSED says what this kernel or the caller's rights lack, or why fay.ko
+ * refuses the image.
  */
-int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko,
-			      struct fay_kernel_session **session, struct fay_error *error);
+int fay_kernel_session_attach(const struct fay_verdict *verdict, const void *image, size_t size,
+			      const char *fay_ko, struct fay_kernel_session **session,
+			      struct fay_error *error);
 /*
  * Nothing is patched any more when this returns. FAY_E_LIMIT: calls are under way whose return is
  * awaited, so the session's module stays; fay.ko lets it go when they have returned.

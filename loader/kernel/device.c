@@ -199,54 +199,51 @@ static int create_refused(int code, struct fay_error *error)
 						  : strerror(code));
 }
 
-int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_error *error)
+static int image_refused(const struct fay_kernel_create *made, struct fay_error *error)
 {
-	const struct fay_layout *layout = &session->verdict->layout;
-	const struct fay_schema *schema = &session->verdict->schema;
-	struct fay_kernel_slot slots[FAY_KERNEL_SLOTS_MAX];
-	struct fay_kernel_state *states = calloc(schema->state_count + 1, sizeof(*states));
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "fay.ko refuses the image (%s, at 0x%llx), which it checks by its "
+			     "certificate",
+			     fay_rule_id(made->rule), (unsigned long long)made->place);
+}
+
+/* Of the ring that full tables and streams go to: the largest state fits twice. */
+static uint32_t spill_size(const struct fay_schema *schema)
+{
 	uint64_t spill = 0;
 
-	if (!states)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	for (uint32_t i = 0; i < schema->state_count; i++) {
-		const struct fay_schema_state *s = &schema->states[i];
-
-		states[i] = (struct fay_kernel_state){ s->kind, s->offset, s->rows, s->row_size };
-		if (s->kind != FAY_STATE_CELL)
-			for (spill = spill ? spill : SPILL_MIN; spill < 2 * (uint64_t)s->size;)
+	for (uint32_t i = 0; i < schema->state_count; i++)
+		if (schema->states[i].kind != FAY_STATE_CELL)
+			for (spill = spill ? spill : SPILL_MIN;
+			     spill < 2 * (uint64_t)schema->states[i].size;)
 				spill *= 2;
-	}
-	for (uint32_t i = 0; i < layout->slot_count; i++)
-		slots[i] = (struct fay_kernel_slot){ layout->slots[i].offset,
-						     layout->slots[i].helper };
-	session->made = (struct fay_kernel_create){
-		.abi = FAY_KERNEL_ABI,
-		.local_size = schema->local_size,
-		.global_size = schema->global_size,
-		.spill_size = (uint32_t)spill,
-		.layout_size = (uint32_t)layout->size,
-		.code_offset = layout->code_offset,
-		.code_size = layout->code_size,
-		.slot_count = layout->slot_count,
-		.probe_count = session->probe_count,
-		.state_count = schema->state_count,
-		.slots = (uint64_t)slots,
-		.probes = (uint64_t)session->probes,
-		.states = (uint64_t)states,
-	};
-	memcpy(session->made.sha256, layout->sha256, sizeof(layout->sha256));
-	int failed = layout->size > FAY_KERNEL_LAYOUT_MAX
-			     ? (errno = E2BIG, -1)
-			     : ioctl(session->device, FAY_KERNEL_CREATE, &session->made);
-	int code = errno;
-	free(states);
-	if (failed)
+	return (uint32_t)spill;
+}
+
+int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_error *error)
+{
+	struct fay_kernel_create *made = &session->made;
+	int code = E2BIG;
+
+	*made = (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI,
+					    .spill_size = spill_size(&session->verdict->schema),
+					    .image = (uint64_t)session->image,
+					    .image_size = (uint32_t)session->image_size,
+					    .probes = (uint64_t)session->probes };
+	if (session->image_size <= FAY_KERNEL_IMAGE_MAX)
+		code = ioctl(session->device, FAY_KERNEL_CREATE, made) ? errno : 0;
+	if (code == EKEYREJECTED)
+		return image_refused(made, error);
+	if (code)
 		return create_refused(code, error);
+	if (made->probe_count != session->probe_count ||
+	    made->layout_size != session->verdict->layout.size)
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "the verdict is of another image than fay.ko was given");
 	snprintf(session->name, sizeof(session->name), FAY_KERNEL_MODULE_PREFIX "%u",
-		 session->made.session);
-	session->shm = mmap(NULL, session->made.shm_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    session->device, 0);
+		 made->session);
+	session->shm =
+		mmap(NULL, made->shm_size, PROT_READ | PROT_WRITE, MAP_SHARED, session->device, 0);
 	if (session->shm == MAP_FAILED) {
 		session->shm = NULL;
 		return fay_error_set(error, FAY_E_INTERNAL, "cannot map the session's state: %s",

@@ -137,5 +137,6 @@ inside "$work/script" --time $time \
 	--with "$drivers/nvdimm/nd_e820.ko:nd_e820.ko" --with "$BUILD/bin/kernel_sessions" \
 	--with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
 	--with "$probes/hostile.fay:probes/hostile.fay" \
+	--with "$probes/certified/idle.fay:probes/idle.fay" \
 	--with "$here/guest/come_and_go.sh:come_and_go.sh" --with "$drivers/net/dummy.ko:dummy.ko" \
 	-- "$cycles" "$ioctls"

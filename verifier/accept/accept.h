@@ -7,6 +7,7 @@
 #ifndef FAY_VERIFIER_ACCEPT_H
 #define FAY_VERIFIER_ACCEPT_H
 
+#include "fay/verify.h"
 #include "verifier/checker/checker.h"
 
 /* What the checker says of an image with the certificate that it brings. `facts` as in

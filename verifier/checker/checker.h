@@ -71,6 +71,16 @@ struct check_result {
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */
 void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH]);
 
+/* Between nodes: whether whoever waits has gone. A kernel lets others run here. */
+#ifdef __KERNEL__
+bool fay_check_given_up(void);
+#else
+static inline bool fay_check_given_up(void)
+{
+	return false;
+}
+#endif
+
 /* Bytes of memory that an image of `size` bytes needs at most. */
 static inline size_t check_room(size_t size)
 {

@@ -429,6 +429,8 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 	if (!walk_enter(w, 0, false))
 		return false;
 	for (uint32_t i = 0; i < w->node_count; i++) {
+		if (fay_check_given_up())
+			return walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "given up");
 		if (!run_node(w, i))
 			return false;
 		finish_loops(w, i);

@@ -107,7 +107,7 @@ bool walk_numeric(const struct value *v); /* a number or a pointer, and not NULL
 struct value *walk_locate(struct state *s, uint64_t location);
 /* The rest of a list's entry, after its kind and location. */
 void walk_skip_entry(struct reader *r, uint64_t kind);
-/* One probe's part of the certificate. */
+/* One walk through a probe: a part of the certificate. */
 bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts);
 
 #endif

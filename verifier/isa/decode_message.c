@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "decode_parts.h"
+#include "isa.h"
 
 static const struct refused {
 	uint8_t map, first, last, first_digit, last_digit;

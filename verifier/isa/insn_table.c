@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of operations: ops.def spelt out. */
-#include "fay/verify.h"
+#include "fay/facts.h"
 #include "insn.h"
 
 enum { ACCESS_NO, ACCESS_READ, ACCESS_WRITE, ACCESS_BOTH };

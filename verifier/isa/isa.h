@@ -13,5 +13,13 @@
 #include "insn.h"
 #include "semantics.h"
 #include "vector.h"
+#include "verifier/rules/rules.h"
+
+/*
+ * As fay_decode_bytes(), with the offending bytes named in `what`. The rule is finer: what
+ * opcodes_refused.def has is refused by the rule that it names.
+ */
+struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, size_t available,
+			      uint64_t address, struct fay_insn *insn);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "certificates.h"
+#include "verifier/accept/accept.h"
 #include "verifier/prover/prove.h"
 
 static uint8_t *slurp(const char *path, size_t *size)
@@ -77,6 +78,32 @@ static char *text_of(const char *section, size_t size)
 	return text;
 }
 
+/* What is installed by the certificate is what is installed by the proof. */
+static void compare_layouts(const struct image *m, const struct fay_bytes *certificate,
+			    const struct fay_layout *proved)
+{
+	struct fay_policy policy = m->policy;
+	struct fay_bytes whole = { 0 };
+	struct fay_verdict v;
+
+	policy.allow_certificates = true;
+	fay_certificate_attach(m->bytes, m->size, certificate, &whole);
+	if (fay_accept_certified(whole.at, whole.size, &policy, &v)) {
+		const struct fay_layout *l = &v.layout;
+
+		if (l->size != proved->size || memcmp(l->bytes, proved->bytes, l->size) ||
+		    memcmp(l->sha256, proved->sha256, sizeof(l->sha256)) ||
+		    l->code_offset != proved->code_offset || l->code_size != proved->code_size ||
+		    l->slot_count != proved->slot_count ||
+		    memcmp(l->slots, proved->slots, l->slot_count * sizeof(l->slots[0])))
+			fail(m, "another layout by the certificate", m->bytes, m->size,
+			     certificate->at, certificate->size);
+		layouts++;
+		fay_verdict_deinit(&v);
+	}
+	free(whole.at);
+}
+
 /* The prover's verdict and certificate. */
 static bool prove(struct image *m)
 {
@@ -87,6 +114,7 @@ static bool prove(struct image *m)
 
 	if (ok && run->certify.refusal.rule == FAY_RULE_NONE &&
 	    (c.at[5] || !m->policy.speculation_confined)) {
+		compare_layouts(m, &c, &v.layout);
 		m->certificate = c.at;
 		m->certificate_size = c.size;
 	} else {

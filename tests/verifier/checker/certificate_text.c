@@ -205,14 +205,24 @@ static void put_list(const struct fay_bytes *list, unsigned n, struct fay_bytes 
 		fay_bytes_put(out, list->at, list->size);
 }
 
+/* The nodes of a walk, which are then those of the next. */
+static void put_walk(struct fay_bytes *nodes, unsigned count, struct fay_bytes *out)
+{
+	fay_bytes_number(out, count);
+	if (nodes->size)
+		fay_bytes_put(out, nodes->at, nodes->size);
+	nodes->size = 0;
+}
+
 bool text_certificate(const struct check_subject *s, const char *text, struct fay_bytes *out)
 {
 	struct fay_bytes nodes = { 0 }, list = { 0 };
 	unsigned flags = 0, in_list = 0, count = 0;
 	int64_t before = 0;
 	struct line l;
-	bool bad = false, confined = false;
+	bool bad = false, confined = strstr(text, "confined") || strstr(text, "second");
 
+	put_header(s, confined, out);
 	for (const char *p = text; *p; p += *p == '\n') {
 		char copy[4096];
 		size_t length = strcspn(p, "\n");
@@ -220,14 +230,18 @@ bool text_certificate(const struct check_subject *s, const char *text, struct fa
 		snprintf(copy, sizeof(copy), "%.*s", (int)length, p);
 		p += length;
 		split(copy, &l);
-		if (!l.words)
+		if (!l.words || !strcmp(l.word[0], "confined"))
 			continue;
-		if (!strcmp(l.word[0], "confined")) {
-			confined = true;
-		} else if (!strcmp(l.word[0], "node")) {
+		if (!strcmp(l.word[0], "node") || !strcmp(l.word[0], "second")) {
 			if (flags)
 				put_list(&list, in_list, &nodes);
-			list.size = in_list = 0;
+			list.size = in_list = flags = 0;
+		}
+		if (!strcmp(l.word[0], "second")) {
+			put_walk(&nodes, count, out);
+			count = 0;
+			before = 0;
+		} else if (!strcmp(l.word[0], "node")) {
 			flags = put_node(&l, s, count++, &before, &nodes);
 		} else {
 			put_entry(&l, &list);
@@ -237,10 +251,7 @@ bool text_certificate(const struct check_subject *s, const char *text, struct fa
 	}
 	if (flags)
 		put_list(&list, in_list, &nodes);
-	put_header(s, confined, out);
-	fay_bytes_number(out, count);
-	if (nodes.size)
-		fay_bytes_put(out, nodes.at, nodes.size);
+	put_walk(&nodes, count, out);
 	free(nodes.at);
 	free(list.at);
 	return !bad && count;

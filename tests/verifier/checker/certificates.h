@@ -26,7 +26,7 @@ struct image {
 extern struct image images[IMAGES_MAX];
 extern unsigned image_count;
 /* How many there are of each. */
-extern unsigned long checked, accepted, executed, failures, honest;
+extern unsigned long checked, accepted, executed, failures, honest, layouts;
 extern uint64_t seed, steps;
 
 size_t below(size_t n);

@@ -32,7 +32,7 @@ struct image images[IMAGES_MAX];
 unsigned image_count;
 unsigned long checked, accepted, executed, failures;
 uint64_t seed, steps;
-unsigned long honest;
+unsigned long honest, layouts;
 static unsigned long hostile;
 
 size_t below(size_t n)
@@ -178,8 +178,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < image_count; i++)
 		if (images[i].text)
 			try_text(&images[i]);
-	printf("%u images, %lu with a certificate, %lu with a hostile one\n", image_count, honest,
-	       hostile);
+	printf("%u images, %lu with a certificate (%lu layouts compared), %lu with a hostile one\n",
+	       image_count, honest, layouts, hostile);
 	for (unsigned i = 0; i < image_count; i++)
 		if (!images[i].certificate)
 			lie(&images[i], lies);

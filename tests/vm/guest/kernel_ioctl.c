@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /dev/fay as a hostile or broken program would use it:
+ * /dev/fay as a hostile or broken program would use it, with an image that it accepts
+ * (/probes/idle.fay):
  *
  *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid
  *			    session, to see that the device still works. Prints the answers, counted
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #include "dispatcher/kernel/abi.h"
-#include "fay/image.h"
+#include "verifier/checker/checker.h"
 
 static uint64_t state = 88172645463325252u;
 
@@ -36,21 +37,32 @@ static uint64_t next(void)
 	return state ^= state << 17;
 }
 
-static struct fay_kernel_probe probes[64];
-static struct fay_kernel_slot slots[64];
-static struct fay_kernel_state states[1024];
+#define IMAGE "/probes/idle.fay"
+#define IMAGE_ROOM 65536u
+
+static struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX]; /* answered */
+static uint8_t honest[IMAGE_ROOM], image[IMAGE_ROOM];
+static uint32_t image_size;
+
+static bool read_image(void)
+{
+	FILE *file = fopen(IMAGE, "r");
+
+	image_size = file ? (uint32_t)fread(honest, 1, IMAGE_ROOM, file) : 0;
+	if (!image_size)
+		perror(IMAGE);
+	if (file)
+		fclose(file);
+	memcpy(image, honest, image_size);
+	return image_size;
+}
 
 static struct fay_kernel_create valid(void)
 {
-	probes[0] = (struct fay_kernel_probe){ .kind = 1 };
 	return (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI,
-					   .local_size = 64,
-					   .layout_size = 4096,
-					   .code_size = 16,
-					   .probe_count = 1,
-					   .slots = (uint64_t)slots,
-					   .probes = (uint64_t)probes,
-					   .states = (uint64_t)states };
+					   .image = (uint64_t)honest,
+					   .image_size = image_size,
+					   .probes = (uint64_t)probes };
 }
 
 /* An interesting number. */
@@ -96,6 +108,22 @@ static void spoil(void *bytes, size_t size)
 	}
 }
 
+/* Some bits, or bytes from elsewhere in the image, or its end is missing. */
+static void spoil_image(struct fay_kernel_create *create)
+{
+	memcpy(image, honest, image_size);
+	create->image = (uint64_t)image;
+	for (unsigned times = (unsigned)(next() % 4); times--;) {
+		size_t at = next() % (image_size - 16), from = next() % (image_size - 16);
+
+		if (next() % 2)
+			image[at] ^= (uint8_t)(1u << next() % 8);
+		else
+			memmove(image + at, image + from, next() % 16);
+	}
+	create->image_size = next() % 8 ? image_size : (uint32_t)(next() % image_size);
+}
+
 static int one(int fd)
 {
 	struct fay_kernel_create create = valid();
@@ -111,13 +139,10 @@ static int one(int fd)
 
 	switch (next() % 7) {
 	case 0:
-		spoil(probes, 32);
-		spoil(slots, 16);
-		spoil(states, 64);
 		spoil(&create, sizeof(create));
-		create.local_size %= 65536; /* not a test of how much memory there is */
-		create.global_size %= 65536;
-		create.spill_size %= 131072;
+		create.spill_size %= 131072; /* not a test of how much memory there is */
+		if (next() % 2)
+			spoil_image(&create);
 		return ioctl(fd, FAY_KERNEL_CREATE, &create);
 	case 1:
 		spoil(sets, sizeof(sets));
@@ -249,6 +274,19 @@ static uint64_t free_bytes(void)
 	return kib * 1024;
 }
 
+/* The image with sizes of its state that nothing in its code needs. */
+static void resize(uint32_t local_size, uint32_t global_size)
+{
+	struct fay_image_header *header = memmem(image, image_size, FAY_IMAGE_MAGIC, 8);
+	struct check_subject subject;
+
+	header->local_size = local_size;
+	header->global_size = global_size;
+	if (check_parse(image, image_size, &subject).rule != FAY_RULE_NONE)
+		abort();
+	check_fingerprint(&subject, (uint8_t *)(uintptr_t)subject.certificate.bytes + 6);
+}
+
 /* A session that takes 2/5 of what is free: one after the other, a second one is more than half of
  * the rest. */
 static struct fay_kernel_create large(void)
@@ -258,10 +296,11 @@ static struct fay_kernel_create large(void)
 			(FAY_KERNEL_CONTEXTS * (uint64_t)sysconf(_SC_NPROCESSORS_CONF));
 	uint64_t local = slot > 16u << 20 ? slot - (16u << 20) : 0;
 
-	create.global_size = FAY_IMAGE_MAX_GLOBAL;
+	if (local > FAY_IMAGE_MAX_LOCAL)
+		local = FAY_IMAGE_MAX_LOCAL;
+	resize((uint32_t)(local < 4096 ? 4096 : local) & ~4095u, FAY_IMAGE_MAX_GLOBAL);
+	create.image = (uint64_t)image;
 	create.spill_size = 16u << 20;
-	create.local_size =
-		(uint32_t)(local < FAY_IMAGE_MAX_LOCAL ? local : FAY_IMAGE_MAX_LOCAL) & ~4095u;
 	return create;
 }
 
@@ -330,6 +369,8 @@ static int check_addresses(int count, char **addresses)
 
 int main(int argc, char **argv)
 {
+	if (!(argc > 1 && !strcmp(argv[1], "check")) && !read_image())
+		return 1;
 	if (argc > 1 && !strcmp(argv[1], "stalled"))
 		return stalled();
 	if (argc > 1 && !strcmp(argv[1], "together"))
@@ -357,7 +398,6 @@ int main(int argc, char **argv)
 		if (answers[i])
 			printf("%s: %lu\n", i ? strerror(i) : "done", answers[i]);
 	close(fd);
-	memset(slots, 0, sizeof(slots));
 	fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
 	struct fay_kernel_create create = valid();
 	if (ioctl(fd, FAY_KERNEL_CREATE, &create) || create.shm_size < 4096) {

@@ -4,9 +4,9 @@
  *
  *   kernel_sessions cycles IMAGE COUNT PATTERN   attaches to other functions than the image's and
  *						  detaches; prints memory before and after
- *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each
- *					  must be refused by fay.ko; so must a loader of another
- *					  version of fay
+ *   kernel_sessions tampered IMAGE       after the verdict, changes code, certificate, trampolines:
+ *					  each must be refused by fay.ko; so must a loader of
+ *					  another version of fay
  *   kernel_sessions in_module IMAGE      names a function of a loadable module, which ftrace would
  *					  trace: must be refused by fay.ko
  *   kernel_sessions races IMAGE COUNT    attaches COUNT times while the session's module comes and
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "loader/kernel/kernel_private.h"
+#include "verifier/accept/accept.h"
 
 static struct fay_kernel_symbols symbols;
 static struct fay_kernel_btf *btf;
@@ -132,10 +133,15 @@ static long memory_kib(void)
 	return kib;
 }
 
+/* With its certificate. */
+static uint8_t *image;
+static size_t image_size;
+
 static int attach(const struct fay_verdict *verdict, struct fay_kernel_session **session,
 		  struct fay_error *error)
 {
-	return fay_kernel_session_attach_with(verdict, NULL, &symbols, btf, session, error);
+	return fay_kernel_session_attach_with(verdict, image, image_size, NULL, &symbols, btf,
+					      session, error);
 }
 
 /* Calls that are under way are waited for, for a minute. */
@@ -193,9 +199,83 @@ static int refused(const struct fay_verdict *verdict, const char *what, const ch
 	return strstr(error.message, why) == NULL;
 }
 
+/* As the image was before. */
+static void *plain;
+static size_t plain_size;
+
+/* Attaches another image with the verdict of this one. */
+static int lied(const struct fay_verdict *verdict, void *other, size_t size, const char *what,
+		const char *why)
+{
+	uint8_t *keep = image;
+	size_t keep_size = image_size;
+	int wrong;
+
+	image = other;
+	image_size = size;
+	wrong = refused(verdict, what, why);
+	image = keep;
+	image_size = keep_size;
+	return wrong;
+}
+
+/* What fay.ko says of the image as it is: its rule, or -1. */
+static long ask(int device)
+{
+	struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX];
+	struct fay_kernel_create create = { .abi = FAY_KERNEL_ABI,
+					    .spill_size = 65536,
+					    .image = (uint64_t)image,
+					    .image_size = (uint32_t)image_size,
+					    .probes = (uint64_t)probes };
+
+	if (!__real_ioctl(device, FAY_KERNEL_CREATE, &create))
+		return FAY_RULE_NONE;
+	return errno == EKEYREJECTED ? (long)create.rule : -1;
+}
+
+/* A bit of each byte of code and certificate is changed: fay.ko says what the checker says here. */
+static int changed_bytes(void)
+{
+	static struct fay_probe_facts facts[FAY_IMAGE_MAX_PROBES];
+	struct fay_policy policy;
+	struct check_subject subject;
+	struct check_result result;
+	unsigned long tried = 0, accepted = 0, differ = 0;
+
+	fay_policy_default(&policy);
+	policy.allow_rdtsc = true;
+	fay_policy_restrict_kernel(&policy);
+	if (check_parse(image, image_size, &subject).rule != FAY_RULE_NONE)
+		return 1;
+	for (unsigned part = 0; part < 2; part++) {
+		const struct check_bytes *bytes = part ? &subject.certificate : &subject.text;
+		uint8_t *at = image + (bytes->bytes - image);
+
+		for (size_t i = 0; i < bytes->size; i++, tried++) {
+			uint8_t bit = (uint8_t)(1u << i % 8);
+			int device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+			long rule;
+
+			at[i] ^= bit;
+			rule = ask(device);
+			fay_accept_check(image, image_size, &policy, facts, &result);
+			at[i] ^= bit;
+			close(device);
+			accepted += rule == FAY_RULE_NONE;
+			differ += rule != (long)result.refusal.rule;
+		}
+	}
+	printf("a changed byte of code or certificate: %lu tried, %lu accepted, %lu otherwise than "
+	       "here\n",
+	       tried, accepted, differ);
+	return differ || accepted > tried / 4;
+}
+
 static int tampered(struct fay_verdict *verdict)
 {
 	static const char other_bytes[] = "not what was verified",
+			  other_image[] = "fay.ko refuses the image",
 			  other_version[] = "belongs to another version of fay";
 	struct fay_layout *layout = &verdict->layout;
 	int wrong = 0;
@@ -206,9 +286,10 @@ static int tampered(struct fay_verdict *verdict)
 	layout->bytes[layout->code_offset + layout->code_size - 1] ^= 0x80;
 	wrong += refused(verdict, "last byte of the code", other_bytes);
 	layout->bytes[layout->code_offset + layout->code_size - 1] ^= 0x80;
-	layout->sha256[31] ^= 1;
-	wrong += refused(verdict, "another hash", other_bytes);
-	layout->sha256[31] ^= 1;
+	/* the verdict stays: it is not asked */
+	wrong += lied(verdict, plain, plain_size, "no certificate", other_image);
+	wrong += lied(verdict, plain, 100, "the beginning of an image", other_image);
+	wrong += changed_bytes();
 	for (spoil_trampoline = 1; spoil_trampoline < 400; spoil_trampoline += 57)
 		wrong += refused(verdict, "a trampoline's byte", other_bytes);
 	spoil_trampoline = 0;
@@ -364,19 +445,20 @@ int main(int argc, char **argv)
 	struct fay_policy policy;
 	struct fay_verdict verdict;
 	struct fay_error error;
-	size_t size;
-	void *image;
+	const char *why;
+	void *certified;
 
 	if (argc < 3)
 		return 2;
-	image = read_file(argv[2], &size);
+	plain = read_file(argv[2], &plain_size);
 	fay_policy_default(&policy);
 	fay_policy_restrict_kernel(&policy);
-	fay_verify(image, size, &policy, &verdict);
-	if (verdict.outcome != FAY_ACCEPTED) {
+	if (fay_verify_certify(plain, plain_size, &policy, &certified, &image_size, &why,
+			       &verdict)) {
 		fay_verdict_print(stdout, argv[2], &verdict);
 		return 1;
 	}
+	image = certified;
 	if (fay_kernel_btf_open(&btf, &error) || fay_kernel_symbols_read(&symbols, &error)) {
 		printf("%s\n", error.message);
 		return 1;
@@ -389,5 +471,6 @@ int main(int argc, char **argv)
 	fay_kernel_btf_close(btf);
 	fay_verdict_deinit(&verdict);
 	free(image);
+	free(plain);
 	return result;
 }

@@ -6,7 +6,7 @@
 #ifndef FAY_CHECKER_SUBJECT_H
 #define FAY_CHECKER_SUBJECT_H
 
-#include "fay/verify.h"
+#include "fay/facts.h"
 
 /* Why something is refused: a rule and where. rule FAY_RULE_NONE: it is not. */
 struct check_refusal {

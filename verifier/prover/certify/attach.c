@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An image with a certificate: a copy with one more section, .fay.certificate, behind everything
- * else, and behind that the names and headers of all sections. Nothing of what is installed moves.
+ * else, and behind that the names and headers of all sections; a certificate that it brought is
+ * empty then. Nothing of what is installed moves.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -42,6 +43,14 @@ bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_
 	if (names->sh_offset > size || names->sh_size > size - names->sh_offset) {
 		free(sections);
 		return false;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t at = sections[i].sh_name;
+
+		/* one that it brought */
+		if (at <= names->sh_size && names->sh_size - at >= sizeof(name) &&
+		    !memcmp(image + names->sh_offset + at, name, sizeof(name)))
+			sections[i].sh_size = 0;
 	}
 	fay_bytes_put(out, image, size);
 	align(out);
