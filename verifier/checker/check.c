@@ -71,15 +71,16 @@ static void *take(uint8_t **memory, size_t *left, size_t size)
 	return at;
 }
 
+/* What is read where only a mispredicted way leads is a fact, too: the event must be filled there,
+ * arguments passed, and the CPU have the instruction. */
 static bool both_walks(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 {
-	struct fay_probe_facts ignored = { 0 };
-
 	w->m.refine = w->t.refine = true;
 	if (!walk_probe(w, entry, facts))
 		return false;
 	w->m.refine = w->t.refine = false;
-	return w->certificate.bytes[5] == CERTIFICATE_PLAIN || walk_probe(w, entry, &ignored);
+	return (w->certificate.bytes[5] == CERTIFICATE_PLAIN || walk_probe(w, entry, facts)) &&
+	       walk_limits(w, facts);
 }
 
 void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,

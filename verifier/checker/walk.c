@@ -11,6 +11,9 @@
 #include "walk.h"
 #include "verifier/isa/decode.h"
 
+#define WORK_FREE 65536u /* instructions, elements and edges that any certificate may have */
+#define ELEMENTS_WORK 4u /* of rep: so many are like an instruction */
+
 bool walk_refuse(struct walk *w, enum fay_rule rule, uint64_t place, const char *what)
 {
 	if (w->m.refusal.rule == FAY_RULE_NONE)
@@ -77,6 +80,15 @@ static void account(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 	}
 }
 
+/* Contexts may have code several times, but not without end. */
+static bool work(struct walk *w, uint64_t n)
+{
+	w->work = add(w->work, n);
+	return w->work <= 8 * (w->subject->text.size + w->certificate.size) + WORK_FREE ||
+	       walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0,
+			   "the certificate goes through the code too often");
+}
+
 static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 {
 	const struct node *target = &w->nodes[to];
@@ -86,7 +98,7 @@ static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 	if (to > from && target->head && from < target->head - 1)
 		return walk_bad(w, "an edge leads into the middle of a loop");
 	account(w, from, to, cost);
-	return walk_enter(w, to, to <= from);
+	return work(w, 1) && walk_enter(w, to, to <= from);
 }
 
 /* ---- one node ---- */
@@ -109,11 +121,8 @@ static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 			return walk_refuse(w, FAY_RULE_CFI_OVERLAP, at, "instructions overlap");
 		mine[bit / 8] |= (uint8_t)(1u << bit % 8);
 	}
-	/* contexts may have code several times, but not without end */
-	if (w->instructions++ > 8 * (text->size + w->certificate.size))
-		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, at,
-				   "the certificate goes through the code too often");
-	return true;
+	w->instructions++;
+	return work(w, 1);
 }
 
 /* The number of the next target of node i, which is at `address`. */
@@ -357,7 +366,12 @@ static bool run_node(struct walk *w, uint32_t i)
 	}
 	if (!live)
 		return dead_end(w, i, &insn);
+	if (!work(w, w->m.extra / ELEMENTS_WORK))
+		return false;
 	cost = add(add(node->body ? 0 : node->cost, node->count), w->m.extra);
+	if (w->m.refine && cost > w->policy->max_instructions)
+		return walk_refuse(w, FAY_RULE_POL_INSTRUCTIONS, insn.address,
+				   "more instructions than the policy allows");
 	if (!end_node(w, i, &insn, cost)) {
 		if (!w->m.refusal.place)
 			w->m.refusal.place = insn.address;
@@ -389,12 +403,10 @@ static void finish_loops(struct walk *w, uint32_t i)
 
 /* ---- a probe ---- */
 
-static bool limits(struct walk *w, struct fay_probe_facts *facts)
+bool walk_limits(struct walk *w, struct fay_probe_facts *facts)
 {
 	const struct fay_policy *policy = w->policy;
 
-	settle(w, &w->nodes[w->node_count]);
-	facts->worst_instructions = w->nodes[w->node_count].cost;
 	facts->worst_stack += 8;
 	facts->analysed = true;
 	if (facts->worst_instructions > policy->max_instructions)
@@ -436,5 +448,8 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 		finish_loops(w, i);
 	}
 	w->certificate.at = behind;
-	return !w->m.refine || limits(w, facts);
+	settle(w, &w->nodes[w->node_count]);
+	if (w->m.refine)
+		facts->worst_instructions = w->nodes[w->node_count].cost;
+	return true;
 }

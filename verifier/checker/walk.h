@@ -73,7 +73,7 @@ struct walk {
 	size_t memory_size;
 	uint64_t denied[(OP_COUNT + 63) / 64];
 	uint32_t next_id;
-	uint64_t instructions;
+	uint64_t instructions, work;
 	bool tables;
 };
 
@@ -109,5 +109,7 @@ struct value *walk_locate(struct state *s, uint64_t location);
 void walk_skip_entry(struct reader *r, uint64_t kind);
 /* One walk through a probe: a part of the certificate. */
 bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts);
+/* What the walks found against the policy. */
+bool walk_limits(struct walk *w, struct fay_probe_facts *facts);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "prove_parts.h"
 #include "verifier/prover/fixpoint/fixpoint.h"
-#include "verifier/prover/sweep/live.h"
 #include "verifier/prover/sweep/sweep.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
@@ -149,6 +148,21 @@ static bool analyse(struct fay_run *run)
 	return r.rule == FAY_RULE_NONE;
 }
 
+/* What is read where only a mispredicted way leads: the event must be filled there, arguments
+ * passed, and the CPU have the instruction. */
+static void add_facts(struct fay_probe_facts *facts, const struct fay_probe_facts *wrong)
+{
+	facts->event_fields |= wrong->event_fields;
+	facts->arguments_used |= wrong->arguments_used;
+	facts->clobbered_gprs |= wrong->clobbered_gprs;
+	facts->helpers |= wrong->helpers;
+	facts->clobbered_vectors |= wrong->clobbered_vectors;
+	facts->clobbers_upper |= wrong->clobbers_upper;
+	facts->uses_mxcsr |= wrong->uses_mxcsr;
+	facts->aligned_stack |= wrong->aligned_stack;
+	facts->cpu_features |= wrong->cpu_features;
+}
+
 /*
  * Guarantee 7: the same invariants and obligations once more with every branch taken either way
  * whatever its condition says, except for what an lfence has settled. What then cannot be shown in
@@ -174,6 +188,9 @@ static bool speculate(struct fay_run *run)
 	an->facts = &scratch;
 	r = fay_fixpoint(an);
 	an->facts = facts;
+	add_facts(facts, &scratch);
+	if (r.rule == FAY_RULE_NONE)
+		r = fay_policy_costs(an);
 	if (r.rule != FAY_RULE_NONE) {
 		reject(run, true, r);
 		ok = false;
@@ -225,43 +242,6 @@ static void release(struct fay_run *run)
 	run->graph = (struct fay_graph){ 0 };
 }
 
-/* Writes down what was proved of the probe in hand, as it was last. */
-static void certify(struct fay_run *run)
-{
-	uint32_t *live;
-
-	if (!run->certificate || run->certify.refusal.rule != FAY_RULE_NONE)
-		return;
-	run->certify.cfg = &run->cfg;
-	run->certify.graph = &run->graph;
-	run->certify.hint = fay_hint_analysis;
-	run->certify.context = &run->an;
-	live = fay_live_find(&run->an);
-	run->certify.live = live;
-	run->certify.mispredicted = !run->an.refine;
-	fay_certify_probe(&run->certify, run->certificate);
-	free(live);
-}
-
-static void begin_certificate(struct fay_run *run, const void *bytes, size_t size)
-{
-	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION;
-	uint8_t mode = run->policy->speculation_confined ? CERTIFICATE_CONFINED : CERTIFICATE_PLAIN;
-
-	if (!run->certificate)
-		return;
-	run->certify = (struct fay_certify){ .subject = &run->subject, .policy = run->policy };
-	run->certify.refusal = check_parse(bytes, size, &run->subject);
-	if (run->certify.refusal.rule != FAY_RULE_NONE)
-		return;
-	check_fingerprint(&run->subject, hash);
-	run->certificate->size = 0;
-	fay_bytes_put(run->certificate, FAY_CERTIFICATE_MAGIC, 4);
-	fay_bytes_put(run->certificate, &version, 1);
-	fay_bytes_put(run->certificate, &mode, 1);
-	fay_bytes_put(run->certificate, hash, sizeof(hash));
-}
-
 static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 			 const struct fay_thresholds *thresholds)
 {
@@ -296,11 +276,11 @@ static bool verify_graph(struct fay_run *run, struct fay_probe_facts *facts,
 	}
 	if (!analyse(run))
 		return false;
-	certify(run);
+	fay_certify_proof(run);
 	if (run->policy->speculation_confined) {
 		if (!speculate(run))
 			return false;
-		certify(run);
+		fay_certify_proof(run);
 	}
 	return true;
 }
@@ -419,7 +399,7 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 		return;
 	}
 	fay_thresholds_collect(thresholds, &run->image, &run->cfg);
-	begin_certificate(run, bytes, size);
+	fay_certify_begin(run, bytes, size);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
 		if (run->smt2)
 			run->smt2->probe = i;

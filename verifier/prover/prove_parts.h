@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the main line share: prove.c, prove_policy.c. */
+/* What the files of the main line share: prove.c, prove_policy.c, prove_certify.c. */
 #ifndef FAY_VERIFIER_PROVE_PARTS_H
 #define FAY_VERIFIER_PROVE_PARTS_H
 
@@ -12,5 +12,10 @@ struct fay_refusal fay_policy_operations(const struct fay_run *run);
 /* What the probe in hand costs and reads, which becomes facts. */
 struct fay_refusal fay_policy_costs(struct fay_analysis *an);
 struct fay_refusal fay_policy_too_many(const struct fay_analysis *an, uint64_t instructions);
+
+/* Begins the certificate of the image of `size` bytes, if one is asked for. */
+void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size);
+/* Writes down what was proved of the probe in hand, as it was last. */
+void fay_certify_proof(struct fay_run *run);
 
 #endif
