@@ -7,7 +7,9 @@
 
 #include <llvm-c/Core.h>
 
+#include "process/delay/delay.h"
 #include "trace_parts.h"
+#include "verifier/accept/accept.h"
 
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
@@ -160,12 +162,10 @@ static int verify_for_kernel(const struct trace *trace, struct fay_policy *polic
 	size_t size;
 
 	fay_policy_restrict_kernel(policy);
-	if (policy->allow_certificates) {
-		fay_verify(image->data, image->size, policy, verdict);
-		if (verdict->certified)
-			return judge(trace, verdict, error);
-		fay_verdict_deinit(verdict);
-	}
+	if (fay_accept_certified(image->data, image->size, policy, verdict))
+		return judge(trace, verdict, error);
+	if (fay_delay_prover(error))
+		return error->code;
 	if (!fay_verify_certify(image->data, image->size, policy, &certified, &size, &why,
 				verdict)) {
 		fay_buffer_deinit(image);
@@ -187,8 +187,9 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 
 	if (read_policy(trace, &policy, error))
 		return error->code;
-	if (!trace->native)
-		fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
+	if (!trace->native &&
+	    fay_delay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict, error))
+		return error->code;
 	if (!trace->native && !trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_kernel_is_target(&trace->verdict)) {
 		/* Only now is it known what an image is for. */

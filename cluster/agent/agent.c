@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fay/clock.h"
+#include "process/delay/delay.h"
 #include "process/process.h"
 
 #include "agent.h"
@@ -143,7 +144,8 @@ static int verify_image(const struct fay_policy *policy, const struct fay_wire_s
 	struct fay_verdict *verdict = *result = calloc(1, sizeof(*verdict));
 	if (!verdict)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	fay_verify(start->image, start->image_size, policy, verdict);
+	if (fay_delay_verify(start->image, start->image_size, policy, verdict, error))
+		return error->code;
 	if (verdict->outcome == FAY_ACCEPTED)
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s",

@@ -143,12 +143,11 @@ text_hash() {
 # What fay doctor says of BPF: `bpf_is ok`, `bpf_is why`
 bpf_is() { { "$FAY" doctor --json || true; } | jq -sr "map(select(.name == \"bpf\"))[0].$1"; }
 needs_bpf() { [ "$(bpf_is ok)" = true ] || skip "$(bpf_is why)"; }
-# copy_fay: to where every user may run it; $work/bin/fay. It lies in two parts.
+# copy_fay: to where every user may run it; $work/bin/fay
 copy_fay() {
-	mkdir "$work/bin" "$work/libexec"
+	mkdir "$work/bin"
 	cp "$FAY" "$work/bin/fay"
-	cp "$(dirname "$FAY")/../libexec/fay" "$work/libexec/fay"
-	chmod 755 "$work" "$work/bin" "$work/libexec" "$work/bin/fay" "$work/libexec/fay"
+	chmod 755 "$work" "$work/bin" "$work/bin/fay"
 }
 is_called() { [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]; }
 # runs PID NAME: until that process, which was just started, executes the program

@@ -22,10 +22,16 @@ module() {
 	echo "$work/$1/$1.ko"
 }
 
+# The libraries that fay loads when it needs them, which it is not linked with.
+delayed() {
+	ldd "$BUILD/cli/fay_whole" | awk '/libLLVM|libz3|libcapstone/ {
+		print $3 ":lib/" $1 }'
+}
+
 inside() {
 	local script=$1 options=() file
 	shift
-	for file in "$BUILD/bin/fay" "$BUILD/bin/fay-verify" "$BUILD/libexec/fay:libexec/fay" \
+	for file in "$BUILD/bin/fay" "$BUILD/bin/fay-verify" $(delayed) \
 		"$BUILD/bin/kernel_calls" "$BUILD/bin/kernel_ioctl" \
 		"$here/guest/inside.sh:inside.sh" \
 		"$BUILD/kernel/fay.ko:lib/modules/$version/extra/fay.ko"; do

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "delay.h"
+#include "verifier/accept/accept.h"
+
+/* NULL, or what dlerror(3) says. Threads may do the same at once: they store the same. */
+static const char *load(const struct fay_delayed *delayed)
+{
+	void *library = dlopen(delayed->library, RTLD_NOW);
+	const char *name = delayed->names;
+
+	for (void **slot = delayed->first; library && slot < delayed->end;
+	     slot++, name += strlen(name) + 1) {
+		void *function = dlsym(library, name);
+
+		if (!function)
+			return dlerror();
+		__atomic_store_n(slot, function, __ATOMIC_RELEASE);
+	}
+	return library ? NULL : dlerror();
+}
+
+void fay_delay_fill(void **slot)
+{
+	const struct fay_delayed *delayed = fay_delayed;
+	const char *why;
+
+	while (slot < delayed->first || slot >= delayed->end)
+		delayed++;
+	why = load(delayed);
+	if (!why)
+		return;
+	fprintf(stderr, "fay: a library that is needed for this cannot be loaded: %s\n", why);
+	exit(FAY_E_REFUSED);
+}
+
+int fay_delay_prover(struct fay_error *error)
+{
+	const char *why = NULL;
+
+	for (const struct fay_delayed *delayed = fay_delayed; delayed && !why && delayed->library;
+	     delayed++)
+		if (strncmp(delayed->library, "libLLVM", 7) != 0)
+			why = load(delayed);
+	return why ? fay_error_set(error, FAY_E_REFUSED,
+				   "the image is not accepted by a certificate, and a library that "
+				   "the prover needs cannot be loaded: %s",
+				   why)
+		   : FAY_OK;
+}
+
+int fay_delay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
+		     struct fay_verdict *verdict, struct fay_error *error)
+{
+	if (fay_accept_certified(bytes, size, policy, verdict))
+		return FAY_OK;
+	if (fay_delay_prover(error))
+		return error->code;
+	fay_verify(bytes, size, policy, verdict);
+	return FAY_OK;
+}
