@@ -14,14 +14,16 @@
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed
  * hits all alike: fay_verify() on the whole file (parsing, hashing, decoding thrice, invariants,
- * obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
- * Reported are medians with quartiles of processor time, the load of the machine (an average over a
- * minute, at the end), and the peak of memory of a child process that verifies the image once.
+ * obligations, bounds), the same of a copy with a certificate that is allowed to decide, Zydis
+ * (decoder with all operands), Capstone without and with details. Reported are medians with
+ * quartiles of processor time, the load of the machine (an average over a minute, at the end), and
+ * the peak of memory of a child process that verifies the image once.
  *
  * Limits: one core; instructions are counted once each as they lie in the file, though a function
  * that is called from two places is analysed twice.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +44,23 @@
 #define IMAGES_MAX 64
 #define READING_NS 100e6
 
-enum reader { READER_FAY, READER_ZYDIS, READER_CAPSTONE, READER_CAPSTONE_DETAIL, READER_COUNT };
-static const char *const reader_names[READER_COUNT] = { "fay_verify", "zydis", "capstone",
-							"capstone_detail" };
+enum reader {
+	READER_FAY,
+	READER_CERTIFIED,
+	READER_ZYDIS,
+	READER_CAPSTONE,
+	READER_CAPSTONE_DETAIL,
+	READER_COUNT
+};
+static const char *const reader_names[READER_COUNT] = { "fay_verify", "by_certificate", "zydis",
+							"capstone", "capstone_detail" };
 
 struct subject {
 	char name[64];
 	void *file;
 	size_t size;
+	void *certified; /* the same with its certificate; NULL: there is none */
+	size_t certified_size, certificate_size;
 	uint8_t *code; /* .text */
 	size_t code_size;
 	uint64_t instructions, by_solver, obligations;
@@ -88,6 +99,21 @@ static void make_policy(struct fay_policy *policy)
 	policy->total_ms = 0;
 }
 
+static void certify(struct subject *s)
+{
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+	const char *why;
+
+	make_policy(&policy);
+	if (fay_verify_certify(s->file, s->size, &policy, &s->certified, &s->certified_size, &why,
+			       &verdict))
+		fprintf(stderr, "verify_speed: %s has no certificate: %s\n", s->name, why);
+	else
+		s->certificate_size = s->certified_size - s->size;
+	fay_verdict_deinit(&verdict);
+}
+
 static void add_subject(const char *name, const char *path)
 {
 	struct subject *s = &subjects[subject_count++];
@@ -113,6 +139,7 @@ static void add_subject(const char *name, const char *path)
 		die("out of memory", name);
 	memcpy(s->code, verdict.layout.bytes + verdict.layout.code_offset, s->code_size);
 	fay_verdict_deinit(&verdict);
+	certify(s);
 }
 
 static void verify_once(const struct subject *s)
@@ -122,6 +149,19 @@ static void verify_once(const struct subject *s)
 
 	make_policy(&policy);
 	fay_verify(s->file, s->size, &policy, &verdict);
+	fay_verdict_deinit(&verdict);
+}
+
+static void check_once(const struct subject *s)
+{
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+
+	make_policy(&policy);
+	policy.allow_certificates = true;
+	fay_verify(s->certified, s->certified_size, &policy, &verdict);
+	if (!verdict.certified)
+		die("its certificate does not hold", s->name);
 	fay_verdict_deinit(&verdict);
 }
 
@@ -187,6 +227,8 @@ static double measure(const struct subject *s, enum reader reader)
 		 repeat = 0;
 	double begin, end;
 
+	if (reader == READER_CERTIFIED && !s->certified)
+		return INFINITY;
 	if (most > 40)
 		most = 40;
 	begin = now_ns();
@@ -194,6 +236,8 @@ static double measure(const struct subject *s, enum reader reader)
 	do {
 		if (reader == READER_FAY)
 			verify_once(s);
+		else if (reader == READER_CERTIFIED)
+			check_once(s);
 		else if (reader == READER_ZYDIS)
 			decode_zydis(s);
 		else
@@ -220,20 +264,24 @@ static double quantile(const double *sorted, unsigned n, double p)
 
 static void print_table(unsigned rounds)
 {
-	printf("%-18s %8s %8s %6s  %9s %22s %9s %9s %9s %9s\n", "image", "insns", "obligat.",
-	       "solver", "ms", "million insns/s [q1,q3]", "zydis", "capstone", "cs detail",
-	       "peak KiB");
+	printf("%-18s %8s %8s %6s  %9s %22s %21s %9s %9s %9s %9s\n", "image", "insns", "obligat.",
+	       "solver", "ms", "million insns/s [q1,q3]", "by certificate [q1,q3]", "zydis",
+	       "capstone", "cs detail", "peak KiB");
 	for (unsigned i = 0; i < subject_count; i++) {
 		const struct subject *s = &subjects[i];
 		double n = (double)s->instructions * 1e3; /* ns to million a second */
 
-		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %9.2f %9.2f %9.2f %9ld\n",
+		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %7.3f [%.3f, %.3f] %9.2f "
+		       "%9.2f %9.2f %9ld\n",
 		       s->name, (unsigned long long)s->instructions,
 		       (unsigned long long)s->obligations, (unsigned long long)s->by_solver,
 		       quantile(s->ns[READER_FAY], rounds, .5) / 1e6,
 		       n / quantile(s->ns[READER_FAY], rounds, .5),
 		       n / quantile(s->ns[READER_FAY], rounds, .75),
 		       n / quantile(s->ns[READER_FAY], rounds, .25),
+		       n / quantile(s->ns[READER_CERTIFIED], rounds, .5),
+		       n / quantile(s->ns[READER_CERTIFIED], rounds, .75),
+		       n / quantile(s->ns[READER_CERTIFIED], rounds, .25),
 		       n / quantile(s->ns[READER_ZYDIS], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
@@ -259,14 +307,18 @@ static void write_json(const char *path, unsigned rounds)
 
 		fprintf(out,
 			"%s\n{\"image\":\"%s\",\"instructions\":%llu,\"code_bytes\":%zu,"
-			"\"obligations\":%llu,\"by_solver\":%llu,\"peak_kib\":%ld,\"ns\":{",
+			"\"obligations\":%llu,\"by_solver\":%llu,\"peak_kib\":%ld,"
+			"\"certificate_bytes\":%zu,\"ns\":{",
 			i ? "," : "", s->name, (unsigned long long)s->instructions, s->code_size,
 			(unsigned long long)s->obligations, (unsigned long long)s->by_solver,
-			s->kilobytes);
-		for (unsigned r = 0; r < READER_COUNT; r++)
-			fprintf(out, "%s\"%s\":{\"median\":%.0f,\"q1\":%.0f,\"q3\":%.0f}",
-				r ? "," : "", reader_names[r], quantile(s->ns[r], rounds, .5),
-				quantile(s->ns[r], rounds, .25), quantile(s->ns[r], rounds, .75));
+			s->kilobytes, s->certificate_size);
+		for (unsigned r = 0, shown = 0; r < READER_COUNT; r++)
+			if (isfinite(s->ns[r][0]))
+				fprintf(out, "%s\"%s\":{\"median\":%.0f,\"q1\":%.0f,\"q3\":%.0f}",
+					shown++ ? "," : "", reader_names[r],
+					quantile(s->ns[r], rounds, .5),
+					quantile(s->ns[r], rounds, .25),
+					quantile(s->ns[r], rounds, .75));
 		fprintf(out, "}}");
 	}
 	fprintf(out, "\n]}\n");

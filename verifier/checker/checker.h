@@ -24,18 +24,17 @@
 enum { CERTIFICATE_PLAIN, CERTIFICATE_CONFINED };
 /*
  * A node: count of instructions * 4 + flags; signed: address less that of the node before;
- * targets * 4 + end; of END_CONDITION the condition, of END_VALUE a location and a signed bound;
- * signed: each target less this node's number; of a head the nodes of its loop, and its measure,
- * 1 + the variable that it counts by + 128 * (0, or 1 + a variable to take away from it); of a join
- * or head the number of entries of its list, and these.
+ * targets * 4 + end; of END_CONDITION the condition; signed: each target less this node's number;
+ * of a head the nodes of its loop, and its measure, 1 + the variable that it counts by + 128 * (0,
+ * or 1 + a variable to take away from it); of a join or head the number of entries of its list, and
+ * these.
  */
 enum { NODE_JOIN = 1, NODE_HEAD = 2 };
 /*
  * NATURAL: as the last instruction says, to the next if it is no jump. CONDITION: to the next,
- * twice: first where the condition holds, then where not. VALUE: to the next, twice: first where
- * the number there is less than the bound (signed, of its form), then where not.
+ * twice: first where the condition holds, then where not.
  */
-enum { END_NATURAL, END_CONDITION, END_VALUE };
+enum { END_NATURAL, END_CONDITION };
 /* Entries of a join's list. */
 enum {
 	JOIN_FORGET,    /* location */
@@ -57,8 +56,8 @@ enum {
 #define NEST_MOST 64u      /* loops within each other */
 /* Locations: registers 0 to 15, then places on the stack. */
 #define LOCATION_STACK 16u
-/* Of JOIN_RANGE also what a loop around counts by: plus 256 times the nodes from its head to here,
- * plus which of its variables. */
+/* Of JOIN_RANGE, and of JOIN_FACT the second: also what a loop around counts by, plus 256 times the
+ * nodes from its head to here, plus which of its variables. */
 #define LOCATION_COUNTS (1u << 20)
 
 struct check_result {

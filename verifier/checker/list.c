@@ -72,16 +72,30 @@ static struct var *counted(struct state *s, uint64_t pin, uint64_t which)
 	return NULL;
 }
 
+const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t location,
+				   struct value *own)
+{
+	const struct var *v;
+
+	if (location < LOCATION_COUNTS)
+		return walk_locate(s, location);
+	v = counted(s, node + 1 - ((location - LOCATION_COUNTS) >> 8), location & 255);
+	if (!v)
+		return NULL;
+	*own = value_number(0);
+	own->f.k[0] = 1;
+	own->f.v[0] = v->id;
+	return own;
+}
+
 static bool apply_range(struct walk *w, uint32_t to, uint64_t location)
 {
 	struct reader *r = &w->certificate;
 	wide lo = read_signed(r), hi = lo + read_number(r);
-	const struct value *v = walk_locate(&w->t.s, location);
+	struct value own;
+	const struct value *v = walk_number_at(&w->t.s, to, location, &own);
 	struct var *var = walk_numeric(v) && !v->f.v[1] ? var_find(&w->t.s, v->f.v[0]) : NULL;
 
-	if (location >= LOCATION_COUNTS)
-		var = counted(&w->t.s, to + 1 - ((location - LOCATION_COUNTS) >> 8),
-			      location & 255);
 	if (!var || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX))
 		return bad_list(w, "a join's range is none");
 	var->negative = lo < 0;
@@ -126,6 +140,7 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	struct reader *r = &w->certificate;
 	struct state *s = &w->t.s;
 	uint64_t entries, location;
+	struct value own;
 
 	r->at = node->list;
 	entries = read_number(r);
@@ -164,7 +179,7 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 				return false;
 			break;
 		case JOIN_FACT:
-			if (!apply_fact(w, v, walk_locate(s, read_number(r))))
+			if (!apply_fact(w, v, walk_number_at(s, to, read_number(r), &own)))
 				return false;
 			break;
 		case JOIN_FILL:
@@ -345,7 +360,7 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	struct node *node = &w->nodes[to];
 	struct state *t = &w->t.s;
 
-	memcpy(t, &w->m.s, sizeof(*t));
+	walk_copy(t, &w->m.s);
 	t->flags.covered = 0;
 	t->flags.a = t->flags.b = value_nothing();
 	t->facts = t->fills = 0;

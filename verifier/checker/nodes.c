@@ -55,12 +55,12 @@ static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 
 	*node = (struct node){ .flags = first & (NODE_JOIN | NODE_HEAD) };
 	*address = (int64_t)((uint64_t)*address + (uint64_t)read_signed(r));
-	if (*address < 0 || (uint64_t)*address >= w->subject->text.size || first >> 2 > UINT16_MAX)
+	if (*address < 0 || (uint64_t)*address >= w->subject->text.size || first >> 2 > UINT32_MAX)
 		return walk_bad(w, "a node outside of the code");
 	node->address = (uint32_t)*address;
-	node->count = (uint16_t)(first >> 2);
+	node->count = (uint32_t)(first >> 2);
 	ends = read_number(r);
-	if ((ends & 3) > END_VALUE || ends >> 2 > UINT16_MAX)
+	if ((ends & 3) > END_CONDITION || ends >> 2 > UINT16_MAX)
 		return walk_bad(w, "a node whose end is of no kind");
 	node->kind = ends & 3;
 	node->targets = (uint16_t)(ends >> 2);

@@ -73,6 +73,15 @@ static uint32_t find_parts(struct parts *p, const struct stored *head, const str
 	return (size + 7) & ~7u;
 }
 
+void walk_copy(struct state *to, const struct state *from)
+{
+	memcpy(to, from, offsetof(struct state, fact));
+	memcpy(to->fact, from->fact, from->facts * sizeof(from->fact[0]));
+	memcpy(to->fill, from->fill, from->fills * sizeof(from->fill[0]));
+	memcpy(to->slot, from->slot, from->slots * sizeof(from->slot[0]));
+	memcpy(to->var, from->var, from->vars * sizeof(from->var[0]));
+}
+
 bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
 {
 	struct stored head = { 0,
@@ -124,11 +133,12 @@ void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 
 	memcpy(&head, from, sizeof(head));
 	from += sizeof(head);
-	*s = (struct state){ .depth = head.depth,
-			     .slots = head.slots,
-			     .vars = head.vars,
-			     .facts = head.facts,
-			     .fills = head.fills };
+	memset(s, 0, offsetof(struct state, fact));
+	s->depth = head.depth;
+	s->slots = head.slots;
+	s->vars = head.vars;
+	s->facts = head.facts;
+	s->fills = head.fills;
 	s->flags = (struct flags){ value_nothing(), value_nothing(), head.bits,
 				   head.covered,    head.undefined,  head.inverted };
 	for (unsigned i = 0; i < 16; i++)

@@ -199,33 +199,6 @@ static bool branch(struct walk *w, uint32_t i, unsigned cc, const uint64_t addre
 	return true;
 }
 
-/* A case for each side of a number: less than the bound, or not. */
-static bool split(struct walk *w, uint32_t i, uint64_t location, int64_t bound, uint64_t address,
-		  uint64_t cost)
-{
-	const struct value *v = walk_locate(&w->m.s, location);
-	struct form f;
-
-	if (!v || v->kind != KIND_NUMBER || !w->m.refine)
-		return walk_bad(w, "a case of what is no number");
-	f = v->f;
-	for (unsigned side = 0; side < 2; side++) {
-		struct range r = form_range(&w->m, &f);
-		uint32_t to;
-		bool may;
-
-		if (!target(w, i, address, &to))
-			return false;
-		trail_begin(&w->m);
-		may = side ? form_narrow(&w->m, &f, bound, r.hi)
-			   : form_narrow(&w->m, &f, r.lo, (wide)bound - 1);
-		if (may && !follow(w, i, to, cost))
-			return false;
-		trail_undo(&w->m);
-	}
-	return true;
-}
-
 static bool one(struct walk *w, uint32_t i, uint64_t address, uint64_t cost)
 {
 	uint32_t to;
@@ -292,8 +265,6 @@ static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, ui
 		return walk_bad(w, "cases behind a jump");
 	if (node->kind != END_NATURAL)
 		a = read_number(&w->ends);
-	if (node->kind == END_VALUE)
-		return split(w, i, a, read_signed(&w->ends), next, cost);
 	if (node->kind == END_CONDITION)
 		return a < 16 ? branch(w, i, (unsigned)a, sides, cost)
 			      : walk_bad(w, "no condition");
@@ -396,6 +367,7 @@ static void finish_loops(struct walk *w, uint32_t i)
 		struct node *around = head->head ? &w->nodes[head->head - 1] : NULL;
 		uint64_t cost = loop_cost(head);
 
+		walk_drop(w, loop - 1); /* nothing leads there any more */
 		if (head->leaves && around && cost > around->round)
 			around->round = cost;
 	}

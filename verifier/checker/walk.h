@@ -43,7 +43,8 @@ struct node {
 	uint32_t body;    /* of a head: nodes of its loop, itself first; else 0 */
 	uint32_t head;    /* 1 + the head of the innermost loop that it lies in, not as its head */
 	uint32_t left;    /* 1 + the head of a loop that was left to here */
-	uint16_t count, targets;
+	uint32_t count;
+	uint16_t targets;
 	uint16_t measure; /* of a head: 1 + variable + JOIN_MOST * (0, or 1 + one to take away) */
 	uint16_t variables;
 	uint8_t flags, kind;
@@ -85,6 +86,7 @@ bool walk_enter(struct walk *w, uint32_t to, bool back);
 bool walk_keep(struct walk *w, uint32_t node, const struct state *s);
 void walk_fetch(const struct walk *w, uint32_t node, struct state *s);
 void walk_drop(struct walk *w, uint32_t node);
+void walk_copy(struct state *to, const struct state *from);
 /* A join's variable as what the state in hand has there; its range must be that of `v`. */
 bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v);
 /* Whether `have`, of the state in hand, is what `want` of w->t says. */
@@ -105,6 +107,9 @@ void walk_load(struct walk *w, uint32_t node);
 bool walk_numeric(const struct value *v); /* a number or a pointer, and not NULL */
 /* What a location of a certificate names; NULL: nothing. */
 struct value *walk_locate(struct state *s, uint64_t location);
+/* The number there for the list of a node, or NULL; *own is it if no place holds it. */
+const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t location,
+				   struct value *own);
 /* The rest of a list's entry, after its kind and location. */
 void walk_skip_entry(struct reader *r, uint64_t kind);
 /* One walk through a probe: a part of the certificate. */

@@ -10,7 +10,9 @@
 #include "certificate_nodes.h"
 #include "verifier/checker/walk.h"
 
-#define LONG_CODE 60002u /* instructions of the long code of hostile.s.txt */
+/* The long code of hostile.s.txt: instructions without a jump, then so many ways to its end. */
+#define LONG_CODE 60001u
+#define WAYS 64u
 
 static struct fay_bytes made;
 
@@ -219,39 +221,28 @@ static void over_and_over(const struct image *of, unsigned nodes)
 	linear(of, "the same code over and over");
 }
 
-static void put_split(int64_t address, int64_t *before, uint64_t bound, unsigned to)
-{
-	fay_bytes_number(&made, 1 << 2);
-	fay_bytes_signed(&made, address - *before);
-	*before = address;
-	fay_bytes_number(&made, 2 << 2 | END_VALUE);
-	fay_bytes_number(&made, 0); /* rax */
-	fay_bytes_signed(&made, (int64_t)bound);
-	fay_bytes_signed(&made, to);
-	fay_bytes_signed(&made, to + 1);
-}
-
-#define LEVELS 6
-/* A list whose variable comes last, read again for each of 64 ways: by what is in rax. */
+/* A list whose variable comes last, read again for each of the 64 ways to the end of the code. */
 static void long_list(const struct image *of, unsigned entries)
 {
-	int64_t before = 0;
-	unsigned number = 0;
+	static uint32_t starts[65536];
+	struct check_subject s;
+	uint32_t before = 0;
 
-	begin(of, 2 << LEVELS);
-	for (unsigned level = 0; level < LEVELS; level++)
-		for (unsigned i = 0; i < 1u << level; i++, number++)
-			put_split(level ? 2 + level : 0, &before, (2 * i + 1) << (7 - level),
-				  (2u << level) - 1 + 2 * i - number);
-	for (unsigned i = 0; i < 1u << LEVELS; i++, number++) {
-		fay_bytes_number(&made, 1 << 2);
-		fay_bytes_signed(&made, 2 + LEVELS - before);
-		before = 2 + LEVELS;
-		fay_bytes_number(&made, 1 << 2);
-		fay_bytes_signed(&made, (2 << LEVELS) - 1 - (int)number);
+	check_parse(of->bytes, of->size, &s);
+	sweep(&s, starts, 65536);
+	begin(of, WAYS + 1);
+	for (unsigned i = 0; i < WAYS; i++) {
+		uint32_t first = i ? LONG_CODE + 2 * i : 0;
+
+		fay_bytes_number(&made, (i ? 2 : LONG_CODE + 2) << 2);
+		fay_bytes_signed(&made, (int64_t)starts[first] - before);
+		before = starts[first];
+		fay_bytes_number(&made, 2 << 2);
+		fay_bytes_signed(&made, WAYS - i);
+		fay_bytes_signed(&made, 1);
 	}
-	fay_bytes_number(&made, (LONG_CODE - LEVELS - 1) << 2 | NODE_JOIN);
-	fay_bytes_signed(&made, 1);
+	fay_bytes_number(&made, 1 << 2 | NODE_JOIN);
+	fay_bytes_signed(&made, (int64_t)starts[LONG_CODE + 2 * WAYS] - before);
 	fay_bytes_number(&made, 0);
 	fay_bytes_number(&made, entries + 1);
 	for (unsigned i = 0; i < entries; i++) {

@@ -19,8 +19,6 @@ static bool read_node(struct claim_node *n, struct reader *r, uint32_t i, int64_
 	n->targets = (uint32_t)(ends >> 2);
 	if (n->kind)
 		n->a = read_number(r);
-	if (n->kind == END_VALUE)
-		n->b = read_signed(r);
 	n->to = calloc(n->targets + 1, sizeof(*n->to));
 	for (uint32_t k = 0; k < n->targets; k++)
 		n->to[k] = (int64_t)(i + (uint64_t)read_signed(r));
@@ -87,8 +85,6 @@ void claim_write(const struct claim *c, struct fay_bytes *out)
 		fay_bytes_number(out, (uint64_t)n->targets << 2 | n->kind);
 		if (n->kind)
 			fay_bytes_number(out, n->a);
-		if (n->kind == END_VALUE)
-			fay_bytes_signed(out, n->b);
 		for (uint32_t k = 0; k < n->targets; k++)
 			fay_bytes_signed(out, (int64_t)((uint64_t)n->to[k] - i));
 		if (n->flags & NODE_HEAD) {

@@ -8,7 +8,6 @@
 struct claim_node {
 	int64_t address;
 	uint64_t count, kind, a, body, measure, entries;
-	int64_t b;
 	unsigned flags;
 	uint32_t targets;
 	int64_t *to;         /* numbers of nodes */

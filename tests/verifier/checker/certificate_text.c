@@ -157,7 +157,7 @@ static unsigned put_node(struct line *l, const struct check_subject *s, uint32_t
 	unsigned flags = 0, kind = END_NATURAL;
 	const char *first;
 	uint64_t count, a = 0;
-	int64_t address, b = 0;
+	int64_t address;
 
 	next(l);
 	first = next(l);
@@ -176,10 +176,6 @@ static unsigned put_node(struct line *l, const struct check_subject *s, uint32_t
 	if (follows(l, "cond")) {
 		kind = END_CONDITION;
 		a = (uint64_t)number(l);
-	} else if (follows(l, "value")) {
-		kind = END_VALUE;
-		a = location(l);
-		b = number(l);
 	}
 	l->bad |= !follows(l, ">");
 	fay_bytes_number(out, count << 2 | flags);
@@ -188,8 +184,6 @@ static unsigned put_node(struct line *l, const struct check_subject *s, uint32_t
 	fay_bytes_number(out, (uint64_t)(l->words - l->at) << 2 | kind);
 	if (kind != END_NATURAL)
 		fay_bytes_number(out, a);
-	if (kind == END_VALUE)
-		fay_bytes_signed(out, b);
 	while (l->at < l->words)
 		fay_bytes_signed(out, number(l) - i);
 	if (loop.size)

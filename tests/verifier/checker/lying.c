@@ -2,8 +2,8 @@
 /*
  * The certificates of a lying prover. Of an image that must be refused the honest writer is made to
  * write down what it has when it gives up; then, before some instruction of it, a join claims what
- * is not so, in every form that the format has, or a head has another measure, or a number's sides
- * are told apart. What follows is made to need nothing: joins forget all that they may.
+ * is not so, in every form that the format has, or a head has another measure. What follows is made
+ * to need nothing: joins forget all that they may.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -241,28 +241,18 @@ static void tell(const struct image *of, const struct check_subject *s,
 		claim_cut(&c, i, k, starts[at + k]);
 		n = &c.nodes[++i];
 	}
-	if (below(12) == 0 && n->targets == 1 && n->kind == END_NATURAL && n->count) {
-		/* the sides of a number */
-		n->kind = END_VALUE;
-		n->a = location_of_number((unsigned)below(16));
-		n->b = (int64_t)below(3) * 8 - 8;
-		n->to = realloc(n->to, 2 * sizeof(*n->to));
-		n->to[1] = n->to[0];
-		n->targets = 2;
-	} else {
-		if (n->flags & NODE_HEAD && below(2))
-			n->measure = below(5);
-		entries = write_lie(&lie, (unsigned)below(FORMS),
-				    location_of_number((unsigned)below(below(3) ? 16 : 34)));
-		list.size = 0;
-		if (n->list_size)
-			fay_bytes_put(&list, n->list, n->list_size);
-		fay_bytes_put(&list, lie.at, lie.size);
-		n->list = list.at;
-		n->list_size = list.size;
-		n->entries += entries;
-		n->flags |= i && !n->flags ? NODE_JOIN : 0;
-	}
+	if (n->flags & NODE_HEAD && below(2))
+		n->measure = below(5);
+	entries = write_lie(&lie, (unsigned)below(FORMS),
+			    location_of_number((unsigned)below(below(3) ? 16 : 34)));
+	list.size = 0;
+	if (n->list_size)
+		fay_bytes_put(&list, n->list, n->list_size);
+	fay_bytes_put(&list, lie.at, lie.size);
+	n->list = list.at;
+	n->list_size = list.size;
+	n->entries += entries;
+	n->flags |= i && !n->flags ? NODE_JOIN : 0;
 	claim_write(&c, &out);
 	if (check(of->bytes, of->size, out.at, out.size, &of->policy, NULL, &r) == FAY_RULE_NONE)
 		fail(of, "a lying certificate is accepted", of->bytes, of->size, out.at, out.size);

@@ -100,12 +100,13 @@ struct state {
 	uint16_t slots, vars, facts, fills;
 	struct value reg[16];
 	struct flags flags;
-	uint32_t vector[16]; /* bit per byte that the probe has written */
+	uint32_t vector[16];             /* bit per byte that the probe has written */
+	uint8_t written[STACK_MOST / 8]; /* bit per byte -1 - i that holds a number's byte */
+	/* lists: what is behind their counts means nothing */
 	struct fact fact[FACTS];
 	struct fill fill[FILLS];
-	uint8_t written[STACK_MOST / 8]; /* bit per byte -1 - i that holds a number's byte */
-	struct slot slot[SLOTS];         /* by `at` */
-	struct var var[VARS];            /* by `id` */
+	struct slot slot[SLOTS]; /* by `at` */
+	struct var var[VARS];    /* by `id` */
 };
 
 /* What a variable that the node in hand made is of others, beside its range. */

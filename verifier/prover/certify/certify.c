@@ -67,8 +67,9 @@ static void add_stop(struct certify *k, wide n)
 /* Where ranges may end. */
 static void find_stops(struct certify *k)
 {
-	static const wide common[] = { INT32_MIN,  -1,        0,          1,        INT32_MAX,
-				       UINT32_MAX, INT64_MAX, UINT64_MAX, INT64_MIN };
+	static const wide common[COMMON_STOPS] = { INT32_MIN, -1,         0,
+						   1,         INT32_MAX,  UINT32_MAX,
+						   INT64_MAX, UINT64_MAX, INT64_MIN };
 	const struct fay_cfg *cfg = k->c->cfg;
 
 	k->stops = calloc(1024, sizeof(*k->stops));

@@ -72,6 +72,8 @@ struct place {
 	uint32_t table_count;
 };
 
+#define COMMON_STOPS 9u /* the first: -1, 0, 1 and the ends of words */
+
 struct certify {
 	struct fay_certify *c;
 	struct walk *w;
@@ -111,8 +113,9 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
  * weaker: *changed. False: it cannot be. */
 bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct state *first,
 		       struct meaning *x, uint32_t n, bool *changed);
-/* The range of what is at b less what is at a, in w->m. False: that is no form. */
-bool certify_ahead(struct certify *k, uint64_t a, uint64_t b, struct range *r);
+/* The range of what is at b less what is at a, in w->m, for the list of `at`. False: that is no
+ * form. */
+bool certify_ahead(struct certify *k, uint32_t at, uint64_t a, uint64_t b, struct range *r);
 uint32_t certify_gather(struct waiting *list, struct state ***states);
 /* A list for what the node is entered with; w->t has the state. */
 bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint32_t n,

@@ -208,15 +208,19 @@ static bool whole(struct certify *k, const struct value *v)
 }
 
 /* Could a fact say how far what is at `other` is ahead of the head's variable i? */
-static bool comparable(struct certify *k, const struct place *p, struct meaning *x, uint32_t i,
+static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32_t i,
 		       uint64_t other)
 {
+	const struct place *p = &k->places[at];
 	struct state *t = &k->w->t.s;
-	const struct value *a = walk_locate(t, x[i].location), *b = walk_locate(t, other);
+	struct value own;
+	const struct value *a = walk_locate(t, x[i].location);
+	const struct value *b = walk_number_at(t, at, other, &own);
 
-	if (!certify_numeric(a) || !certify_numeric(b) || a->kind != b->kind || a->tag != b->tag ||
-	    b->f.v[0] == a->f.v[0] || !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] ||
-	    p->fact_count == FACTS || !whole(k, a) || !whole(k, b))
+	if (!certify_numeric(a) || !certify_numeric(b) ||
+	    (b != &own && (a->kind != b->kind || a->tag != b->tag)) || b->f.v[0] == a->f.v[0] ||
+	    !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS ||
+	    !whole(k, a) || !whole(k, b))
 		return false;
 	for (uint32_t c = 0; c < i; c++)
 		if (x[c].location == other)
@@ -228,14 +232,14 @@ static bool comparable(struct certify *k, const struct place *p, struct meaning 
 }
 
 /* How far b is ahead of a in a state; makes the range wider by that. */
-static bool ahead(struct certify *k, const struct state *s, uint64_t a, uint64_t b,
+static bool ahead(struct certify *k, uint32_t at, const struct state *s, uint64_t a, uint64_t b,
 		  struct range *all, bool first)
 {
 	struct range r;
 
 	memcpy(&k->w->m.s, s, sizeof(*s));
 	k->w->m.defs = 0;
-	if (!certify_ahead(k, a, b, &r))
+	if (!certify_ahead(k, at, a, b, &r))
 		return false;
 	all->lo = first || r.lo < all->lo ? r.lo : all->lo;
 	all->hi = first || r.hi > all->hi ? r.hi : all->hi;
@@ -243,57 +247,80 @@ static bool ahead(struct certify *k, const struct state *s, uint64_t a, uint64_t
 }
 
 /* The same in all states that the head is entered with, and at the edges back. */
-static bool ahead_in_all(struct certify *k, const struct place *p, struct state **states,
-			 uint32_t n, uint64_t a, uint64_t b, struct range *all)
+static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			 uint64_t a, uint64_t b, struct range *all)
 {
 	bool ok = n > 0;
 
 	for (uint32_t i = 0; ok && i < n; i++)
-		ok = ahead(k, states[i], a, b, all, !i);
-	for (const struct waiting *back = p->back; ok && back; back = back->next)
-		ok = ahead(k, back->s, a, b, all, false);
+		ok = ahead(k, at, states[i], a, b, all, !i);
+	for (const struct waiting *back = k->places[at].back; ok && back; back = back->next)
+		ok = ahead(k, at, back->s, a, b, all, false);
 	memcpy(&k->w->m.s, &k->w->t.s, sizeof(k->w->m.s));
 	return ok;
 }
 
+/* A fact of the list that variable i's value and what is at `other` differ by so much, if that says
+ * more than their ranges. */
+static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		   struct meaning *x, uint32_t i, uint64_t other)
+{
+	const wide most = (wide)1 << 62;
+	struct place *p = &k->places[at];
+	struct state *t = &k->w->t.s;
+	uint64_t own = x[i].location;
+	struct range all, free;
+	struct value counted;
+	struct form f;
+
+	if (!comparable(k, at, x, i, other) || !ahead_in_all(k, at, states, n, own, other, &all))
+		return false;
+	f = walk_number_at(t, at, other, &counted)->f;
+	if (!form_add(&f, &walk_locate(t, own)->f, -1))
+		return false;
+	free = form_range(&k->w->m, &f);
+	if (all.lo <= free.lo && all.hi >= free.hi)
+		return false;
+	/* only which is ahead, and by how little: the rest follows from ranges */
+	p->facts[p->fact_count++] = (struct relation){ .a = own,
+						       .b = other,
+						       .lo = all.lo < -most ? -most : all.lo,
+						       .hi = all.hi > most ? most : all.hi };
+	return true;
+}
+
+/* Where the variable stands that a loop around `at` counts by; 0: it is none. */
+static uint64_t counted_at(const struct state *t, uint32_t at, uint32_t var)
+{
+	uint32_t pin = t->var[var].pin, which = 0;
+
+	if (!pin || pin > at)
+		return 0;
+	for (uint32_t i = 0; i < var; i++)
+		which += t->var[i].pin == pin;
+	return which > 255 ? 0 : LOCATION_COUNTS + ((uint64_t)(at + 1 - pin) << 8) + which;
+}
+
 /*
  * Two values of which one stays ahead of the other: what their difference is at the entries and at
- * the edges back, if that says more than their ranges.
+ * the edges back. Also of a value and of what a loop around counts by.
  */
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		    struct meaning *x, uint32_t vars)
 {
-	const wide most = (wide)1 << 62;
-	struct place *p = &k->places[at];
 	struct state *t = &k->w->t.s;
 	bool changed = false;
 
 	memcpy(&k->w->m.s, t, sizeof(*t));
 	k->w->m.defs = 0;
 	for (uint32_t i = 0; i < vars; i++)
-		for (unsigned j = 0; j < 16u + t->slots; j++) {
-			uint64_t own = x[i].location;
-			uint64_t other = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
-			struct range all, free;
-			struct form f;
-
-			if (!comparable(k, p, x, i, other) ||
-			    !ahead_in_all(k, p, states, n, own, other, &all))
-				continue;
-			f = walk_locate(t, other)->f;
-			if (!form_add(&f, &walk_locate(t, own)->f, -1))
-				continue;
-			free = form_range(&k->w->m, &f);
-			if (all.lo <= free.lo && all.hi >= free.hi)
-				continue;
-			/* only which is ahead, and by how little: the rest follows from ranges */
-			p->facts[p->fact_count++] =
-				(struct relation){ .a = own,
-						   .b = other,
-						   .lo = all.lo < -most ? -most : all.lo,
-						   .hi = all.hi > most ? most : all.hi };
-			changed = true;
-		}
+		for (unsigned j = 0; j < 16u + t->slots; j++)
+			changed |= relate(k, at, states, n, x, i,
+					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
+	for (uint32_t i = 0; i < vars; i++)
+		for (uint32_t v = 0; v < t->vars; v++)
+			if (counted_at(t, at, v))
+				changed |= relate(k, at, states, n, x, i, counted_at(t, at, v));
 	return changed;
 }
 

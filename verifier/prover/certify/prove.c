@@ -27,6 +27,8 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
 	return false;
 }
 
+#define CODE_STOPS 12u /* so often a range ends at a number of the code */
+
 static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 {
 	n -= r->off;
@@ -41,14 +43,18 @@ static wide stop(struct certify *k, const struct rep *r, wide at, bool up, bool 
 {
 	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
 	struct state *t = &k->w->t.s;
+	const struct value *own = walk_locate(t, r->location);
+	uint32_t id = own ? own->f.v[0] : 0;
 
-	for (uint32_t i = 0; i < k->stop_count; i++)
+	/* those of the code for a while, then the ends of words only */
+	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++)
 		nearer(r, k->stops[i], at, up, &best);
 	for (unsigned i = 0; state && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
 		struct range all;
 
-		if (!certify_numeric(v))
+		/* what moves with it would move the end one step each time */
+		if (!certify_numeric(v) || (id && (v->f.v[0] == id || v->f.v[1] == id)))
 			continue;
 		all = value_range(&k->w->t, v, 64, v->kind == KIND_POINTER);
 		for (int d = -1; d <= 1; d++) {
@@ -305,10 +311,11 @@ static bool weaken_ranges(const struct doubt *d)
 	return weaker;
 }
 
-bool certify_ahead(struct certify *k, uint64_t a, uint64_t b, struct range *r)
+bool certify_ahead(struct certify *k, uint32_t at, uint64_t a, uint64_t b, struct range *r)
 {
 	struct machine *m = &k->w->m;
-	struct value *va = walk_locate(&m->s, a), *vb = walk_locate(&m->s, b);
+	struct value own;
+	const struct value *va = walk_locate(&m->s, a), *vb = walk_number_at(&m->s, at, b, &own);
 	bool pointer = va && va->kind == KIND_POINTER;
 	struct form fa, fb;
 
@@ -328,7 +335,7 @@ static bool weaken_facts(const struct doubt *d)
 		struct relation *f = &d->p->facts[i];
 		struct range r;
 
-		if (certify_ahead(d->k, f->a, f->b, &r)) {
+		if (certify_ahead(d->k, d->at, f->a, f->b, &r)) {
 			if (r.lo >= f->lo && r.hi <= f->hi)
 				continue;
 			if (r.lo > -most && r.hi < most && f->lo <= f->hi && f->rounds++ < 6) {
