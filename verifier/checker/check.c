@@ -38,22 +38,11 @@ static bool header(struct walk *w)
 	return true;
 }
 
-static bool equal(const char *a, const char *b, size_t most)
-{
-	for (size_t i = 0; i < most; i++) {
-		if (a[i] != b[i])
-			return false;
-		if (!a[i])
-			return true;
-	}
-	return false;
-}
-
 static void deny(struct walk *w)
 {
 	for (unsigned op = 0; op < OP_COUNT; op++)
 		for (uint32_t i = 0; i < w->policy->denied_count && i < 32; i++)
-			if (equal(fay_op_table[op].name, w->policy->denied[i], 12))
+			if (check_matches(fay_op_table[op].name, w->policy->denied[i]))
 				w->denied[op / 64] |= (uint64_t)1 << op % 64;
 }
 

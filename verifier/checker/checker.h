@@ -74,10 +74,7 @@ void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICA
 #ifdef __KERNEL__
 bool fay_check_given_up(void);
 #else
-static inline bool fay_check_given_up(void)
-{
-	return false;
-}
+#define fay_check_given_up() false
 #endif
 
 /* Bytes of memory that an image of `size` bytes needs at most. */

@@ -75,7 +75,8 @@ static uint32_t find_parts(struct parts *p, const struct stored *head, const str
 
 void walk_copy(struct state *to, const struct state *from)
 {
-	memcpy(to, from, offsetof(struct state, fact));
+	memcpy(to, from, offsetof(struct state, written));
+	memcpy(to->written, from->written, ((uint32_t)from->depth + 7) / 8);
 	memcpy(to->fact, from->fact, from->facts * sizeof(from->fact[0]));
 	memcpy(to->fill, from->fill, from->fills * sizeof(from->fill[0]));
 	memcpy(to->slot, from->slot, from->slots * sizeof(from->slot[0]));
@@ -133,7 +134,7 @@ void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 
 	memcpy(&head, from, sizeof(head));
 	from += sizeof(head);
-	memset(s, 0, offsetof(struct state, fact));
+	memset(s, 0, offsetof(struct state, written));
 	s->depth = head.depth;
 	s->slots = head.slots;
 	s->vars = head.vars;

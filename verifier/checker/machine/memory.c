@@ -138,9 +138,10 @@ bool machine_depth(struct machine *m, int64_t depth)
 				    "the stack pointer is not a multiple of 8");
 	if (depth > STACK_MOST)
 		return check_refuse(m, FAY_RULE_STK_LIMIT, "more than 8192 bytes of stack");
+	if (depth > s->depth)
+		stack_mark(s, -depth, -s->depth, false);
 	/* what lies above a raised rsp may be overwritten by a signal's handler */
 	if (depth < s->depth) {
-		stack_mark(s, -s->depth, -depth, false);
 		for (i = 0; i < s->slots && s->slot[i].at < -depth; i++)
 			;
 		for (unsigned k = i; i && k < s->slots; k++)

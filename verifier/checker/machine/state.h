@@ -100,9 +100,10 @@ struct state {
 	uint16_t slots, vars, facts, fills;
 	struct value reg[16];
 	struct flags flags;
-	uint32_t vector[16];             /* bit per byte that the probe has written */
-	uint8_t written[STACK_MOST / 8]; /* bit per byte -1 - i that holds a number's byte */
+	uint32_t vector[16]; /* bit per byte that the probe has written */
 	/* lists: what is behind their counts means nothing */
+	uint8_t written[STACK_MOST /
+			8]; /* bit per byte -1 - i, of `depth`, that holds a number's */
 	struct fact fact[FACTS];
 	struct fill fill[FILLS];
 	struct slot slot[SLOTS]; /* by `at` */

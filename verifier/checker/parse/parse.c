@@ -51,7 +51,7 @@ static const struct {
 	{ .name = "*", .also = SHF_WRITE },
 };
 
-static bool matches(const char *pattern, const char *name)
+bool check_matches(const char *pattern, const char *name)
 {
 	for (; *pattern && *pattern != '*' && *pattern == *name; pattern++)
 		name++;
@@ -172,7 +172,7 @@ static bool check_section(struct check_file *f, const Elf64_Shdr *s, const char 
 	bool allocated = s->sh_flags & SHF_ALLOC, ignored;
 	uint32_t id = 0, type = s->sh_type;
 
-	while (!matches(known[id].name, name))
+	while (!check_matches(known[id].name, name))
 		id++;
 	if (!s->sh_size || (!allocated && id >= PARTS))
 		return true;
@@ -298,7 +298,8 @@ static bool check_slots(struct check_file *f)
 		       NEED(RELOC, check_entry(f, symbols, ELF64_R_SYM(r.r_info), &s, sizeof(s))) &&
 		       NEED(ELF, (name = check_string(&f->part[DYNSTR], s.st_name))) &&
 		       NEED(RELOC, s.st_shndx == SHN_UNDEF);
-		for (helper = 0; fine && helper < LENGTH(names) && !matches(names[helper], name);)
+		for (helper = 0;
+		     fine && helper < LENGTH(names) && !check_matches(names[helper], name);)
 			helper++;
 		fine = fine && NEED(IMPORT, helper < LENGTH(names)) &&
 		       NEED(RELOC, r.r_offset % 8 == 0) &&

@@ -55,6 +55,8 @@ struct check_probe check_probe(const struct check_subject *subject, uint32_t i);
 /* enum fay_state_kind of state `i`, and the bytes of one of its rows. */
 uint32_t check_state(const struct check_subject *subject, uint32_t i, uint32_t *row_size);
 
+/* Whether a name is the pattern, or begins with what stands before the pattern's `*`. */
+bool check_matches(const char *pattern, const char *name);
 /* Whether the policy admits the image's sizes, kinds and patterns (POL-*). */
 struct check_refusal check_policy(const struct check_subject *subject,
 				  const struct fay_policy *policy);
