@@ -279,9 +279,9 @@ static void print_table(unsigned rounds)
 		       n / quantile(s->ns[READER_FAY], rounds, .5),
 		       n / quantile(s->ns[READER_FAY], rounds, .75),
 		       n / quantile(s->ns[READER_FAY], rounds, .25),
-		       n / quantile(s->ns[READER_CERTIFIED], rounds, .5),
-		       n / quantile(s->ns[READER_CERTIFIED], rounds, .75),
-		       n / quantile(s->ns[READER_CERTIFIED], rounds, .25),
+		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .5) : 0,
+		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .75) : 0,
+		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .25) : 0,
 		       n / quantile(s->ns[READER_ZYDIS], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
