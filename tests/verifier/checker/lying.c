@@ -36,7 +36,7 @@ static bool write_part(const struct image *of, const struct check_subject *s, st
 		ok = fay_graph_build(&graph, &cfg, probe.code).rule == FAY_RULE_NONE;
 		for (unsigned walk = 0; ok && walk < 1u + of->policy.speculation_confined; walk++) {
 			c.mispredicted = walk;
-			certify_attempt(&c, false, true, out);
+			certify_attempt(&c, EFFORT_NEEDED, true, out);
 		}
 		fay_graph_deinit(&graph);
 		memset(&graph, 0, sizeof(graph));

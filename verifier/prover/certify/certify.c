@@ -141,9 +141,9 @@ static void end(struct certify *k)
 	fay_order_deinit(&k->order);
 }
 
-bool certify_attempt(struct fay_certify *c, bool related, bool partly, struct fay_bytes *out)
+bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, struct fay_bytes *out)
 {
-	struct certify k = { .c = c, .count = c->graph->node_count, .related = related };
+	struct certify k = { .c = c, .count = c->graph->node_count, .effort = effort };
 	struct fay_probe_facts facts = { 0 };
 	bool ok;
 
@@ -162,5 +162,7 @@ bool certify_attempt(struct fay_certify *c, bool related, bool partly, struct fa
 
 bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 {
-	return certify_attempt(c, false, false, out) || certify_attempt(c, true, false, out);
+	return certify_attempt(c, EFFORT_NEEDED, false, out) ||
+	       certify_attempt(c, EFFORT_RELATED, false, out) ||
+	       certify_attempt(c, EFFORT_HOPEFUL, false, out);
 }

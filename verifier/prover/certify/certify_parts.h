@@ -74,13 +74,17 @@ struct place {
 
 #define COMMON_STOPS 9u /* the first: -1, 0, 1 and the ends of words */
 
+/* How relations between values are looked for: where something lacks; from the start; and as what
+ * holds where a loop is entered, until it does not hold at an edge back. */
+enum effort { EFFORT_NEEDED, EFFORT_RELATED, EFFORT_HOPEFUL };
+
 struct certify {
 	struct fay_certify *c;
 	struct walk *w;
 	struct fay_order order;
 	struct place *places;
 	uint32_t count;
-	bool related;  /* relations between values are looked for from the start */
+	enum effort effort;
 	uint64_t runs; /* of nodes, so far */
 	wide *stops;
 	uint32_t stop_count;
@@ -127,8 +131,8 @@ bool certify_run_from(struct certify *k, uint32_t at);
 bool certify_process(struct certify *k, uint32_t begin, uint32_t end);
 bool certify_process_loop(struct certify *k, uint32_t at);
 /* Appends the probe's part of a certificate; `partly`: also what there is if it gives up, which is
- * false. `related`: looking for relations between values from the start. */
-bool certify_attempt(struct fay_certify *c, bool related, bool partly, struct fay_bytes *out);
+ * false. */
+bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,

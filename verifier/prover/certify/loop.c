@@ -254,7 +254,8 @@ static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, 
 
 	for (uint32_t i = 0; ok && i < n; i++)
 		ok = ahead(k, at, states[i], a, b, all, !i);
-	for (const struct waiting *back = k->places[at].back; ok && back; back = back->next)
+	for (const struct waiting *back = k->places[at].back;
+	     ok && back && k->effort != EFFORT_HOPEFUL; back = back->next)
 		ok = ahead(k, at, back->s, a, b, all, false);
 	memcpy(&k->w->m.s, &k->w->t.s, sizeof(k->w->m.s));
 	return ok;
@@ -407,10 +408,10 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		}
 		if (!round && p->back)
 			note_filled(p, states[0], p->back->s);
-		if (k->related && !related && round && ran) {
+		if (k->effort != EFFORT_NEEDED && !related && round && ran) {
 			fill(k, at, states, x, vars);
 		}
-		if (k->related && !related && round) {
+		if (k->effort != EFFORT_NEEDED && !related && round) {
 			related = true;
 			if (certify_relate(k, at, states, n, x, vars) || p->fill_count)
 				continue;

@@ -238,7 +238,8 @@ bool certify_process(struct certify *k, uint32_t begin, uint32_t end)
 
 			certify_find_list(k, p, states, n);
 			ok = certify_settle(k, i, states, n, x, &vars);
-			if (ok && k->related && certify_relate(k, i, states, n, x, vars))
+			if (ok && k->effort != EFFORT_NEEDED &&
+			    certify_relate(k, i, states, n, x, vars))
 				ok = certify_settle(k, i, states, n, x, &vars);
 			ok = ok && certify_run_from(k, i);
 			free(x);
