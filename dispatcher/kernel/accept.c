@@ -4,6 +4,7 @@
  * says of one copy of it, by its certificate, under the kernel's policy. The user side's verdict is
  * not asked for.
  */
+#include <asm/cpufeature.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -46,6 +47,21 @@ struct work {
 	struct check_result result;
 };
 
+/* Those of enum fay_cpu_feature that this machine has: an instruction that it lacks may be another
+ * one (lzcnt is bsr), not only an illegal one. */
+static u32 cpu_features(void)
+{
+	return (boot_cpu_has(X86_FEATURE_XMM3) ? FAY_CPU_SSE3 : 0) |
+	       (boot_cpu_has(X86_FEATURE_SSSE3) ? FAY_CPU_SSSE3 : 0) |
+	       (boot_cpu_has(X86_FEATURE_XMM4_1) ? FAY_CPU_SSE41 : 0) |
+	       (boot_cpu_has(X86_FEATURE_XMM4_2) ? FAY_CPU_SSE42 : 0) |
+	       (boot_cpu_has(X86_FEATURE_POPCNT) ? FAY_CPU_POPCNT : 0) |
+	       (boot_cpu_has(X86_FEATURE_ABM) ? FAY_CPU_LZCNT : 0) |
+	       (boot_cpu_has(X86_FEATURE_BMI1) ? FAY_CPU_BMI1 : 0) |
+	       (boot_cpu_has(X86_FEATURE_BMI2) ? FAY_CPU_BMI2 : 0) |
+	       (boot_cpu_has(X86_FEATURE_MOVBE) ? FAY_CPU_MOVBE : 0);
+}
+
 static u32 fields_of_kind(u32 kind)
 {
 	switch (kind) {
@@ -55,8 +71,8 @@ static u32 fields_of_kind(u32 kind)
 	}
 }
 
-/* Registers of the general set only (the policy sees to that), and no field that does not exist
- * here. fay_fill() divides by the clock's frequency. */
+/* Registers of the general set only (the policy sees to that), and no instruction or field that
+ * does not exist here. fay_fill() divides by the clock's frequency. */
 static int take_probes(const struct work *work, struct fay_code *code)
 {
 	code->probe_count = work->result.probe_count;
@@ -66,7 +82,8 @@ static int take_probes(const struct work *work, struct fay_code *code)
 		const struct fay_probe_facts *facts = &work->facts[i];
 
 		if (facts->clobbered_vectors || facts->uses_mxcsr ||
-		    facts->event_fields & ~fields_of_kind(facts->kind))
+		    facts->event_fields & ~fields_of_kind(facts->kind) ||
+		    facts->cpu_features & ~cpu_features())
 			return -EINVAL;
 		if (facts->event_fields & FAY_FIELD_DURATION && tsc_khz < FAY_TSC_KHZ_MIN)
 			return -EOPNOTSUPP;

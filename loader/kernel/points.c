@@ -9,6 +9,7 @@
 #include "kernel_private.h"
 #include "loader/bisect.h"
 #include "loader/names/target.h"
+#include "loader/process/process.h"
 
 int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error *error)
 {
@@ -32,6 +33,8 @@ int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error 
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "probe %u: the kernel has no probes of kind \"%s\"", i,
 					     fay_probe_kind_name(facts->kind));
+		if (fay_loader_check_cpu(facts, i, error))
+			return error->code;
 		if (facts->clobbered_vectors || facts->uses_mxcsr)
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "probe %u uses vector registers, which the kernel's "

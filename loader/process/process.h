@@ -9,8 +9,14 @@
 #include <sys/types.h>
 
 #include "fay/error.h"
+#include "fay/facts.h"
 #include "fay/loader.h"
 
+/* --- cpu.c --- */
+/* Whether this machine has the instructions that a probe needs; else the error says which are
+ * missing. */
+int fay_loader_check_cpu(const struct fay_probe_facts *facts, uint32_t probe,
+			 struct fay_error *error);
 /* --- thread.c. A process's own number is that of its first thread. --- */
 /* The first size - 1 bytes of /proc/PID/name, with a zero behind; their number, 0: cannot be
  * read. */

@@ -82,18 +82,9 @@ static int check_verdict(const struct fay_verdict *verdict, struct fay_error *er
 		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe");
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		const char *refusal = fay_trampoline_refusal(&verdict->probes[i]);
-		uint32_t missing = verdict->probes[i].cpu_features & ~fay_cpu_features();
 
-		if (missing) {
-			const char *name = fay_cpu_feature_name((unsigned)__builtin_ctz(missing));
-
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "probe %u (%s) uses %s instructions, which this "
-					     "machine does not have",
-					     i, verdict->probes[i].pattern,
-					     name ? name : "unknown");
-		}
-
+		if (fay_loader_check_cpu(&verdict->probes[i], i, error))
+			return error->code;
 		if (refusal)
 			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i,
 					     verdict->probes[i].pattern, refusal);

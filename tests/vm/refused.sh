@@ -116,3 +116,27 @@ finish
 IN
 inside "$work/script" --with "$BUILD/bin/kernel_without" \
 	--with "$BUILD/tests/vm/pair.fay:probes/pair.fay"
+
+# A processor without an instruction of the image, which it would take for another one: refused by
+# the loader, and by fay.ko itself.
+{
+	sed 's/libc!read/kernel!__x64_sys_getpgid/' "$here/../verifier/corpus/prologue.s"
+	printf '\t%s\n' 'mov (%rdi), %rax' 'lzcnt %rax, %rcx' 'and $7, %ecx' 'incq (%rsi,%rcx,8)' \
+		ret TABLES
+} >"$work/lzcnt.s"
+as --defsym LOCAL=64 --defsym GLOBAL=0 -o "$work/lzcnt.o" "$work/lzcnt.s"
+ld -shared -nostdlib -z now -z noexecstack --build-id=none -o "$work/lzcnt.fay" "$work/lzcnt.o"
+"$BUILD/bin/fay" verify --kernel --certify "$work/certified.fay" "$work/lzcnt.fay" >/dev/null
+cat >"$work/script" <<'IN'
+. /inside.sh
+fay trace --probe /probes/lzcnt.fay >/tmp/rows 2>/tmp/said
+check "an instruction that the processor lacks" 1 $?
+check_has "an instruction that the processor lacks, said" \
+	"uses lzcnt instructions, which this machine does not have" "$(cat /tmp/said)"
+insmod /lib/modules/*/extra/fay.ko
+check "fay.ko" "Invalid argument" "$(kernel_ioctl accept /probes/lzcnt.fay)"
+check "fay.ko, without such instructions" accepted "$(kernel_ioctl accept /probes/idle.fay)"
+finish
+IN
+inside "$work/script" --cpu Nehalem --with "$work/certified.fay:probes/lzcnt.fay" \
+	--with "$BUILD/tests/vm/certified/idle.fay:probes/idle.fay"

@@ -70,7 +70,7 @@ struct check_result {
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */
 void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH]);
 
-/* Between nodes: whether whoever waits has gone. A kernel lets others run here. */
+/* Now and then: whether whoever waits has gone. A kernel lets others run here. */
 #ifdef __KERNEL__
 bool fay_check_given_up(void);
 #else

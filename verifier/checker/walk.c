@@ -83,8 +83,12 @@ static void account(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 /* Contexts may have code several times, but not without end. */
 static bool work(struct walk *w, uint64_t n)
 {
+	uint64_t before = w->work;
+
 	w->work = add(w->work, n);
-	return w->work <= 8 * (w->subject->text.size + w->certificate.size) + WORK_FREE ||
+	if (w->work / 256 != before / 256 && fay_check_given_up())
+		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "given up");
+	return w->work <= 2 * (w->subject->text.size + w->certificate.size) + WORK_FREE ||
 	       walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0,
 			   "the certificate goes through the code too often");
 }
@@ -413,8 +417,6 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 	if (!walk_enter(w, 0, false))
 		return false;
 	for (uint32_t i = 0; i < w->node_count; i++) {
-		if (fay_check_given_up())
-			return walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "given up");
 		if (!run_node(w, i))
 			return false;
 		finish_loops(w, i);

@@ -7,6 +7,7 @@
  *			    session, to see that the device still works. Prints the answers, counted
  *   kernel_ioctl together  sessions made at the same time do not take more memory together than one
  *			    after the other; more than there are numbers for take none
+ *   kernel_ioctl accept IMAGE   what fay.ko says of an image
  *   kernel_ioctl check ADDRESS...   whether functions can be traced there
  *   kernel_ioctl stalled   calls whose arguments' memory does not come, by userfaultfd(2): nobody
  *			    else waits for them
@@ -44,13 +45,13 @@ static struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX]; /* answered */
 static uint8_t honest[IMAGE_ROOM], image[IMAGE_ROOM];
 static uint32_t image_size;
 
-static bool read_image(void)
+static bool read_image(const char *path)
 {
-	FILE *file = fopen(IMAGE, "r");
+	FILE *file = fopen(path, "r");
 
 	image_size = file ? (uint32_t)fread(honest, 1, IMAGE_ROOM, file) : 0;
 	if (!image_size)
-		perror(IMAGE);
+		perror(path);
 	if (file)
 		fclose(file);
 	memcpy(image, honest, image_size);
@@ -367,9 +368,24 @@ static int check_addresses(int count, char **addresses)
 	return close(fd);
 }
 
+static int accept_image(const char *path)
+{
+	int fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	struct fay_kernel_create create;
+
+	if (!read_image(path))
+		return 1;
+	create = valid();
+	create.spill_size = 65536;
+	printf("%s\n", ioctl(fd, FAY_KERNEL_CREATE, &create) ? strerror(errno) : "accepted");
+	return close(fd);
+}
+
 int main(int argc, char **argv)
 {
-	if (!(argc > 1 && !strcmp(argv[1], "check")) && !read_image())
+	if (argc > 2 && !strcmp(argv[1], "accept"))
+		return accept_image(argv[2]);
+	if (!(argc > 1 && !strcmp(argv[1], "check")) && !read_image(IMAGE))
 		return 1;
 	if (argc > 1 && !strcmp(argv[1], "stalled"))
 		return stalled();
