@@ -236,17 +236,9 @@ struct range form_range(struct machine *m, const struct form *f)
 
 	for (unsigned i = 0; i < 2 && f->v[i]; i++) {
 		struct var *v = var_find(&m->s, f->v[i]);
-		struct range by;
 
-		if (!v)
+		if (!v || !range_add(&r, f->k[i], var_range(v)))
 			return everything;
-		by = var_range(v);
-		if (f->k[i] == 1) { /* as mostly; words and their sum are small */
-			r.lo += by.lo;
-			r.hi += by.hi;
-		} else if (!range_add(&r, f->k[i], by)) {
-			return everything;
-		}
 	}
 	if (!f->v[1])
 		return r;
