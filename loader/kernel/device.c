@@ -192,8 +192,10 @@ static int create_refused(int code, struct fay_error *error)
 		   : code == EOPNOTSUPP                              ? FAY_E_REFUSED
 								     : FAY_E_INTERNAL;
 	return fay_error_set(error, kind, "fay.ko cannot make a session: %s",
-			     code == ENOMEM   ? "its state does not fit into the kernel's memory"
-			     : code == EUSERS ? "sixteen traces are running already"
+			     code == ENOMEM ? "its state does not fit into the kernel's memory"
+			     : code == E2BIG
+				     ? "the image has more than 1 MiB, or more than 64 probes"
+			     : code == EUSERS     ? "sixteen traces are running already"
 			     : code == EOPNOTSUPP ? "this machine has no time stamp counter that "
 						    "durations could be measured with"
 						  : strerror(code));

@@ -11,8 +11,11 @@
 #include "walk.h"
 #include "verifier/isa/decode.h"
 
-#define WORK_FREE 65536u /* instructions, elements and edges that any certificate may have */
-#define ELEMENTS_WORK 4u /* of rep: so many are like an instruction */
+/*
+ * Work, in instructions run and edges followed: that any certificate may have, and so many for each
+ * byte of code and certificate; after how much others may run; elements of rep that are like one.
+ */
+enum { WORK_FREE = 65536, WORK_BYTE = 2, WORK_PAUSE = 256, WORK_ELEMENTS = 4 };
 
 bool walk_refuse(struct walk *w, enum fay_rule rule, uint64_t place, const char *what)
 {
@@ -86,9 +89,9 @@ static bool work(struct walk *w, uint64_t n)
 	uint64_t before = w->work;
 
 	w->work = add(w->work, n);
-	if (w->work / 256 != before / 256 && fay_check_given_up())
+	if (w->work / WORK_PAUSE != before / WORK_PAUSE && fay_check_given_up())
 		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "given up");
-	return w->work <= 2 * (w->subject->text.size + w->certificate.size) + WORK_FREE ||
+	return w->work <= WORK_BYTE * (w->subject->text.size + w->certificate.size) + WORK_FREE ||
 	       walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0,
 			   "the certificate goes through the code too often");
 }
@@ -341,7 +344,7 @@ static bool run_node(struct walk *w, uint32_t i)
 	}
 	if (!live)
 		return dead_end(w, i, &insn);
-	if (!work(w, w->m.extra / ELEMENTS_WORK))
+	if (!work(w, w->m.extra / WORK_ELEMENTS))
 		return false;
 	cost = add(add(node->body ? 0 : node->cost, node->count), w->m.extra);
 	if (w->m.refine && cost > w->policy->max_instructions)

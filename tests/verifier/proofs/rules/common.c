@@ -207,6 +207,27 @@ struct value any_number(unsigned bits, uint64_t *n)
 	return v;
 }
 
+struct value any_operand(unsigned bits, uint64_t *n)
+{
+	replace_reads();
+	any_state(1);
+	return any_number(bits, n);
+}
+
+struct pair any_pair(unsigned bits)
+{
+	struct pair p;
+
+	p.a = any_operand(bits, &p.x);
+	if (choose("constant", 2)) {
+		p.b = any_number(bits, &p.y);
+	} else {
+		p.y = low(any64("y"), bits);
+		p.b = value_number(p.y);
+	}
+	return p;
+}
+
 static bool definition_holds(const struct def *d)
 {
 	big n = integer(&d->f), x = ghost[d->id];

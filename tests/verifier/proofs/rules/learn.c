@@ -161,15 +161,11 @@ RUN_RULE(narrow_both)
 	prove(admits(), "that nothing is lost");
 }
 
-bool contract_narrow_both(struct machine *of, const struct form *f, wide lo, wide hi)
+/* What may come of narrowing: any ranges; where the condition is so, such as have what is there. */
+static bool narrowed(struct machine *of, bool so)
 {
-	struct form g = *f;
-	big n;
-	bool so, ok = any64("narrowed") & 1;
+	bool ok = any64("narrowed") & 1;
 
-	g.c = 0;
-	n = integer(&g);
-	so = ((lo <= -UNKNOWN) | (lo <= n)) & ((hi >= UNKNOWN) | (n <= hi));
 	for (unsigned i = 0; i < of->s.vars; i++) {
 		struct var *v = &of->s.var[i];
 		struct range r;
@@ -181,6 +177,18 @@ bool contract_narrow_both(struct machine *of, const struct form *f, wide lo, wid
 		assume(!so | (ok & within(&r, ghost[v->id])));
 	}
 	return ok;
+}
+
+bool contract_narrow_both(struct machine *of, const struct form *f, wide lo, wide hi)
+{
+	struct form g = *f;
+	big n;
+	bool so;
+
+	g.c = 0;
+	n = integer(&g);
+	so = ((lo <= -UNKNOWN) | (lo <= n)) & ((hi >= UNKNOWN) | (n <= hi));
+	return narrowed(of, so);
 }
 
 /* A fact that is so; its form is not that of f, but the rule is about what holds, not which. */
@@ -199,19 +207,9 @@ void contract_form_fact(struct machine *of, const struct form *f, wide lo, wide 
 bool contract_form_narrow(struct machine *of, const struct form *f, wide lo, wide hi)
 {
 	big n = integer(f);
-	bool so = (lo <= n) & (n <= hi), ok = any64("narrowed") & 1;
+	bool so = (lo <= n) & (n <= hi);
 
-	for (unsigned i = 0; i < of->s.vars; i++) {
-		struct var *v = &of->s.var[i];
-		struct range r;
-
-		v->lo = any64("narrowed_lo");
-		v->hi = any64("narrowed_hi");
-		v->negative = any64("narrowed_sign") & 1;
-		r = var_range(v);
-		assume(!so | (ok & within(&r, ghost[v->id])));
-	}
-	return ok;
+	return narrowed(of, so);
 }
 
 /* Twice the same form: the fact that is there is met. */

@@ -108,6 +108,13 @@ unsigned choose_width(void); /* 8, 16, 32, 64 */
 /* A number of a state of one variable, as a term of its own; and what is known of callees of it. */
 struct value any_number(unsigned bits, uint64_t *n);
 void replace_reads(void);
+/* A state of one variable with that; and with a second number or a constant. */
+struct value any_operand(unsigned bits, uint64_t *n);
+struct pair {
+	struct value a, b;
+	uint64_t x, y; /* what they are */
+};
+struct pair any_pair(unsigned bits);
 /* The bits of a number, read as signed or not. */
 big reading(uint64_t n, unsigned bits, bool sign);
 /*

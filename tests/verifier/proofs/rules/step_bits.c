@@ -28,9 +28,7 @@ RUN_RULE(shift_left)
 	struct value a, r;
 	uint64_t x;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
+	a = any_operand(bits, &x);
 	r = shift_left(&m, &a, by, bits);
 	prove_result(&r, low(x << n, bits), bits, x, x);
 }
@@ -43,9 +41,7 @@ RUN_RULE(shift_right)
 	struct value a, r;
 	uint64_t x;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
+	a = any_operand(bits, &x);
 	r = shift_right(&m, &a, by, bits, sign);
 	prove_result(&r, low((uint64_t)(reading(x, bits, sign) >> n), bits), bits, x, x);
 }

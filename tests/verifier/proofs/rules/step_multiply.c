@@ -7,34 +7,26 @@
 RUN_RULE(product_high)
 {
 	unsigned bits = choose_width();
-	struct value a, b, r;
-	uint64_t x, y;
+	struct pair p = any_pair(bits);
+	struct value r;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
-	b = choose("constant", 2) ? any_number(bits, &y) : value_number(y = low(any64("y"), bits));
-	r = product_high(&m, &a, &b, bits);
-	prove_result(&r, (uint64_t)((unsigned __int128)x * y >> bits), bits, x, y);
+	r = product_high(&m, &p.a, &p.b, bits);
+	prove_result(&r, (uint64_t)((unsigned __int128)p.x * p.y >> bits), bits, p.x, p.y);
 }
 
 RUN_RULE(value_product)
 {
 	unsigned bits = choose_width();
-	struct value a, b, r;
-	uint64_t x, y;
+	struct pair p = any_pair(bits);
+	struct value r;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
-	b = choose("constant", 2) ? any_number(bits, &y) : value_number(y = low(any64("y"), bits));
-	value_product(&m, &a, &b, bits, &r);
+	value_product(&m, &p.a, &p.b, bits, &r);
 	/* the new variable is a factor of a constant product, or the product itself */
-	if (value_range(&m, &a, bits, true).lo == value_range(&m, &a, bits, true).hi)
-		prove_result(&r, low(x * y, bits), bits, x, y);
+	if (value_range(&m, &p.a, bits, true).lo == value_range(&m, &p.a, bits, true).hi)
+		prove_result(&r, low(p.x * p.y, bits), bits, p.x, p.y);
 	else
-		prove_result(&r, low(x * y, bits), bits,
-			     (wide)signed_low(x, bits) * signed_low(y, bits), x);
+		prove_result(&r, low(p.x * p.y, bits), bits,
+			     (wide)signed_low(p.x, bits) * signed_low(p.y, bits), p.x);
 }
 
 RUN_RULE(quotient)

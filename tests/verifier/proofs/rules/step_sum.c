@@ -7,28 +7,20 @@
 RUN_RULE(step_and)
 {
 	unsigned bits = choose_width();
-	struct value a, b, r;
-	uint64_t x, y;
+	struct pair p = any_pair(bits);
+	struct value r;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
-	b = choose("constant", 2) ? any_number(bits, &y) : value_number(y = low(any64("y"), bits));
-	r = step_and(&m, &a, &b, bits);
-	prove_result(&r, x & y, bits, x, y);
+	r = step_and(&m, &p.a, &p.b, bits);
+	prove_result(&r, p.x & p.y, bits, p.x, p.y);
 }
 
 RUN_RULE(either)
 {
 	unsigned bits = choose_width();
 	bool exclusive = choose("exclusive", 2);
-	struct value a, b, r;
-	uint64_t x, y;
+	struct pair p = any_pair(bits);
+	struct value r;
 
-	replace_reads();
-	any_state(1);
-	a = any_number(bits, &x);
-	b = choose("constant", 2) ? any_number(bits, &y) : value_number(y = low(any64("y"), bits));
-	r = either(&m, &a, &b, bits, exclusive);
-	prove_result(&r, exclusive ? x ^ y : x | y, bits, x, y);
+	r = either(&m, &p.a, &p.b, bits, exclusive);
+	prove_result(&r, exclusive ? p.x ^ p.y : p.x | p.y, bits, p.x, p.y);
 }
