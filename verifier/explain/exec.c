@@ -271,12 +271,12 @@ static void commit(struct step *step)
 {
 	struct fay_machine *m = step->machine;
 
-	/* upward, one after the other: they may overlap */
+	/* upward, one after the other: they may overlap, also an element with itself */
 	for (uint64_t i = 0; i < step->string.count; i++)
-		memcpy(step->string.to + i * step->string.size,
-		       step->string.from ? (void *)(step->string.from + i * step->string.size)
-					 : (void *)&step->string.value,
-		       step->string.size);
+		memmove(step->string.to + i * step->string.size,
+			step->string.from ? (void *)(step->string.from + i * step->string.size)
+					  : (void *)&step->string.value,
+			step->string.size);
 	for (unsigned i = 0; i < step->write_count; i++) {
 		unsigned reg = step->writes[i].reg, shift = step->writes[i].shift;
 		uint64_t mask = width_mask(step->writes[i].width) << shift,
