@@ -5,7 +5,7 @@ only=${1:-*}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 STORM=${STORM:-$(dirname "$FAY")/storm}
 cycles=${FAY_STORM_CYCLES:-${FAY_LONG:+50}}
-cycles=${cycles:-3}
+cycles=${cycles:-2}
 tried=0 left_out=
 # lacks WHAT PACKAGE: what is not tried, and what would have to be installed
 lacks() { left_out+=" $2"; echo "SKIPPED: $1: $2 is not installed"; }

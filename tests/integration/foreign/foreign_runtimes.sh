@@ -3,7 +3,6 @@
 # own: they come to the right result with the ends of all calls traced, with durations.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/foreign_lib.sh"
-cycles=${FAY_STORM_CYCLES:-4} # tens of thousands of functions each time
 if has Guile guile guile-3.0; then
 	export GUILE_AUTO_COMPILE=0
 	program Guile '*' '' 0 "$(command -v guile)" \
