@@ -2,10 +2,10 @@
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing
 # may read, death and unloading in the midst; and how sessions come and go, without a leak.
 # In a kernel whose code can be preempted anywhere, trampolines included. FAY_LONG=1: for hours,
-# 10,000 cycles and 1,000,000 ioctls instead of 32 and 4,000; FAY_VM_CYCLES and FAY_VM_IOCTLS say
+# 10,000 cycles and 1,000,000 ioctls instead of 16 and 2,000; FAY_VM_CYCLES and FAY_VM_IOCTLS say
 # other numbers.
 . "$(dirname "$0")/lib.sh"
-cycles=32 ioctls=4000 time=2000
+cycles=16 ioctls=2000 time=2000
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
 [ -z "${FAY_VM_CYCLES:-}${FAY_VM_IOCTLS:-}" ] || cycles=${FAY_VM_CYCLES:-$cycles} \
 	ioctls=${FAY_VM_IOCTLS:-$ioctls} time=28800

@@ -15,7 +15,7 @@ throws() { # NAME SCENARIOS COMPILER...
 all="throws threads nested deep"
 if has "C++ by libgcc's unwinder" g++ g++; then
 	throws gcc_dynamic "$all" g++
-	throws gcc_static "$all" g++ -static
+	throws gcc_static "$(long_or "$all" "throws threads")" g++ -static
 	throws gcc_static_pie "throws deep" g++ -fPIE -static-pie
 	throws gcc_cet "throws" g++ -fcf-protection=full
 	throws gcc_O0 "throws" g++ -O0
@@ -29,7 +29,7 @@ if has "C++ by LLVM's unwinder" clang++-19 clang-19; then
 		# Where it goes on has no name there: some calls are noticed when their place is
 		# used again
 		slack=10 throws llvm_dynamic "$all" $llvm
-		throws llvm_static "$all" $llvm -static
+		throws llvm_static "$(long_or "$all" "nested deep")" $llvm -static
 		throws llvm_static_pie "throws" $llvm -fPIE -static-pie
 	else
 		lacks "C++ by LLVM's unwinder" "libunwind-19-dev libc++-19-dev libc++abi-19-dev"

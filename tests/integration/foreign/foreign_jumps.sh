@@ -4,23 +4,23 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/foreign_lib.sh"
 flags="-O2 -falign-functions=64 -fno-optimize-sibling-calls -pthread -I$here"
-jumps() { # NAME OPTIONS...
-	local name=$1 scenario
-	shift
+jumps() { # NAME SCENARIOS OPTIONS...
+	local name=$1 scenarios=$2 scenario slack
+	shift 2
 	compiled "$name" gcc $flags "$@" -o "$name" "$here/jumps.c"
-	for scenario in loop interpreter faults faults_other_stack; do
-		program "$name $scenario" "$name" 'traced_*' 10 "$work/$name" $scenario
-	done
-	for scenario in signals timer; do
-		program "$name $scenario" "$name" 'traced_*' reentrant "$work/$name" $scenario
+	for scenario in $scenarios; do
+		slack=10
+		[[ $scenario != signals && $scenario != timer ]] || slack=reentrant
+		program "$name $scenario" "$name" 'traced_*' $slack "$work/$name" $scenario
 	done
 }
+all="loop interpreter faults faults_other_stack signals timer"
 if has C gcc gcc; then
-	jumps dynamic
-	jumps static -static
-	jumps static_pie -fPIE -static-pie
-	jumps cet -fcf-protection=full
-	jumps fortified -D_FORTIFY_SOURCE=2
+	jumps dynamic "$all"
+	jumps static "$all" -static
+	jumps static_pie "$(long_or "$all" "loop signals")" -fPIE -static-pie
+	jumps cet "$(long_or "$all" "interpreter faults_other_stack")" -fcf-protection=full
+	jumps fortified "$(long_or "$all" "loop timer")" -D_FORTIFY_SOURCE=2
 fi
 if has Lua lua5.4 lua5.4; then
 	program Lua lua5.4 lua_error 10 "$(command -v lua5.4)" "$here/lua.lua"

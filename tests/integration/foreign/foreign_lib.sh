@@ -11,6 +11,9 @@ tried=0 left_out=
 lacks() { left_out+=" $2"; echo "SKIPPED: $1: $2 is not installed"; }
 # has WHAT COMMAND PACKAGE
 has() { command -v "$2" >/dev/null || { lacks "$1" "$3"; return 1; }; }
+# long_or ALL SOME: ALL of the scenarios where there is time (FAY_LONG), else SOME: of builds that differ
+# from others little
+long_or() { [ -n "${FAY_LONG:-}" ] && echo "$1" || echo "$2"; }
 # compiled WHAT COMMAND...: in $work
 compiled() {
 	local what=$1

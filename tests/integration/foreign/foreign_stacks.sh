@@ -27,9 +27,10 @@ coroutines() { # NAME SCENARIOS OPTIONS...
 }
 if has C++ g++ g++; then
 	stacks dynamic "$all" g++
-	stacks static "contexts clones forks vforks walks deep" g++ -static
+	stacks static "$(long_or "contexts clones forks vforks walks deep" "clones vforks deep")" \
+		g++ -static
 	stacks static_pie "contexts deep" g++ -fPIE -static-pie
-	stacks cet "$all" g++ -fcf-protection=full
+	stacks cet "$(long_or "$all" "contexts cancelled")" g++ -fcf-protection=full
 	# No exceptions are asked for: whose stack is left is in the tally only.
 	untimed=1 slack=1000000000 stacks split "contexts deep" g++ -fsplit-stack
 	if [[ "split deep" == $only ]]; then
@@ -39,9 +40,10 @@ if has C++ g++ g++; then
 		contains "the reason" "$work/err" \
 			"is a -fsplit-stack function, whose stack is small and moves"
 	fi
-	stacks asan "forks cancelled walks deep" g++ -fsanitize=address
-	stacks ubsan "$all" g++ -fsanitize=undefined
-	stacks tsan "forks walks deep" g++ -fsanitize=thread
+	stacks asan "$(long_or "forks cancelled walks deep" "cancelled walks")" \
+		g++ -fsanitize=address
+	stacks ubsan "$(long_or "$all" "contexts deep")" g++ -fsanitize=undefined
+	stacks tsan "$(long_or "forks walks deep" "forks deep")" g++ -fsanitize=thread
 	coroutines cxx20 generators -std=c++20
 	boost=/usr/include/boost
 	if [ -e $boost/fiber/all.hpp ] && [ -e $boost/coroutine2/all.hpp ]; then
