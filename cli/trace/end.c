@@ -111,18 +111,6 @@ static uint64_t lost_events(const struct fay_result *result)
 	       result->events_lost_no_slot + result->calls_lost;
 }
 
-void fay_trace_count_unknown(struct trace *trace)
-{
-	struct fay_result calls;
-	struct fay_error error;
-	if (!trace->plan || !trace->plan->keeps_arguments ||
-	    fay_aggregator_snapshot(trace->aggregator, 1, &calls, &error))
-		return;
-	if (calls.row_count)
-		memcpy(&trace->unknown_calls, calls.rows, sizeof(trace->unknown_calls));
-	fay_result_deinit(&calls);
-}
-
 /* How the command ended that was started: its exit status is not fay's. */
 static void print_command_end(const struct trace *trace)
 {
@@ -144,8 +132,7 @@ static bool counts_late(const struct trace *trace)
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
-	uint64_t lost = lost_events(result), unknown = trace->unknown_calls,
-		 late = fay_trace_modules_late(trace);
+	uint64_t lost = lost_events(result), late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	bool cut_off = false, programs = fay_trace_children_executed(trace);
@@ -170,9 +157,6 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 				result->calls_jumped);
 		if (counts_late(trace))
 			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
-		if (trace->plan && trace->plan->keeps_arguments)
-			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64,
-				unknown);
 		fprintf(trace->writer.out,
 			",\"threads\":%u,\"events_lost\":%" PRIu64 ",\"lost_reentrant\":%" PRIu64
 			",\"lost_full\":%" PRIu64 ",\"lost_no_slot\":%" PRIu64
@@ -210,11 +194,6 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			"newest window, and are in no window\n",
 			trace->events_late, trace->events_late == 1 ? "" : "s",
 			FAY_WINDOWS_HORIZON / 1000000000u);
-	if (unknown)
-		fprintf(stderr,
-			"fay: %" PRIu64 " call%s ended whose arguments had not been kept; they are "
-			"not in the result\n",
-			unknown, unknown == 1 ? "" : "s");
 	if (late)
 		fprintf(stderr,
 			"fay: %" PRIu64

@@ -158,8 +158,6 @@ struct trace {
 	/* that are in no window since all of theirs had been looked at for the last time; where the
 	 * query counts */
 	uint64_t events_late;
-	/* calls that ended and whose beginning was not kept, of a plan that keeps_arguments */
-	uint64_t unknown_calls;
 	const char *end_reason;
 	char reason[256]; /* where end_reason is made up */
 };
@@ -428,9 +426,6 @@ static inline bool fay_trace_is_file(const struct trace *trace)
 /* end.c: detaches first in every case; then the last picture, if the output still takes it.
  * */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
-/* Keeps for the end how many calls ended whose beginning was not kept: the last picture's number.
- * */
-void fay_trace_count_unknown(struct trace *trace);
 /* How it ended, and what was lost. */
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result);
 

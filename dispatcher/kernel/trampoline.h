@@ -59,8 +59,9 @@ struct fay_kernel_trampoline {
 	 FAY_FIELD_ADDRESS)
 /* What each kind of probe can see in the kernel: as in a process, less what lies in vector
  * registers. */
-#define FAY_KERNEL_FIELDS_ENTRY FAY_FIELDS_ENTRY
-#define FAY_KERNEL_FIELDS_RETURN (FAY_FIELDS_RETURN & ~(uint32_t)FAY_FIELD_RETVAL_FLOAT)
+#define FAY_KERNEL_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS)
+#define FAY_KERNEL_FIELDS_RETURN                                                                   \
+	(FAY_FIELDS_PLACE | FAY_FIELD_DURATION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2)
 
 /* Writes it to `code`. Returns its size; 0: more than `capacity`, or a place that it cannot
  * reach. */

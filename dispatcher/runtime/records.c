@@ -39,7 +39,8 @@ void fay_rt_sweep(void *local, uint64_t to);
 
 static struct fay_records *records_of(uint32_t index)
 {
-	return (struct fay_records *)(fay_config.records + (uint64_t)index * FAY_RECORDS_STRIDE);
+	return (struct fay_records *)(fay_config.records +
+				      index * fay_records_stride((unsigned)fay_config.record_bits));
 }
 
 bool fay_rt_records_used(uint32_t index)
@@ -55,11 +56,23 @@ void fay_rt_records_init(struct fay_slot_header *slot, uint32_t index)
 	slot->records = (uint64_t)records->items;
 }
 
+static struct fay_record *record_at(struct fay_record *items, uint64_t index)
+{
+	return (struct fay_record *)((char *)items + (index << fay_config.record_bits));
+}
+
 static struct fay_record *place_of(struct fay_record *items, uint64_t slot, unsigned step)
 {
-	uint64_t home = fay_record_home(slot) / sizeof(*items);
+	return record_at(items, (fay_record_home(slot) + step) % FAY_RECORDS);
+}
 
-	return &items[(home + step) % FAY_RECORDS];
+/* `to` has room for a wide one. */
+static void copy(void *to, const struct fay_record *from)
+{
+	const uint64_t *words = (const uint64_t *)from;
+
+	for (uint64_t i = 0; i < (1u << fay_config.record_bits) / sizeof(uint64_t); i++)
+		((uint64_t *)to)[i] = words[i];
 }
 
 /* Places at which a call may have its record. */
@@ -104,26 +117,29 @@ static void clear(struct fay_record *record)
 }
 
 typedef void routine(uint64_t cycles, void *local, uint64_t slot,
-		     const struct fay_returned *returned);
+		     const struct fay_returned *returned, uint64_t stub,
+		     const struct fay_kept *kept);
 
 /* The event of a call whose record was taken out of its table. */
-static void report(const struct fay_record *record, void *local,
+static void report(const struct fay_wide_record *taken, void *local,
 		   const struct fay_returned *returned)
 {
+	const struct fay_record *record = &taken->call;
 	const struct fay_watched *watched = (const struct fay_watched *)record->watched;
 	uint64_t code = !watched ? 0 : returned ? watched->returned : watched->left;
 
 	if (code)
 		((routine *)code)(record->cycles, local, record->slot & ~(uint64_t)FAY_RECORD_MARKS,
-				  returned);
+				  returned, 0, &taken->kept);
 }
 
 static void end_record(struct fay_record *record, void *local, const struct fay_returned *returned)
 {
-	struct fay_record copy = *record;
+	struct fay_wide_record taken;
 
+	copy(&taken, record);
 	clear(record);
-	report(&copy, local, returned);
+	report(&taken, local, returned);
 }
 
 /* All that are pending at a slot. */
@@ -185,7 +201,7 @@ void *fay_rt_begin(void *local, uint64_t slot, const struct fay_watched *watched
 }
 
 /* Of a call that began in another thread, or before this process was forked. */
-static bool take_elsewhere(uint64_t slot, struct fay_record *taken)
+static bool take_elsewhere(uint64_t slot, struct fay_wide_record *taken)
 {
 	uint32_t used = slots_used();
 
@@ -196,7 +212,7 @@ static bool take_elsewhere(uint64_t slot, struct fay_record *taken)
 
 		if (!record)
 			continue;
-		*taken = *record;
+		copy(taken, record);
 		if (__atomic_compare_exchange_n(&record->slot, &expected, 0, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return true;
@@ -207,7 +223,8 @@ static bool take_elsewhere(uint64_t slot, struct fay_record *taken)
 void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned)
 {
 	struct fay_record *items = (struct fay_record *)slot_of(local)->records,
-			  *own = find(items, slot), elsewhere;
+			  *own = find(items, slot);
+	struct fay_wide_record elsewhere;
 
 	if (!own)
 		own = find(items, slot | FAY_RECORD_LEFT);
@@ -267,7 +284,7 @@ static bool move_away(struct fay_record *items, struct fay_record *record)
 		if (place->slot)
 			continue;
 		scatter(items);
-		*place = *record;
+		copy(place, record);
 		clear(record);
 		return true;
 	}
@@ -291,7 +308,7 @@ static bool wait_for(struct fay_record *items, struct fay_record *own, uint64_t 
 	}
 	if (home->slot && !move_away(items, home))
 		return false;
-	*home = *own;
+	copy(home, own);
 	home->slot = slot | FAY_RECORD_PENDING;
 	clear(own);
 	return true;
@@ -301,20 +318,22 @@ void fay_rt_jump(void *local, uint64_t slot, uint64_t target)
 {
 	static const struct fay_returned nothing;
 	struct fay_slot_header *header = slot_of(local);
-	struct fay_record *items = (struct fay_record *)header->records, *own = find(items, slot),
-			  elsewhere;
+	struct fay_record *items = (struct fay_record *)header->records, *own = find(items, slot);
+	struct fay_wide_record elsewhere;
 	bool goes_on = is_watched(target);
 
 	if (own && goes_on && retarget(items, slot, target) < PENDING_MOST &&
 	    wait_for(items, own, slot, target))
 		return;
 	if (own) {
-		elsewhere = *own;
+		copy(&elsewhere, own);
 		clear(own);
 	}
 	if (own || take_elsewhere(slot, &elsewhere)) {
-		header->left_by_jump += elsewhere.watched &&
-					((const struct fay_watched *)elsewhere.watched)->returned;
+		const struct fay_watched *watched =
+			(const struct fay_watched *)elsewhere.call.watched;
+
+		header->left_by_jump += watched && watched->returned;
 		report(&elsewhere, local, &nothing);
 	}
 	if (!goes_on)
@@ -355,8 +374,8 @@ void fay_rt_sweep(void *local, uint64_t to)
 		return;
 	if (to - from > FAY_RECORDS * sizeof(uint64_t)) { /* looking at each record is less */
 		for (unsigned i = 0; i < FAY_RECORDS; i++)
-			if (items[i].slot - from < to - from)
-				leave(&items[i], local, perhaps);
+			if (record_at(items, i)->slot - from < to - from)
+				leave(record_at(items, i), local, perhaps);
 		return;
 	}
 	for (uint64_t slot = from; slot < to; slot += 8)

@@ -74,6 +74,20 @@ struct fay_record {
 	uint64_t watched; /* address of the function's struct fay_watched; 0: being filled */
 	uint64_t target;  /* of one that is pending: the function that was jumped to */
 };
+/* What a record is where probes read, when a call ends, what it began with (FAY_FIELDS_KEPT). */
+struct fay_wide_record {
+	struct fay_record call;
+	struct fay_kept {
+		uint64_t arg[6];
+		uint64_t caller;
+	} kept;
+	uint64_t reserved[5];
+};
+#define FAY_RECORD_BITS 5u
+#define FAY_WIDE_RECORD_BITS 7u
+_Static_assert(sizeof(struct fay_record) == 1u << FAY_RECORD_BITS &&
+		       sizeof(struct fay_wide_record) == 1u << FAY_WIDE_RECORD_BITS,
+	       "records are found by shifts");
 #define FAY_RECORD_PENDING 1u
 #define FAY_RECORD_LEFT 2u
 #define FAY_RECORD_MARKS 7u
@@ -83,18 +97,18 @@ struct fay_records {
 	uint64_t used;      /* 1 once a thread of this process has had the slot */
 	uint64_t scattered; /* 1 once a record was not at its home */
 	uint64_t reserved[2];
-	struct fay_record items[FAY_RECORDS];
+	struct fay_record items[]; /* FAY_RECORDS of them, or so many wide ones */
 };
-#define FAY_RECORDS_STRIDE 135168u
-_Static_assert(sizeof(struct fay_records) <= FAY_RECORDS_STRIDE && FAY_RECORDS_STRIDE % 4096 == 0,
-	       "stride of records");
-/* Bytes from the first record to a call's home. Frames lie some words apart, and stacks at equal
- * distances, as threads' fs bases do. */
-#define FAY_RECORD_HASH_SHIFT 25u
+static inline uint64_t fay_records_stride(unsigned bits)
+{
+	return ((uint64_t)FAY_RECORDS << bits) + 4096;
+}
+/* The place of the first that is looked at for a call's record. Frames lie some words apart, and
+ * stacks at equal distances, as threads' fs bases do. */
+#define FAY_RECORD_HASH_SHIFT 30u
 static inline uint64_t fay_record_home(uint64_t slot)
 {
-	return slot * FAY_THREAD_HASH_MULTIPLIER >> FAY_RECORD_HASH_SHIFT &
-	       (uint64_t)(FAY_RECORDS - 1) * sizeof(struct fay_record);
+	return (slot * FAY_THREAD_HASH_MULTIPLIER >> FAY_RECORD_HASH_SHIFT) % FAY_RECORDS;
 }
 
 #define FAY_RUNTIME_MAX_ZONES 8u
@@ -102,8 +116,8 @@ static inline uint64_t fay_record_home(uint64_t slot)
 /* A function whose exits are patched, in a session that has records. */
 struct fay_watched {
 	uint64_t function; /* its first byte */
-	/* void returned(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *);
-	 * 0: no return probe */
+	/* void returned(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *,
+	 * 0, const struct fay_kept *); 0: no return probe */
 	uint64_t returned;
 	uint64_t left;   /* likewise, for a call that was left otherwise; 0: no exception probe */
 	uint64_t sweeps; /* enum fay_sweep */
@@ -143,8 +157,9 @@ struct fay_runtime_config {
 	/* event.time = ((tsc << time_shift) * multiplier >> 64) + offset: see fay_time_shift() */
 	uint64_t time_multiplier;
 	uint64_t time_offset;
-	/* slot_max of struct fay_records, FAY_RECORDS_STRIDE apart; 0: there are none */
+	/* slot_max of struct fay_records, fay_records_stride() apart; 0: there are none */
 	uint64_t records;
+	uint64_t record_bits; /* of a record's size */
 	/* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
 	uint64_t hosted_pid;
 	/* 0 where the trampolines read the fs base at fs:0, and so none is 0; else 1 */

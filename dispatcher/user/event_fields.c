@@ -49,22 +49,28 @@ static void emit_stub_names(struct fay_emitter *e, const struct fay_part *part)
 	fay_fields_names(e, part, FAY_RSI);
 }
 
+unsigned fay_argument_register(const struct fay_trampoline_spec *spec, unsigned index)
+{
+	/* System V ABI 3.2.3; Go's ABIInternal since 1.17 (src/cmd/compile/abi-internal.md) */
+	static const uint8_t registers[2][6] = {
+		{ FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 },
+		{ FAY_RAX, FAY_RBX, FAY_RCX, FAY_RDI, FAY_RSI, FAY_R8 }
+	};
+
+	return registers[spec->go][index];
+}
+
 /* Arguments and return values, before anything changes the registers; and what is behind rsi in a
  * stub. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 {
-	/* System V ABI 3.2.3; Go's ABIInternal since 1.17 (src/cmd/compile/abi-internal.md) */
-	static const uint8_t argument[2][6] = {
-		{ FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 },
-		{ FAY_RAX, FAY_RBX, FAY_RCX, FAY_RDI, FAY_RSI, FAY_R8 }
-	};
 	/* movq %xmm0, disp32(%rsp) */
 	static const uint8_t movq_xmm0_rsp[] = { 0x66, 0x0f, 0xd6, 0x84, 0x24 };
 
-	for (unsigned i = 0; i < 6; i++)
+	for (unsigned i = 0; i < 6 && part->spec->role == FAY_ROLE_ENTRY; i++)
 		if (part->fields & FAY_FIELD_ARG0 << i)
 			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i,
-					 argument[part->spec->go][i]);
+					 fay_argument_register(part->spec, i));
 	if (part->fields & FAY_FIELD_RETVAL)
 		fay_emit_store64(e, FAY_RSP, EVENT(retval), FAY_RAX);
 	if (part->fields & FAY_FIELD_RETVAL2)
@@ -200,6 +206,11 @@ void fay_fields_late(struct fay_emitter *e, const struct fay_part *part)
 	if (part->fields & FAY_FIELD_STACK_POINTER && part->frame) {
 		fay_emit_lea(e, t, FAY_RSP, part->frame);
 		fay_emit_store64(e, FAY_RSP, EVENT(stack_pointer), t);
+	}
+	if (part->fields & FAY_FIELD_CALLER && part->frame &&
+	    !(spec->records && spec->role == FAY_ROLE_RETURN)) {
+		fay_emit_load64(e, t, FAY_RSP, part->frame);
+		fay_emit_store64(e, FAY_RSP, EVENT(caller), t);
 	}
 	if (part->fields & FAY_FIELD_COMM) {
 		fay_emit_lea(e, FAY_RDI, FAY_RSP, EVENT(comm));

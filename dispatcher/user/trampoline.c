@@ -421,14 +421,15 @@ static const char *field_refusal(uint32_t fields)
 		uint32_t fields;
 		const char *refusal;
 	} refusals[] = {
-		{ FAY_FIELDS_ARGUMENTS,
-		  "reads event.arg, which only entry, offset and USDT probes have" },
+		{ FAY_FIELDS_ARGUMENTS, "reads event.arg, which only probes of calls, offset and "
+					"USDT probes have" },
 		{ FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT,
 		  "reads the return value, which only return probes have" },
 		{ FAY_FIELD_DURATION,
 		  "reads event.duration, which only return and exception probes have" },
-		{ FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS,
-		  "reads event.reg or event.flags, which only offset and USDT probes have" },
+		{ FAY_FIELD_REGISTERS, "reads event.reg, which only offset and USDT probes have" },
+		{ FAY_FIELD_FLAGS, "reads event.flags or event.caller, which only offset and USDT "
+				   "probes, and probes of calls, have" },
 		{ ~0u, "reads a field that only probes at a patch point have" },
 	};
 	size_t i = 0;

@@ -40,7 +40,7 @@ struct fay_operand {
 #define FAY_TRAMPOLINE_BASE_MAX 640u
 /* more, if any probe of the point clobbers vectors or uses_mxcsr */
 #define FAY_TRAMPOLINE_VECTORS_MAX 448u
-#define FAY_TRAMPOLINE_RECORD_MAX 192u /* more where calls have records */
+#define FAY_TRAMPOLINE_RECORD_MAX 288u /* more where calls have records */
 #define FAY_TRAMPOLINE_COST_MAX 384u   /* more where the cost is measured */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
@@ -97,6 +97,7 @@ struct fay_trampoline_spec {
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	enum fay_role role;
 	bool records;     /* calls have records: return and exception probes run when these end */
+	bool wide;        /* and records keep FAY_FIELDS_KEPT of those that read them */
 	uint64_t watched; /* then: address of the function's struct fay_watched */
 	uint64_t sweeps;  /* enum fay_sweep */
 	struct fay_jump_target target; /* of FAY_ROLE_JUMP */

@@ -88,7 +88,8 @@ int32_t fay_offset_saved(unsigned reg)
 	return AT_RSP;
 }
 
-static void fill_registers(struct fay_emitter *e, uint32_t fields)
+/* `inside`: what runs is probes of a place, not of a function's entry or exit. */
+static void fill_registers(struct fay_emitter *e, uint32_t fields, bool inside)
 {
 	if (fields & FAY_FIELD_REGISTERS) {
 		for (unsigned i = 0; i < PUSHED; i++)
@@ -98,8 +99,8 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 		fay_emit_lea(e, FAY_RAX, FAY_RBP, AT_RSP);
 		fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * FAY_RSP, FAY_RAX);
 	}
-	if (fields & FAY_FIELD_FLAGS) {
-		fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_FLAGS);
+	if (fields & (FAY_FIELD_FLAGS | FAY_FIELD_CALLER)) {
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, inside ? AT_FLAGS : AT_RSP);
 		fay_emit_store64(e, FAY_RSP, EVENT(flags), FAY_RAX);
 	}
 	if (fields & FAY_FIELD_STACK_POINTER) {
@@ -116,6 +117,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	uint32_t kinds = spec->records && spec->role != FAY_ROLE_ENTRY ? 0 : fay_role_kinds(spec);
 	struct fay_part part = fay_part_plan(spec, kinds, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
+	bool inside = fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER);
 	struct fay_lookup lookup;
 	struct fay_run run = { 0 };
 	size_t have, restore, displaced;
@@ -130,11 +132,11 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	if (spec->marker)
 		part.fields &= ~arguments;
 	fay_fields_early(e, &part);
-	fill_registers(e, part.fields);
+	fill_registers(e, part.fields, inside);
 	if (spec->marker)
 		fay_marker_arguments(e, spec, arguments);
 	part.temporary = FAY_RAX;
-	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
+	part.fields &= ~(uint32_t)(FAY_FIELD_STACK_POINTER | FAY_FIELD_CALLER);
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	fay_part_run(e, &part, &run, true);

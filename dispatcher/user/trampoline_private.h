@@ -88,7 +88,9 @@ void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay
 void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part,
 			const struct fay_run *run, size_t restore);
 
-/* event_fields.c: fields that are in registers which later steps change; then all others. rsi =
+/* event_fields.c: where a function gets argument `index`, below 6. */
+unsigned fay_argument_register(const struct fay_trampoline_spec *spec, unsigned index);
+/* Fields that are in registers which later steps change; then all others. rsi =
  * LOCAL. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);
 void fay_fields_late(struct fay_emitter *e, const struct fay_part *part);

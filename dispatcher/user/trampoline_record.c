@@ -11,12 +11,13 @@
  *   at the entry, behind the probes:
  *	(home); cmpq $0, (%rdi); jne aside    aside: runtime.begin, rdi = another place
  *   done: mov  %rax, (%rdi) first: from here on the place is taken, also for a signal handler
- *		[rdtsc; mov %rax, cycles(%rdi)] only for durations lea watched, %rax; mov %rax,
- *		watched(%rdi)
+ *		[arguments, caller -> kept(%rdi)] [rdtsc; mov %rax, cycles(%rdi)] only for durations
+ *		lea watched, %rax; mov %rax, watched(%rdi)
  *
  *   in front of a ret, before the probes: (home); cmp %rax, (%rdi); jne aside aside: runtime.end
- *     does all that is to be done, also for calls that wait at the slot [rdtsc; sub cycles(%rdi),
- *     %rax; ... -> event.duration] movq $0, watched(%rdi); movq $0, (%rdi)
+ *     does all that is to be done, also for calls that wait at the slot [kept(%rdi) -> event]
+ *     [rdtsc; sub cycles(%rdi), %rax; ... -> event.duration] movq $0, watched(%rdi); movq $0,
+ *     (%rdi)
  *
  *   in front of a jump to another function:
  *	lea  frame(%rsp), %rax; mov target_at(%rsp), %rdi; call runtime.jump
@@ -31,6 +32,7 @@
 enum {
 	RECORD_CYCLES = offsetof(struct fay_record, cycles),
 	RECORD_WATCHED = offsetof(struct fay_record, watched),
+	RECORD_KEPT = offsetof(struct fay_wide_record, kept),
 	/* from the address that the stub's call leaves */
 	STUB_WATCHED = -FAY_STUB_CALL - FAY_STUB_NAMES + 24,
 };
@@ -40,12 +42,40 @@ static const struct fay_runtime_header *runtime_header(void)
 	return (const void *)fay_runtime_blob;
 }
 
-static bool wants_duration(const struct fay_trampoline_spec *spec)
+/* What is read when calls end. */
+static uint32_t fields_at_end(const struct fay_trampoline_spec *spec)
 {
+	uint32_t fields = 0;
+
 	for (size_t i = 0; i < spec->probe_count; i++)
-		if (spec->probes[i].facts->event_fields & FAY_FIELD_DURATION)
-			return true;
-	return false;
+		if (fay_trampoline_watches(spec->probes[i].facts))
+			fields |= spec->probes[i].facts->event_fields;
+	return fields;
+}
+
+/* One of FAY_FIELDS_KEPT: where it lies in struct fay_kept, and in the event. */
+static int32_t kept_at(unsigned bit)
+{
+	return 1u << bit & FAY_FIELD_CALLER ? (int32_t)offsetof(struct fay_kept, caller)
+					    : 8 * (int32_t)bit;
+}
+
+static int32_t event_at(unsigned bit)
+{
+	return 1u << bit & FAY_FIELD_CALLER ? (int32_t)offsetof(struct fay_event, caller)
+					    : 8 * (int32_t)bit;
+}
+
+/* From disp(%base) to the event, through rax. */
+static void emit_kept(struct fay_emitter *e, const struct fay_part *part, unsigned base,
+		      int32_t disp)
+{
+	for (uint32_t left = part->fields & FAY_FIELDS_KEPT; left; left &= left - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(left);
+
+		fay_emit_load64(e, FAY_RAX, base, disp + kept_at(bit));
+		fay_emit_store64(e, FAY_RSP, event_at(bit), FAY_RAX);
+	}
 }
 
 uint32_t fay_record_uses(const struct fay_trampoline_spec *spec)
@@ -77,17 +107,18 @@ void fay_record_target(struct fay_emitter *e, const struct fay_part *part)
 
 static void emit_home(struct fay_emitter *e, const struct fay_part *part)
 {
+	const unsigned bits = part->spec->wide ? FAY_WIDE_RECORD_BITS : FAY_RECORD_BITS;
+	const uint8_t shr_rdx_and_edx[] = { 0x48, 0xc1, 0xea, FAY_RECORD_HASH_SHIFT - bits,
+					    0x81, 0xe2 };
 	static const uint8_t imul_rax_rdx[] = { 0x48, 0x69, 0xd0 },
-			     shr_rdx_and_edx[] = { 0x48, 0xc1, 0xea, FAY_RECORD_HASH_SHIFT,
-						   0x81, 0xe2 };
-	static const uint8_t add_rdx_rdi[] = { 0x48, 0x01, 0xd7 };
+			     add_rdx_rdi[] = { 0x48, 0x01, 0xd7 };
 
 	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_RECORDS);
 	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);
 	fay_emit_bytes(e, imul_rax_rdx, sizeof(imul_rax_rdx));
 	fay_emit_imm32(e, FAY_THREAD_HASH_MULTIPLIER);
 	fay_emit_bytes(e, shr_rdx_and_edx, sizeof(shr_rdx_and_edx));
-	fay_emit_imm32(e, (FAY_RECORDS - 1) * (uint32_t)sizeof(struct fay_record));
+	fay_emit_imm32(e, (FAY_RECORDS - 1) << bits);
 	fay_emit_bytes(e, add_rdx_rdi, sizeof(add_rdx_rdi));
 }
 
@@ -155,10 +186,36 @@ void fay_record_end(struct fay_emitter *e, const struct fay_part *part,
 	emit_home(e, part);
 	fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RDI, 0);
 	code->aside = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	emit_kept(e, part, FAY_RDI, RECORD_KEPT);
 	if (part->fields & FAY_FIELD_DURATION)
 		fay_fields_duration(e, part, FAY_RDI, RECORD_CYCLES);
 	store_zero(e, RECORD_WATCHED);
 	store_zero(e, 0);
+}
+
+/* Where part->saved has a register's value, from rsp. Those that are pushed first lie highest. */
+static int32_t saved_at(const struct fay_part *part, unsigned reg)
+{
+	return part->area + 8 * __builtin_popcount(part->saved & (FAY_BIT(reg) - 1));
+}
+
+/* The call's beginning to its record, from the registers or where they were pushed. */
+static void keep(struct fay_emitter *e, const struct fay_part *part)
+{
+	uint32_t kept = fields_at_end(part->spec) & FAY_FIELDS_KEPT;
+
+	for (; kept; kept &= kept - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(kept), from = FAY_RDX;
+
+		if (1u << bit & FAY_FIELD_CALLER)
+			fay_emit_load64(e, from, FAY_RSP, part->frame);
+		else if (part->saved & FAY_BIT(fay_argument_register(part->spec, bit)))
+			fay_emit_load64(e, from, FAY_RSP,
+					saved_at(part, fay_argument_register(part->spec, bit)));
+		else
+			from = fay_argument_register(part->spec, bit);
+		fay_emit_store64(e, FAY_RDI, RECORD_KEPT + kept_at(bit), from);
+	}
 }
 
 void fay_record_begin(struct fay_emitter *e, const struct fay_part *part,
@@ -173,18 +230,13 @@ void fay_record_begin(struct fay_emitter *e, const struct fay_part *part,
 	code->aside = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	code->done = e->size;
 	fay_emit_store64(e, FAY_RDI, 0, FAY_RAX);
-	if (wants_duration(part->spec)) {
+	keep(e, part);
+	if (fields_at_end(part->spec) & FAY_FIELD_DURATION) {
 		fay_fields_rdtsc(e);
 		fay_emit_store64(e, FAY_RDI, RECORD_CYCLES, FAY_RAX);
 	}
 	emit_watched(e, part, FAY_RAX);
 	fay_emit_store64(e, FAY_RDI, RECORD_WATCHED, FAY_RAX);
-}
-
-/* Where part->saved has a register's value, from rsp. Those that are pushed first lie highest. */
-static int32_t saved_at(const struct fay_part *part, unsigned reg)
-{
-	return part->area + 8 * __builtin_popcount(part->saved & (FAY_BIT(reg) - 1));
 }
 
 void fay_record_aside(struct fay_emitter *e, const struct fay_part *part,
@@ -207,6 +259,21 @@ void fay_record_aside(struct fay_emitter *e, const struct fay_part *part,
 	fay_emit_jump(e, e->address + restore);
 }
 
+/* Likewise, where rbp leads to all registers; through rax. */
+static void keep_carefully(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+{
+	uint32_t kept = fields_at_end(spec) & FAY_FIELDS_KEPT;
+
+	for (; kept; kept &= kept - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(kept);
+		unsigned from =
+			1u << bit & FAY_FIELD_CALLER ? FAY_RSP : fay_argument_register(spec, bit);
+
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, fay_offset_saved(from));
+		fay_emit_store64(e, FAY_RDI, RECORD_KEPT + kept_at(bit), FAY_RAX);
+	}
+}
+
 void fay_record_carefully(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
 {
 	const struct fay_runtime_header *runtime = runtime_header();
@@ -224,6 +291,7 @@ void fay_record_carefully(struct fay_emitter *e, const struct fay_trampoline_spe
 		fay_emit_call(e, spec->runtime + runtime->begin);
 		fay_emit_store64(e, FAY_RDI, 0, FAY_RAX);
 		fay_emit_store64(e, FAY_RDI, RECORD_WATCHED, FAY_RDX);
+		keep_carefully(e, spec);
 		fay_fields_rdtsc(e);
 		fay_emit_store64(e, FAY_RDI, RECORD_CYCLES, FAY_RAX);
 		break;
@@ -261,8 +329,8 @@ static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 		}
 }
 
-/* void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned * [, stub]),
- * called by records.c [through the stub]. */
+/* void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *, stub,
+ * const struct fay_kept *), called by records.c [through the stub]. */
 void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t kind)
 {
 	struct fay_part part = fay_part_plan(spec, 1u << kind, 0);
@@ -282,6 +350,7 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
 		fay_fields_duration(e, &part, FAY_RSP, offsetof(struct fay_event, duration));
 	}
+	emit_kept(e, &part, FAY_R9, 0);
 	if (kind == FAY_PROBE_RETURN)
 		emit_returned(e, &part);
 	if (spec->shared)

@@ -33,7 +33,8 @@
 #define FAY_COMM_SIZE 16
 
 struct fay_event {
-	/* 0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were; a marker's operands */
+	/* 0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were when the call began; a
+	 * marker's operands */
 	uint64_t arg[6];
 	uint64_t retval;          /*  48: rax at return */
 	uint64_t time;            /*  56: nanoseconds since the Unix epoch */
@@ -55,7 +56,10 @@ struct fay_event {
 	uint64_t retval_float;
 	/* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
 	uint64_t reg[16];
-	uint64_t flags; /* 288: rflags */
+	union {                  /* 288 */
+		uint64_t flags;  /* rflags (offset, marker) */
+		uint64_t caller; /* where the call returns to (entry, return, exception) */
+	};
 };
 FAY_STATIC_ASSERT(sizeof(struct fay_event) == 296,
 		  "the event's layout is part of the image format");
@@ -85,22 +89,26 @@ enum fay_event_field {
 	FAY_FIELD_RETVAL_FLOAT = 1u << 20,
 	FAY_FIELD_REGISTERS = 1u << 21, /* any of reg[] */
 	FAY_FIELD_FLAGS = 1u << 22,
+	FAY_FIELD_CALLER = FAY_FIELD_FLAGS, /* the same place of the event */
 };
 
 /* What each kind of probe can see; the dispatcher refuses a probe that reads more than its kind
  * has. */
 #define FAY_FIELDS_ARGUMENTS (FAY_FIELD_ARG0 * 63u)
+/* of a call's beginning, known when it ends */
+#define FAY_FIELDS_KEPT (FAY_FIELDS_ARGUMENTS | FAY_FIELD_CALLER)
 #define FAY_FIELDS_ALWAYS                                                                          \
 	(FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_PID | FAY_FIELD_TID | FAY_FIELD_CPU |       \
 	 FAY_FIELD_RESERVED | FAY_FIELD_COMM)
 #define FAY_FIELDS_PLACE                                                                           \
 	(FAY_FIELDS_ALWAYS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_STACK_POINTER |     \
 	 FAY_FIELD_ADDRESS)
-#define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS)
-#define FAY_FIELDS_EXCEPTION (FAY_FIELDS_PLACE | FAY_FIELD_DURATION)
+#define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_KEPT)
+#define FAY_FIELDS_EXCEPTION (FAY_FIELDS_ENTRY | FAY_FIELD_DURATION)
 #define FAY_FIELDS_RETURN                                                                          \
 	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
-#define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
+#define FAY_FIELDS_OFFSET                                                                          \
+	(FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
 /* arg: the marker's operands, as its note says where they are */
 #define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET
 

@@ -118,9 +118,6 @@ struct fay_plan {
 	/* that the query names, or a glob (fnmatch) of several; NULL: all */
 	const char *machine;
 	bool addresses; /* some column is an address of code, or a stack of them */
-	/* of calls from their beginning until they end: state 1 of the image counts those that were
-	 * not found, so are not in the result */
-	bool keeps_arguments;
 	/* the probes walk the program's stacks: GLOBAL holds struct fay_stack_tables */
 	bool walks_stacks;
 	/* names and types are those of the file that fay_query_options.find found: in another build

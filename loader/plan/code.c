@@ -61,6 +61,7 @@ static void write_runtime(struct fay_plan *plan, struct fay_zone_plan *zone, uin
 				   << (32 - fay_time_shift(plan->time_multiplier)),
 		.time_offset = plan->time_offset,
 		.records = plan->records_address,
+		.record_bits = fay_plan_record_bits(plan),
 		.key_step = plan->thread_pointer ? 0 : 1,
 		.when_full = plan->options.when_full,
 		.rendezvous = plan->rendezvous,

@@ -282,16 +282,28 @@ static void look_at_exits(struct fay_plan *plan, bool *jumps, bool *unsure)
 	}
 }
 
+static uint32_t fields_at_ends(const struct fay_plan *plan)
+{
+	uint32_t fields = 0;
+
+	for (uint32_t i = 0; i < plan->verdict->probe_count; i++)
+		if (fay_trampoline_watches(&plan->verdict->probes[i]))
+			fields |= plan->verdict->probes[i].event_fields;
+	return fields;
+}
+
 static void choose_records(struct fay_plan *plan)
 {
 	bool jumps = false, unsure = false;
+	uint32_t fields = fields_at_ends(plan);
 
 	look_at_exits(plan, &jumps, &unsure);
-	plan->records = has_kind(plan, FAY_PROBE_EXCEPTION) ||
-			fay_plan_reads(plan, FAY_FIELD_DURATION) ||
-			(jumps && fay_plan_reads(plan, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 |
-							       FAY_FIELD_RETVAL_FLOAT));
+	plan->records =
+		has_kind(plan, FAY_PROBE_EXCEPTION) ||
+		fields & (FAY_FIELD_DURATION | FAY_FIELDS_ARGUMENTS) ||
+		(jumps && fields & (FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT));
 	plan->some_records = plan->records || unsure;
+	plan->wide_records = plan->some_records && fields & FAY_FIELDS_KEPT;
 	plan->records_size = fay_records_size(plan);
 }
 

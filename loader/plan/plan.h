@@ -225,6 +225,7 @@ struct fay_plan {
 	/* calls have records: what probes want of their ends is not known at an exit alone */
 	bool records;
 	bool some_records;   /* or those of some points */
+	bool wide_records;   /* which keep what probes of calls' ends read of their beginning */
 	size_t records_size; /* 0: there are none */
 	struct fay_zone_plan *zones;
 	size_t zone_count;
@@ -235,9 +236,15 @@ static inline bool fay_point_records(const struct fay_plan *plan, const struct f
 {
 	return (plan->records && (point->leaves || point->helper)) || point->unsure;
 }
+static inline unsigned fay_plan_record_bits(const struct fay_plan *plan)
+{
+	return plan->wide_records ? FAY_WIDE_RECORD_BITS : FAY_RECORD_BITS;
+}
 static inline size_t fay_records_size(const struct fay_plan *plan)
 {
-	return plan->some_records ? (size_t)plan->options.slot_max * FAY_RECORDS_STRIDE : 0;
+	return plan->some_records
+		       ? plan->options.slot_max * fay_records_stride(fay_plan_record_bits(plan))
+		       : 0;
 }
 
 /* points.c: which functions and places the probes want; first of all. */

@@ -73,6 +73,15 @@ static void lay_out_state(struct fay_session *session)
 		geometry->slots_offset + geometry->slot_max * geometry->slot_stride;
 }
 
+/* Whether some probe of these kinds reads the field. */
+static bool reads(const struct fay_verdict *verdict, uint32_t kinds, uint32_t field)
+{
+	for (uint32_t i = 0; i < verdict->probe_count; i++)
+		if (kinds >> verdict->probes[i].kind & 1 && verdict->probes[i].event_fields & field)
+			return true;
+	return false;
+}
+
 static int check_verdict(const struct fay_verdict *verdict, struct fay_error *error)
 {
 	if (verdict->outcome != FAY_ACCEPTED)
@@ -89,6 +98,12 @@ static int check_verdict(const struct fay_verdict *verdict, struct fay_error *er
 			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i,
 					     verdict->probes[i].pattern, refusal);
 	}
+	/* they would be wanted at one place */
+	if (reads(verdict, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER, FAY_FIELD_FLAGS) &&
+	    reads(verdict, 1u << FAY_PROBE_ENTRY, FAY_FIELD_CALLER))
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "the image reads event.flags in one probe and event.caller, "
+				     "which lies there, in another");
 	return 0;
 }
 

@@ -77,7 +77,7 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 			       : fail_elsewhere(checked, node, false);
 	if (checked->kind != SOURCE_RETURN || fay_check_keeps_arguments(checked))
 		candidates[count++] = "Arg";
-	if (checked->kind == SOURCE_ENTRY && checked->domain == DOMAIN_USER)
+	if (fay_check_has_caller(checked))
 		candidates[count++] = "Caller";
 	if (checked->domain == DOMAIN_KERNEL || checked->kind != SOURCE_RETURN) {
 		candidates[count++] = "Stack";

@@ -115,13 +115,14 @@ void fay_print_columns(FILE *out, const struct fay_plan_private *p)
 static void print_kept(FILE *out, const struct fay_plan_private *p)
 {
 	const char *separator = "  keeps      ";
+	if (!p->checked.return_arguments)
+		return;
 	for (unsigned i = 0; i < 6; i++)
-		if (p->kept_arguments >> i & 1) {
+		if (p->checked.exprs.arguments >> i & 1) {
 			fprintf(out, "%s%s.Arg(%u)", separator, fay_print_event_name(p), i);
 			separator = ", ";
 		}
-	if (p->kept_arguments)
-		fputs(" of each call, from its entry to its return\n", out);
+	fputs(" of each call, from its entry to its return\n", out);
 }
 
 static void print_state(FILE *out, const struct fay_plan_private *p)

@@ -160,7 +160,7 @@ struct fay_field {
 	const char *name; /* in the query */
 	enum fay_type type;
 	/* in struct fay_event; size 0: not there, the code generator knows it */
-	uint8_t offset, size;
+	uint16_t offset, size;
 	/* enum fay_source, added up: where it means something; 0: no query can name it */
 	uint8_t sources;
 };

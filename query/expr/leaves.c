@@ -2,8 +2,8 @@
 /* Leaves of expressions: the types, an event's fields, and what stands for a value of its own. */
 #include "expr_private.h"
 
-#define OFFSET(member) (uint8_t)offsetof(struct fay_event, member)
-#define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
+#define OFFSET(member) (uint16_t)offsetof(struct fay_event, member)
+#define SIZE(member) (uint16_t)sizeof(((struct fay_event *)0)->member)
 
 #define NATIVE (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
 #define ANY (NATIVE | SOURCE_SYSCALL | SOURCE_TRACEPOINT | SOURCE_TIMER)
@@ -21,7 +21,7 @@ const struct fay_field fay_fields[] = {
 	{ "Duration", TYPE_INT, OFFSET(duration), SIZE(duration), ENDS },
 	{ "ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), ENDS },
 	{ "Failed", TYPE_BOOL, 0, 0, ENDS },
-	{ "stack_pointer", TYPE_INT, OFFSET(stack_pointer), SIZE(stack_pointer), 0 },
+	{ "Caller", TYPE_ADDRESS, OFFSET(caller), SIZE(caller), 0 }, /* fay_check_caller() */
 };
 const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
 
@@ -121,16 +121,7 @@ const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct
 
 const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs)
 {
-	const struct fay_expr *stack = fay_expr_field(exprs, &fay_fields[fay_field_count - 1]);
-	exprs->members = true;
-	return stack ? fay_expr_intern(
-			       exprs, &(struct fay_expr){ .op = EXPR_MEMBER,
-							  .type = TYPE_ADDRESS,
-							  .a = stack,
-							  .value = fay_access_pack((
-								  struct fay_access){ .bytes = 8 }),
-							  .name = "Caller" })
-		     : NULL;
+	return fay_expr_field(exprs, &fay_fields[fay_field_count - 1]);
 }
 
 const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, bool of_kernel)

@@ -71,7 +71,6 @@ bool fay_planner_events(struct fay_planner *planner)
 	source->checked = windows->checked;
 	source->kind = FAY_STATE_STREAM;
 	source->checked.filters = windows->checked.window.before;
-	windows->kept_arguments = 0;
 	fay_plan_find_saved(source, planner->query->saved);
 	struct fay_planner stage = *planner;
 	stage.private_plan = source;

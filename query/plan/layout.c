@@ -215,12 +215,6 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						.kind = FAY_PROBE_EXCEPTION,
 						.symbol = symbols[1] };
 	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
-	p->kept_arguments = p->checked.return_arguments ? p->checked.exprs.arguments : 0;
-	if (p->kept_arguments)
-		p->probes[p->probe_count++] =
-			(struct fay_spec_probe){ .pattern = p->checked.pattern,
-						 .kind = FAY_PROBE_ENTRY,
-						 .symbol = FAY_KEEPER_SYMBOL };
 	fay_planner_fill_state(p);
 }
 

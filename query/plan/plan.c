@@ -219,26 +219,6 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 			 (plan->streams ? plan->collects : first->root != NULL);
 }
 
-/* Behind the state; how many calls were not found is a state of its own. */
-static void add_kept_calls(struct fay_plan *plan, struct fay_plan_private *p)
-{
-	uint32_t offset = fay_plan_scratch_offset(p), column = plan->spec.column_count++;
-	p->spec_columns[column] = (struct fay_spec_column){
-		.name = "unknown", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .size = 8
-	};
-	p->image_states[plan->spec.state_count++] =
-		(struct fay_spec_state){ .name = "calls",
-					 .kind = FAY_STATE_CELL,
-					 .scope = FAY_SCOPE_LOCAL,
-					 .offset = offset,
-					 .size = 8,
-					 .rows = 1,
-					 .row_size = 8,
-					 .first_column = column,
-					 .values = 1 };
-	plan->spec.local_size = offset + (uint32_t)sizeof(struct fay_kept_calls);
-}
-
 void fay_planner_fill_spec(struct fay_planner *planner)
 {
 	static const char *const symbols[] = { FAY_PROBE_SYMBOL, FAY_FAILURE_SYMBOL };
@@ -246,7 +226,6 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 	struct fay_plan_private *p = planner->private_plan;
 	fay_planner_fill_stage(planner, symbols);
 	plan->walks_stacks = p->checked.domain == DOMAIN_USER && p->checked.exprs.stack_frames;
-	plan->keeps_arguments = p->kept_arguments;
 	p->image_states[0] = p->state;
 	plan->spec = (struct fay_image_spec){
 		/* never empty: `local` has to point to something */
@@ -262,8 +241,6 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 	if (plan->walks_stacks)
 		plan->spec.local_size =
 			fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
-	if (plan->keeps_arguments)
-		add_kept_calls(plan, p);
 }
 
 /* Stages for the groupings of groups, behind the first one. */
@@ -367,16 +344,6 @@ static void describe_source(struct fay_planner *planner)
 	plan->only_bpf = plan->domain == DOMAIN_KERNEL && p->checked.exprs.stack_frames;
 }
 
-/* Arguments of calls that have ended are kept for one source only. */
-static bool has_keeper(struct fay_planner *planner)
-{
-	const struct fay_checked *checked = planner->checked;
-	if (!checked->join || !checked->return_arguments)
-		return true;
-	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source,
-			      "arguments of `Return` in a join are not supported yet") != NULL;
-}
-
 /* Whether something walks the stacks that the query asks for. */
 static bool has_walker(struct fay_planner *planner)
 {
@@ -409,8 +376,7 @@ static bool make_plan(struct fay_planner *planner)
 	fay_rewrite_filters(&p->checked.window.before);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
-	if (!has_walker(planner) || !has_keeper(planner) || !make_stages(planner) ||
-	    !lay_out_stages(planner, p))
+	if (!has_walker(planner) || !make_stages(planner) || !lay_out_stages(planner, p))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
 	for (struct fay_planner stage = *planner; stage.private_plan;

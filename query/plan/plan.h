@@ -17,7 +17,6 @@
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PROBE_SYMBOL "probe0"
 #define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
-#define FAY_KEEPER_SYMBOL "probe2"  /* of calls that begin, whose arguments are kept */
 
 /* One column of state 0, in row order: keys, then values. */
 struct fay_layout_column {
@@ -51,9 +50,6 @@ struct fay_plan_private {
 	bool failed_alone;    /* ... and what it returned is not known */
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
-	/* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state
-	 * (query/runtime/) */
-	uint8_t kept_arguments;
 	/* What is before this stage; all NULL: it is in the probe. */
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */
 	/* windows of so many events: where this stage gets them from */

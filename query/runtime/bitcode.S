@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitcode of sketches.c, reads.c, stacks.c and calls.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
+/* The bitcode of sketches.c, reads.c and stacks.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
 	.section .rodata
 	.balign 16
 	.globl fay_query_sketches
@@ -19,10 +19,4 @@ fay_query_stacks:
 	.incbin FAY_STACKS_BC
 	.globl fay_query_stacks_end
 fay_query_stacks_end:
-	.balign 16
-	.globl fay_query_calls
-fay_query_calls:
-	.incbin FAY_CALLS_BC
-	.globl fay_query_calls_end
-fay_query_calls_end:
 	.section .note.GNU-stack, "", @progbits

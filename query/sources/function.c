@@ -192,9 +192,9 @@ const char *fay_check_function_reason(const struct fay_checked *checked)
 struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node)
 {
 	struct fay_query *query = checked->exprs.query;
-	if (checked->kind != SOURCE_ENTRY || checked->domain != DOMAIN_USER)
+	if (!fay_check_has_caller(checked))
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
-				      "`Caller` is known when a call of a program's function "
-				      "begins: use cluster.Function(...) as the source");
+				      "`Caller` is known of calls of a program's function: use "
+				      "cluster.Function(...) or cluster.Return(...) as the source");
 	return fay_check_scalar(checked, fay_expr_caller(&checked->exprs));
 }

@@ -88,6 +88,11 @@ struct fay_value_node *fay_check_function_result(struct fay_checked *checked,
 						 const struct fay_node *node,
 						 const struct fay_expr *word);
 /* event.Caller */
+static inline bool fay_check_has_caller(const struct fay_checked *checked)
+{
+	return (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN) &&
+	       checked->domain == DOMAIN_USER;
+}
 struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node);
 /* Names of the arguments, up to `max`. */
 size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max);

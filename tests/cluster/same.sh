@@ -82,8 +82,7 @@ for replaces in '' ', top = g.TopK(1, r => r.Arg(1) / 600)'; do
 	run_to_end
 	equal "calls by their arguments" '[[0,1800],[1,1800],[2,1800],[3,1800]]' \
 		"$(final_rows '| [.Key, .n]')"
-	equal "calls without arguments" 0 \
-		"$(jq 'select(.type == "end").calls_without_arguments' trace.json)"
+	equal "calls lost" 0 "$(jq 'select(.type == "end").lost_calls' trace.json)"
 done
 
 # Operators that cannot be told as differences: rows replace.

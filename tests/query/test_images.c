@@ -47,7 +47,7 @@ static void check_schema(const struct fay_plan *plan, const struct fay_verdict *
 		assert_string_equal(verdict->probes[i].pattern, spec->probes[i].pattern);
 	assert_string_equal(spec->probes[0].pattern, plan->pattern);
 	assert_int_equal(verdict->schema.local_size, spec->local_size);
-	assert_int_equal(spec->state_count, plan->keeps_arguments ? 2 : plan->source_count);
+	assert_int_equal(spec->state_count, plan->source_count);
 	assert_int_equal(verdict->schema.state_count, spec->state_count);
 	for (uint32_t i = 0; i < spec->state_count; i++) {
 		assert_int_equal(verdict->schema.states[i].row_size, spec->states[i].row_size);

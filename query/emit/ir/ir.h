@@ -28,14 +28,12 @@ struct fay_codegen {
 	LLVMValueRef frames;     /* of the event's stack; NULL: not walked yet */
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
-	/* the arguments that the call's beginning has kept; NULL: they are the event's */
-	LLVMValueRef kept;
 	/* the query, and its lines; NULL: nothing is called that has lines */
 	LLVMMetadataRef file;
 	LLVMDIBuilderRef lines;
-	bool extends;                        /* functions of C are called */
-	bool sketches, reads, stacks, calls; /* functions of query/runtime/ */
-	bool failed;                         /* this probe is of calls that end by an exception */
+	bool extends;                     /* functions of C are called */
+	bool sketches, reads, stacks;     /* functions of query/runtime/ */
+	bool failed;                      /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf;      /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };

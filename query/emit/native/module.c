@@ -54,19 +54,10 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 {
 	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
 	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
-	g->frames = g->kept = NULL;
+	g->frames = NULL;
 	fay_codegen_begin(g, probe->symbol);
 	require_wanted(g);
-	bool begins = g->p->kept_arguments && probe->kind == FAY_PROBE_ENTRY;
-	if (begins) {
-		fay_codegen_keep_call(g);
-		LLVMBuildBr(g->builder, g->leave);
-		fay_codegen_continue(g, g->leave);
-	} else {
-		if (g->p->kept_arguments)
-			fay_codegen_find_call(g);
-		fay_codegen_body(g);
-	}
+	fay_codegen_body(g);
 	LLVMBuildRetVoid(g->builder);
 }
 

@@ -8,12 +8,6 @@
 
 #include "query/emit/probe/probe.h"
 
-/* --- calls.c --- */
-/* The whole work of the probe at a call's beginning. */
-void fay_codegen_keep_call(struct fay_codegen *g);
-/* At its end: finds what was kept, or leaves. */
-void fay_codegen_find_call(struct fay_codegen *g);
-
 /* Links in the bitcode of what is called (query/runtime/), and the query's functions of C. */
 int fay_codegen_link(struct fay_codegen *g, struct fay_error *error);
 

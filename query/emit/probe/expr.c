@@ -37,9 +37,22 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 					   NULL };
 }
 
+/* event.Caller of a probe at an offset, at a function's first instruction: the event's own word
+ * holds the flags there. */
+static struct fay_operand_value read_caller(struct fay_codegen *g)
+{
+	LLVMValueRef at = fay_codegen_load(g, g->event, offsetof(struct fay_event, stack_pointer));
+	g->reads = true;
+	return (struct fay_operand_value){ fay_codegen_call(g, "fay_query_read8", g->i64, &at, 1),
+					   NULL };
+}
+
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
+	if (f->offset == offsetof(struct fay_event, caller) &&
+	    g->p->probes[0].kind == FAY_PROBE_OFFSET)
+		return read_caller(g);
 	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */
 		return (struct fay_operand_value){
 			fay_codegen_is_error(
@@ -232,11 +245,10 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 static struct fay_operand_value argument(struct fay_codegen *g, const struct fay_expr *expr,
 					 struct fay_access access)
 {
-	LLVMValueRef base = g->kept ? g->kept : g->event,
-		     word = fay_codegen_load(g, base, 8 * (uint64_t)access.offset);
+	LLVMValueRef word = fay_codegen_load(g, g->event, 8 * (uint64_t)access.offset);
 	if (expr->type == TYPE_STRING)
 		return (struct fay_operand_value){
-			word, fay_codegen_load(g, base, 8 * (uint64_t)access.offset + 8)
+			word, fay_codegen_load(g, g->event, 8 * (uint64_t)access.offset + 8)
 		};
 	if (expr->type == TYPE_BOOL)
 		return (struct fay_operand_value){

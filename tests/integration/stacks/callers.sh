@@ -21,6 +21,16 @@ exits "rows of events" 0 "$FAY" trace \
 	--csv 'from e in cluster.Function("callers!compared") select new { e.Caller } take 1' \
 	-- "$work/callers"
 equal "rows of events" "Caller callers!$place" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
-exits "of calls that end" 2 "$FAY" explain \
-	'cluster.Return("callers!compared").DistinctCount(r => r.Caller)'
-contains "said" "$work/err" '`Caller` is known when a call of a program'
+# Of calls as they end: by themselves, and with what needs records of calls.
+for also in '' ', took = g.Count(r => r.Duration > 0)' ', x = g.Count(r => r.Failed)'; do
+	exits "of calls that end$also" 0 "$FAY" trace \
+		--csv "from r in cluster.Return(\"callers!compared\") group r by r.Caller into g
+			select new { g.Key, n = g.Count()$also }" \
+		-- "$work/callers" "$work/libcallers.so"
+	equal "of calls that end$also" \
+		"callers!once 300 callers!twice 100 callers!twice 100 libcallers!call_back 50" \
+		"$(tail -n +2 "$work/out" | sed 's/+0x[0-9a-f]*,/ /' | cut -d, -f1 | sort |
+			tr '\n' ' ' | sed 's/ $//')"
+done
+exits "of system calls" 2 "$FAY" explain 'cluster.Syscall("read").DistinctCount(r => r.Caller)'
+contains "said" "$work/err" '`Caller` is known of calls of a program'

@@ -22,8 +22,16 @@ exits "as JSON" 0 "$FAY" trace \
 		/ 2 && r.Arg(0) == 2)' -- "$work/kept"
 equal "each with its own argument" 40400 \
 	"$(jq 'select(.type == "row") | .values.Count' "$work/out")"
-equal "calls without arguments" 0 \
-	"$(jq 'select(.type == "end") | .calls_without_arguments' "$work/out")"
+equal "calls lost" 0 "$(jq 'select(.type == "end") | .lost_calls' "$work/out")"
+
+# Of both sides of a join: passed_on(4, i) goes on in doubled(14, i + 1).
+exits "in a join" 0 "$FAY" trace \
+	--csv 'from a in cluster.Return("kept!passed_on") join b in cluster.Return("kept!doubled")
+		on a.Arg(1) + 1 equals b.Arg(1) within 1min
+		where a.tid == b.tid && b.Arg(0) == 14 group b by a.Arg(0) into g
+		select new { g.Key, n = g.Count(), right = g.Count(x => x.ReturnValue ==
+		2 * x.Arg(1)) }' -- "$work/kept"
+equal "pairs by an argument of each" "4,4000,4000" "$(tail -n +2 "$work/out")"
 
 # Deeper than what is kept and watched of one thread: what is not in the result is counted.
 printf 'long summed(long, long); long summed(long k, long n) { long r = n ? summed(k, n - 1) : 0; __asm__ volatile("" ::: "memory"); return r + n; } int main(void) { return summed(7, 20000) == 0; }\n' \
@@ -34,7 +42,7 @@ exits "very deep" 0 "$FAY" trace \
 		/ 2)' -- "$work/deep"
 equal "all are accounted for" 20001 \
 	"$(jq -s '(map(select(.type == "row"))[0].values.Count) + (map(select(.type == "end"))[0] |
-		.calls_without_arguments + .lost_calls)' "$work/out")"
+		.lost_calls)' "$work/out")"
 
 # One call around many, each at another place of the stack: those that have ended make room.
 cat >"$work/around.c" <<'END'
@@ -50,7 +58,7 @@ exits "around many" 0 "$FAY" trace \
 		&& r.ReturnValue == 60000) || (r.function == "inner" && r.ReturnValue == 2 *
 		r.Arg(0)))' -- "$work/around"
 equal "all with their own arguments" "60001 0" \
-	"$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].calls_without_arguments)"' \
+	"$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].lost_calls)"' \
 	"$work/out")"
 
 # A real program.

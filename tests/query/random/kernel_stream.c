@@ -84,7 +84,7 @@ static void obey(struct orders *orders)
 				e->function == fay_name_hash("read") ? SYS_read : SYS_write,
 				e->arg[0], e->arg[1], e->arg[2], e->arg[3], e->arg[4], e->arg[5]);
 			e->retval = (uint64_t)(result == -1 ? -errno : result);
-			e->flags = result == -1 ? EVENT_FAILED : 0;
+			e->reserved = result == -1 ? EVENT_FAILED : 0;
 		}
 	}
 }

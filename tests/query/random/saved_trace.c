@@ -33,7 +33,7 @@ struct field {
 	OWN("Arg(0)", arg[0]), OWN("Arg(1)", arg[1]), OWN("Arg(2)", arg[2]),                       \
 		OWN("Arg(3)", arg[3]), OWN("Arg(4)", arg[4]), OWN("Arg(5)", arg[5])
 /* EVENT_FAILED is 1 */
-#define RESULTS OWN("ReturnValue", retval), OWN("Duration", duration), OWN("Failed", flags)
+#define RESULTS OWN("ReturnValue", retval), OWN("Duration", duration), OWN("Failed", reserved)
 
 static const struct field whole[] = { ALWAYS, OWN("cycles", cycles), ARGUMENTS, { 0 } };
 static const struct field named[] = { NAMED("when", "time", time),
@@ -228,7 +228,7 @@ static void put_row(struct saved_trace *t, const struct fay_event *event)
 static uint32_t probe_for(const struct saved_trace *t, const struct fay_event *event)
 {
 	enum fay_probe_kind kind =
-		event->flags & EVENT_FAILED ? FAY_PROBE_EXCEPTION : FAY_PROBE_RETURN;
+		event->reserved & EVENT_FAILED ? FAY_PROBE_EXCEPTION : FAY_PROBE_RETURN;
 	uint32_t probe = 0;
 	if (t->form->source.where != END)
 		return t->form->asked;
@@ -288,7 +288,7 @@ void saved_trace_write(struct saved_trace *t)
 	struct fay_error error = { 0 };
 	random_stream(&t->form->source, &t->written);
 	for (unsigned i = 0; i < t->written.count; i++)
-		t->written.events[i].flags &= EVENT_FAILED;
+		t->written.events[i].reserved &= EVENT_FAILED;
 	assert_int_equal(fay_save_create(t->path, &t->layout, &t->save, &error), 0);
 	if (t->plan->domain == DOMAIN_USER)
 		assert_int_equal(fay_replay_create(&t->verdict, take_row, t, &replay, &error), 0);

@@ -10,7 +10,7 @@ static struct cell keys[MAX_EVENTS][2]; /* of the events in the window */
 
 static bool passes(const struct shape *s, const struct fay_event *e, unsigned filters)
 {
-	if (e->flags & s->without)
+	if (e->reserved & s->without)
 		return false;
 	for (unsigned i = 0; i < filters; i++)
 		if (!evaluate(s->filters[i], e))

@@ -14,8 +14,6 @@
 struct stream {
 	struct fay_event events[MAX_EVENTS];
 	unsigned count;
-	/* of calls as they end: so many ends before its own the call began */
-	uint8_t early[MAX_EVENTS];
 };
 
 struct row {

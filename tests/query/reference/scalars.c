@@ -67,7 +67,7 @@ struct cell scalar_cell(const struct scalar *s, const struct fay_event *e)
 	case FUNCTION: return (struct cell){ .kind = WORD, .integer = (int64_t)e->function };
 	case MODULE: return (struct cell){ .kind = WORD, .integer = (int64_t)e->module };
 	case NAME: return string_cell(name, strlen(name));
-	case CALLER: return (struct cell){ .kind = WORD, .integer = (int64_t)event_frames(e)[1] };
+	case CALLER: return (struct cell){ .kind = WORD, .integer = (int64_t)e->caller };
 	case STACK: return string_cell(event_frames(e), 8 * (s->form ? s->form : EVENT_FRAMES));
 	default: return integer_cell(evaluate(s->tree, e));
 	}

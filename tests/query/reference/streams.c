@@ -4,9 +4,6 @@
 #include "answers.h"
 #include "stacks.h"
 
-/* calls of which a stream's event is the end began at most so many events before */
-#define LIVE 32u
-
 const struct source program_sources[] = {
 	{ "cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK,
 	  AT_FIRST },
@@ -15,7 +12,7 @@ const struct source program_sources[] = {
 	{ "cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, ANYWHERE },
 	{ "cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END },
 	{ "cluster.Return(\"a!b\")",
-	  HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, END },
+	  HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS | HAS_CALLER, END },
 	{ "machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, END },
 	{ "cluster.Function(kernel, \"a*\")", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST },
 	{ "cluster.Return(kernel, \"a*\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION,
@@ -35,22 +32,15 @@ static void random_result(struct fay_event *e)
 static void random_end_in_kernel(struct fay_event *e)
 {
 	random_result(e);
-	e->flags = -4095 <= (int64_t)e->retval && (int64_t)e->retval < 0 ? EVENT_FAILED : 0;
+	e->reserved = -4095 <= (int64_t)e->retval && (int64_t)e->retval < 0 ? EVENT_FAILED : 0;
 }
 
-static void random_end(struct fay_event *e, unsigned i, uint8_t *early)
+static void random_end(struct fay_event *e)
 {
 	random_result(e);
-	e->flags = (below(6) == 0 ? EVENT_FAILED : 0) | (below(8) == 0 ? EVENT_UNBEGUN : 0);
-	e->retval = e->flags & EVENT_FAILED ? 0 : e->retval;
-	/* Calls at one place of the stack may be under way together: the one function has ended
-	 * with a jump to the other. */
-	e->address = 0x401000 + i % 2 * 64;
-	/* What calls that end unseen have left is overwritten by the next one at their place, if
-	 * its beginning is seen. */
-	e->stack_pointer =
-		0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i / 2 % LIVE);
-	*early = (uint8_t)below(i < LIVE ? i + 1 : LIVE);
+	e->reserved = below(6) == 0 ? EVENT_FAILED : 0;
+	e->retval = e->reserved & EVENT_FAILED ? 0 : e->retval;
+	e->caller = 0x401000 + below(4);
 }
 
 void random_stream(const struct source *source, struct stream *stream)
@@ -65,7 +55,7 @@ void random_stream(const struct source *source, struct stream *stream)
 		if (below(2))
 			e->arg[0] = below(5);
 		if (source->where == END)
-			random_end(e, i, &stream->early[i]);
+			random_end(e);
 		else if (source->where == END_IN_KERNEL)
 			random_end_in_kernel(e);
 		else
@@ -85,30 +75,10 @@ static void *probe_of(const struct running *r, enum fay_probe_kind kind)
 	return NULL;
 }
 
-/* The calls that begin before event `i`, as the probe that keeps arguments sees them. In the place
- * of some a call was that never ended. */
-static void begin_calls(struct running *r, probe_function *keeper, const struct stream *stream,
-			unsigned i)
-{
-	for (unsigned c = i; c < stream->count && c < i + LIVE; c++) {
-		struct fay_event began = stream->events[c];
-		if (c - stream->early[c] != i || began.flags & EVENT_UNBEGUN)
-			continue;
-		if (began.cycles % 4 == 0) {
-			memset(began.arg, 0xee, sizeof(began.arg));
-			keeper(&began, r->local, NULL);
-		}
-		memcpy(began.arg, stream->events[c].arg, sizeof(began.arg));
-		began.retval = began.duration = began.time = began.cycles = 0x5555;
-		keeper(&began, r->local, NULL);
-	}
-}
-
 static void end_call(struct running *r, probe_function *failure, const struct fay_event *e)
 {
 	struct fay_event ended = *e;
-	memset(ended.arg, 0xdd, sizeof(ended.arg));
-	if (!(e->flags & EVENT_FAILED)) {
+	if (!(e->reserved & EVENT_FAILED)) {
 		r->probe(&ended, r->local, NULL);
 	} else if (failure) {
 		ended.retval = 0x6666;
@@ -131,17 +101,18 @@ static void run_events(struct running *r, const struct source *source, const str
 		       struct fay_aggregator *aggregator)
 {
 	bool ends = source->where == END;
-	probe_function *keeper = ends ? (probe_function *)probe_of(r, FAY_PROBE_ENTRY) : NULL;
+	bool inside = r->plan->spec.probes[0].kind == FAY_PROBE_OFFSET;
 	probe_function *failure = ends ? (probe_function *)probe_of(r, FAY_PROBE_EXCEPTION) : NULL;
 	for (unsigned i = 0; i < stream->count; i++) {
 		if (i == stream->count / 2 && r->plan->spec.states[0].kind == FAY_STATE_TABLE)
 			take_rows(r, aggregator);
-		if (keeper)
-			begin_calls(r, keeper, stream, i);
+		struct fay_event event = stream->events[i];
+		if (inside) /* the caller's place has these then */
+			event.flags = 0x246;
 		if (ends)
-			end_call(r, failure, &stream->events[i]);
+			end_call(r, failure, &event);
 		else
-			r->probe(&stream->events[i], r->local, stack_tables());
+			r->probe(&event, r->local, stack_tables());
 	}
 }
 

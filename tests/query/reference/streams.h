@@ -9,9 +9,8 @@
 struct source {
 	const char *text;
 	unsigned have; /* what its events have */
-	/* AT_FIRST: at a function's first instruction. Calls of programs END, some by exceptions,
-	 * some begun before the trace; those of the kernel END_IN_KERNEL, some with error numbers.
-	 * */
+	/* AT_FIRST: at a function's first instruction. Calls of programs END, some by exceptions;
+	 * those of the kernel END_IN_KERNEL, some with error numbers. */
 	enum { AT_FIRST, ANYWHERE, END, END_IN_KERNEL } where;
 };
 extern const struct source program_sources[];

@@ -248,7 +248,7 @@ static int64_t leaf(const struct tree *t, const struct fay_event *e)
 	case 't': return tests[t->index];
 	case 'n': return (int64_t)(e->time - NOW);
 	case 'r': return (int64_t)(t->index ? e->duration : e->retval);
-	case 'x': return e->flags & EVENT_FAILED;
+	case 'x': return e->reserved & EVENT_FAILED;
 	default: return string_test(t->index, e);
 	}
 }

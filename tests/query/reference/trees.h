@@ -32,9 +32,8 @@ enum {
 #define HAS_ALWAYS (HAS_TIME | HAS_CYCLES | HAS_MODULE)
 extern unsigned events_have; /* at first arguments and HAS_ALWAYS */
 
-/* Of a made-up event, in `flags`, which no query can name. */
-#define EVENT_FAILED 1u  /* the call ended by an exception, or with an error */
-#define EVENT_UNBEGUN 2u /* the call began before the trace: its arguments are not known */
+/* Of a made-up event, in `reserved`, which no query can name. */
+#define EVENT_FAILED 1u /* the call ended by an exception, or with an error */
 /* The frames of its stack, innermost first, zeros behind the last one; likewise where no query
  * looks. */
 #define EVENT_FRAMES 5u
