@@ -26,6 +26,7 @@
 #define ROOM_LOOK_NS 1000000u
 #define ROOM_LOOKS_MAX 4096u /* also where a sandbox grants no clock */
 
+void fay_rt_ask_name(void *local);
 uint64_t fay_rt_flush(void *local, uint64_t state);
 uint64_t fay_rt_emit(void *local, uint64_t state, const void *row);
 
@@ -337,6 +338,30 @@ uint64_t fay_rt_emit(void *local, uint64_t state, const void *row)
 	head = ring_put(slot, head, row, stream->row_size);
 	ring_publish(slot, head);
 	return 0;
+}
+
+#define PR_GET_NAME 16
+
+_Static_assert(offsetof(struct fay_runtime_config, control) == FAY_ENTRY_CONTROL &&
+		       offsetof(struct fay_runtime_config, tid_offset) == FAY_ENTRY_TID_OFFSET &&
+		       offsetof(struct fay_shm_control, names) == FAY_ENTRY_NAMES &&
+		       offsetof(struct fay_slot_header, names_seen) == FAY_ENTRY_NAMES_SEEN &&
+		       offsetof(struct fay_slot_header, name) == FAY_ENTRY_NAME &&
+		       offsetof(struct fay_slot_header, named) == FAY_ENTRY_NAMED,
+	       "what runtime_entry.S reads");
+/* For fay_rt_comm(), where the name that is kept may be no more the thread's. */
+void fay_rt_ask_name(void *local)
+{
+	struct fay_slot_header *slot = slot_of(local);
+	uint64_t names = __atomic_load_n(&control_page()->names, __ATOMIC_RELAXED);
+
+	slot->named = 0;
+	if (fay_config.tid_offset >= 0)
+		__asm__ volatile("mov %%fs:(%1), %0"
+				 : "=r"(slot->named)
+				 : "r"(fay_config.tid_offset));
+	system_call(SYS_PRCTL, PR_GET_NAME, (uint64_t)slot->name, 0, 0, 0, 0);
+	slot->names_seen = slot->named && names ? names : ~(uint64_t)0;
 }
 
 /*

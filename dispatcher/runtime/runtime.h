@@ -168,6 +168,8 @@ struct fay_runtime_config {
 	uint64_t tid_count;
 	/* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
 	uint64_t pid_namespace[2];
+	/* fs:offset holds the thread id; below 0: it does not */
+	int64_t tid_offset;
 	uint64_t pid_read;   /* some probe reads event.pid */
 	uint64_t when_full;  /* enum fay_when_full */
 	uint64_t rendezvous; /* struct r_debug, which the dynamic linker writes; 0: not known */
@@ -186,9 +188,10 @@ _Static_assert(sizeof(struct fay_runtime_config) <= FAY_RUNTIME_CONFIG_ROOM,
 /* Offsets are bytes from the start of the blob. */
 struct fay_runtime_header {
 	uint64_t magic;
-	uint32_t config;    /* struct fay_runtime_config */
-	uint32_t slow;      /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
-	uint32_t comm;      /* rdi = where to put the thread's name; clobbers rax rcx r11 rdi */
+	uint32_t config; /* struct fay_runtime_config */
+	uint32_t slow;   /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
+	/* rdi = where to put the thread's name, rsi = LOCAL; changes rax and rcx */
+	uint32_t comm;
 	uint32_t helper[3]; /* by enum fay_helper */
 	/* rsi = LOCAL, rax = slot, rdx = struct fay_watched -> rdi = a free record. Keeps every
 	 * other register */

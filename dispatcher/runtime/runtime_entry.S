@@ -3,6 +3,8 @@
  * Start of the runtime blob: its header (struct fay_runtime_header), the configuration that the loader fills, and the two entries whose
  * calling convention is not C's.
  */
+#include "runtime_entry.h"
+
 	.section .header, "a"
 	.globl fay_runtime_start
 fay_runtime_start:
@@ -60,18 +62,6 @@ fay_rt_slow:
 	pop %rbp
 	ret
 
-/* prctl(PR_GET_NAME, rdi): 16 bytes, NUL padded by the kernel. Clobbers rax rcx r11 rdi. */
-	.globl fay_rt_comm
-	.type fay_rt_comm, @function
-fay_rt_comm:
-	push %rsi
-	mov %rdi, %rsi
-	mov $16, %edi
-	mov $157, %eax
-	syscall
-	pop %rsi
-	ret
-
 /* Saves the caller-saved registers and aligns the stack; rbp points to the saved rbp. */
 	.macro enter_c
 	push %rbp
@@ -100,6 +90,35 @@ fay_rt_comm:
 	pop %rax
 	pop %rbp
 	.endm
+
+/*
+ * The thread's name to (%rdi), as it is, or was when the session's side raised `names` last. A thread that has taken over another's
+ * control block is told by its number. rsi = LOCAL; rax and rcx are changed.
+ */
+#define SLOT(member) FAY_ENTRY_##member - FAY_ENTRY_SLOT(%rsi)
+	.globl fay_rt_comm
+	.type fay_rt_comm, @function
+fay_rt_comm:
+	mov fay_config+FAY_ENTRY_CONTROL(%rip), %rax
+	mov FAY_ENTRY_NAMES(%rax), %rcx
+	cmp %rcx, SLOT(NAMES_SEEN)
+	jne 1f
+	mov fay_config+FAY_ENTRY_TID_OFFSET(%rip), %rax
+	test %rax, %rax
+	js 1f
+	mov %fs:(%rax), %eax
+	cmp %eax, SLOT(NAMED)
+	jne 1f
+0:	mov SLOT(NAME), %rax
+	mov %rax, (%rdi)
+	mov 8 + SLOT(NAME), %rax
+	mov %rax, 8(%rdi)
+	ret
+1:	enter_c
+	mov %rsi, %rdi
+	call fay_rt_ask_name
+	leave_c
+	jmp 0b
 
 /* rsi = LOCAL, rax = slot, rdx = struct fay_watched. Out: rdi = a free record. */
 	.globl fay_rt_begin_entry

@@ -9,6 +9,7 @@
 #include "fay/image.h"
 #include "fay/shm.h"
 #include "runtime.h"
+#include "runtime_entry.h"
 
 /* The blob is not relocated: everything is reached relative to rip, nothing through a global offset
  * table. */
@@ -20,6 +21,7 @@ enum {
 	SYS_SCHED_YIELD = 24,
 	SYS_NANOSLEEP = 35,
 	SYS_GETPID = 39,
+	SYS_PRCTL = 157,
 	SYS_GETTID = 186,
 	SYS_KILL = 62,
 	SYS_FUTEX = 202,

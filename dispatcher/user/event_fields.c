@@ -5,8 +5,8 @@
  *
  * time is the time stamp counter scaled by the session's calibration; tid is read from glibc's
  * thread control block where the loader found it right in every thread, else asked of the kernel;
- * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is asked of the kernel each
- * time, since threads rename themselves.
+ * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is kept by
+ * the runtime for some milliseconds, since threads rename themselves.
  */
 #include "trampoline_private.h"
 

@@ -96,10 +96,10 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	part.saved &= ~FAY_BIT(FAY_RSP);
 	if (spec->cost || part.fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_DURATION))
 		part.saved |= FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RDX);
-	if (part.fields & FAY_FIELD_COMM || (part.fields & FAY_FIELD_TID && spec->tid_offset < 0))
+	if (part.fields & FAY_FIELD_TID && spec->tid_offset < 0)
 		part.saved |= SYSCALL_CLOBBERS;
 	if (part.fields & FAY_FIELD_COMM)
-		part.saved |= FAY_BIT(FAY_RDI);
+		part.saved |= FAY_BIT(FAY_RDI) | FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX);
 	others = part.saved & ~FAY_BIT(FAY_RSI);
 	if (!others)
 		part.saved |= others = FAY_BIT(FAY_RDI);

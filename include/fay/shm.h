@@ -86,6 +86,8 @@ struct fay_shm_control {
 	 * answer sets it */
 	uint32_t modules_follow;
 	uint32_t modules_late; /* threads that waited in vain; atomic */
+	/* threads' names that were read when it had another value are read again; 0: each time */
+	_Alignas(64) uint64_t names;
 };
 _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
 
@@ -125,6 +127,10 @@ struct fay_slot_header {
 	/* calls that ended with a jump to a function whose own end is not seen: events without a
 	 * return value */
 	uint64_t left_by_jump;
+	/* the name of the thread `named`, as it was when `names` of the control page was this */
+	uint64_t names_seen;
+	uint64_t name[2]; /* 16 bytes, padded with zeros */
+	uint32_t named;
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };
 _Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");

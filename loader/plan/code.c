@@ -63,6 +63,7 @@ static void write_runtime(struct fay_plan *plan, struct fay_zone_plan *zone, uin
 		.records = plan->records_address,
 		.record_bits = fay_plan_record_bits(plan),
 		.key_step = plan->thread_pointer ? 0 : 1,
+		.tid_offset = plan->tid_offset,
 		.when_full = plan->options.when_full,
 		.rendezvous = plan->rendezvous,
 	};

@@ -73,8 +73,10 @@ static const struct {
 	{ "FAY_ENTRY(\"read\") { n.n++; }\n", "expected \"module!function\"", 0, FAY_E_USAGE },
 	{ "FAY_ENTRY(\"a!b\") {\nn.n = event->retval; }\n", "in FAY_RETURN() only", 4,
 	  FAY_E_REFUSED },
-	{ "FAY_RETURN(\"a!b\") {\nn.n = event->arg[5]; }\n",
-	  "in FAY_ENTRY(), FAY_OFFSET() and FAY_MARKER() only", 4, FAY_E_REFUSED },
+	{ "FAY_BEGIN() {\nn.n = event->arg[5]; }\n", "in probes of functions and markers only", 4,
+	  FAY_E_REFUSED },
+	{ "FAY_BEGIN() {\nn.n = event->caller; }\n", "a caller, or flags, are known in", 4,
+	  FAY_E_REFUSED },
 	{ "static uint64_t took(const struct fay_event *e) { return e->duration; "
 	  "}\nFAY_ENTRY(\"a!b\") {\nn.n = took(event); }\n",
 	  "duration is known", 0, FAY_E_REFUSED },

@@ -403,20 +403,23 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
  * --------------------------------------------------------------------------- */
 
 #define KIND(name) (1u << FAY_PROBE_##name)
+#define CALLS (KIND(ENTRY) | KIND(RETURN) | KIND(EXCEPTION))
 #define OF(member) offsetof(struct fay_event, member)
 static const struct {
 	size_t start, end; /* bytes of the event */
 	uint32_t kinds;
 	const char *message;
 } fields[] = {
-	{ OF(arg), OF(retval), KIND(ENTRY) | KIND(OFFSET) | KIND(MARKER),
-	  "arguments are known in FAY_ENTRY(), FAY_OFFSET() and FAY_MARKER() only" },
+	{ OF(arg), OF(retval), CALLS | KIND(OFFSET) | KIND(MARKER),
+	  "arguments are known in probes of functions and markers only" },
 	{ OF(retval), OF(time), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
 	{ OF(retval2), OF(reg), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
 	{ OF(duration), OF(address), KIND(RETURN) | KIND(EXCEPTION),
 	  "a call's duration is known in FAY_RETURN() and FAY_EXCEPTION() only" },
-	{ OF(reg), sizeof(struct fay_event), KIND(OFFSET) | KIND(MARKER),
+	{ OF(reg), OF(flags), KIND(OFFSET) | KIND(MARKER),
 	  "registers are known in FAY_OFFSET() and FAY_MARKER() only" },
+	{ OF(flags), sizeof(struct fay_event), CALLS | KIND(OFFSET) | KIND(MARKER),
+	  "a caller, or flags, are known in probes of functions and markers only" },
 };
 
 static int check_field(struct fay_unit *unit, uint32_t kind, LLVMValueRef event, LLVMValueRef load)

@@ -55,8 +55,8 @@ source() { printf '#include <fay/probe.h>\nFAY_SUM(s);\n%s\n' "$1" >"$work/r.c";
 # By an index that the compiler does not know, or it would refuse.
 source 'FAY_ENTRY("calls_target!traced_pair") { fay_sum(&s, ((const uint64_t *)event)[6 + (event->cpu & 1)]); }'
 refused "a return value at the entry" "only return probes have"
-source 'FAY_RETURN("calls_target!traced_pair") { fay_sum(&s, event->arg[event->cpu & 1]); }'
-refused "an argument at the return" "reads event.arg"
+source 'FAY_THREAD_BEGIN() { fay_sum(&s, event->arg[event->cpu & 1]); }'
+refused "an argument of no call" "reads event.arg"
 source 'FAY_ENTRY("calls_target!traced_pair") { fay_sum(&s, ((const uint64_t *)event)[15 + (event->cpu & 1)]); }'
 refused "a duration at the entry" "reads event.duration"
 source 'FAY_BEGIN() { fay_sum(&s, 1); }'

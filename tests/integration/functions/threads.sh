@@ -81,3 +81,45 @@ equal "returns in one thread" 50000 "$(final_sum Count)"
 end_target
 exits "a thread that is not there" 1 "$FAY" trace --tid 4194303 \
 	'cluster.Function("libc!read").Count()'
+
+# By thread name: threads one after the other at the same place in memory, each with a name of its
+# own; one that renames itself, and waits for as long as an old name may be taken for its own
+# (docs/faylinq.md).
+cat >"$work/names.c" <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+int work(int n);
+__attribute__((noinline, noclone)) int work(int n) { __asm__ volatile("" ::: "memory"); return n; }
+static void *named(void *number)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "thread %ld", (long)number % 7);
+	pthread_setname_np(pthread_self(), name);
+	for (int i = 0; i < 10; i++)
+		work(i);
+	return NULL;
+}
+int main(void)
+{
+	for (long i = 0; i < 700; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, named, (void *)i))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	for (int round = 0; round < 20; round++) {
+		pthread_setname_np(pthread_self(), round % 2 ? "odd" : "even");
+		usleep(100000);
+		for (int i = 0; i < 100000; i++)
+			work(i);
+	}
+	return 0;
+}
+END
+gcc -O2 -pthread -o "$work/names" "$work/names.c"
+exits "by thread name" 0 "$FAY" trace --csv 'from w in cluster.Function("names!work")
+	group w by w.comm into g orderby g.Key select new { g.Key, n = g.Count() }' -- "$work/names"
+equal "by thread name" "even,1000000 odd,1000000 thread 0,1000 thread 1,1000 thread 2,1000 thread 3,1000 thread 4,1000 thread 5,1000 thread 6,1000" \
+	"$(tail -n +2 "$work/out" | tr '\n' ' ' | sed 's/ $//')"

@@ -61,6 +61,63 @@ equal "all with their own arguments" "60001 0" \
 	"$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].lost_calls)"' \
 	"$work/out")"
 
+# By a probe in C, of calls that return, throw, or are left by longjmp: the arguments, all six, and
+# where the call would have returned to, which is behind the one call in main().
+cat >"$work/left.cc" <<'END'
+#include <csetjmp>
+extern "C" {
+long left(long, long, long, long, long, long);
+__attribute__((noinline, noclone)) long left(long n, long b, long c, long d, long e, long f)
+{
+	extern jmp_buf place;
+	if (n % 3 == 1)
+		throw n;
+	if (n % 3 == 2)
+		longjmp(place, 1);
+	__asm__ volatile("" ::: "memory");
+	return n + b + c + d + e + f;
+}
+jmp_buf place;
+}
+int main()
+{
+	for (volatile long i = 0; i < 3001; i++)
+		if (!setjmp(place))
+			try {
+				left(i, 1, 2, 3, 4, 5);
+			} catch (long) {
+			}
+}
+END
+cat >"$work/left.c" <<'END'
+#include <fay/probe.h>
+FAY_CELL(seen, FAY_VALUES(FAY_VALUE_COUNT(returned), FAY_VALUE_COUNT(left), FAY_VALUE_SUM(first),
+	FAY_VALUE_SUM(others), FAY_VALUE_MIN(lowest), FAY_VALUE_MAX(highest)));
+static inline void see(const struct fay_event *event)
+{
+	fay_sum(&seen.first, event->arg[0]);
+	fay_sum(&seen.others, event->arg[1] + 10 * event->arg[2] + 100 * event->arg[3] +
+		1000 * event->arg[4] + 10000 * event->arg[5]);
+	fay_min(&seen.lowest, event->caller);
+	fay_max(&seen.highest, event->caller);
+}
+FAY_RETURN("left!left") { fay_count(&seen.returned); see(event); }
+FAY_EXCEPTION("left!left") { fay_count(&seen.left); see(event); }
+END
+g++ -O2 -fno-inline -o "$work/left" "$work/left.cc"
+"$FAY" cc "$work/left.c" -o "$work/left.fay"
+exits "by a probe in C" 0 "$FAY" trace --json --probe "$work/left.fay" -- "$work/left"
+# 0 to 3000: 1,001 return, 1,000 throw, and 1,000 are left by longjmp, all noticed at the next call.
+equal "what calls began with" "1001 2000 $((3000 * 3001 / 2)) $((54321 * 3001)) true" \
+	"$(jq -r 'select(.type == "row" and .final) | .values |
+		"\(.returned) \(.left) \(.first) \(.others) \(.lowest == .highest)"' "$work/out")"
+sed -i '$a FAY_OFFSET("left!left", 0) { if (event->flags & 1) fay_count(&seen.left); }
+	$a FAY_ENTRY("left!left") { fay_max(&seen.highest, event->caller); }' "$work/left.c"
+"$FAY" cc "$work/left.c" -o "$work/both.fay"
+exits "flags at one place, the caller at another" 1 "$FAY" trace --probe "$work/both.fay" \
+	-- "$work/left"
+contains "and why" "$work/err" "reads event.flags in one probe and event.caller"
+
 # A real program.
 python=$(readlink -f /usr/bin/python3 || true)
 [ -x "$python" ] || skip "/usr/bin/python3 is not installed"

@@ -25,7 +25,8 @@ static void prepare_probes(void)
 	counts.probes[0].kind = FAY_PROBE_RETURN;
 	hand_verdict(&copies, PROBE_EVENT, "test_call_steps!steps_*");
 	copies.probes[0].kind = FAY_PROBE_RETURN;
-	copies.probes[0].event_fields = FAY_FIELD_DURATION | FAY_FIELD_RETVAL | FAY_FIELD_FUNCTION;
+	copies.probes[0].event_fields =
+		FAY_FIELD_DURATION | FAY_FIELD_RETVAL | FAY_FIELD_FUNCTION | FAY_FIELDS_KEPT;
 }
 
 static struct fay_session *come(const struct hand_verdict *probes)
