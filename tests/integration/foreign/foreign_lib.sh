@@ -25,7 +25,7 @@ compiled() {
 }
 # image NAME FILE MODULE [TRACED]: $work/NAME.img, which counts what happens to the functions TRACED
 # and takes the durations of all calls of MODULE and of libc, where FILE is not static
-# `untimed`: only that they end
+# `untimed`: only that they end, and their callers
 image() {
 	local file=$2
 	set -- "$1" "${@:3}"
@@ -36,20 +36,27 @@ image() {
 		FAY_COUNT(exceptions);
 		FAY_COUNT(ends);
 		FAY_HISTOGRAM(took);
-		FAY_RETURN("$2!*") { fay_count(&ends); fay_hist(&took, event->duration); }
-		FAY_EXCEPTION("$2!*") { fay_count(&ends); fay_hist(&took, event->duration); }
+		FAY_MAX(began);
+		static inline void end(const struct fay_event *event)
+		{
+			fay_hist(&took, event->duration);
+			fay_max(&began, event->arg[0] ^ event->caller);
+		}
+		FAY_RETURN("$2!*") { fay_count(&ends); end(event); }
+		FAY_EXCEPTION("$2!*") { fay_count(&ends); end(event); }
 	IMAGE
 	! ldd "$file" 2>/dev/null | grep -q 'libc\.so' || [ "$2" = "*" ] || cat >>"$work/image.c" \
 		<<-IMAGE
-		FAY_RETURN("libc!*") { fay_count(&ends); fay_hist(&took, event->duration); }
-		FAY_EXCEPTION("libc!*") { fay_count(&ends); fay_hist(&took, event->duration); }
+		FAY_RETURN("libc!*") { fay_count(&ends); end(event); }
+		FAY_EXCEPTION("libc!*") { fay_count(&ends); end(event); }
 	IMAGE
 	[ -z "${3:-}" ] || cat >>"$work/image.c" <<-IMAGE
 		FAY_ENTRY("$2!$3") { fay_count(&entries); }
-		FAY_RETURN("$2!$3") { fay_count(&returns); fay_hist(&took, event->duration); }
-		FAY_EXCEPTION("$2!$3") { fay_count(&exceptions); fay_hist(&took, event->duration); }
+		FAY_RETURN("$2!$3") { fay_count(&returns); end(event); }
+		FAY_EXCEPTION("$2!$3") { fay_count(&exceptions); end(event); }
 	IMAGE
-	[ -z "${untimed:-}" ] || sed -i '/EXCEPTION/d; s/event->duration/1/' "$work/image.c"
+	[ -z "${untimed:-}" ] ||
+		sed -i '/EXCEPTION/d; s/event->duration/1/; s/event->arg\[0\]/1/' "$work/image.c"
 	"$FAY" cc "$work/image.c" -o "$work/$1.img" || fail "the image $1 does not compile"
 }
 # Of a trace in the file $1: the final value of $2; what the end says of $2
