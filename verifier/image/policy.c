@@ -70,7 +70,7 @@ static bool parse_number(const char *text, uint64_t *value)
 	return false;
 }
 
-static const char *number(const char *text, uint64_t *value)
+const char *fay_policy_number(const char *text, uint64_t *value)
 {
 	return parse_number(text, value) ? NULL : "expected a number, such as 4096, 0x1000 or 4KiB";
 }
@@ -125,22 +125,22 @@ static const char *names_mask(char *text, const char *(*name)(unsigned), uint64_
 static const char *read_instructions(char *t, struct fay_policy *p, const char **at)
 {
 	(void)at;
-	return number(t, &p->max_instructions);
+	return fay_policy_number(t, &p->max_instructions);
 }
 static const char *read_stack(char *t, struct fay_policy *p, const char **at)
 {
 	(void)at;
-	return number(t, &p->max_stack);
+	return fay_policy_number(t, &p->max_stack);
 }
 static const char *read_local(char *t, struct fay_policy *p, const char **at)
 {
 	(void)at;
-	return number(t, &p->max_local);
+	return fay_policy_number(t, &p->max_local);
 }
 static const char *read_global(char *t, struct fay_policy *p, const char **at)
 {
 	(void)at;
-	return number(t, &p->max_global);
+	return fay_policy_number(t, &p->max_global);
 }
 static const char *read_solver(char *t, struct fay_policy *p, const char **at)
 {
@@ -276,9 +276,32 @@ static char *trim(char *text)
 	return text;
 }
 
-/* NULL: fine. Otherwise what is wrong with the line; *at is where. */
-static const char *read_line(char *line, struct fay_policy *policy, bool seen[NAME_COUNT],
+/* What a file is read into. */
+struct reading {
+	struct fay_policy *policy;
+	const struct fay_policy_keys *more; /* or NULL */
+	bool seen[NAME_COUNT], more_seen[FAY_POLICY_KEYS_MAX];
+};
+
+static const char *read_more(struct reading *reading, const char *name, char *value,
 			     const char **at)
+{
+	const struct fay_policy_keys *more = reading->more;
+
+	for (size_t i = 0; more && i < FAY_POLICY_KEYS_MAX && more->keys[i].name; i++) {
+		if (strcmp(more->keys[i].name, name))
+			continue;
+		if (reading->more_seen[i])
+			return "the name is given twice";
+		reading->more_seen[i] = true;
+		*at = value;
+		return more->keys[i].read(value, more->context);
+	}
+	return "unknown name; docs/policy.md has them all";
+}
+
+/* NULL: fine. Otherwise what is wrong with the line; *at is where. */
+static const char *read_line(char *line, struct reading *reading, const char **at)
 {
 	line[strcspn(line, "#")] = 0;
 	char *name = trim(line), *equals = strchr(name, '=');
@@ -293,13 +316,13 @@ static const char *read_line(char *line, struct fay_policy *policy, bool seen[NA
 	for (size_t i = 0; i < NAME_COUNT; i++) {
 		if (strcmp(names[i].name, name))
 			continue;
-		if (seen[i])
+		if (reading->seen[i])
 			return "the name is given twice";
-		seen[i] = true;
+		reading->seen[i] = true;
 		*at = trim(equals + 1);
-		return names[i].read(trim(equals + 1), policy, at);
+		return names[i].read(trim(equals + 1), reading->policy, at);
 	}
-	return "unknown name; docs/policy.md has them all";
+	return read_more(reading, name, trim(equals + 1), at);
 }
 
 /* "FILE:LINE:COLUMN: what", the line, a caret under the column. */
@@ -321,12 +344,18 @@ static void complain(char *message, size_t size, const char *path, unsigned numb
 
 int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size)
 {
+	fay_policy_default(policy);
+	return fay_policy_read_with(path, policy, NULL, message, message_size);
+}
+
+int fay_policy_read_with(const char *path, struct fay_policy *policy,
+			 const struct fay_policy_keys *more, char *message, size_t message_size)
+{
 	char line[LINE_MAX_BYTES], copy[LINE_MAX_BYTES];
-	bool seen[NAME_COUNT] = { false };
+	struct reading reading = { .policy = policy, .more = more };
 	FILE *file = fopen(path, "re");
 	unsigned number_of = 0;
 
-	fay_policy_default(policy);
 	if (!file) {
 		snprintf(message, message_size, "%s: %s", path, strerror(errno));
 		return -1;
@@ -337,7 +366,7 @@ int fay_policy_read(const char *path, struct fay_policy *policy, char *message, 
 		number_of++;
 		strcpy(copy, line);
 		wrong = !strchr(line, '\n') && !feof(file) ? "the line is too long"
-							   : read_line(line, policy, seen, &at);
+							   : read_line(line, &reading, &at);
 		if (wrong) {
 			complain(message, message_size, path, number_of, copy, (size_t)(at - line),
 				 wrong);
