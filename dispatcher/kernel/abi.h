@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define FAY_KERNEL_ABI 4u
+#define FAY_KERNEL_ABI 5u
 #define FAY_KERNEL_DEVICE "/dev/fay"
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
@@ -40,6 +40,15 @@
 #define FAY_KERNEL_STACK_WORDS_MAX 16u
 #define FAY_KERNEL_TRAMPOLINE_MAX 2048u
 #define FAY_KERNEL_SHM_MAX (1ull << 30) /* bytes of state of one session */
+/*
+ * The code of users' sessions, which have no module of their own: a module of this name, which root
+ * loads, has an area for each of the first session numbers.
+ */
+#define FAY_KERNEL_AREAS "fay_areas"
+#define FAY_KERNEL_AREA_COUNT 8u
+#define FAY_KERNEL_AREA_SIZE 65536u
+#define FAY_KERNEL_FUNCTIONS_MAX 65536u /* of a policy */
+#define FAY_KERNEL_NAMES_MAX (4u << 20) /* bytes of their names */
 
 /* What a trampoline refers to; fay.ko says it. Per-CPU offsets are used as %gs:offset. */
 struct fay_kernel_places {
@@ -61,6 +70,7 @@ struct fay_kernel_probe {
 	uint16_t arguments; /* likewise: of rdi, rsi and rdx those that it reads */
 };
 
+/* Of a user (struct fay_kernel_policy), the answer's places are zero. */
 struct fay_kernel_create {
 	uint32_t abi;        /* FAY_KERNEL_ABI */
 	uint32_t spill_size; /* a power of two, or 0 */
@@ -102,6 +112,8 @@ struct fay_kernel_set {
 	uint32_t reserved;
 };
 
+/* Of a user, `address` is a function's index in the policy, `function` means nothing, and all sets'
+ * `trampoline` is 0: fay.ko writes the code itself. */
 struct fay_kernel_point {
 	uint64_t address;
 	uint64_t function; /* fay_name_hash() of its name */
@@ -127,10 +139,37 @@ struct fay_kernel_detached {
 	uint64_t calls;
 };
 
+/* What those may do who have no CAP_SYS_ADMIN ("users"). A function that they may trace: */
+struct fay_kernel_function {
+	uint64_t address;     /* a function of the kernel's own; 0 in answers */
+	uint32_t stack_words; /* as in struct fay_kernel_set; with `returns` */
+	uint32_t result;
+	uint32_t returns; /* 1: its returns can be traced */
+	uint32_t reserved;
+};
+
+struct fay_kernel_policy {
+	uint64_t functions; /* struct fay_kernel_function[function_count], by address */
+	uint64_t names;     /* their names in this order, each with its NUL */
+	uint64_t images;    /* struct fay_policy: what images are held to */
+	uint64_t max_state; /* bytes of memory for one session's state, all CPUs */
+	uint32_t images_size, function_count, names_size;
+	uint32_t group; /* whose members are users, as the first user namespace numbers it */
+	uint32_t max_points, max_sessions; /* of a session, of a user */
+	uint32_t user;                     /* answer: 1: the caller is one */
+	uint32_t reserved;
+};
+
 #define FAY_KERNEL_CREATE _IOWR('F', 0x80, struct fay_kernel_create)
 #define FAY_KERNEL_ATTACH _IOW('F', 0x81, struct fay_kernel_attach)
 #define FAY_KERNEL_CHECK _IOW('F', 0x82, struct fay_kernel_check)
 #define FAY_KERNEL_RUN _IOW('F', 0x83, uint32_t) /* index of a set without points */
 #define FAY_KERNEL_DETACH _IOR('F', 0x84, struct fay_kernel_detached)
+/* Sets the policy, or, without functions, ends it. Needs CAP_SYS_ADMIN. Users that are there keep
+ * the policy that they opened the device under, but attach to nothing more. */
+#define FAY_KERNEL_POLICY _IOW('F', 0x85, struct fay_kernel_policy)
+/* What holds for the caller, or for users if it is none. Functions and names are written if both
+ * sizes are what they are, and only the sizes if both are 0. */
+#define FAY_KERNEL_ALLOWED _IOWR('F', 0x86, struct fay_kernel_policy)
 
 #endif

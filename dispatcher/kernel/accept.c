@@ -18,7 +18,7 @@
 	 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER)
 
 /* As fay_policy_restrict_kernel() makes that of everything that is possible. */
-static const struct fay_policy kernel_policy = {
+const struct fay_policy fay_kernel_images = {
 	.max_instructions = FAY_KERNEL_MAX_INSTRUCTIONS,
 	.max_stack = FAY_KERNEL_MAX_STACK,
 	.max_local = FAY_IMAGE_MAX_LOCAL,
@@ -147,12 +147,13 @@ static int allocate(struct work *work, const struct fay_kernel_create *create)
 	return work->memory && work->facts ? 0 : -ENOMEM;
 }
 
-static int check(struct work *work, struct fay_kernel_create *create)
+static int check(struct work *work, const struct fay_policy *policy,
+		 struct fay_kernel_create *create)
 {
 	struct check_refusal refusal;
 
-	check_image(work->image, work->size, NULL, 0, &kernel_policy, work->memory, work->room,
-		    work->facts, &work->result);
+	check_image(work->image, work->size, NULL, 0, policy, work->memory, work->room, work->facts,
+		    &work->result);
 	refusal = work->result.refusal;
 	if (refusal.rule == FAY_RULE_NONE)
 		refusal = check_parse(work->image, work->size, &work->subject);
@@ -161,8 +162,22 @@ static int check(struct work *work, struct fay_kernel_create *create)
 	return refusal.rule == FAY_RULE_NONE ? 0 : -EKEYREJECTED;
 }
 
-int fay_code_accept(struct fay_kernel_create *create, const struct fay_kernel_places *places,
-		    struct fay_code *code)
+/* Of a user's image all probes together may be at one function, and run at each of its calls. */
+static int check_sum(const struct work *work, const struct fay_policy *policy,
+		     struct fay_kernel_create *create)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < work->result.probe_count; i++)
+		sum += work->facts[i].worst_instructions;
+	if (policy == &fay_kernel_images || sum <= policy->max_instructions)
+		return 0;
+	create->rule = FAY_RULE_POL_INSTRUCTIONS;
+	return -EKEYREJECTED;
+}
+
+int fay_code_accept(struct fay_kernel_create *create, const struct fay_policy *policy,
+		    const struct fay_kernel_places *places, struct fay_code *code)
 {
 	struct work *work;
 	int result;
@@ -174,7 +189,9 @@ int fay_code_accept(struct fay_kernel_create *create, const struct fay_kernel_pl
 		return -ENOMEM;
 	result = allocate(work, create);
 	if (!result)
-		result = check(work, create);
+		result = check(work, policy, create);
+	if (!result)
+		result = check_sum(work, policy, create);
 	if (!result)
 		result = take_probes(work, code);
 	if (!result)

@@ -30,16 +30,25 @@ int fay_module_event(struct notifier_block *block, unsigned long action, void *d
 	struct fay_session *session;
 	int result = NOTIFY_DONE;
 
+	if (!strcmp(module->name, FAY_KERNEL_AREAS)) {
+		mutex_lock(&fay_mutex);
+		result = notifier_from_errno(fay_areas_event(module, action));
+		mutex_unlock(&fay_mutex);
+		return result;
+	}
 	if (strncmp(module->name, FAY_KERNEL_MODULE_PREFIX, strlen(FAY_KERNEL_MODULE_PREFIX)))
 		return NOTIFY_DONE;
 	mutex_lock(&fay_mutex);
 	session = session_of_module(module);
 	if (action == MODULE_STATE_COMING) {
-		if (!session || session->module || module->init || module->exit ||
-		    module->core_layout.text_size < session->code.layout_size)
+		if (!session || session->users || session->module || module->init || module->exit ||
+		    module->core_layout.text_size < session->code.layout_size) {
 			result = notifier_from_errno(-EPERM);
-		else
+		} else {
 			session->module = module;
+			session->text = module->core_layout.base;
+			session->text_size = module->core_layout.text_size;
+		}
 	} else if (action == MODULE_STATE_GOING && session && session->module == module) {
 		session->module = NULL; /* not while it is attached: then there is a reference */
 		session->checked = false;
@@ -54,32 +63,33 @@ static int check_layout(const struct fay_session *session)
 {
 	const struct fay_code *code = &session->code;
 
-	return memcmp(session->module->core_layout.base, code->layout, code->layout_size)
-		       ? -EKEYREJECTED
-		       : 0;
+	return memcmp(session->text, code->layout, code->layout_size) ? -EKEYREJECTED : 0;
+}
+
+struct fay_kernel_trampoline fay_trampoline_of(const struct fay_session *session,
+					       const struct fay_kernel_set *set, u32 offset)
+{
+	return (struct fay_kernel_trampoline){ .places = &session->places,
+					       .probes = session->code.probes,
+					       .set = set->probes,
+					       .stack_words = set->stack_words,
+					       .result = set->result,
+					       .callback = set->callback,
+					       .layout = (u64)session->text,
+					       .address = (u64)session->text + offset };
 }
 
 static int check_trampoline(const struct fay_session *session, struct fay_set *set, u8 *scratch)
 {
-	const struct module_layout *core = &session->module->core_layout;
-	struct fay_kernel_trampoline wanted = { .places = &session->places,
-						.probes = session->code.probes,
-						.set = set->given.probes,
-						.stack_words = set->given.stack_words,
-						.result = set->given.result,
-						.callback = set->given.callback,
-						.layout = (u64)core->base,
-						.address =
-							(u64)core->base + set->given.trampoline };
-	u32 size;
+	u32 offset = set->given.trampoline, size;
+	struct fay_kernel_trampoline wanted = fay_trampoline_of(session, &set->given, offset);
 
-	if (set->given.trampoline % 16 || set->given.trampoline < session->code.layout_size ||
-	    set->given.trampoline > core->text_size)
+	if (offset % 16 || offset < session->code.layout_size || offset > session->text_size)
 		return -EINVAL;
 	size = fay_kernel_trampoline_write(&wanted, scratch, FAY_KERNEL_TRAMPOLINE_MAX);
-	if (!size || size > core->text_size - set->given.trampoline)
+	if (!size || size > session->text_size - offset)
 		return -EINVAL;
-	if (memcmp(core->base + set->given.trampoline, scratch, size))
+	if (memcmp(session->text + offset, scratch, size))
 		return -EKEYREJECTED;
 	set->trampoline = wanted.address;
 	return 0;
@@ -211,16 +221,22 @@ static int place_points(struct fay_session *session, u32 point_count)
 	return next == point_count ? 0 : -EINVAL;
 }
 
-static int check_all(struct fay_session *session)
+static int check_sets(const struct fay_session *session)
+{
+	int result = 0;
+
+	for (unsigned int i = 0; !result && i < session->set_count; i++)
+		result = check_set(session, &session->sets[i].given);
+	return result;
+}
+
+static int check_code(struct fay_session *session)
 {
 	u8 *scratch = kmalloc(FAY_KERNEL_TRAMPOLINE_MAX, GFP_KERNEL);
 	int result = scratch ? check_layout(session) : -ENOMEM;
 
-	for (unsigned int i = 0; !result && i < session->set_count; i++) {
-		result = check_set(session, &session->sets[i].given);
-		if (!result)
-			result = check_trampoline(session, &session->sets[i], scratch);
-	}
+	for (unsigned int i = 0; !result && i < session->set_count; i++)
+		result = check_trampoline(session, &session->sets[i], scratch);
 	kfree(scratch);
 	return result;
 }
@@ -240,15 +256,23 @@ static int prepare(struct fay_session *session, const struct fay_kernel_set *set
 {
 	int result;
 
+	session->checked = false;
+	if (session->users && !fay_users_hold(session->users))
+		return -ESTALE;
+	if (session->users && !fay_area_take(session))
+		return -ENOEXEC;
 	/* One that is still being loaded can fail, and would go although there is a reference. */
 	if (!session->module || READ_ONCE(session->module->state) != MODULE_STATE_LIVE)
 		return -ENOEXEC;
-	session->checked = false;
 	result = take_sets(session, sets, set_count);
 	if (!result)
 		result = place_points(session, point_count);
 	if (!result)
-		result = check_all(session);
+		result = check_sets(session);
+	if (!result && session->users)
+		result = fay_area_write(session);
+	if (!result)
+		result = check_code(session);
 	if (!result && !try_module_get(session->module))
 		result = -ENOEXEC;
 	session->checked = session->pinned = !result;
@@ -267,6 +291,8 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX ||
 	    attach->point_count > FAY_KERNEL_POINTS_MAX)
 		return -EINVAL;
+	if (session->users && attach->point_count > session->users->given.max_points)
+		return -E2BIG;
 	sets = vmemdup_user((const void __user *)attach->sets, attach->set_count * sizeof(*sets));
 	if (IS_ERR(sets))
 		return PTR_ERR(sets);
@@ -276,7 +302,11 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 		kvfree(sets);
 		return PTR_ERR(points);
 	}
-	result = fay_make_table(session, points, attach->point_count);
+	result = session->users ? fay_users_points(session, sets, attach->set_count, points,
+						   attach->point_count)
+				: 0;
+	if (!result)
+		result = fay_make_table(session, points, attach->point_count);
 	if (!result) {
 		mutex_lock(&fay_mutex);
 		result = prepare(session, sets, attach->set_count, attach->point_count);

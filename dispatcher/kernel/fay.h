@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The parts of fay.ko: main.c (device), session.c (life, state), accept.c (the checker's word),
- * attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call),
- * trampoline.c.
+ * attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call), users.c
+ * (what who is not root may do), area.c (where their code goes), trampoline.c.
  */
 #ifndef FAY_KO_H
 #define FAY_KO_H
@@ -13,7 +13,7 @@
 #include <linux/percpu.h>
 
 #include "abi.h"
-#include "fay/image.h"
+#include "fay/facts.h"
 #include "fay/shm.h"
 #include "trampoline.h"
 
@@ -37,8 +37,21 @@ struct fay_code {
 	struct fay_image_state *states;
 };
 
+/* A policy for callers without CAP_SYS_ADMIN: as root gave it, checked, and never changed. */
+struct fay_users {
+	refcount_t references;
+	struct fay_kernel_policy given; /* its pointers have no meaning */
+	struct fay_policy images;
+	kgid_t group;
+	struct fay_kernel_function *functions;
+	char *names;
+	u64 *hashes; /* of the names */
+};
+
 struct fay_session {
 	struct fay_code code;
+	struct fay_users *users; /* what it is held to; NULL: its file was opened by root */
+	kuid_t owner;
 	u32 spill_size;
 	struct fay_kernel_places places;
 	unsigned int number;
@@ -47,7 +60,9 @@ struct fay_session {
 	unsigned int slot_count;
 	struct fay_kernel_context *contexts; /* slot_count */
 	struct module *module;               /* that has the code; NULL until it is loaded */
-	bool pinned;                         /* a reference to it is held */
+	u8 *text;                            /* the session's code in it */
+	u32 text_size;
+	bool pinned; /* a reference to it is held */
 	struct fay_set *sets;
 	unsigned int set_count;
 	bool checked; /* `sets` and the module's code are what they must be */
@@ -81,16 +96,19 @@ extern struct mutex fay_mutex;
 extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* helpers read it */
 
 /* session.c. Errors are negative errno. */
-int fay_session_create(struct fay_kernel_create *create, struct fay_session **result);
+int fay_session_create(struct fay_kernel_create *create, struct fay_users *users, kuid_t owner,
+		       struct fay_session **result);
 /* As fay_session_detach(), on whose errors the session stays. */
 int fay_session_destroy(struct fay_session *session);
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
 
-/* accept.c: checks the image and fills in `code`, which is to be released in any case.
+/* accept.c: checks the image by `policy` and fills in `code`, which is to be released in any case.
  * -EKEYREJECTED: refused, create->rule says why. */
-int fay_code_accept(struct fay_kernel_create *create, const struct fay_kernel_places *places,
-		    struct fay_code *code);
+int fay_code_accept(struct fay_kernel_create *create, const struct fay_policy *policy,
+		    const struct fay_kernel_places *places, struct fay_code *code);
 void fay_code_release(struct fay_code *code);
+/* What every image for the kernel is held to, at most. */
+extern const struct fay_policy fay_kernel_images;
 
 /* attach.c */
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);
@@ -98,6 +116,29 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 int fay_session_detach(struct fay_session *session, u64 *calls);
 int fay_session_run(struct fay_session *session, u32 set);
 int fay_module_event(struct notifier_block *block, unsigned long action, void *data);
+/* What the set's trampoline must be, `offset` behind the session's text. */
+struct fay_kernel_trampoline fay_trampoline_of(const struct fay_session *session,
+					       const struct fay_kernel_set *set, u32 offset);
+
+/* users.c */
+int fay_users_set(const struct fay_kernel_policy *given);
+/* The policy that holds now, a reference for the caller; NULL: there is none. */
+struct fay_users *fay_users_get(void);
+struct fay_users *fay_users_share(struct fay_users *users);
+void fay_users_put(struct fay_users *users); /* NULL is fine */
+/* Whether it still holds. Under fay_mutex. */
+bool fay_users_hold(const struct fay_users *users);
+int fay_users_answer(const struct fay_users *users, bool user, void __user *argument);
+/* Indices to addresses, if the policy allows them all, with the probes that their sets have. */
+int fay_users_points(const struct fay_session *session, const struct fay_kernel_set *sets,
+		     u32 set_count, struct fay_kernel_point *points, u32 point_count);
+
+/* area.c. Under fay_mutex. */
+int fay_areas_event(struct module *module, unsigned long action);
+/* Where the session's code belongs; false: there are no areas. */
+bool fay_area_take(struct fay_session *session);
+/* Writes the session's code there; its sets are valid. Nobody executes it. -ENOSPC: it is more. */
+int fay_area_write(struct fay_session *session);
 
 /* points.c */
 int fay_check_points(const struct fay_kernel_check *check);

@@ -37,24 +37,44 @@ struct opened {
 	/* one call at a time on a file; held while the caller's memory is read, which can take as
 	 * long as the caller likes */
 	struct mutex lock;
+	struct fay_users *users; /* what the opener is held to; NULL: it had CAP_SYS_ADMIN */
+	kuid_t owner;
 	struct fay_session *session;
 	struct leaving *leaving; /* made when the file is opened, so that closing it cannot fail */
 };
 
+/* Who is not root is a user if there is a policy, and its group. In a user namespace groups and
+ * capabilities can be had for the asking. */
+static int find_users(struct fay_users **users)
+{
+	*users = NULL;
+	if (capable(CAP_SYS_ADMIN))
+		return 0;
+	*users = fay_users_get();
+	if (*users && current_user_ns() == &init_user_ns && in_egroup_p((*users)->group))
+		return 0;
+	fay_users_put(*users);
+	return -EPERM;
+}
+
 static int device_open(struct inode *inode, struct file *file)
 {
+	struct fay_users *users;
 	struct opened *opened;
+	int result = find_users(&users);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
+	if (result)
+		return result;
 	opened = kzalloc(sizeof(*opened), GFP_KERNEL);
-	if (!opened)
-		return -ENOMEM;
-	opened->leaving = kzalloc(sizeof(*opened->leaving), GFP_KERNEL);
-	if (!opened->leaving) {
+	if (opened)
+		opened->leaving = kzalloc(sizeof(*opened->leaving), GFP_KERNEL);
+	if (!opened || !opened->leaving) {
 		kfree(opened);
+		fay_users_put(users);
 		return -ENOMEM;
 	}
+	opened->users = users;
+	opened->owner = current_uid();
 	mutex_init(&opened->lock);
 	file->private_data = opened;
 	return 0;
@@ -74,6 +94,7 @@ static int device_release(struct inode *inode, struct file *file)
 	} else {
 		kfree(opened->leaving);
 	}
+	fay_users_put(opened->users);
 	kfree(opened);
 	return 0;
 }
@@ -88,7 +109,7 @@ static long create(struct opened *opened, void __user *argument)
 		return -EBUSY;
 	if (copy_from_user(&given, argument, sizeof(given)))
 		return -EFAULT;
-	result = fay_session_create(&given, &session);
+	result = fay_session_create(&given, opened->users, opened->owner, &session);
 	if (!result)
 		smp_store_release(&opened->session, session);
 	/* a session that was made stays, until the file is closed */
@@ -106,10 +127,13 @@ static long attach(struct opened *opened, const void __user *argument)
 	return fay_session_attach(opened->session, &given);
 }
 
-static long check(const void __user *argument)
+/* A user is not told what lies at addresses. */
+static long check(const struct opened *opened, const void __user *argument)
 {
 	struct fay_kernel_check given;
 
+	if (opened->users)
+		return -EPERM;
 	if (copy_from_user(&given, argument, sizeof(given)))
 		return -EFAULT;
 	return fay_check_points(&given);
@@ -134,6 +158,26 @@ static long detach(struct opened *opened, void __user *argument)
 	return result;
 }
 
+static long set_policy(const struct opened *opened, const void __user *argument)
+{
+	struct fay_kernel_policy given;
+
+	if (opened->users || !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (copy_from_user(&given, argument, sizeof(given)))
+		return -EFAULT;
+	return fay_users_set(&given);
+}
+
+static long allowed(const struct opened *opened, void __user *argument)
+{
+	struct fay_users *users = opened->users ? fay_users_share(opened->users) : fay_users_get();
+	long result = users ? fay_users_answer(users, opened->users, argument) : -ENODATA;
+
+	fay_users_put(users);
+	return result;
+}
+
 static long device_ioctl(struct file *file, unsigned int command, unsigned long value)
 {
 	struct opened *opened = file->private_data;
@@ -145,7 +189,11 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 	if (command == FAY_KERNEL_CREATE)
 		result = create(opened, argument);
 	else if (command == FAY_KERNEL_CHECK)
-		result = check(argument);
+		result = check(opened, argument);
+	else if (command == FAY_KERNEL_POLICY)
+		result = set_policy(opened, argument);
+	else if (command == FAY_KERNEL_ALLOWED)
+		result = allowed(opened, argument);
 	else if (command == FAY_KERNEL_ATTACH || command == FAY_KERNEL_RUN ||
 		 command == FAY_KERNEL_DETACH)
 		result = !opened->session               ? -ENODATA
@@ -209,6 +257,7 @@ static void __exit fay_exit(void)
 	misc_deregister(&device);
 	unregister_module_notifier(&modules);
 	destroy_workqueue(leaving_queue);
+	fay_users_set(&(struct fay_kernel_policy){ 0 });
 	fay_pages_finish();
 }
 

@@ -260,8 +260,6 @@ void fay_free_sets(struct fay_session *session)
 /* Whether a function's first instruction leads into the session's module, whatever ftrace says. */
 static bool is_called(const struct fay_session *session)
 {
-	const struct module_layout *core = &session->module->core_layout;
-
 	for (u32 i = 0; i <= session->table_mask; i++) {
 		u64 address = session->table[i].address;
 		u8 bytes[CALL_SIZE];
@@ -271,7 +269,7 @@ static bool is_called(const struct fay_session *session)
 		    bytes[0] != CALL_OPCODE)
 			continue;
 		memcpy(&distance, bytes + 1, sizeof(distance));
-		if (address + CALL_SIZE + distance - (u64)core->base < core->size)
+		if (address + CALL_SIZE + distance - (u64)session->text < session->text_size)
 			return true;
 	}
 	return false;

@@ -13,7 +13,10 @@
 DEFINE_MUTEX(fay_mutex);
 struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX];
 DEFINE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
-static DECLARE_BITMAP(numbers, FAY_KERNEL_SESSIONS_MAX); /* given to sessions; under fay_mutex */
+/* given to sessions, and to those of users; whose these are. Under fay_mutex */
+static DECLARE_BITMAP(numbers, FAY_KERNEL_SESSIONS_MAX);
+static DECLARE_BITMAP(user_numbers, FAY_KERNEL_AREA_COUNT);
+static kuid_t owners[FAY_KERNEL_AREA_COUNT];
 /* from the look at how much memory is free to the taking of it */
 static DEFINE_MUTEX(memory_mutex);
 
@@ -76,6 +79,8 @@ static int make_state(struct fay_session *session)
 	session->slot_stride = PAGE_ALIGN(session->spill_offset + session->spill_size);
 	session->slots_offset = slots_offset;
 	session->shm_size = slots_offset + (u64)session->slot_count * session->slot_stride;
+	if (session->users && session->shm_size > session->users->given.max_state)
+		return -EFBIG;
 	result = take_memory(session, session->shm_size);
 	if (result)
 		return result;
@@ -112,17 +117,39 @@ static void release(struct fay_session *session)
 	kvfree(session->table);
 	kvfree(session->sets);
 	vfree(session->shm);
+	fay_users_put(session->users);
 	kfree(session);
 }
 
+static bool has_all(const struct fay_session *session)
+{
+	unsigned int number, count = 0;
+
+	for_each_set_bit(number, user_numbers, FAY_KERNEL_AREA_COUNT) count +=
+		uid_eq(owners[number], session->owner);
+	return count >= session->users->given.max_sessions;
+}
+
+/* A user's is one that has an area. */
 static int take_number(struct fay_session *session)
 {
+	u32 max = session->users ? FAY_KERNEL_AREA_COUNT : FAY_KERNEL_SESSIONS_MAX;
+	int result = 0;
+
 	mutex_lock(&fay_mutex);
-	session->number = find_first_zero_bit(numbers, FAY_KERNEL_SESSIONS_MAX);
-	if (session->number < FAY_KERNEL_SESSIONS_MAX)
+	session->number = find_first_zero_bit(numbers, max);
+	if (session->users && has_all(session))
+		result = -EDQUOT;
+	else if (session->number >= max)
+		result = -EUSERS;
+	else
 		__set_bit(session->number, numbers);
+	if (!result && session->users) {
+		__set_bit(session->number, user_numbers);
+		owners[session->number] = session->owner;
+	}
 	mutex_unlock(&fay_mutex);
-	return session->number < FAY_KERNEL_SESSIONS_MAX ? 0 : -EUSERS;
+	return result;
 }
 
 /* Helpers may be looking at the session still. */
@@ -131,6 +158,8 @@ static void give_number(const struct fay_session *session)
 	mutex_lock(&fay_mutex);
 	WRITE_ONCE(fay_sessions[session->number], NULL);
 	__clear_bit(session->number, numbers);
+	if (session->users)
+		__clear_bit(session->number, user_numbers);
 	mutex_unlock(&fay_mutex);
 }
 
@@ -152,7 +181,7 @@ static_assert(offsetof(struct pt_regs, di) == 112 && offsetof(struct pt_regs, cx
 	      offsetof(struct pt_regs, r8) == 72 && offsetof(struct pt_regs, r9) == 64 &&
 	      offsetof(struct pt_regs, sp) == 152 && offsetof(struct ftrace_regs, regs) == 0);
 
-/* The caller is told which probes there are. */
+/* The caller is told which probes there are; a user no address. */
 static int answer(const struct fay_session *session, struct fay_kernel_create *create)
 {
 	const struct fay_code *code = &session->code;
@@ -161,7 +190,7 @@ static int answer(const struct fay_session *session, struct fay_kernel_create *c
 	create->probe_count = code->probe_count;
 	create->layout_size = code->layout_size;
 	create->shm_size = session->shm_size;
-	create->places = session->places;
+	create->places = session->users ? (struct fay_kernel_places){ 0 } : session->places;
 	return copy_to_user((void __user *)create->probes, code->probes,
 			    code->probe_count * sizeof(*code->probes))
 		       ? -EFAULT
@@ -171,10 +200,12 @@ static int answer(const struct fay_session *session, struct fay_kernel_create *c
 /* Its number first: the layout has the helpers' addresses in it. */
 static int make(struct fay_session *session, struct fay_kernel_create *create)
 {
+	const struct fay_policy *policy =
+		session->users ? &session->users->images : &fay_kernel_images;
 	int result;
 
 	fay_places_fill(session->number, &session->places);
-	result = fay_code_accept(create, &session->places, &session->code);
+	result = fay_code_accept(create, policy, &session->places, &session->code);
 	if (!result && !spill_valid(&session->code, create->spill_size))
 		result = -EINVAL;
 	session->spill_size = create->spill_size;
@@ -183,7 +214,8 @@ static int make(struct fay_session *session, struct fay_kernel_create *create)
 	return result ? result : answer(session, create);
 }
 
-int fay_session_create(struct fay_kernel_create *create, struct fay_session **result)
+int fay_session_create(struct fay_kernel_create *create, struct fay_users *users, kuid_t owner,
+		       struct fay_session **result)
 {
 	struct fay_session *session;
 	int error;
@@ -195,6 +227,8 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 	session = kzalloc(sizeof(*session), GFP_KERNEL);
 	if (!session)
 		return -ENOMEM;
+	session->users = users ? fay_users_share(users) : NULL;
+	session->owner = owner;
 	error = take_number(session);
 	if (!error) {
 		error = make(session, create);
