@@ -31,6 +31,29 @@ const char *fay_kernel_modules_refused(void);
  * `path` is where. FAY_E_REFUSED says what is missing. */
 int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error);
 
+/*
+ * A policy for users: those who are not root, in a group, may trace some functions by probes that
+ * are held to limits (docs/kernel.md). fay.ko keeps it until it is unloaded, and holds users to it.
+ */
+struct fay_kernel_users {
+	struct fay_policy images; /* its patterns name the functions */
+	uint64_t max_state;       /* bytes of a session's state, all CPUs */
+	uint32_t max_points;      /* functions of a session */
+	uint32_t max_sessions;    /* of a user */
+	uint32_t group;
+	bool user; /* of fay_kernel_users_ask(): the caller is held to it */
+};
+/* Reads a file that only root can have written. Errors are as fay_policy_read()'s. */
+int fay_kernel_users_read(const char *path, struct fay_kernel_users *users,
+			  struct fay_error *error);
+/* As root: loads fay.ko if need be, gives it the policy, and its device to the group. */
+int fay_kernel_users_allow(const struct fay_kernel_users *users, size_t *functions,
+			   struct fay_error *error);
+/* As root: ends the policy. What users trace goes on until they end it. */
+int fay_kernel_users_deny(struct fay_error *error);
+/* False: there is no policy, or the caller may not open the device. */
+bool fay_kernel_users_ask(struct fay_kernel_users *users);
+
 struct fay_kernel_symbol {
 	uint64_t address;
 	char *name;

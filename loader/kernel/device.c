@@ -170,12 +170,22 @@ int fay_kernel_device_open(struct fay_kernel_session *session, const char *ko,
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "sysctl kernel.ftrace_enabled is 0, so this kernel's "
 				     "functions call no probes");
+	session->device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	if (session->device >= 0 && fay_kernel_take_allowed(session, error))
+		return error->code;
+	if (session->allowed.functions)
+		return FAY_OK;
 	if (fay_kernel_load(ko, session->ko, error))
 		return error->code;
-	session->device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
 	if (session->device < 0)
-		return fay_error_set(error, FAY_E_REFUSED, "cannot open " FAY_KERNEL_DEVICE ": %s",
-				     strerror(errno));
+		session->device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	if (session->device < 0)
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "cannot open " FAY_KERNEL_DEVICE ": %s%s", strerror(errno),
+				     errno == EACCES || errno == EPERM
+					     ? "; kernel functions are for root, and for the group "
+					       "that root's `fay kernel allow` names"
+					     : "");
 	return FAY_OK;
 }
 
@@ -189,13 +199,18 @@ static int create_refused(int code, struct fay_error *error)
 				     "the loaded fay.ko belongs to another version of fay: `rmmod "
 				     "fay`, then fay loads its own");
 	int kind = code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT
+		   : code == EFBIG || code == EDQUOT                 ? FAY_E_LIMIT
 		   : code == EOPNOTSUPP                              ? FAY_E_REFUSED
 								     : FAY_E_INTERNAL;
 	return fay_error_set(error, kind, "fay.ko cannot make a session: %s",
 			     code == ENOMEM ? "its state does not fit into the kernel's memory"
 			     : code == E2BIG
 				     ? "the image has more than 1 MiB, or more than 64 probes"
-			     : code == EUSERS     ? "sixteen traces are running already"
+			     : code == EUSERS ? "as many traces as there can be are running already"
+			     : code == EFBIG  ? "its state is larger than the policy for users "
+						"allows"
+			     : code == EDQUOT ? "as many traces as the policy allows one user are "
+						"running already"
 			     : code == EOPNOTSUPP ? "this machine has no time stamp counter that "
 						    "durations could be measured with"
 						  : strerror(code));

@@ -78,7 +78,17 @@ struct kernel_point {
 	uint32_t set;
 };
 
+/* What fay.ko lets users do: allowed.c. */
+struct fay_kernel_answer {
+	struct fay_kernel_policy policy;
+	struct fay_policy images;
+	struct fay_kernel_function *functions; /* malloc'ed, as are their names */
+	char *names;
+};
+
 struct fay_kernel_session {
+	/* what the caller, who is not root, is held to; without functions: nothing */
+	struct fay_kernel_answer allowed;
 	/* during attach only */
 	const struct fay_verdict *verdict;
 	const void *image;
@@ -137,9 +147,29 @@ int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error 
 int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error *error);
 /* Mask of the return probes. */
 uint64_t fay_kernel_return_probes(const struct fay_kernel_session *session);
+/* Before the next one: the kernel's own functions by name. */
+int fay_kernel_find_own_names(struct fay_kernel_session *session, struct fay_error *error);
+/* Why the point's returns cannot be traced (static text); NULL: they can, and its prototype is
+ * known now. */
+const char *fay_kernel_return_refusal(struct fay_kernel_session *session,
+				      struct kernel_point *point);
+/* The point is left out, and that is kept. Nonzero: out of memory. */
+int fay_kernel_skip(struct fay_kernel_session *session, const char *name, const char *reason);
+/* session.c: symbols and types of the running kernel. */
+int fay_kernel_read(struct fay_kernel_session *session, struct fay_error *error);
+
+/* allowed.c: if the device's opener is a user, what is allowed, functions included, becomes the
+ * session's; their indices are its symbols' addresses. */
+int fay_kernel_take_allowed(struct fay_kernel_session *session, struct fay_error *error);
+/* As points.c judges a point for root. */
+int fay_kernel_judge_allowed(struct fay_kernel_session *session, struct fay_error *error);
 
 /* module.c: points to sets, trampolines, the loaded module; once more, for `called_back`,
- * instead of the one that was loaded. */
+ * instead of the one that was loaded. For a user, whose code fay.ko writes, the sets only. */
 int fay_kernel_module_load(struct fay_kernel_session *session, struct fay_error *error);
+/* Signs the object, and loads it instead of a module of this name that is not in use. `what` is its
+ * name for messages. */
+int fay_kernel_object_load(const struct fay_kernel_object *object, const struct fay_kernel_btf *btf,
+			   const char *what, struct fay_error *error);
 
 #endif

@@ -130,11 +130,28 @@ static int write_text(struct fay_kernel_session *session, struct fay_error *erro
 	return FAY_OK;
 }
 
+int fay_kernel_object_load(const struct fay_kernel_object *object, const struct fay_kernel_btf *btf,
+			   const char *what, struct fay_error *error)
+{
+	uint8_t *bytes;
+	size_t size;
+	int result = fay_kernel_object_write(object, btf, &bytes, &size, error);
+
+	if (!result && (result = fay_kernel_sign(&bytes, &size, error)))
+		free(bytes);
+	if (result)
+		return result;
+	syscall(SYS_delete_module, object->name, O_NONBLOCK);
+	if (syscall(SYS_init_module, bytes, size, ""))
+		result = fay_kernel_load_refused(what, error);
+	free(bytes);
+	return result;
+}
+
+/* One of its name is a killed fay's: its session is gone, or its number would not be ours. */
 static int load_module(struct fay_kernel_session *session, struct fay_error *error)
 {
 	bool returns = false;
-	uint8_t *bytes;
-	size_t size;
 
 	for (uint32_t i = 0; i < session->probe_count; i++)
 		returns |= session->probes[i].kind == FAY_PROBE_RETURN;
@@ -146,19 +163,9 @@ static int load_module(struct fay_kernel_session *session, struct fay_error *err
 					    .name = session->name,
 					    .indirect = returns ||
 							session->verdict->layout.slot_count };
-	int result = fay_kernel_object_write(&object, session->btf, &bytes, &size, error);
+	int result = fay_kernel_object_load(&object, session->btf, "the probes' module", error);
 
-	if (!result && (result = fay_kernel_sign(&bytes, &size, error)))
-		free(bytes);
-	if (result)
-		return result;
-	/* One of this name is a killed fay's: its session is gone, or its number would not be
-	 * ours. */
-	syscall(SYS_delete_module, session->name, O_NONBLOCK);
-	if (syscall(SYS_init_module, bytes, size, ""))
-		result = fay_kernel_load_refused("the probes' module", error);
 	session->loaded = !result;
-	free(bytes);
 	return result;
 }
 
@@ -166,7 +173,7 @@ int fay_kernel_module_load(struct fay_kernel_session *session, struct fay_error 
 {
 	int result = choose_sets(session, error);
 
-	if (!result)
+	if (!result && !session->allowed.functions)
 		result = write_text(session, error);
-	return result ? result : load_module(session, error);
+	return result || session->allowed.functions ? result : load_module(session, error);
 }

@@ -59,7 +59,7 @@ int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error 
 	return FAY_OK;
 }
 
-static int skip(struct fay_kernel_session *session, const char *name, const char *reason)
+int fay_kernel_skip(struct fay_kernel_session *session, const char *name, const char *reason)
 {
 	if (session->skipped_count == session->skipped_room) {
 		size_t room = session->skipped_room ? session->skipped_room * 2 : 64;
@@ -110,9 +110,9 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 		if (!mask)
 			continue;
 		if (symbol->in_module) {
-			if (skip(session, symbol->name,
-				 "is in a loadable module, which could be unloaded during the "
-				 "trace"))
+			if (fay_kernel_skip(session, symbol->name,
+					    "is in a loadable module, which could be unloaded "
+					    "during the trace"))
 				break;
 		} else if (last && last->place.address == symbol->address) {
 			last->probes |= mask;
@@ -282,7 +282,7 @@ static int by_source_name(const void *a, const void *b)
  * The kernel's own functions by their names, those left out whose name others have: BTF may have
  * such a name once, with the prototype of one of them, even one of which only copies are left.
  */
-static int find_own_names(struct fay_kernel_session *session, struct fay_error *error)
+int fay_kernel_find_own_names(struct fay_kernel_session *session, struct fay_error *error)
 {
 	const struct fay_kernel_symbols *symbols = session->symbols;
 	const struct fay_kernel_symbol **names = calloc(symbols->count + 1, sizeof(*names));
@@ -328,7 +328,8 @@ static bool find_prototype(const struct fay_kernel_session *session, uint64_t ad
 	return found;
 }
 
-static const char *return_refusal(struct fay_kernel_session *session, struct kernel_point *point)
+const char *fay_kernel_return_refusal(struct fay_kernel_session *session,
+				      struct kernel_point *point)
 {
 	const char *reason = no_return(point->name);
 
@@ -376,12 +377,12 @@ static int judge_points(struct fay_kernel_session *session, struct fay_error *er
 		struct kernel_point *point = &session->points[i];
 		const char *reason =
 			!answers[i] ? "has no hotpatch point (notrace, inlined code, or assembly)"
-			: point->probes & returns ? return_refusal(session, point)
+			: point->probes & returns ? fay_kernel_return_refusal(session, point)
 						  : NULL;
 
 		if (!reason)
 			session->points[kept++] = *point;
-		else if (skip(session, point->name, reason))
+		else if (fay_kernel_skip(session, point->name, reason))
 			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	free(addresses);
@@ -414,9 +415,13 @@ int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error 
 {
 	int result = find_points(session, error);
 
-	if (!result && fay_kernel_return_probes(session))
-		result = find_own_names(session, error);
-	if (!result)
-		result = judge_points(session, error);
+	if (!result && session->allowed.functions) {
+		result = fay_kernel_judge_allowed(session, error);
+	} else if (!result) {
+		if (fay_kernel_return_probes(session))
+			result = fay_kernel_find_own_names(session, error);
+		if (!result)
+			result = judge_points(session, error);
+	}
 	return result || session->point_count ? result : no_match(session, error);
 }

@@ -69,7 +69,10 @@ static int attach_refused(int code, struct fay_error *error)
 			     "fay.ko cannot attach: %s",
 			     code == EBUSY          ? OTHERS_HOLD
 			     : code == EKEYREJECTED ? "the code in place is not what was verified"
-			     : code == ENODEV       ? FAY_KERNEL_FTRACE_DEAD
+			     : code == ESTALE       ? "the policy for users was changed meanwhile"
+			     : code == ENOEXEC      ? "the module for its code is not loaded"
+			     : code == ENOSPC ? "its code is larger than the room for a user's"
+			     : code == ENODEV ? FAY_KERNEL_FTRACE_DEAD
 				     "; until the next boot no functions are traced"
 					      : strerror(code));
 }
@@ -94,7 +97,7 @@ static int load_and_attach(struct fay_kernel_session *session, struct fay_error 
 	return code ? attach_refused(code, error) : result;
 }
 
-static int read_kernel(struct fay_kernel_session *session, struct fay_error *error)
+int fay_kernel_read(struct fay_kernel_session *session, struct fay_error *error)
 {
 	if (session->symbols)
 		return FAY_OK;
@@ -112,7 +115,7 @@ static int build(struct fay_kernel_session *session, const char *ko, struct fay_
 
 	if ((result = fay_kernel_take_probes(session, error)) ||
 	    (result = fay_kernel_device_open(session, ko, error)) ||
-	    (result = read_kernel(session, error)) ||
+	    (!session->allowed.functions && (result = fay_kernel_read(session, error))) ||
 	    (result = fay_kernel_find_points(session, error)) ||
 	    (result = fay_kernel_device_create(session, error)) ||
 	    (result = load_and_attach(session, error)))
@@ -226,6 +229,8 @@ void fay_kernel_session_destroy(struct fay_kernel_session *session)
 		close(session->device);
 	fay_kernel_symbols_deinit(&session->own_symbols);
 	fay_kernel_btf_close(session->own_btf);
+	free(session->allowed.functions);
+	free(session->allowed.names);
 	free(session->own_names);
 	free(session->points);
 	free(session->skipped);
