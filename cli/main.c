@@ -34,6 +34,7 @@ static const struct command {
 	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },
 	{ "attach", fay_attach_main,
 	  "attach ID --cluster URL --key FILE [--json | --csv] [--stop]" },
+	{ "kernel", fay_kernel_main, "kernel allow [FILE] | kernel deny | kernel show" },
 	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
 	{ "bench", fay_bench_main,
 	  "bench [--install-peers] [--list] [--rounds N] [--out FILE.json]" },

@@ -7,5 +7,6 @@ int fay_explain_main(int argc, char **argv);
 int fay_list_main(int argc, char **argv);
 int fay_bench_main(int argc, char **argv);
 int fay_cluster_main(int argc, char **argv);
+int fay_kernel_main(int argc, char **argv);
 
 #endif

@@ -18,7 +18,12 @@
 void fay_doctor_modules(struct finding *finding)
 {
 	const char *refused = fay_kernel_modules_refused();
-	if (refused)
+	struct fay_kernel_users users;
+	if (fay_kernel_users_ask(&users) && users.user)
+		fay_doctor_found(finding, true,
+				 "fay.ko is loaded, and its policy lets you trace; `fay kernel "
+				 "show` says what");
+	else if (refused)
 		fay_doctor_found(finding, false, "%s", refused);
 	else if (!fay_doctor_has_capability(CAP_SYS_MODULE))
 		fay_doctor_found(finding, false, "CAP_SYS_MODULE is missing");

@@ -161,7 +161,7 @@ static int verify_for_kernel(const struct trace *trace, struct fay_policy *polic
 	void *certified;
 	size_t size;
 
-	fay_policy_restrict_kernel(policy);
+	fay_trace_native_policy(trace, policy);
 	if (fay_accept_certified(image->data, image->size, policy, verdict))
 		return judge(trace, verdict, error);
 	if (fay_delay_prover(error))

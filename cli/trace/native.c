@@ -27,11 +27,16 @@ static int choose(const struct trace *trace, bool *native, struct fay_error *err
 {
 	char path[PATH_MAX];
 	const char *refused = fay_kernel_modules_refused();
+	struct fay_kernel_users users;
 
 	if (fay_bpf_functions_off())
 		return fay_error_set(error, FAY_E_REFUSED, "%s", fay_bpf_functions_off());
 	if (!fay_kernel_present() || (needs_bpf(trace) && fay_cli_kernel_bpf_functions()))
 		return FAY_OK;
+	if (fay_kernel_users_ask(&users) && users.user) {
+		*native = true; /* no module is loaded for a user */
+		return FAY_OK;
+	}
 	if (refused) {
 		fay_error_set(error, FAY_E_REFUSED, "no native code in the kernel: %s", refused);
 	} else if (!fay_kernel_load(NULL, path, error)) {
@@ -82,6 +87,15 @@ int fay_trace_native_prepare(struct trace *trace, struct fay_error *error)
 		 choose(trace, &trace->native_side, error))
 		return error->code;
 	return trace->native || trace->native_side ? check_processes(trace, error) : FAY_OK;
+}
+
+void fay_trace_native_policy(const struct trace *trace, struct fay_policy *policy)
+{
+	struct fay_kernel_users users;
+
+	if (!trace->policy_path && fay_kernel_users_ask(&users) && users.user)
+		*policy = users.images;
+	fay_policy_restrict_kernel(policy);
 }
 
 static void report(const struct trace *trace)

@@ -253,6 +253,9 @@ const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
  * refuses what means nothing there. */
 int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
 int fay_trace_native_attach(struct trace *trace, struct fay_error *error);
+/* What images for the kernel are held to; of who is not root, by the policy for users, too, unless
+ * there is one of their own (fay.ko refuses in any case). */
+void fay_trace_native_policy(const struct trace *trace, struct fay_policy *policy);
 /* Of a `native_side`: before the processes are attached to. */
 int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
 /* Runs timer probes; says so if the kernel's functions, by fay.ko or BPF, have been switched off

@@ -53,6 +53,33 @@ says 2 "expected an expression, found the end of the query" "$fay" explain \
 	fail "no caret at the end of the query: $(cat "$work/err")"
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
 
+# A policy for users of the kernel.
+says 2 "usage: fay kernel allow" "$fay" kernel
+says 2 "usage: fay kernel allow" "$fay" kernel alow
+says 2 "cannot open '$work/none'" "$fay" kernel allow "$work/none"
+policy() { printf '%s\n' "$@" >"$work/policy"; }
+if [ "$(id -u)" = 0 ]; then
+	policy 'group = no_such_group_here'
+	says 2 "$work/policy:1:9: there is no such group" "$fay" kernel allow "$work/policy"
+	policy 'tracepoints = kernel!vfs_read'
+	says 2 '`group` is missing' "$fay" kernel allow "$work/policy"
+	policy 'group = root'
+	says 2 '`tracepoints` is missing' "$fay" kernel allow "$work/policy"
+	policy 'group = root' 'tracepoints = vfs_read'
+	says 2 'write kernel!vfs_read' "$fay" kernel allow "$work/policy"
+	policy 'max_points = 1' 'max_points = 2'
+	says 2 "$work/policy:2:1: the name is given twice" "$fay" kernel allow "$work/policy"
+	policy 'max_sessions = 9'
+	says 2 "more than there can be, or none" "$fay" kernel allow "$work/policy"
+	policy 'max_point = 1'
+	says 2 "unknown name" "$fay" kernel allow "$work/policy"
+	chmod 666 "$work/policy"
+	says 1 "could have been written by others than root" "$fay" kernel allow "$work/policy"
+else
+	policy 'group = root'
+	says 1 "could have been written by others than root" "$fay" kernel allow "$work/policy"
+fi
+
 # The doctor says of what cannot be read what the kernel says.
 points=/sys/kernel/tracing/available_filter_functions
 if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != \
