@@ -4,7 +4,8 @@
  * (/probes/idle.fay):
  *
  *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid
- *			    session, to see that the device still works. Prints the answers, counted
+ *			    session, to see that the device still works. Prints the answers,
+ *			    counted. Of a user's, who may trace a few functions, some do attach
  *   kernel_ioctl together  sessions made at the same time do not take more memory together than one
  *			    after the other; more than there are numbers for take none
  *   kernel_ioctl accept IMAGE   what fay.ko says of an image
@@ -42,6 +43,9 @@ static uint64_t next(void)
 #define IMAGE_ROOM 65536u
 
 static struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX]; /* answered */
+/* The caller is one who is held to a policy; how many of its calls attached. */
+static bool user;
+static long attached;
 static uint8_t honest[IMAGE_ROOM], image[IMAGE_ROOM];
 static uint32_t image_size;
 
@@ -125,11 +129,34 @@ static void spoil_image(struct fay_kernel_create *create)
 	create->image_size = next() % 8 ? image_size : (uint32_t)(next() % image_size);
 }
 
+static int one_about_users(int fd)
+{
+	static struct fay_policy images;
+	static struct fay_kernel_function functions[4];
+	static char names[256];
+	struct fay_kernel_policy policy = { .functions = (uint64_t)functions,
+					    .names = (uint64_t)names,
+					    .images = (uint64_t)&images,
+					    .images_size = sizeof(images),
+					    .function_count = (uint32_t)(next() % 4),
+					    .names_size = (uint32_t)(next() % 256),
+					    .group = (uint32_t)any(),
+					    .max_points = 1,
+					    .max_sessions = 1 };
+
+	spoil(&policy, sizeof(policy));
+	spoil(&images, sizeof(images));
+	return ioctl(fd, next() % 2 ? FAY_KERNEL_POLICY : FAY_KERNEL_ALLOWED, &policy);
+}
+
 static int one(int fd)
 {
 	struct fay_kernel_create create = valid();
-	struct fay_kernel_set sets[4] = { { .probes = 1, .trampoline = 4096, .point_count = 1 } };
-	struct fay_kernel_point points[4] = { { 0xffffffff81000000, 1 } };
+	struct fay_kernel_set sets[4] = {
+		{ .probes = 1, .trampoline = user ? 0 : 4096, .point_count = 1 }
+	};
+	/* of a user some are right: not many, since attaching waits for grace periods */
+	struct fay_kernel_point points[4] = { { user ? next() % 64 : 0xffffffff81000000, 1 } };
 	uint64_t addresses[8] = { any(), any(), any(), any() };
 	uint8_t answers[64];
 	struct fay_kernel_attach attach = { (uint64_t)sets, (uint64_t)points, 1, 1 };
@@ -138,7 +165,7 @@ static int one(int fd)
 	struct fay_kernel_detached detached;
 	uint32_t set = (uint32_t)any();
 
-	switch (next() % 7) {
+	switch (next() % 8) {
 	case 0:
 		spoil(&create, sizeof(create));
 		create.spill_size %= 131072; /* not a test of how much memory there is */
@@ -149,7 +176,10 @@ static int one(int fd)
 		spoil(sets, sizeof(sets));
 		spoil(points, sizeof(points));
 		spoil(&attach, sizeof(attach));
-		return ioctl(fd, FAY_KERNEL_ATTACH, &attach);
+		if (ioctl(fd, FAY_KERNEL_ATTACH, &attach))
+			return -1;
+		attached++;
+		return 0;
 	case 2:
 		spoil(&check, sizeof(check));
 		if (check.count > 64)
@@ -157,7 +187,8 @@ static int one(int fd)
 		return ioctl(fd, FAY_KERNEL_CHECK, &check);
 	case 3: return ioctl(fd, FAY_KERNEL_RUN, &set);
 	case 4: return ioctl(fd, FAY_KERNEL_DETACH, next() % 8 ? (void *)&detached : (void *)any());
-	case 5:
+	case 5: return one_about_users(fd);
+	case 6:
 		return ioctl(fd,
 			     (unsigned long)(next() % 4 ? FAY_KERNEL_CREATE ^ 1u << next() % 32
 							: next()),
@@ -381,6 +412,16 @@ static int accept_image(const char *path)
 	return close(fd);
 }
 
+static bool is_user(void)
+{
+	struct fay_kernel_policy policy = { 0 };
+	int fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	bool answered = !ioctl(fd, FAY_KERNEL_ALLOWED, &policy);
+
+	close(fd);
+	return answered && policy.user;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "accept"))
@@ -397,6 +438,7 @@ int main(int argc, char **argv)
 	unsigned long answers[256] = { 0 };
 	int fd = -1;
 
+	user = is_user();
 	for (long i = 0; i < count; i++) {
 		if (fd < 0 || next() % 32 == 0) {
 			if (fd >= 0)
@@ -420,6 +462,7 @@ int main(int argc, char **argv)
 		perror("a valid session after all that");
 		return 1;
 	}
-	printf("%ld calls, the device works\n", count);
+	printf("%ld calls%s, %ld attached, the device works\n", count, user ? " as a user" : "",
+	       attached);
 	return 0;
 }
