@@ -3,6 +3,7 @@
  * A join's list: what its node's state says less than that of the first way. It may say anything:
  * nothing of a list is believed, for each way is checked to be included in the state (join.c).
  */
+#include "verifier/checker/machine/form.h"
 #include "walk.h"
 
 static bool bad_list(struct walk *w, const char *what)
@@ -98,9 +99,7 @@ static bool apply_range(struct walk *w, uint32_t to, uint64_t location)
 
 	if (!var || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX))
 		return bad_list(w, "a join's range is none");
-	var->negative = lo < 0;
-	var->lo = (uint64_t)lo;
-	var->hi = (uint64_t)hi;
+	var_set(var, lo, hi);
 	return true;
 }
 
@@ -150,7 +149,8 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 		struct value *v = NULL;
 
 		location = read_number(r);
-		if (kind <= JOIN_FILL && kind != JOIN_REGISTERS && kind != JOIN_RANGE) {
+		if (kind == JOIN_BYTES ||
+		    (kind <= JOIN_FILL && kind != JOIN_REGISTERS && kind != JOIN_RANGE)) {
 			v = walk_locate(s, location);
 			if (!v)
 				return bad_list(w, "nothing is at a join's location");
@@ -187,13 +187,7 @@ static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 				return false;
 			break;
 		case JOIN_UNDEFINED: s->flags.undefined |= location & FLAG_ALL; break;
-		case JOIN_BYTES:
-			v = walk_locate(s, location);
-			if (v)
-				v->init &= (uint8_t)read_number(r);
-			else
-				return bad_list(w, "nothing is at a join's location");
-			break;
+		case JOIN_BYTES: v->init &= (uint8_t)read_number(r); break;
 		case JOIN_VECTOR: s->vector[location & 15] &= (uint32_t)read_number(r); break;
 		default: { /* JOIN_UNWRITTEN */
 			uint64_t size = read_number(r);
@@ -381,26 +375,25 @@ bool walk_enter(struct walk *w, uint32_t to, bool back)
 {
 	struct node *node = &w->nodes[to];
 	struct meaning *x = w->meanings;
+	bool first = !node->state;
 	uint32_t n = 0;
 
 	if (!(node->flags & (NODE_JOIN | NODE_HEAD))) {
-		if (node->state)
+		if (!first)
 			return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
 					   "two ways lead to a node that is no join");
 		return walk_keep(w, to, &w->m.s);
 	}
-	if (node->state) {
+	if (!first) {
 		walk_fetch(w, to, &w->t.s);
 		recall(w, node, x, &n);
-		if (!walk_includes(w, x, n))
-			return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
-					   "a state is not included in its node's");
-		return !back || !w->m.refine || walk_count(w, node, x, n);
-	}
-	if (back || !walk_make(w, to, x, &n))
+	} else if (back || !walk_make(w, to, x, &n)) {
 		return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address, "a loop without an entry");
+	}
 	if (!walk_includes(w, x, n))
 		return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
 				   "a state is not included in its node's");
-	return walk_keep(w, to, &w->t.s);
+	if (first)
+		return walk_keep(w, to, &w->t.s);
+	return !back || !w->m.refine || walk_count(w, node, x, n);
 }

@@ -8,7 +8,6 @@ struct stored {
 	int32_t depth;
 	uint16_t slots, vars, facts, fills;
 	uint16_t registers, vectors; /* masks of those that something is known of */
-	uint8_t covered, undefined, bits, inverted;
 };
 
 /* Moves what is in use together. */
@@ -59,10 +58,7 @@ static uint32_t find_parts(struct parts *p, const struct stored *head, const str
 		if (head->vectors >> i & 1)
 			part(p, &s->vector[i], sizeof(s->vector[i]));
 	}
-	if (head->covered) {
-		part(p, &s->flags.a, sizeof(s->flags.a));
-		part(p, &s->flags.b, sizeof(s->flags.b));
-	}
+	part(p, &s->flags, sizeof(s->flags));
 	part(p, s->var, head->vars * sizeof(s->var[0]));
 	part(p, s->slot, head->slots * sizeof(s->slot[0]));
 	part(p, s->fact, head->facts * sizeof(s->fact[0]));
@@ -85,19 +81,7 @@ void walk_copy(struct state *to, const struct state *from)
 
 bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
 {
-	struct stored head = { 0,
-			       node,
-			       s->depth,
-			       s->slots,
-			       s->vars,
-			       s->facts,
-			       s->fills,
-			       0,
-			       0,
-			       s->flags.covered,
-			       s->flags.undefined,
-			       s->flags.bits,
-			       s->flags.inverted };
+	struct stored head = { 0, node, s->depth, s->slots, s->vars, s->facts, s->fills, 0, 0 };
 	struct parts p;
 	uint8_t *to;
 
@@ -140,8 +124,6 @@ void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 	s->vars = head.vars;
 	s->facts = head.facts;
 	s->fills = head.fills;
-	s->flags = (struct flags){ value_nothing(), value_nothing(), head.bits,
-				   head.covered,    head.undefined,  head.inverted };
 	for (unsigned i = 0; i < 16; i++)
 		s->reg[i] = value_nothing();
 	find_parts(&p, &head, s);

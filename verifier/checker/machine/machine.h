@@ -14,6 +14,8 @@ struct access {
 	uint8_t region;
 	uint32_t size;
 };
+/* But for the stack's: 0. */
+uint32_t region_size(const struct machine *m, unsigned region);
 /* The pointer or number that an address operand comes to. */
 bool machine_address(struct machine *m, const struct fay_operand *mem, struct value *v);
 bool machine_access(struct machine *m, const struct value *address, uint32_t size, bool write,

@@ -192,7 +192,7 @@ static bool covered(struct machine *m, const struct access *a)
 
 /* ---- accesses ---- */
 
-static uint32_t region_size(const struct machine *m, unsigned region)
+uint32_t region_size(const struct machine *m, unsigned region)
 {
 	switch (region) {
 	case REGION_EVENT: return sizeof(struct fay_event);

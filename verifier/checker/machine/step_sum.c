@@ -134,15 +134,9 @@ static struct value either(struct machine *m, const struct value *a, const struc
 
 static bool within_region(const struct machine *m, const struct range *r, unsigned region)
 {
-	static const wide event = sizeof(struct fay_event);
-
-	switch (region) {
-	case REGION_STACK: return r->lo >= -STACK_MOST && r->hi < 0;
-	case REGION_EVENT: return r->lo >= 0 && r->hi <= event;
-	case REGION_LOCAL: return r->lo >= 0 && r->hi <= m->subject->local_size;
-	case REGION_GLOBAL: return r->lo >= 0 && r->hi <= m->subject->global_size;
-	default: return r->lo >= 0 && r->hi <= (wide)m->subject->rodata.size;
-	}
+	if (region == REGION_STACK)
+		return r->lo >= -STACK_MOST && r->hi < 0;
+	return r->lo >= 0 && r->hi <= region_size(m, region);
 }
 
 static void compare_pointers(struct machine *m, const struct fay_insn *insn, const struct value *a,
