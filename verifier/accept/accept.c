@@ -9,16 +9,27 @@
 
 #define ARENA_BYTES ((size_t)512 << 20)
 
+/* *memory: what the result lies in, to be freed. */
+static bool check(const void *bytes, size_t size, const struct fay_policy *policy,
+		  struct fay_probe_facts *facts, struct check_result *result, void **memory)
+{
+	*memory = malloc(check_room(size));
+	*result = (struct check_result){ .refusal = { FAY_RULE_LIM_RESOURCE, 0, "out of memory" } };
+	if (*memory)
+		check_image(bytes, size, NULL, 0, policy, *memory, check_room(size), facts, result);
+	return result->refusal.rule == FAY_RULE_NONE;
+}
+
 bool fay_accept_check(const void *bytes, size_t size, const struct fay_policy *policy,
 		      struct fay_probe_facts *facts, struct check_result *result)
 {
-	void *memory = malloc(check_room(size));
+	void *memory;
+	bool ok = check(bytes, size, policy, facts, result, &memory);
 
-	*result = (struct check_result){ .refusal = { FAY_RULE_LIM_RESOURCE, 0, "out of memory" } };
-	if (memory)
-		check_image(bytes, size, NULL, 0, policy, memory, check_room(size), facts, result);
+	result->jumps = NULL;
+	result->jump_count = 0;
 	free(memory);
-	return result->refusal.rule == FAY_RULE_NONE;
+	return ok;
 }
 
 /* What is installed: the bytes that the checker read. False: no memory. */
@@ -46,6 +57,35 @@ static bool make_layout(struct fay_arena *arena, const struct check_subject *s,
 	return true;
 }
 
+static int compare_jumps(const void *a, const void *b)
+{
+	const struct fay_verdict_jump *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* Where tables lead, in order and each once. False: no memory. */
+static bool tell_jumps(struct fay_arena *arena, const struct check_result *result,
+		       struct fay_verdict *verdict)
+{
+	uint32_t count = result->jump_count, base = verdict->layout.code_offset;
+	struct fay_verdict_jump *jumps = fay_arena_alloc(arena, (count + 1u) * sizeof(*jumps));
+
+	if (!jumps)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		jumps[i] = (struct fay_verdict_jump){ base + result->jumps[i].from,
+						      base + result->jumps[i].to };
+	qsort(jumps, count, sizeof(*jumps), compare_jumps);
+	verdict->jumps = jumps;
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || compare_jumps(&jumps[verdict->jump_count - 1], &jumps[i]))
+			jumps[verdict->jump_count++] = jumps[i];
+	return true;
+}
+
 /* The verdict, in `arena`, on an image that the checker accepts. */
 static bool tell(struct fay_arena *arena, const void *bytes, size_t size,
 		 const struct check_subject *subject, const struct fay_probe_facts *facts,
@@ -63,7 +103,7 @@ static bool tell(struct fay_arena *arena, const void *bytes, size_t size,
 	    image.schema.local_size != subject->local_size ||
 	    image.schema.global_size != subject->global_size ||
 	    image.schema.state_count != subject->state_count ||
-	    !make_layout(arena, subject, &v.layout) ||
+	    !make_layout(arena, subject, &v.layout) || !tell_jumps(arena, result, &v) ||
 	    memcmp(v.layout.sha256, image.layout.sha256, sizeof(v.layout.sha256)))
 		return false;
 	v.schema = image.schema;
@@ -89,6 +129,7 @@ bool fay_accept_certified(const void *bytes, size_t size, const struct fay_polic
 	struct check_result result;
 	struct fay_probe_facts *facts;
 	struct fay_arena *arena;
+	void *memory = NULL;
 	bool ok;
 
 	if (!policy || !policy->allow_certificates)
@@ -98,9 +139,9 @@ bool fay_accept_certified(const void *bytes, size_t size, const struct fay_polic
 		return false;
 	facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
 	arena = fay_arena_create(ARENA_BYTES);
-	/* the loader is told of each place that a table leads to; the checker does not list them */
-	ok = facts && arena && fay_accept_check(bytes, size, policy, facts, &result) &&
-	     !result.tables && tell(arena, bytes, size, &subject, facts, &result, verdict);
+	ok = facts && arena && check(bytes, size, policy, facts, &result, &memory) &&
+	     tell(arena, bytes, size, &subject, facts, &result, verdict);
+	free(memory);
 	free(facts);
 	if (ok)
 		verdict->nanoseconds = fay_monotonic_ns() - begin;

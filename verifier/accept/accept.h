@@ -11,7 +11,7 @@
 #include "verifier/checker/checker.h"
 
 /* What the checker says of an image with the certificate that it brings. `facts` as in
- * check_image(). False: it is refused, and result->refusal says why. */
+ * check_image(); jumps are not told. False: it is refused, and result->refusal says why. */
 bool fay_accept_check(const void *bytes, size_t size, const struct fay_policy *policy,
 		      struct fay_probe_facts *facts, struct check_result *result);
 /* Accepts an image by the certificate that it brings, if the policy lets it; false: nothing was

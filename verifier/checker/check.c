@@ -102,7 +102,7 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 	} else if (header(w)) {
 		deny(w);
 		w->memory = at;
-		w->memory_size = memory_size;
+		w->jumps = (struct check_jump *)(at + (memory_size & ~(size_t)7));
 		for (uint32_t i = 0; i < subject.probe_count; i++) {
 			struct check_probe probe = check_probe(&subject, i);
 
@@ -120,6 +120,7 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 				    "something follows the certificate");
 	}
 	result->instructions = w->instructions;
-	result->tables = w->tables;
+	result->jumps = w->jumps;
+	result->jump_count = w->jump_count;
 	result->refusal = w->m.refusal.rule != FAY_RULE_NONE ? w->m.refusal : w->t.refusal;
 }

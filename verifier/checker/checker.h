@@ -60,11 +60,18 @@ enum {
  * nodes from its head to here, plus which of its variables. */
 #define LOCATION_COUNTS (1u << 20)
 
+/* A place that a jump through a table may go to, both from the start of .text. */
+struct check_jump {
+	uint32_t from, to;
+};
+
 struct check_result {
 	struct check_refusal refusal; /* rule FAY_RULE_NONE: accepted */
 	uint32_t probe_count;
 	uint64_t instructions; /* looked at, those of several contexts several times */
-	bool tables;           /* some jump goes through a table */
+	/* each at least once, in no order; they lie in the memory that was given */
+	const struct check_jump *jumps;
+	uint32_t jump_count;
 };
 
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */

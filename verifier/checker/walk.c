@@ -155,7 +155,6 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 	struct range r;
 	uint64_t count;
 
-	w->tables = true;
 	f.c = 0;
 	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f) : NULL;
 	if (!m->refine)
@@ -170,6 +169,12 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 	if (count != w->nodes[i].targets)
 		return walk_refuse(w, FAY_RULE_CFI_INDIRECT, insn->address,
 				   "an indirect jump with other targets than its node has");
+	if (count > (w->store.size - w->store.used) / sizeof(*w->jumps))
+		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, insn->address,
+				   "too many places that tables lead to");
+	w->store.size -= (uint32_t)(count * sizeof(*w->jumps));
+	w->jumps -= count;
+	w->jump_count += (uint32_t)count;
 	for (uint64_t k = 0; k < count; k++) {
 		uint64_t at = (uint64_t)r.lo + k * (uint64_t)d->f.k[0], address;
 		uint32_t entry, to;
@@ -179,6 +184,8 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 		if (address >= w->subject->text.size)
 			return walk_refuse(w, FAY_RULE_CFI_INDIRECT, insn->address,
 					   "a jump table leads out of the code");
+		w->jumps[k].from = (uint32_t)(insn->address - w->subject->text.start);
+		w->jumps[k].to = (uint32_t)address;
 		if (!target(w, i, address, &to) || !follow(w, i, to, cost))
 			return false;
 	}
@@ -401,7 +408,8 @@ bool walk_limits(struct walk *w, struct fay_probe_facts *facts)
 
 bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 {
-	uint64_t count = read_number(&w->certificate), room = w->memory_size / sizeof(*w->nodes);
+	size_t size = (size_t)((uint8_t *)w->jumps - w->memory);
+	uint64_t count = read_number(&w->certificate), room = size / sizeof(*w->nodes);
 	uint32_t behind;
 
 	if (!count || count >= room)
@@ -409,7 +417,7 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 	w->node_count = (uint32_t)count;
 	w->nodes = (struct node *)w->memory;
 	w->store = (struct store){ .bytes = w->memory + (count + 1) * sizeof(*w->nodes) };
-	w->store.size = (uint32_t)(w->memory_size - (count + 1) * sizeof(*w->nodes));
+	w->store.size = (uint32_t)(size - (count + 1) * sizeof(*w->nodes));
 	w->nodes[count] = (struct node){ 0 };
 	if (!walk_parse(w, &behind))
 		return false;

@@ -70,12 +70,12 @@ struct walk {
 	uint32_t node_count;
 	uint8_t *starts, *insides; /* bit per byte of .text */
 	struct store store;
-	uint8_t *memory; /* aligned: nodes, then the store */
-	size_t memory_size;
+	uint8_t *memory;          /* aligned: nodes, then the store, then what tables lead to */
+	struct check_jump *jumps; /* the last found comes first */
+	uint32_t jump_count;
 	uint64_t denied[(OP_COUNT + 63) / 64];
 	uint32_t next_id;
 	uint64_t instructions, work;
-	bool tables;
 };
 
 bool walk_refuse(struct walk *w, enum fay_rule rule, uint64_t place, const char *what);

@@ -78,10 +78,12 @@ static char *text_of(const char *section, size_t size)
 	return text;
 }
 
-/* What is installed by the certificate is what is installed by the proof. */
+/* What is installed by the certificate is what is installed by the proof, and jumps where that
+ * does. */
 static void compare_layouts(const struct image *m, const struct fay_bytes *certificate,
-			    const struct fay_layout *proved)
+			    const struct fay_verdict *proof)
 {
+	const struct fay_layout *proved = &proof->layout;
 	struct fay_policy policy = m->policy;
 	struct fay_bytes whole = { 0 };
 	struct fay_verdict v;
@@ -97,6 +99,10 @@ static void compare_layouts(const struct image *m, const struct fay_bytes *certi
 		    l->slot_count != proved->slot_count ||
 		    memcmp(l->slots, proved->slots, l->slot_count * sizeof(l->slots[0])))
 			fail(m, "another layout by the certificate", m->bytes, m->size,
+			     certificate->at, certificate->size);
+		if (v.jump_count != proof->jump_count ||
+		    memcmp(v.jumps, proof->jumps, v.jump_count * sizeof(v.jumps[0])))
+			fail(m, "other jumps by the certificate", m->bytes, m->size,
 			     certificate->at, certificate->size);
 		layouts++;
 		fay_verdict_deinit(&v);
@@ -114,13 +120,28 @@ static bool prove(struct image *m)
 
 	if (ok && run->certify.refusal.rule == FAY_RULE_NONE &&
 	    (c.at[5] || !m->policy.speculation_confined)) {
-		compare_layouts(m, &c, &v.layout);
+		compare_layouts(m, &c, &v);
 		m->certificate = c.at;
 		m->certificate_size = c.size;
 	} else {
 		free(c.at);
 	}
 	fay_run_end(run);
+	fay_verdict_deinit(&v);
+	return ok;
+}
+
+bool find_tables(const struct image *of, struct fay_cfg *cfg)
+{
+	struct fay_verdict v;
+	struct fay_run *run = fay_prove(of->bytes, of->size, &of->policy, NULL, NULL, &v);
+	bool ok = run != NULL;
+
+	if (ok && run->cfg.jump_count)
+		ok = fay_cfg_extend(cfg, run->cfg.jumps, run->cfg.jump_count, 0).rule ==
+		     FAY_RULE_NONE;
+	if (run)
+		fay_run_end(run);
 	fay_verdict_deinit(&v);
 	return ok;
 }

@@ -50,6 +50,8 @@ const char *execute(const uint8_t *file, size_t size, const uint8_t *certificate
 
 /* An image with the attributes of its section's first line; `accept`: the prover certifies it. */
 void add_image(const char *path, const char *name, const char *line, const char *text, bool accept);
+/* Adds where tables lead, as far as the prover finds out, to the code. */
+bool find_tables(const struct image *of, struct fay_cfg *cfg);
 /* All of a corpus file, whose images lie in the directory. */
 void read_corpus(const char *path, const char *directory);
 

@@ -27,7 +27,8 @@ static bool write_part(const struct image *of, const struct check_subject *s, st
 		.subject = s, .policy = &of->policy, .cfg = &cfg, .graph = &graph
 	};
 	bool ok = fay_image_parse(arena, of->bytes, of->size, &image).rule == FAY_RULE_NONE &&
-		  fay_cfg_build(&cfg, arena, &image, 0).rule == FAY_RULE_NONE;
+		  fay_cfg_build(&cfg, arena, &image, 0).rule == FAY_RULE_NONE &&
+		  find_tables(of, &cfg);
 
 	put_header(s, of->policy.speculation_confined, out);
 	for (uint32_t i = 0; ok && i < s->probe_count; i++) {
@@ -215,6 +216,19 @@ static uint64_t location_of_number(unsigned n)
 	       (uint64_t)__builtin_ctz(sizes[n / 6 % 3]);
 }
 
+/* Other targets than there are, and more or fewer. */
+static void mislead(struct claim *c, struct claim_node *n)
+{
+	uint32_t most = n->targets + (uint32_t)below(3);
+
+	n->to = realloc(n->to, (most + 1) * sizeof(*n->to));
+	for (uint32_t k = n->targets; k < most; k++)
+		n->to[k] = (int64_t)below(c->count);
+	n->targets = most - (uint32_t)below(most < 3 ? most + 1 : 3);
+	if (n->targets)
+		n->to[below(n->targets)] = n->to[below(n->targets)];
+}
+
 /* One lie before one instruction. */
 static void tell(const struct image *of, const struct check_subject *s,
 		 const struct fay_bytes *from)
@@ -243,6 +257,8 @@ static void tell(const struct image *of, const struct check_subject *s,
 	}
 	if (n->flags & NODE_HEAD && below(2))
 		n->measure = below(5);
+	if (n->targets > 2 && below(2))
+		mislead(&c, n);
 	entries = write_lie(&lie, (unsigned)below(FORMS),
 			    location_of_number((unsigned)below(below(3) ? 16 : 34)));
 	list.size = 0;
