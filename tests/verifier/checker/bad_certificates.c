@@ -114,6 +114,12 @@ static void counts(const struct image *of)
 	}
 }
 
+/* Whether node `to` is no node of the code of node `of`, which does as well where no way leads. */
+static bool elsewhere(const struct claim *c, int64_t to, int64_t of)
+{
+	return to < 0 || to >= c->count || c->nodes[to].address != c->nodes[of].address;
+}
+
 static void fields(const struct image *of)
 {
 	static const uint64_t many[] = {
@@ -140,13 +146,13 @@ static void fields(const struct image *of)
 		n->address = whole.nodes[i / 12].address;
 		if (n->targets) {
 			n->to[0] = (int64_t)many[i % 12] - (i & 1 ? 1 : 1000);
-			if (n->to[0] != whole.nodes[i / 12].to[0])
+			if (elsewhere(&whole, n->to[0], whole.nodes[i / 12].to[0]))
 				with(of, &c, "another target", true);
 			n->to[0] = i / 12;
-			if (n->to[0] != whole.nodes[i / 12].to[0])
+			if (elsewhere(&whole, n->to[0], whole.nodes[i / 12].to[0]))
 				with(of, &c, "a node that leads to itself", true);
 			n->to[0] = 0;
-			if (n->to[0] != whole.nodes[i / 12].to[0])
+			if (elsewhere(&whole, n->to[0], whole.nodes[i / 12].to[0]))
 				with(of, &c, "a node that leads to the first", true);
 			n->to[0] = whole.nodes[i / 12].to[0];
 		}

@@ -22,10 +22,10 @@ static void put_targets(struct certify *k, struct fay_bytes *out, uint32_t at)
 	if (n->branch)
 		fay_bytes_number(out, n->branch - 1u);
 	for (unsigned i = 0; i < count; i++)
-		fay_bytes_signed(out, (int64_t)k->order.of[n->succ[i]] - at);
+		fay_bytes_signed(out, (int64_t)p->to[i] - at);
 }
 
-static void put_probe(struct certify *k, struct fay_bytes *out)
+void certify_put(struct certify *k, struct fay_bytes *out)
 {
 	int64_t before = 0;
 
@@ -36,21 +36,19 @@ static void put_probe(struct certify *k, struct fay_bytes *out)
 			&k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
 		int64_t address = (int64_t)(k->c->cfg->insns[block->first].address -
 					    k->c->subject->text.start);
-		bool head = k->c->graph->nodes[p->node].is_header;
+		unsigned flags = p->head ? NODE_HEAD : p->join ? NODE_JOIN : 0;
 
-		fay_bytes_number(out, (uint64_t)block->count << 2 |
-					      (p->join && !head ? NODE_JOIN : 0) |
-					      (head ? NODE_HEAD : 0));
+		fay_bytes_number(out, (uint64_t)block->count << 2 | flags);
 		fay_bytes_signed(out, address - before);
 		before = address;
 		put_targets(k, out, i);
-		if (head) {
+		if (p->head) {
 			fay_bytes_number(out, p->end - i);
 			fay_bytes_number(out, p->measure);
 		}
 		if (p->join)
 			fay_bytes_put(out, p->list.at, p->list.size);
-		else if (head)
+		else if (p->head)
 			fay_bytes_number(out, 0);
 	}
 }
@@ -90,40 +88,57 @@ static void find_stops(struct certify *k)
 	}
 }
 
-static void begin(struct certify *k, struct fay_probe_facts *facts)
+void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts)
 {
-	const struct fay_graph *graph = k->c->graph;
-	const struct fay_cfg *cfg = k->c->cfg;
-	bool ok = fay_order_init(&k->order, graph);
+	bool ok = fay_order_init(&k->order, k->c->graph);
 	struct walk *w = calloc(1, sizeof(*w));
 
 	k->w = w;
-	k->places = calloc(k->count, sizeof(*k->places));
+	k->places = calloc(places, sizeof(*k->places));
 	if (w)
-		w->nodes = calloc(k->count + 1, sizeof(*w->nodes));
+		w->nodes = calloc(places + 1, sizeof(*w->nodes));
 	if (!ok || !w || !k->places || !w->nodes)
 		abort();
-	w->node_count = k->count;
+	w->node_count = places;
 	w->subject = w->m.subject = w->t.subject = k->c->subject;
 	w->policy = w->m.policy = w->t.policy = k->c->policy;
 	w->m.next_id = w->t.next_id = &w->next_id;
 	w->m.refine = w->t.refine = !k->c->mispredicted;
 	w->m.facts = w->t.facts = facts;
-	for (uint32_t i = 0; i < k->count; i++) {
-		const struct fay_node *node = &graph->nodes[k->order.at[i]];
-
-		k->places[i].node = k->order.at[i];
-		k->places[i].end = k->order.end[k->order.at[i]];
-		w->nodes[i].address =
-			(uint32_t)(cfg->insns[cfg->blocks[node->block].first].address -
-				   k->c->subject->text.start);
-		if (node->is_header)
-			w->nodes[i].body = k->places[i].end - i;
-	}
 	find_stops(k);
+	machine_entry(&w->m);
 }
 
-static void end(struct certify *k)
+void certify_make_place(struct certify *k, uint32_t at, uint32_t node)
+{
+	const struct fay_cfg *cfg = k->c->cfg;
+	uint32_t block = k->c->graph->nodes[node].block;
+
+	k->places[at].node = node;
+	k->w->nodes[at].address = (uint32_t)(cfg->insns[cfg->blocks[block].first].address -
+					     k->c->subject->text.start);
+}
+
+/* One place for each node of the graph, in order. */
+static void make_places(struct certify *k)
+{
+	k->count = k->c->graph->node_count;
+	for (uint32_t i = 0; i < k->count; i++) {
+		const struct fay_node *node = &k->c->graph->nodes[k->order.at[i]];
+		struct place *p = &k->places[i];
+
+		certify_make_place(k, i, k->order.at[i]);
+		p->end = k->order.end[p->node];
+		p->head = node->is_header;
+		for (unsigned side = 0; side < 2; side++)
+			if (node->succ[side] != FAY_NONE)
+				p->to[side] = k->order.of[node->succ[side]];
+		if (p->head)
+			k->w->nodes[i].body = p->end - i;
+	}
+}
+
+void certify_end(struct certify *k)
 {
 	for (uint32_t i = 0; i < k->count; i++) {
 		certify_drop(&k->places[i].in);
@@ -143,26 +158,34 @@ static void end(struct certify *k)
 
 bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, struct fay_bytes *out)
 {
-	struct certify k = { .c = c, .count = c->graph->node_count, .effort = effort };
+	struct certify k = { .c = c, .effort = effort };
 	struct fay_probe_facts facts = { 0 };
 	bool ok;
 
 	c->refusal.rule = FAY_RULE_NONE;
-	begin(&k, &facts);
-	machine_entry(&k.w->m);
+	certify_begin(&k, c->graph->node_count, &facts);
+	make_places(&k);
 	certify_deliver(&k, 0, 0);
 	k.places[0].in = k.places[0].back;
 	k.places[0].back = NULL;
 	ok = certify_process(&k, 0, k.count);
 	if (ok || partly)
-		put_probe(&k, out);
-	end(&k);
+		certify_put(&k, out);
+	certify_end(&k);
 	return ok;
 }
 
 bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 {
-	return certify_attempt(c, EFFORT_NEEDED, false, out) ||
-	       certify_attempt(c, EFFORT_RELATED, false, out) ||
-	       certify_attempt(c, EFFORT_HOPEFUL, false, out);
+	struct check_refusal why;
+
+	if (certify_attempt(c, EFFORT_NEEDED, false, out) ||
+	    certify_attempt(c, EFFORT_RELATED, false, out) ||
+	    certify_attempt(c, EFFORT_HOPEFUL, false, out))
+		return true;
+	why = c->refusal;
+	if (certify_unfold(c, false, out) || certify_unfold(c, true, out))
+		return true;
+	c->refusal = why; /* of the code as it stands */
+	return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
- * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes).
+ * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes), unfold.c (loops
+ * written out).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
@@ -57,6 +58,8 @@ struct place {
 	uint32_t fact_count;
 	uint32_t node; /* of the graph */
 	uint32_t end;  /* of a loop */
+	bool head;
+	uint32_t to[2]; /* places, but for a table's */
 	struct waiting *in, *back;
 	bool plain; /* without the prover's hints, which may be of another time around */
 	bool join;
@@ -70,6 +73,7 @@ struct place {
 	uint32_t entries;            /* of it */
 	uint32_t *table;             /* places, by entry */
 	uint32_t table_count;
+	struct turn *turn; /* unfold.c */
 };
 
 #define COMMON_STOPS 9u /* the first: -1, 0, 1 and the ends of words */
@@ -85,7 +89,8 @@ struct certify {
 	struct place *places;
 	uint32_t count;
 	enum effort effort;
-	uint64_t runs; /* of nodes, so far */
+	uint64_t runs;            /* of nodes, so far */
+	struct unfolding *unfold; /* unfold.c; NULL: loops have heads */
 	wide *stops;
 	uint32_t stop_count;
 };
@@ -97,6 +102,7 @@ struct state *certify_enter(struct certify *k, const struct state *s);
 void certify_leave(struct certify *k, struct state *save);
 bool certify_fail(struct certify *k, enum fay_rule rule, uint64_t at, const char *what);
 void certify_drop(struct waiting **list);
+/* The state in hand waits at place `to`. */
 void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
 struct rep *certify_rep_of(const struct place *p, uint64_t location);
 struct rep *certify_rep_add(struct place *p, uint64_t location);
@@ -125,6 +131,8 @@ uint32_t certify_gather(struct waiting *list, struct state ***states);
 bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		    struct meaning *x, uint32_t *vars);
 bool certify_run_node(struct certify *k, uint32_t at);
+/* Runs a place that is no head from what waits there. */
+bool certify_process_place(struct certify *k, uint32_t at);
 /* Runs the node from the state in w->t. */
 bool certify_run_from(struct certify *k, uint32_t at);
 /* Runs the places in [begin, end) in order, loops until they settle. */
@@ -133,6 +141,18 @@ bool certify_process_loop(struct certify *k, uint32_t at);
 /* Appends the probe's part of a certificate; `partly`: also what there is if it gives up, which is
  * false. */
 bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, struct fay_bytes *out);
+/* The same with every round of each loop written out; `apart`: ways meet only where they have the
+ * same constants. */
+bool certify_unfold(struct fay_certify *c, bool apart, struct fay_bytes *out);
+/* Where an edge from place `from` to a node of the graph leads; FAY_NONE: that is too much. */
+uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node);
+/* With room for so many places; w->m has the state at the entry. */
+void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts);
+/* Place `at` is one of a node of the graph. */
+void certify_make_place(struct certify *k, uint32_t at, uint32_t node);
+void certify_end(struct certify *k);
+/* Appends the places as nodes. */
+void certify_put(struct certify *k, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,

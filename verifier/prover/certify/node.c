@@ -53,7 +53,7 @@ void certify_deliver(struct certify *k, uint32_t from, uint32_t to)
 
 	if (!wait)
 		abort();
-	if (to <= from)
+	if (to <= from && !k->unfold)
 		list = &k->places[to].back;
 	*wait = (struct waiting){ .from = from,
 				  .s = certify_copy(&k->w->m.s),
@@ -73,11 +73,14 @@ static bool refused(struct certify *k, uint64_t address)
 	return false;
 }
 
-static bool edge(struct certify *k, uint32_t from, uint32_t node)
+static bool edge(struct certify *k, uint32_t from, uint32_t node, uint32_t *to)
 {
 	if (node == FAY_NONE)
 		return certify_fail(k, FAY_RULE_CRT_NODE, 0, "the graph lacks an edge");
-	certify_deliver(k, from, k->order.of[node]);
+	*to = k->unfold ? certify_unfold_edge(k, from, node) : k->order.of[node];
+	if (*to == FAY_NONE)
+		return certify_fail(k, FAY_RULE_LIM_RESOURCE, 0, "too many nodes");
+	certify_deliver(k, from, *to);
 	return true;
 }
 
@@ -92,7 +95,7 @@ static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, uns
 
 		trail_begin(m);
 		may = !m->refine || flags_assume(m, side ? cc ^ 1 : cc);
-		if (may && !edge(k, at, n->succ[side]))
+		if (may && !edge(k, at, n->succ[side], &k->places[at].to[side]))
 			return false;
 		trail_undo(m);
 	}
@@ -138,8 +141,7 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 		}
 		if (j == n->table_count)
 			return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no node");
-		p->table[i] = k->order.of[n->table[j]];
-		if (!edge(k, at, n->table[j]))
+		if (!edge(k, at, n->table[j], &p->table[i]))
 			return false;
 	}
 	return true;
@@ -151,6 +153,7 @@ bool certify_run_node(struct certify *k, uint32_t at)
 	const struct fay_block *block = &k->c->cfg->blocks[n->block];
 	const struct fay_insn *insn = NULL;
 	struct machine *m = &k->w->m;
+	uint32_t *to;
 	int64_t depth;
 
 	if (++k->runs > 4000 + 300 * (uint64_t)k->count)
@@ -172,6 +175,7 @@ bool certify_run_node(struct certify *k, uint32_t at)
 			return refused(k, insn->address);
 		return true;
 	}
+	to = &k->places[at].to[0];
 	switch (insn->op) {
 	case OP_JCC: return branch(k, at, n, insn->cc) || refused(k, insn->address);
 	case OP_JMP_TABLE: return table(k, at, n, insn) || refused(k, insn->address);
@@ -183,7 +187,7 @@ bool certify_run_node(struct certify *k, uint32_t at)
 		m->s.fills = 0;
 		if (!machine_depth(m, depth + 8) || !stack_put(m, -depth - 8, 8, &token))
 			return refused(k, insn->address);
-		return edge(k, at, n->succ[0]);
+		return edge(k, at, n->succ[0], to);
 	}
 	case OP_RET: {
 		const struct slot *slot = depth ? stack_find(&m->s, -depth, 8) : NULL;
@@ -197,9 +201,9 @@ bool certify_run_node(struct certify *k, uint32_t at)
 		m->s.fills = 0;
 		if (!machine_depth(m, depth - 8))
 			return refused(k, insn->address);
-		return edge(k, at, n->succ[0]);
+		return edge(k, at, n->succ[0], to);
 	}
-	default: return edge(k, at, n->succ[0]);
+	default: return edge(k, at, n->succ[0], to);
 	}
 }
 
@@ -212,46 +216,47 @@ bool certify_run_from(struct certify *k, uint32_t at)
 	return certify_run_node(k, at);
 }
 
+bool certify_process_place(struct certify *k, uint32_t at)
+{
+	struct place *p = &k->places[at];
+	struct state **states;
+	uint32_t n = certify_gather(p->in, &states);
+	bool ok;
+
+	p->join = n > 1;
+	if (p->join) {
+		struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
+		uint32_t vars;
+
+		certify_find_list(k, p, states, n);
+		ok = certify_settle(k, at, states, n, x, &vars);
+		if (ok && k->effort != EFFORT_NEEDED && certify_relate(k, at, states, n, x, vars))
+			ok = certify_settle(k, at, states, n, x, &vars);
+		ok = ok && certify_run_from(k, at);
+		free(x);
+	} else {
+		memcpy(&k->w->m.s, states[0], sizeof(*states[0]));
+		ok = certify_run_node(k, at);
+	}
+	free(states);
+	certify_drop(&p->in);
+	return ok;
+}
+
 bool certify_process(struct certify *k, uint32_t begin, uint32_t end)
 {
 	for (uint32_t i = begin; i < end;) {
-		struct place *p = &k->places[i];
-		struct state **states;
-		uint32_t n;
-		bool ok;
+		const struct place *p = &k->places[i];
 
 		if (!p->in) {
 			i++;
-			continue;
-		}
-		if (p->end > i + 1 || k->c->graph->nodes[p->node].is_header) {
+		} else if (p->head) {
 			if (!certify_process_loop(k, i))
 				return false;
 			i = p->end;
-			continue;
-		}
-		n = certify_gather(p->in, &states);
-		p->join = n > 1;
-		if (p->join) {
-			struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
-			uint32_t vars;
-
-			certify_find_list(k, p, states, n);
-			ok = certify_settle(k, i, states, n, x, &vars);
-			if (ok && k->effort != EFFORT_NEEDED &&
-			    certify_relate(k, i, states, n, x, vars))
-				ok = certify_settle(k, i, states, n, x, &vars);
-			ok = ok && certify_run_from(k, i);
-			free(x);
-		} else {
-			memcpy(&k->w->m.s, states[0], sizeof(*states[0]));
-			ok = certify_run_node(k, i);
-		}
-		free(states);
-		certify_drop(&p->in);
-		if (!ok)
+		} else if (!certify_process_place(k, i++)) {
 			return false;
-		i++;
+		}
 	}
 	return true;
 }
