@@ -28,12 +28,13 @@ bool machine_readable(struct machine *m, const struct value *v, unsigned bits)
 }
 
 /*
- * The low bits of a number of which the rest is anything become a variable of their own, where the
- * number is: so what is learned of them is known when they are read again.
+ * The low bits of a number of which the rest is anything become a variable of their own, or what it
+ * is a multiple of times one, where the number is: so what is learned of them is known when they
+ * are read again.
  */
 void value_settle(struct machine *m, struct value *v, unsigned bits)
 {
-	unsigned b = v->bits < bits ? v->bits : bits;
+	unsigned b = v->bits < bits ? v->bits : bits, zeros;
 	struct value low = *v, rest;
 	struct range r;
 
@@ -48,7 +49,9 @@ void value_settle(struct machine *m, struct value *v, unsigned bits)
 	r = value_bounds(m, &low);
 	if ((r.hi >> b) - (r.lo >> b) <= 1)
 		return; /* a branch can tell on which side of the wrap it is */
-	low = value_fresh(m, 0, ((wide)1 << b) - 1, 64);
+	zeros = (unsigned)__builtin_ctzll((uint64_t)(v->f.c | v->f.k[0] | v->f.k[1])); /* below b */
+	low = value_fresh(m, 0, ((wide)1 << (b - zeros)) - 1, 64);
+	form_scale(&low.f, (uint64_t)1 << zeros);
 	if (v->bits > b) {
 		rest = value_fresh(m, 0, ((wide)1 << (v->bits - b)) - 1, 64);
 		form_add(&low.f, &rest.f, (int64_t)1 << b);

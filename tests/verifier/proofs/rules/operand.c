@@ -79,3 +79,26 @@ RUN_RULE(value_word)
 	}
 	prove(low((uint64_t)integer(&f), bits) == n, "the word");
 }
+
+RUN_RULE(value_settle)
+{
+	unsigned bits = choose_width(), b;
+	struct value v, was;
+	uint64_t n;
+
+	any_state(2);
+	v = was = any_value(choose("two", 2) ? 6 : 2);
+	n = number_of(&v);
+	b = v.bits < bits ? v.bits : bits;
+	value_settle(&m, &v, bits);
+	for (unsigned i = 0; i < 2 && v.f.v[i]; i++) {
+		struct range r = var_range(var_find(&m.s, v.f.v[i]));
+
+		if (v.f.v[i] == 3) /* the low bits, and the rest */
+			ghost[3] = low(n, b) / (uint64_t)v.f.k[i];
+		else if (v.f.v[i] == 4)
+			ghost[4] = low(n, was.bits) >> b;
+		prove(within(&r, ghost[v.f.v[i]]), "a variable's range");
+	}
+	prove(low(number_of(&v), was.bits) == low(n, was.bits), "the number");
+}
