@@ -46,11 +46,9 @@ bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v)
 		return true;
 	r = var_range(v);
 
-	if (!walk_numeric(at) || at->bits > bits) {
-		/* a number of more bits that is known to have no more */
-		if (!walk_numeric(at) || value_range(&w->m, at, 64, false).hi >> bits)
-			return false;
-	}
+	/* of a number of more bits it must be known that it has no more */
+	if (!walk_numeric(at) || (at->bits > bits && value_range(&w->m, at, 64, false).hi >> bits))
+		return false;
 	x->raw = at->f;
 	x->exact = value_form(&w->m, at, bits, r.lo < 0, &x->whole);
 	x->low = at->bits < bits ? at->bits : (uint8_t)bits;

@@ -50,7 +50,7 @@ static void skip_list(struct reader *r)
 static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 {
 	struct reader *r = &w->certificate;
-	uint64_t first = read_number(r), ends;
+	uint64_t first = read_number(r), ends, condition;
 	struct node *node = &w->nodes[i];
 
 	*node = (struct node){ .flags = first & (NODE_JOIN | NODE_HEAD) };
@@ -60,12 +60,14 @@ static bool parse_node(struct walk *w, uint32_t i, int64_t *address)
 	node->address = (uint32_t)*address;
 	node->count = (uint32_t)(first >> 2);
 	ends = read_number(r);
-	if ((ends & 3) > END_CONDITION || ends >> 2 > UINT16_MAX)
+	condition = (ends & 3) == END_CONDITION ? read_number(r) : 0;
+	if ((ends & 3) > END_CONDITION || condition > 15 || ends >> 2 > UINT16_MAX)
 		return walk_bad(w, "a node whose end is of no kind");
 	node->kind = ends & 3;
+	node->condition = (uint8_t)condition;
 	node->targets = (uint16_t)(ends >> 2);
 	node->end = r->at;
-	for (unsigned k = 0; k < node->targets + (unsigned)node->kind && !r->bad; k++)
+	for (unsigned k = 0; k < node->targets && !r->bad; k++)
 		read_number(r);
 	if (node->flags & NODE_HEAD) {
 		uint64_t body = read_number(r), measure = read_number(r);

@@ -267,7 +267,7 @@ static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, ui
 {
 	struct node *node = &w->nodes[i];
 	uint64_t next = insn->address + insn->length - w->subject->text.start;
-	uint64_t sides[2] = { next, next }, a = 0;
+	uint64_t sides[2] = { next, next };
 	int n = targets_of(node, insn, !w->m.s.depth);
 
 	check_collect(&w->m);
@@ -277,11 +277,8 @@ static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, ui
 		return walk_bad(w, "a node with another number of targets than its end has");
 	if (node->kind != END_NATURAL && fay_op_table[insn->op].attributes & ATTR_CONTROL)
 		return walk_bad(w, "cases behind a jump");
-	if (node->kind != END_NATURAL)
-		a = read_number(&w->ends);
 	if (node->kind == END_CONDITION)
-		return a < 16 ? branch(w, i, (unsigned)a, sides, cost)
-			      : walk_bad(w, "no condition");
+		return branch(w, i, node->condition, sides, cost);
 	sides[0] = insn->target - w->subject->text.start;
 	switch (insn->op) {
 	case OP_JCC: return branch(w, i, insn->cc, sides, cost);
@@ -305,8 +302,6 @@ static bool dead_end(struct walk *w, uint32_t i, const struct fay_insn *insn)
 		return true;
 	w->ends = w->certificate;
 	w->ends.at = node->end;
-	for (int k = 0; k < (int)node->kind; k++)
-		read_number(&w->ends);
 	if (node->targets != (unsigned)targets_of(node, insn, false))
 		return walk_bad(w, "a node with another number of targets than its end has");
 	for (unsigned k = 0; k < node->targets; k++)

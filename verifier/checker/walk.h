@@ -47,7 +47,7 @@ struct node {
 	uint16_t targets;
 	uint16_t measure; /* of a head: 1 + variable + JOIN_MOST * (0, or 1 + one to take away) */
 	uint16_t variables;
-	uint8_t flags, kind;
+	uint8_t flags, kind, condition;
 	bool leaves;    /* of a head: an edge leaves its loop and the one around it at once */
 	uint64_t cost;  /* instructions at most from the head of its loop, or the entry, to here */
 	uint64_t round; /* of a head: of one round */

@@ -57,11 +57,10 @@ static bool var_narrow(struct machine *m, struct var *v, wide lo, wide hi)
 		return false;
 	if (r.lo == old.lo && r.hi == old.hi)
 		return true;
-	if (m->trailing) {
-		if (m->trail == TRAIL)
-			return true;
+	if (m->trailing && m->trail == TRAIL)
+		return true;
+	if (m->trailing)
 		m->old[m->trail++] = *v;
-	}
 	var_set(v, r.lo, r.hi);
 	return true;
 }
@@ -173,17 +172,12 @@ bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
 	return true;
 }
 
-static bool is_full(const struct var *v)
-{
-	return !v->negative && v->lo == 0 && v->hi == UINT64_MAX;
-}
-
 static bool names(const struct form *f, uint32_t id)
 {
 	return f->v[0] == id || f->v[1] == id;
 }
 
-/* Whether nothing that is known rests on how the variable's word is read. */
+/* Whether the variable may be any word, and nothing that is known rests on how that is read. */
 static bool unread(const struct machine *m, const struct var *v)
 {
 	for (unsigned i = 0; i < m->s.facts; i++)
@@ -195,7 +189,7 @@ static bool unread(const struct machine *m, const struct var *v)
 	for (unsigned i = 0; i < m->defs; i++)
 		if (m->def[i].id == v->id || names(&m->def[i].f, v->id))
 			return false;
-	return !v->pin && is_full(v);
+	return !v->pin && !v->negative && v->lo == 0 && v->hi == UINT64_MAX;
 }
 
 bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo, wide hi)
@@ -214,11 +208,10 @@ bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo
 	if (first < last && bits == 64 && v && unread(m, v) && lo - f->c >= INT64_MIN &&
 	    hi - f->c <= INT64_MAX) {
 		/* any word: it may as well be read as signed */
-		if (m->trailing) {
-			if (m->trail == TRAIL)
-				return true;
+		if (m->trailing && m->trail == TRAIL)
+			return true;
+		if (m->trailing)
 			m->old[m->trail++] = *v;
-		}
 		var_set(v, INT64_MIN, INT64_MAX);
 		return form_narrow(m, f, lo, hi);
 	}

@@ -45,14 +45,6 @@ bool range_add(struct range *r, wide k, struct range by)
 	return bits_of(r->lo) < 124 && bits_of(r->hi) < 124;
 }
 
-static const struct def *floor_of(const struct machine *m, uint32_t id)
-{
-	for (unsigned i = m->defs; i-- > 0;)
-		if (m->def[i].id == id)
-			return m->def[i].kind == DEF_FLOOR ? &m->def[i] : NULL;
-	return NULL;
-}
-
 /* A sum of up to four multiples of variables, 2^-shift of it, with what quotients lack. */
 struct sum {
 	unsigned terms, shift;
@@ -166,9 +158,10 @@ static struct range sum_range(struct machine *m, struct sum *s)
 
 		sum_meet(m, s, &r);
 		for (unsigned i = 0; i < s->terms; i++) {
-			const struct def *other = floor_of(m, s->v[i]);
+			struct form q = { .k[0] = 1, .v[0] = s->v[i] };
+			const struct def *other = check_definition(m, &q);
 
-			if (other && (!d || other->id > d->id)) {
+			if (other && other->kind == DEF_FLOOR && (!d || other->id > d->id)) {
 				d = other;
 				at = i;
 			}

@@ -102,13 +102,11 @@ static bool step_exchange(struct machine *m, const struct fay_insn *insn)
 
 	if (insn->dst.kind != OPERAND_MEM && insn->op == OP_XADD)
 		return check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "xadd between registers");
-	if (insn->dst.kind != OPERAND_MEM && bits == 64)
-		return register_move(m, insn->dst.reg, &a) && register_move(m, insn->src.reg, &b) &&
-		       operand_write(m, insn, &insn->dst, bits, &b) &&
-		       operand_write(m, insn, &insn->src, bits, &a);
 	if (insn->dst.kind != OPERAND_MEM)
-		return operand_number(m, &insn->dst, bits, &a) &&
-		       operand_number(m, &insn->src, bits, &b) &&
+		return (bits == 64 ? register_move(m, insn->dst.reg, &a) &&
+					     register_move(m, insn->src.reg, &b)
+				   : operand_number(m, &insn->dst, bits, &a) &&
+					     operand_number(m, &insn->src, bits, &b)) &&
 		       operand_write(m, insn, &insn->dst, bits, &b) &&
 		       operand_write(m, insn, &insn->src, bits, &a);
 	if (!operand_number(m, &insn->src, bits, &b) ||

@@ -100,9 +100,7 @@ static bool run_partial(struct machine *m, const struct fay_insn *insn)
 
 	for (unsigned r = 0; r < 16; r++)
 		count += m->s.reg[r].kind == KIND_NUMBER && m->s.reg[r].init != 0xff;
-	if (!count || flow == FLOW_NONE)
-		return step_any(m, insn);
-	if (bytes == 0xff && flow != FLOW_AND)
+	if (!count || flow == FLOW_NONE || (bytes == 0xff && flow != FLOW_AND))
 		return step_any(m, insn);
 	m->lenient = true;
 	ok = step_any(m, insn);
