@@ -161,6 +161,8 @@ bool step_count(struct machine *m, const struct fay_insn *insn)
 		result.hi = ra.lo == ra.hi             ? lowest(ra.lo, bits)
 			    : d && d->kind == DEF_ONES ? lowest((wide)d->factor, bits)
 						       : highest(ra.hi);
+	if (insn->op == OP_POPCNT) /* of so many bits at most */
+		result.hi = ra.hi ? highest(ra.hi) + 1 : 0;
 	if (insn->op == OP_BSR)
 		result = (struct range){ highest(ra.lo), highest(ra.hi) };
 	if (insn->op == OP_LZCNT)
