@@ -358,6 +358,8 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	t->flags.covered = 0;
 	t->flags.a = t->flags.b = value_nothing();
 	t->facts = t->fills = 0;
+	while (t->slots && t->slot[t->slots - 1].at >= 0)
+		t->slots--; /* of the event */
 	unpin(w, t, to);
 	if (!apply(w, to, x, n))
 		return false;

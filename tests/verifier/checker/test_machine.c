@@ -203,7 +203,10 @@ static bool state_holds(void)
 			const struct slot *slot = &m.s.slot[i];
 			uint64_t n = 0;
 
-			memcpy(&n, stack + sizeof(stack) - 64 + slot->at, slot->size);
+			memcpy(&n,
+			       slot->at < 0 ? stack + sizeof(stack) - 64 + slot->at
+					    : event + slot->at,
+			       slot->size);
 			if (!value_holds(&slot->v, n, 8u * slot->size))
 				return false;
 		}

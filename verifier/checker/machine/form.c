@@ -98,12 +98,34 @@ static bool marked(struct state *s, const struct form *f, const uint8_t *used)
 	return a && b && used[a - s->var] && used[b - s->var];
 }
 
+/* What definitions, which end with the node, tell of sums of two variables becomes facts. */
+static void keep_defined(struct machine *m)
+{
+	uint32_t defs = m->defs;
+
+	for (unsigned i = 0; i < 16 && defs; i++) {
+		struct form f = m->s.reg[i].f;
+		struct range known, plain;
+
+		if (!f.v[1])
+			continue;
+		form_reduce(&f, m->s.reg[i].bits);
+		known = form_range(m, &f);
+		m->defs = 0;
+		plain = form_range(m, &f);
+		m->defs = defs;
+		if (known.lo > plain.lo || known.hi < plain.hi)
+			form_fact(m, &f, known.lo - f.c, known.hi - f.c);
+	}
+}
+
 void check_collect(struct machine *m)
 {
 	struct state *s = &m->s;
 	uint8_t used[VARS] = { 0 };
 	unsigned kept = 0;
 
+	keep_defined(m);
 	for (unsigned i = 0; i < 16; i++)
 		mark(s, &s->reg[i].f, used);
 	mark(s, &s->flags.a.f, used);

@@ -13,12 +13,10 @@
 void stack_mark(struct state *s, int64_t low, int64_t high, bool written)
 {
 	for (int64_t at = low; at < high; at++) {
-		unsigned bit = (unsigned)(-1 - at);
+		unsigned bit = (unsigned)(-1 - at), mask = 1u << bit % 8;
+		uint8_t *byte = &s->written[bit / 8];
 
-		if (written)
-			s->written[bit / 8] |= (uint8_t)(1u << bit % 8);
-		else
-			s->written[bit / 8] &= (uint8_t)~(1u << bit % 8);
+		*byte = (uint8_t)(written ? *byte | mask : *byte & ~mask);
 	}
 }
 
@@ -102,12 +100,20 @@ bool stack_forget(struct machine *m, int64_t low, int64_t high)
 	return true;
 }
 
+static void slot_add(struct state *s, int64_t at, uint32_t size, const struct value *v)
+{
+	unsigned i = s->slots++;
+
+	for (; i > 0 && s->slot[i - 1].at > at; i--)
+		s->slot[i] = s->slot[i - 1];
+	s->slot[i] = (struct slot){ *v, (int32_t)at, (uint8_t)size };
+}
+
 /* What is known of values at [low, high), whose bytes count as written or not, is `v`. */
 bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value *v)
 {
 	struct state *s = &m->s;
 	bool number = v->kind == KIND_NUMBER;
-	unsigned i;
 
 	if (!stack_forget(m, at, at + size))
 		return false;
@@ -119,9 +125,7 @@ bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value 
 	if (s->slots == SLOTS) /* of a number only that it is one is kept */
 		return number || v->kind == KIND_NOTHING ||
 		       check_refuse(m, FAY_RULE_LIM_RESOURCE, "too many values on the stack");
-	for (i = s->slots++; i > 0 && s->slot[i - 1].at > at; i--)
-		s->slot[i] = s->slot[i - 1];
-	s->slot[i] = (struct slot){ *v, (int32_t)at, (uint8_t)size };
+	slot_add(s, at, size, v);
 	return true;
 }
 
@@ -358,6 +362,7 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 {
 	unsigned bits = a->size * 8;
 	struct range r = { 0, ((wide)1 << bits) - 1 };
+	const struct slot *slot;
 	bool known = false;
 
 	if (a->region == REGION_STACK && !load_stack(m, a, v, &known))
@@ -371,11 +376,20 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	}
 	if (a->region == REGION_STACK && load_parts(m, a, v))
 		return true;
-	if (a->region == REGION_EVENT)
+	if (a->region == REGION_EVENT) {
 		machine_fields(m, a);
+		slot = a->at.lo == a->at.hi ? stack_find(&m->s, (int64_t)a->at.lo, a->size) : NULL;
+		if (slot) {
+			*v = slot->v;
+			return true;
+		}
+	}
 	if (a->region == REGION_RODATA)
 		r = constants(m, a);
 	*v = value_fresh(m, r.lo, r.hi, 64);
+	if (a->region == REGION_EVENT && a->at.lo == a->at.hi && a->size <= 8 &&
+	    stack_forget(m, (int64_t)a->at.lo, (int64_t)a->at.lo + a->size) && m->s.slots < SLOTS)
+		slot_add(&m->s, (int64_t)a->at.lo, a->size, v);
 	if (a->region == REGION_RODATA && a->size == 4)
 		check_define(m, v, (struct def){ .kind = DEF_TABLE, .f = a->offset });
 	return true;

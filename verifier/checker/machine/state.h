@@ -69,7 +69,7 @@ struct fill {
 	bool down;
 };
 
-/* A value on the stack, at an offset from rsp at entry. */
+/* A value on the stack, at an offset from rsp at entry; or of the event, where it is 0 or more. */
 struct slot {
 	struct value v;
 	int32_t at;

@@ -110,6 +110,8 @@ uint32_t certify_number_of(const struct place *p, uint64_t location);
 /* The place's list in bytes. */
 void certify_write_list(struct place *p);
 uint64_t certify_location_of(const struct slot *slot);
+/* How many slots are the stack's; those of the event follow. */
+unsigned certify_slots(const struct state *s);
 bool certify_numeric(const struct value *v);
 /* A number of its own for the location, that covers what the states have there. */
 void certify_make_number(struct certify *k, struct rep *r, struct state **states, uint32_t n);

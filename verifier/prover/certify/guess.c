@@ -13,6 +13,15 @@ uint64_t certify_location_of(const struct slot *slot)
 				  : 3);
 }
 
+unsigned certify_slots(const struct state *s)
+{
+	unsigned n = s->slots;
+
+	while (n && s->slot[n - 1].at >= 0)
+		n--;
+	return n;
+}
+
 bool certify_numeric(const struct value *v)
 {
 	return v && (v->kind == KIND_NUMBER || v->kind == KIND_POINTER);
@@ -260,6 +269,22 @@ static void find_tied(struct place *p, struct state **states, uint32_t n)
 	}
 }
 
+/* Whether facts, which a join drops, say more of a sum of two variables than these. */
+static bool bounded_by_facts(struct certify *k, const struct state *s, const struct value *v)
+{
+	struct state *save;
+	struct range known, plain;
+
+	if (!certify_numeric(v) || !v->f.v[1])
+		return false;
+	save = certify_enter(k, s);
+	known = value_bounds(&k->w->m, v);
+	k->w->m.s.facts = 0;
+	plain = value_bounds(&k->w->m, v);
+	certify_leave(k, save);
+	return known.lo > plain.lo || known.hi < plain.hi;
+}
+
 static void find_location(struct certify *k, struct place *p, uint64_t location,
 			  struct state **states, uint32_t n)
 {
@@ -283,7 +308,7 @@ static void find_location(struct certify *k, struct place *p, uint64_t location,
 		if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
 			certify_rep_add(p, location)->bytes &= other->init;
 	}
-	if (same && find_range(p, location, states, n))
+	if (same && !bounded_by_facts(k, states[0], v) && find_range(p, location, states, n))
 		return;
 	r = certify_rep_add(p, location);
 	certify_make_number(k, r, states, n);
@@ -297,7 +322,7 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 
 	p->rep_count = p->fact_count = p->fill_count = 0;
 	find_unwritten(p, states, n);
-	for (unsigned at = 0; at < 16u + first->slots; at++)
+	for (unsigned at = 0; at < 16u + certify_slots(first); at++)
 		find_location(k, p, at < 16 ? at : certify_location_of(&first->slot[at - 16]),
 			      states, n);
 }

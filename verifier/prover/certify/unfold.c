@@ -69,7 +69,7 @@ static bool alike(const struct certify *k, uint32_t node, struct state *a, struc
 {
 	uint32_t live = k->c->live ? k->c->live[node] : UINT32_MAX;
 
-	for (unsigned i = 0; i < 16u + a->slots; i++) {
+	for (unsigned i = 0; i < 16u + certify_slots(a); i++) {
 		const struct value *x = i < 16 ? &a->reg[i] : &a->slot[i - 16].v;
 		const struct value *y =
 			walk_locate(b, i < 16 ? i : certify_location_of(&a->slot[i - 16]));
