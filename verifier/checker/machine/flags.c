@@ -60,11 +60,8 @@ static bool difference(struct machine *m, struct form *d)
 	const struct flags *f = &m->s.flags;
 	struct form b;
 
-	if (f->a.bits < f->bits ? !value_form(m, &f->a, f->bits, false, d) : (*d = f->a.f, false))
-		return false;
-	if (f->b.bits < f->bits ? !value_form(m, &f->b, f->bits, false, &b) : (b = f->b.f, false))
-		return false;
-	if (!form_add(d, &b, -1))
+	if (!value_congruent(m, &f->a, f->bits, d) || !value_congruent(m, &f->b, f->bits, &b) ||
+	    !form_add(d, &b, -1))
 		return false;
 	form_reduce(d, f->bits);
 	return true;

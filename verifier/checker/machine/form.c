@@ -278,6 +278,12 @@ bool value_form(struct machine *m, const struct value *v, unsigned bits, bool si
 	return true;
 }
 
+bool value_congruent(struct machine *m, const struct value *v, unsigned bits, struct form *f)
+{
+	*f = v->f;
+	return v->bits >= bits || value_form(m, v, bits, false, f);
+}
+
 struct range value_range(struct machine *m, const struct value *v, unsigned bits, bool sign)
 {
 	struct form f;

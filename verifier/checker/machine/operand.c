@@ -77,9 +77,9 @@ bool register_read(struct machine *m, unsigned reg, unsigned bits, struct value 
 
 struct form value_word(struct machine *m, const struct value *v, unsigned bits)
 {
-	struct form f = v->f;
+	struct form f;
 
-	if (v->bits >= bits || value_form(m, v, bits, false, &f))
+	if (value_congruent(m, v, bits, &f))
 		return f;
 	return value_fresh(m, 0, ((wide)1 << v->bits) - 1, 64).f;
 }

@@ -184,6 +184,8 @@ struct range value_read(struct machine *m, const struct value *v, unsigned bits,
 struct range value_bounds(struct machine *m, const struct value *v);
 /* The same where the integer is a form, which is what is asked; false: it is not. */
 bool value_form(struct machine *m, const struct value *v, unsigned bits, bool sign, struct form *f);
+/* A form that is congruent to the number modulo 2^bits; false: none is known. */
+bool value_congruent(struct machine *m, const struct value *v, unsigned bits, struct form *f);
 struct range value_range(struct machine *m, const struct value *v, unsigned bits, bool sign);
 /* Drops variables that nothing names. */
 void check_collect(struct machine *m);

@@ -105,18 +105,16 @@ static struct value either(struct machine *m, const struct value *a, const struc
 {
 	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
 	wide lo = ra.lo > rb.lo ? ra.lo : rb.lo;
-	struct value r = value_number(0);
 	struct form f, g;
+	struct value r;
 
 	/* where they have no bit in common it is their sum */
-	if (value_form(m, a, bits, false, &f) && value_form(m, b, bits, false, &g) &&
-	    (rb.hi < multiple_of(&f) || ra.hi < multiple_of(&g)) && form_add(&f, &g, 1)) {
-		r.f = f;
-		return r;
-	}
+	if (value_congruent(m, a, bits, &f) && value_congruent(m, b, bits, &g) &&
+	    (rb.hi < multiple_of(&f) || ra.hi < multiple_of(&g)) && form_add(&f, &g, 1))
+		return (struct value){ f, KIND_NUMBER, 0, 0xff, (uint8_t)bits };
 	if (exclusive && rb.lo == rb.hi && rb.hi == ones(rb.hi) && ra.hi <= rb.hi &&
 	    value_form(m, a, bits, false, &f)) { /* the complement */
-		r.f.c = (int64_t)rb.hi;
+		r = value_number((uint64_t)rb.hi);
 		form_add(&r.f, &f, -1);
 		return r;
 	}
