@@ -216,3 +216,15 @@ RUN_RULE(form_range_quotient)
 	r = form_range(&m, &f);
 	prove(bounds(&r, integer(&f)), "the form's range");
 }
+
+/* A sum of a number and a quotient in a register, where a node ends: what is known of it then. */
+RUN_RULE(keep_defined)
+{
+	any_state(1);
+	any_quotient(2);
+	assume(admits());
+	m.s.reg[FAY_RAX] =
+		(struct value){ any_form(6), KIND_NUMBER, 0, 0xff, (uint8_t)choose_bits() };
+	check_collect(&m);
+	prove(admits(), "what is kept");
+}
