@@ -48,7 +48,6 @@ enum { FIRST_ROW = __COUNTER__ + 1 };
 static const uint16_t last_row[VMAP_COUNT][VPP_COUNT][256] = {
 #define VECTOR(encodings, name, map, pp, opcode, ...)                                              \
 	[VMAP_##map][VPP_##pp][opcode] = __COUNTER__ - FIRST_ROW + 1,
-#define NOVEC(map, pp, opcode, ...) VECTOR(0, none, map, pp, opcode, 0)
 #include "opcodes_vector.def"
 };
 #pragma GCC diagnostic pop
@@ -145,8 +144,6 @@ static bool row_fits(const struct fay_vector_row *row, const struct reader *read
 
 	if (row->ext != VEXT_ANY && row->ext != reader->digit)
 		return false;
-	if (row->rule)
-		return true;
 	if (row->mod == (memory ? VMOD_REG : VMOD_MEM) ||
 	    (row->w != VW_GW && (row->w == VW_W1) != wide))
 		return false;
@@ -176,8 +173,6 @@ static bool find_vector(struct reader *reader, bool memory)
 		if (!row_fits(row, reader, memory))
 			continue;
 		reader->vector = row;
-		if (row->rule)
-			fail(reader, row->rule, row->why);
 		return true;
 	}
 	if (any)

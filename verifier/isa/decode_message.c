@@ -20,6 +20,29 @@ static const struct refused {
 #include "opcodes_refused.def"
 };
 
+static const struct refused_vector {
+	uint8_t map, pp, opcode;
+	uint8_t rule; /* enum fay_rule */
+	const char *why;
+} refused_vectors[] = {
+#define NOVEC(map, pp, opcode, rule, why) { VMAP_##map, VPP_##pp, opcode, FAY_RULE_##rule, why },
+#include "opcodes_vector_refused.def"
+};
+
+static bool explain_vector(struct reader *reader)
+{
+	for (size_t i = 0; i < sizeof(refused_vectors) / sizeof(*refused_vectors); i++) {
+		const struct refused_vector *r = &refused_vectors[i];
+
+		if (reader->map != r->map + 1 || reader->pp != r->pp || reader->opcode != r->opcode)
+			continue;
+		reader->rule = r->rule;
+		reader->why = r->why;
+		return true;
+	}
+	return false;
+}
+
 /* An opcode that has no row may be one that stays out on purpose. */
 static void explain_absence(struct reader *reader)
 {
@@ -27,6 +50,8 @@ static void explain_absence(struct reader *reader)
 	uint8_t map = reader->map == 3 ? MAP_TWO : reader->map;
 	uint8_t opcode = reader->map == 3 ? 0x3a : reader->opcode;
 
+	if (explain_vector(reader) || reader->vex)
+		return;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
 		const struct refused *r = &refused[i];
 
@@ -59,7 +84,7 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 	fay_reader_run(&reader, bytes, available, address, insn);
 	if (reader.rule == FAY_RULE_NONE)
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
-	if (reader.absent && !reader.vex)
+	if (reader.absent)
 		explain_absence(&reader);
 	return refuse(arena, &reader, address);
 }

@@ -57,8 +57,6 @@ struct fay_vector_row {
 	uint8_t mod, shape, flow, memory;
 	uint8_t set, wide; /* VSET_...: of the 128-bit form, of the 256-bit form */
 	uint8_t w, flags, encodings;
-	uint8_t rule; /* not 0: forbidden, `why` */
-	const char *why;
 };
 extern const struct fay_vector_row fay_vector_rows[];
 extern const unsigned fay_vector_row_count;

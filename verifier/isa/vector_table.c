@@ -7,19 +7,13 @@ enum { VL = VMEMORY_VL, HALF, QUARTER, EIGHTH };
 enum { FP = VFLAG_FP, ALIGN = VFLAG_ALIGN, LOOSE = VFLAG_LOOSE, ZERO = VFLAG_ZERO };
 enum { ONES = VFLAG_ONES, FLAGS = VFLAG_FLAGS, NARROW = VFLAG_NARROW };
 
-#define ROW(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags, encodings,  \
-	    rule, why)                                                                             \
-	{ name,           VMAP_##map,   VPP_##pp, opcode,     VEXT_##ext,  VMOD_##mod,             \
-	  VSHAPE_##shape, VFLOW_##flow, memory,   VSET_##set, VSET_##wide, VW_##w,                 \
-	  flags,          encodings,    rule,     why },
 #define VECTOR(encodings, name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w,      \
 	       flags)                                                                              \
-	ROW(#name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags, encodings, \
-	    0, NULL)
-/* Refused, whatever the operands. */
-#define NOVEC(map, pp, opcode, ext, rule, why)                                                     \
-	ROW("", map, pp, opcode, ext, EITHER, RM, L1, 0, NONE, NONE, W0, 0,                        \
-	    VENCODING_LEGACY | VENCODING_VEX, FAY_RULE_##rule, why)
+	{                                                                                          \
+		#name,       VMAP_##map,     VPP_##pp,     opcode,   VEXT_##ext,                   \
+		VMOD_##mod,  VSHAPE_##shape, VFLOW_##flow, memory,   VSET_##set,                   \
+		VSET_##wide, VW_##w,         flags,        encodings                               \
+	},
 
 const struct fay_vector_row fay_vector_rows[] = {
 #include "opcodes_vector.def"

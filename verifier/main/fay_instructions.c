@@ -39,6 +39,7 @@ static const struct encoding encodings[] = {
 #define VEX(map, pp, opcode, ext, op, form)                                                        \
 	{ "VEX" #map #pp, opcode, opcode, #ext, OP_##op, #form, "Y", "NOLOCK", "EITHER" },
 #include "verifier/isa/opcodes.def"
+#include "verifier/isa/opcodes_refused.def"
 #undef ALLOW
 #undef REFUSE
 #undef VEX
@@ -60,9 +61,10 @@ static const struct vector_text vectors[] = {
 	},
 #define AVX(name, map, pp, opcode, ext, mod, shape, flow, memory, set, wide, w, flags)             \
 	{ "VEX", #name, #map, #pp, opcode, #ext, #mod, #shape, #memory, #set, #wide, #w, #flags },
-#define NOVEC(map, pp, opcode, ext, rule, why)                                                     \
-	{ NULL, why, #map, #pp, opcode, #ext, #rule, "", "", "", "", "", "" },
+#define NOVEC(map, pp, opcode, rule, why)                                                          \
+	{ NULL, why, #map, #pp, opcode, "ANY", #rule, "", "", "", "", "", "" },
 #include "verifier/isa/opcodes_vector.def"
+#include "verifier/isa/opcodes_vector_refused.def"
 #undef BOTH
 #undef SSE
 #undef AVX

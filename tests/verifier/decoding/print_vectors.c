@@ -62,13 +62,11 @@ int main(void)
 	     "| instruction | opcode | SSE | AVX 128 | AVX 256 | memory | |\n| --- | --- | --- | "
 	     "--- | --- | --- | --- |");
 	for (unsigned i = 0; i < fay_vector_row_count; i++)
-		if (!fay_vector_rows[i].rule)
-			print_row(&fay_vector_rows[i]);
+		print_row(&fay_vector_rows[i]);
 	puts("\n## Refused on purpose\n\n| opcode | why |\n| --- | --- |");
-	for (unsigned i = 0; i < fay_vector_row_count; i++)
-		if (fay_vector_rows[i].rule)
-			printf("| %s%s %02X | %s: %s |\n", prefixes[fay_vector_rows[i].pp],
-			       maps[fay_vector_rows[i].map], fay_vector_rows[i].opcode,
-			       fay_rule_id(fay_vector_rows[i].rule), fay_vector_rows[i].why);
+#define NOVEC(map, pp, opcode, rule, why)                                                          \
+	printf("| %s%s %02X | %s: %s |\n", prefixes[VPP_##pp], maps[VMAP_##map], opcode,           \
+	       fay_rule_id(FAY_RULE_##rule), why);
+#include "verifier/isa/opcodes_vector_refused.def"
 	return 0;
 }

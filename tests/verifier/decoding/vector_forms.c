@@ -5,7 +5,7 @@ static bool exists(const struct vector_form *f)
 {
 	const struct fay_vector_row *row = f->row;
 
-	if (row->rule || !(row->encodings & (f->vex ? VENCODING_VEX : VENCODING_LEGACY)) ||
+	if (!(row->encodings & (f->vex ? VENCODING_VEX : VENCODING_LEGACY)) ||
 	    (f->wide_register && row->w != VW_GW))
 		return false;
 	if ((row->mod == VMOD_REG && f->memory) || (row->mod == VMOD_MEM && !f->memory) ||

@@ -19,9 +19,6 @@
 	{ { ZYDIS_MNEMONIC_##name, ZYDIS_MNEMONIC_INVALID }, { X86_INS_##name, X86_INS_INVALID } },
 #define AVX(name, ...)                                                                             \
 	{ { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_##name }, { X86_INS_INVALID, X86_INS_##name } },
-#define NOVEC(...)                                                                                 \
-	{ { ZYDIS_MNEMONIC_INVALID, ZYDIS_MNEMONIC_INVALID },                                      \
-	  { X86_INS_INVALID, X86_INS_INVALID } },
 static const struct {
 	uint16_t zydis[2], capstone[2];
 } names[] = {
