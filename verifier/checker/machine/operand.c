@@ -96,29 +96,53 @@ static struct form low_part(struct machine *m, const struct value *v, unsigned b
 	return value_fresh(m, r.lo, r.hi, 64).f;
 }
 
-/* Writes of 8 and 16 bits keep the rest of the register: it is low + 2^bits * rest. */
-void register_write(struct machine *m, unsigned reg, unsigned bits, const struct value *v)
+/* low + 2^shift * high, over the integers; neither is negative. */
+static struct form joined(struct machine *m, struct form low, struct form high, unsigned shift)
+{
+	struct range r;
+
+	if (form_add(&low, &high, (int64_t)1 << shift))
+		return low;
+	r = form_range(m, &low);
+	low = value_fresh(m, r.lo, r.hi, 64).f;
+	r = form_range(m, &high);
+	high = value_fresh(m, r.lo, r.hi, 64).f;
+	form_add(&low, &high, (int64_t)1 << shift);
+	return low;
+}
+
+/* Bits [at, at + bits) of a register become those of `v`; the others are kept. */
+static void register_put(struct machine *m, unsigned reg, unsigned at, unsigned bits,
+			 const struct value *v)
 {
 	struct value *to = &m->s.reg[reg], old = *to;
-	struct form low, rest;
-	unsigned kept = old.kind == KIND_NUMBER ? old.init : 0;
+	bool kept = old.kind == KIND_NUMBER;
+	unsigned end = at + bits, init = ((1u << bits / 8) - 1) << at / 8;
 	struct range r = { 0, UINT64_MAX };
+	struct form f = form_number(0);
 
-	if (bits >= 32) {
-		*to = *v;
-		if (to->bits > bits)
-			to->bits = (uint8_t)bits;
-		if (!to->f.v[0])
-			value_settle(m, to, 64);
+	if (kept)
+		r = value_range(m, &old, 64, false);
+	if (at)
+		f = kept ? low_part(m, &old, at) : value_fresh(m, 0, ((wide)1 << at) - 1, 64).f;
+	f = joined(m, f, low_part(m, v, bits), at);
+	f = joined(m, f, value_fresh(m, r.lo >> end, r.hi >> end, 64).f, end);
+	*to = (struct value){ f, KIND_NUMBER, 0, (uint8_t)((kept ? old.init : 0) | init), 64 };
+}
+
+void register_write(struct machine *m, unsigned reg, unsigned bits, const struct value *v)
+{
+	struct value *to = &m->s.reg[reg];
+
+	if (bits < 32) {
+		register_put(m, reg, 0, bits, v);
 		return;
 	}
-	if (old.kind == KIND_NUMBER)
-		r = value_range(m, &old, 64, false);
-	low = low_part(m, v, bits);
-	rest = value_fresh(m, r.lo >> bits, r.hi >> bits, 64).f;
-	*to = (struct value){ low, KIND_NUMBER, 0, (uint8_t)(kept | ((1u << bits / 8) - 1)), 64 };
-	if (!form_add(&to->f, &rest, (int64_t)1 << bits))
-		to->f = value_fresh(m, 0, UINT64_MAX, 64).f;
+	*to = *v;
+	if (to->bits > bits)
+		to->bits = (uint8_t)bits;
+	if (!to->f.v[0])
+		value_settle(m, to, 64);
 }
 
 /* Bits 15 to 8 of a register. */
@@ -132,28 +156,6 @@ static bool read_high(struct machine *m, unsigned reg, struct value *v)
 				    "the second byte of a register is read that was not written");
 	*v = value_fresh(m, 0, value_range(m, v, 16, false).hi >> 8, 64);
 	return true;
-}
-
-/* The register is low + 256 * v + 65536 * rest. */
-static void write_high(struct machine *m, unsigned reg, const struct value *v)
-{
-	struct value *to = &m->s.reg[reg], old = *to;
-	bool kept = old.kind == KIND_NUMBER;
-	struct range r = { 0, UINT64_MAX };
-	struct form two, up = low_part(m, v, 8);
-
-	if (kept)
-		r = value_range(m, &old, 64, false);
-	two = kept ? low_part(m, &old, 8) : value_fresh(m, 0, 255, 64).f;
-	if (!form_add(&two, &up, 256))
-		two = value_fresh(m, 0, 0xffff, 64).f;
-	up = value_fresh(m, r.lo >> 16, r.hi >> 16, 64).f;
-	if (!form_add(&two, &up, 65536)) {
-		r = form_range(m, &two);
-		two = value_fresh(m, r.lo, r.hi, 64).f;
-		form_add(&two, &up, 65536);
-	}
-	*to = (struct value){ two, KIND_NUMBER, 0, (uint8_t)((kept ? old.init : 0) | 2), 64 };
 }
 
 bool operand_read(struct machine *m, const struct fay_operand *o, unsigned bits, struct value *v)
@@ -191,7 +193,7 @@ bool operand_write(struct machine *m, const struct fay_insn *insn, const struct 
 		return true;
 	}
 	if (o->kind == OPERAND_HIGH) {
-		write_high(m, o->reg, v);
+		register_put(m, o->reg, 8, 8, v);
 		return true;
 	}
 	/* a locked access that crosses a cache line would stop every core */

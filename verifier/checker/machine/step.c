@@ -128,7 +128,6 @@ static bool step_exchange(struct machine *m, const struct fay_insn *insn)
 
 static bool step_cmpxchg(struct machine *m, const struct fay_insn *insn)
 {
-	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
 	unsigned bits = insn->width;
 	struct value expected, found, desired, either;
 	struct range a, b;

@@ -8,6 +8,10 @@
 #define POWER(n) ((wide)1 << (n))
 #define ALL_BUT_P (FLAG_ALL & ~FLAG_PF)
 
+static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },
+				rdx = { .kind = OPERAND_REG, .reg = FAY_RDX },
+				ah = { .kind = OPERAND_HIGH, .reg = FAY_RAX };
+
 /* Any number of `bits` bits. */
 static inline struct value unknown(struct machine *m, unsigned bits)
 {

@@ -40,23 +40,10 @@ void step_floor(struct machine *m, struct value *r, const struct form *f, uint64
 			.kind = DEF_FLOOR, .factor = factor, .shift = (uint8_t)shift, .f = *f });
 }
 
-/* rdx:rax, or ax for 8 bits. */
-static void write_pair(struct machine *m, unsigned bits, const struct value *low,
-		       const struct value *high)
+/* The upper half of a pair of which al, ax, eax or rax is the lower. */
+static const struct fay_operand *upper(unsigned bits)
 {
-	struct value r = *low;
-	struct form up;
-
-	if (bits > 8) {
-		register_write(m, FAY_RAX, bits, low);
-		register_write(m, FAY_RDX, bits, high);
-		return;
-	}
-	r.bits = 64;
-	if (!value_form(m, low, 8, false, &r.f) || !value_form(m, high, 8, false, &up) ||
-	    !form_add(&r.f, &up, 256))
-		r = unknown(m, 16);
-	register_write(m, FAY_RAX, 16, &r);
+	return bits == 8 ? &ah : &rdx;
 }
 
 /* The upper half of the unsigned product. */
@@ -78,8 +65,6 @@ static struct value product_high(struct machine *m, const struct value *a, const
 
 bool step_multiply(struct machine *m, const struct fay_insn *insn)
 {
-	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },
-					rdx = { .kind = OPERAND_REG, .reg = FAY_RDX };
 	const struct fay_operand *second = insn->op == OP_IMUL   ? &insn->src2
 					   : insn->op == OP_MULX ? &rdx
 								 : &rax;
@@ -103,13 +88,9 @@ bool step_multiply(struct machine *m, const struct fay_insn *insn)
 		register_write(m, FAY_RAX, 16, &low);
 		return true;
 	}
-	if (insn->op != OP_MULX) {
-		write_pair(m, bits, &low, &high);
-		return true;
-	}
-	register_write(m, insn->src2.reg, bits, &low); /* the upper half is written last */
-	register_write(m, insn->dst.reg, bits, &high);
-	return true;
+	/* the upper half is written last: mulx may name one register for both */
+	return operand_write(m, insn, insn->op == OP_MULX ? &insn->src2 : &rax, bits, &low) &&
+	       operand_write(m, insn, insn->op == OP_MULX ? &insn->dst : upper(bits), bits, &high);
 }
 
 /* Whether `high` is the sign of `low`: their numbers say so, or cqo made it of this very number. */
@@ -135,9 +116,6 @@ static wide quotient(wide n, wide d)
 
 bool step_divide(struct machine *m, const struct fay_insn *insn)
 {
-	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },
-					rdx = { .kind = OPERAND_REG, .reg = FAY_RDX },
-					ah = { .kind = OPERAND_HIGH, .reg = FAY_RAX };
 	unsigned bits = insn->width;
 	bool sign = insn->op == OP_IDIV;
 	struct value low, high, divisor, q = unknown(m, bits), r = unknown(m, bits);
@@ -145,8 +123,7 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	struct form f;
 	bool faults;
 
-	if (!operand_number(m, &rax, bits, &low) ||
-	    !operand_number(m, bits == 8 ? &ah : &rdx, bits, &high) ||
+	if (!operand_number(m, &rax, bits, &low) || !operand_number(m, upper(bits), bits, &high) ||
 	    !operand_number(m, &insn->src, bits, &divisor))
 		return false;
 	n = value_range(m, &low, bits, sign);
@@ -176,13 +153,12 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	    value_form(m, &low, bits, false, &f))
 		step_quotient(m, &q, &f, d.lo);
 	flags_set(m, insn, NULL, NULL, 0);
-	write_pair(m, bits, &q, &r);
-	return true;
+	return operand_write(m, insn, &rax, bits, &q) &&
+	       operand_write(m, insn, upper(bits), bits, &r);
 }
 
 bool step_sign(struct machine *m, const struct fay_insn *insn)
 {
-	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
 	struct value a, r;
 	struct range n;
 
