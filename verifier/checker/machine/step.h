@@ -18,6 +18,14 @@ static inline struct value unknown(struct machine *m, unsigned bits)
 	return value_fresh(m, 0, POWER(bits) - 1, 64);
 }
 
+/* v becomes ~v. */
+static inline void complement(struct machine *m, struct value *v, unsigned bits)
+{
+	struct value ones = value_number(UINT64_MAX);
+
+	value_add(m, &ones, v, -1, bits, v);
+}
+
 static inline bool same_register(const struct fay_insn *insn)
 {
 	return insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG &&
@@ -39,6 +47,8 @@ bool step_carry(struct machine *m, const struct fay_insn *insn); /* ADC SBB */
 bool step_unary(struct machine *m, const struct fay_insn *insn); /* NOT NEG */
 struct value step_and(struct machine *m, const struct value *a, const struct value *b,
 		      unsigned bits);
+struct value step_or(struct machine *m, const struct value *a, const struct value *b, unsigned bits,
+		     bool exclusive);
 /* SHL SHR SAR ROL ROR SHLD SHRD, SHLX SHRX SARX RORX */
 bool step_shift(struct machine *m, const struct fay_insn *insn);
 bool step_bit_test(struct machine *m, const struct fay_insn *insn); /* BT BTS BTR BTC */

@@ -90,37 +90,32 @@ bool step_shift(struct machine *m, const struct fay_insn *insn)
 
 bool step_bit_test(struct machine *m, const struct fay_insn *insn)
 {
-	struct value a, n, r, bit;
+	unsigned bits = insn->width;
+	struct value a, n, r, bit = value_number(1);
 	struct range by;
-	wide hi;
 
 	if (insn->dst.kind == OPERAND_MEM && insn->src.kind != OPERAND_IMM)
 		return check_refuse(m, FAY_RULE_INS_FORBIDDEN,
 				    "a bit of memory whose number is in a register");
-	if (!operand_number(m, &insn->dst, insn->width, &a) ||
-	    !operand_number(m, &insn->src, insn->width, &n))
+	if (!operand_number(m, &insn->dst, bits, &a) || !operand_number(m, &insn->src, bits, &n))
 		return false;
+	by = value_range(m, &n, bits, false);
+	if (by.hi >= bits)
+		by = (struct range){ 0, bits - 1 };
+	bit = shift_left(m, &bit, by, bits);
 	flags_set(m, insn, NULL, NULL, 0);
-	hi = value_range(m, &a, insn->width, false).hi;
-	by = value_range(m, &n, insn->width, false);
-	if (by.lo == by.hi && by.hi < insn->width && !(hi >> by.hi >> 1)) {
+	if (by.lo == by.hi && !(value_range(m, &a, bits, false).hi >> by.hi >> 1)) {
 		/* the highest that can be set: it is if the number is not less than it */
-		bit = value_number((uint64_t)1 << by.hi);
 		flags_set(m, insn, &a, &bit, FLAG_CF);
 		m->s.flags.inverted = true;
 	}
 	if (insn->op == OP_BT)
 		return true;
-	if (insn->op == OP_BTR) {
-		if (by.lo == by.hi && by.hi < insn->width &&
-		    hi >> by.lo == 1) /* it was the highest */
-			hi = POWER((unsigned)by.lo) - 1;
-	} else {
-		hi |= by.hi < insn->width ? ones(POWER((unsigned)by.hi)) : POWER(insn->width) - 1;
-		hi = ones(hi);
-	}
-	r = value_fresh(m, 0, hi, 64);
-	return operand_write(m, insn, &insn->dst, insn->width, &r);
+	if (insn->op == OP_BTR)
+		complement(m, &bit, bits);
+	r = insn->op == OP_BTR ? step_and(m, &a, &bit, bits)
+			       : step_or(m, &a, &bit, bits, insn->op == OP_BTC);
+	return operand_write(m, insn, &insn->dst, bits, &r);
 }
 
 static unsigned lowest(wide n, unsigned otherwise)
@@ -186,9 +181,7 @@ bool step_bmi(struct machine *m, const struct fay_insn *insn)
 	ra = value_range(m, &a, bits, false);
 	n = value_range(m, &b, 8, false);
 	if (insn->op == OP_ANDN) {
-		n = value_range(m, &b, bits, false);
-		b = n.lo == n.hi ? value_number(~(uint64_t)n.lo) : unknown(m, bits);
-		b.bits = (uint8_t)bits;
+		complement(m, &b, bits);
 		r = step_and(m, &a, &b, bits);
 	} else if (insn->op == OP_BLSMSK)
 		r = value_fresh(m, 0, ra.lo > 0 ? ones(ra.hi) : POWER(bits) - 1, 64);

@@ -59,6 +59,7 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 	unsigned zeros;
 	struct value r;
 	struct form f;
+	wide hi;
 
 	if (ra.lo == ra.hi) {
 		of = b;
@@ -84,7 +85,8 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 	if (high_part(m, of, bits, zeros, (uint64_t)rb.hi, &r))
 		return r;
 	/* a multiple of 2^zeros; the bits above are all kept if the mask has them */
-	r = value_fresh(m, 0, (ra.hi < rb.hi ? ra.hi : rb.hi) >> zeros, 64);
+	hi = ones(ra.hi) & rb.hi;
+	r = value_fresh(m, 0, (ra.hi < hi ? ra.hi : hi) >> zeros, 64);
 	if (zeros && !(ones(ra.hi) >> zeros & ~(rb.hi >> zeros)) &&
 	    value_form(m, of, bits, false, &f))
 		step_floor(m, &r, &f, 1, zeros);
@@ -100,8 +102,8 @@ static wide multiple_of(const struct form *f)
 	return all ? (wide)(all & -all) : POWER(64);
 }
 
-static struct value either(struct machine *m, const struct value *a, const struct value *b,
-			   unsigned bits, bool exclusive)
+struct value step_or(struct machine *m, const struct value *a, const struct value *b, unsigned bits,
+		     bool exclusive)
 {
 	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
 	wide lo = ra.lo > rb.lo ? ra.lo : rb.lo;
@@ -264,7 +266,7 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 	else if (insn->op == OP_AND || insn->op == OP_TEST)
 		r = step_and(m, &a, &b, bits);
 	else
-		r = either(m, &a, &b, bits, insn->op == OP_XOR);
+		r = step_or(m, &a, &b, bits, insn->op == OP_XOR);
 	flags_set(m, insn, &r, NULL, ALL_BUT_P);
 	return insn->op == OP_TEST || operand_write(m, insn, &insn->dst, bits, &r);
 }

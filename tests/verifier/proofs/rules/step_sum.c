@@ -14,13 +14,13 @@ RUN_RULE(step_and)
 	prove_result(&r, p.x & p.y, bits, p.x, p.y);
 }
 
-RUN_RULE(either)
+RUN_RULE(step_or)
 {
 	unsigned bits = choose_width();
 	bool exclusive = choose("exclusive", 2);
 	struct pair p = any_pair(bits);
 	struct value r;
 
-	r = either(&m, &p.a, &p.b, bits, exclusive);
+	r = step_or(&m, &p.a, &p.b, bits, exclusive);
 	prove_result(&r, exclusive ? p.x ^ p.y : p.x | p.y, bits, p.x, p.y);
 }
