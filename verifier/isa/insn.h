@@ -90,6 +90,9 @@ enum { FLAG_CF = 1, FLAG_PF = 2, FLAG_ZF = 4, FLAG_SF = 8, FLAG_OF = 16, FLAG_AL
 
 enum { ATTR_NONE = 0, ATTR_CC = 1, ATTR_COUNT = 2, ATTR_LOCKS = 4, ATTR_CONTROL = 8 };
 
+/* Bytes of a result and those of its operands: ops.def. */
+enum { FLOW_NONE, FLOW_BYTES, FLOW_AND, FLOW_UP };
+
 /* A row of ops.def. */
 struct fay_op_info {
 	const char *name;
@@ -99,10 +102,13 @@ struct fay_op_info {
 	uint8_t flags_undefined; /* left undefined */
 	uint8_t attributes;      /* ATTR_* */
 	uint32_t features;       /* enum fay_cpu_feature that it needs */
+	uint8_t flow;            /* FLOW_* */
 	bool dst_read, dst_written, src_read, src_written;
 	const char *implicit, *meaning;
 };
 extern const struct fay_op_info fay_op_table[OP_COUNT];
 uint8_t fay_cc_flags(enum fay_cc cc);
+/* FLOW_* of an instruction: that of its operation, if its result is a register of 32 or 64 bits. */
+unsigned fay_flow(const struct fay_insn *insn);
 
 #endif

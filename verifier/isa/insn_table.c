@@ -11,14 +11,15 @@ enum { NONE = ATTR_NONE, CC = ATTR_CC, COUNT = ATTR_COUNT, LOCKS = ATTR_LOCKS };
 enum { CONTROL = ATTR_CONTROL };
 
 const struct fay_op_info fay_op_table[OP_COUNT] = {
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	[OP_##ident] = { name,                                                                     \
 			 reads,                                                                    \
 			 writes,                                                                   \
 			 undefined,                                                                \
 			 (uint8_t)(attributes),                                                    \
 			 (uint32_t)(attributes) >> 8,                                              \
+			 FLOW_##flow,                                                              \
 			 (ACCESS_##dst & ACCESS_READ) != 0,                                        \
 			 (ACCESS_##dst & ACCESS_WRITE) != 0,                                       \
 			 (ACCESS_##src & ACCESS_READ) != 0,                                        \
@@ -36,4 +37,12 @@ uint8_t fay_cc_flags(enum fay_cc cc)
 		FLAG_SF, FLAG_PF, FLAG_SF | FLAG_OF, FLAG_ZF | FLAG_SF | FLAG_OF,
 	};
 	return flags[(unsigned)cc >> 1 & 7];
+}
+
+unsigned fay_flow(const struct fay_insn *insn)
+{
+	if (insn->dst.kind != OPERAND_REG || insn->dst.reg == FAY_RSP || insn->width < 32 ||
+	    (insn->op == OP_SHL && insn->src.kind != OPERAND_IMM))
+		return FLOW_NONE;
+	return fay_op_table[insn->op].flow;
 }

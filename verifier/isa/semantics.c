@@ -364,8 +364,8 @@ void fay_semantics_rdtsc(struct fay_semantics *s, const struct fay_insn *insn)
 
 /* Which function an operation has: ops.def. */
 static void (*const functions[OP_COUNT])(struct fay_semantics *, const struct fay_insn *) = {
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	[OP_##ident] = fay_semantics_##semantics,
 #include "ops.def"
 #undef OP

@@ -130,8 +130,8 @@ void fay_semantics_result_flags(struct fay_semantics *, struct fay_term conditio
 /* Runs insn->op's function. */
 void fay_semantics_run(struct fay_semantics *s);
 
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	void fay_semantics_##semantics(struct fay_semantics *s, const struct fay_insn *insn);
 #include "ops.def"
 #undef OP

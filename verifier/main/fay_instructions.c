@@ -16,8 +16,8 @@ struct op_text {
 };
 
 static const struct op_text op_texts[OP_COUNT] = {
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	{ #ident, #transfer, #semantics },
 #include "verifier/isa/ops.def"
 #undef OP

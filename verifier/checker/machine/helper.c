@@ -90,7 +90,7 @@ static int callee(const struct machine *m, const struct fay_insn *insn)
 	return -1;
 }
 
-bool machine_call_helper(struct machine *m, const struct fay_insn *insn)
+bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 {
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
 					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };

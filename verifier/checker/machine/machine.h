@@ -69,8 +69,8 @@ bool flags_assume(struct machine *m, unsigned cc);
 /* ---- the instructions ---- */
 /* One instruction but for control transfers. */
 bool machine_step(struct machine *m, const struct fay_insn *insn);
-bool machine_vector(struct machine *m, const struct fay_insn *insn);
-bool machine_call_helper(struct machine *m, const struct fay_insn *insn);
+bool step_vector(struct machine *m, const struct fay_insn *insn);
+bool step_call_helper(struct machine *m, const struct fay_insn *insn);
 void machine_entry(struct machine *m);
 bool machine_return(struct machine *m); /* from the probe */
 

@@ -281,7 +281,14 @@ static bool pop(struct machine *m, unsigned reg)
 	return true;
 }
 
-static bool step_leave(struct machine *m)
+static bool step_pop(struct machine *m, const struct fay_insn *insn)
+{
+	return insn->dst.kind == OPERAND_REG
+		       ? pop(m, insn->dst.reg)
+		       : check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "pop to memory");
+}
+
+static bool step_leave(struct machine *m, const struct fay_insn *insn)
 {
 	const struct value *rbp = &m->s.reg[FAY_RBP];
 	struct value v = *rbp;
@@ -343,7 +350,7 @@ static bool step_string(struct machine *m, const struct fay_insn *insn)
 	return !copy || value_add(m, &from, &done, 1, 64, &m->s.reg[FAY_RSI]);
 }
 
-static bool step_rdtsc(struct machine *m)
+static bool step_rdtsc(struct machine *m, const struct fay_insn *insn)
 {
 	if (!m->policy->allow_rdtsc)
 		return check_refuse(m, FAY_RULE_INS_FORBIDDEN, "the policy does not allow rdtsc");
@@ -352,81 +359,24 @@ static bool step_rdtsc(struct machine *m)
 	return true;
 }
 
+static bool step_nothing(struct machine *m, const struct fay_insn *insn)
+{
+	return true;
+}
+
+/* Jumps, calls and returns, which walk.c takes before. */
+static bool step_jump(struct machine *m, const struct fay_insn *insn)
+{
+	return check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "a jump within straight code");
+}
+
 bool step_any(struct machine *m, const struct fay_insn *insn)
 {
 	switch ((enum fay_op)insn->op) {
-	case OP_NOP:
-	case OP_MFENCE:
-	case OP_LFENCE:
-	case OP_PAUSE: return true;
-	case OP_MOV: return step_mov(m, insn);
-	case OP_MOVZX:
-	case OP_MOVSX: return step_extend(m, insn);
-	case OP_LEA: return step_lea(m, insn);
-	case OP_ADD:
-	case OP_SUB:
-	case OP_AND:
-	case OP_OR:
-	case OP_XOR:
-	case OP_CMP:
-	case OP_TEST:
-	case OP_INC:
-	case OP_DEC: return step_alu(m, insn);
-	case OP_ADC:
-	case OP_SBB: return step_carry(m, insn);
-	case OP_NOT:
-	case OP_NEG: return step_unary(m, insn);
-	case OP_SHL:
-	case OP_SHR:
-	case OP_SAR:
-	case OP_ROL:
-	case OP_ROR:
-	case OP_SHLD:
-	case OP_SHRD:
-	case OP_SHLX:
-	case OP_SHRX:
-	case OP_SARX:
-	case OP_RORX: return step_shift(m, insn);
-	case OP_IMUL:
-	case OP_MUL1:
-	case OP_IMUL1:
-	case OP_MULX: return step_multiply(m, insn);
-	case OP_DIV:
-	case OP_IDIV: return step_divide(m, insn);
-	case OP_CQO: return step_sign(m, insn);
-	case OP_BT:
-	case OP_BTS:
-	case OP_BTR:
-	case OP_BTC: return step_bit_test(m, insn);
-	case OP_BSWAP:
-	case OP_BSF:
-	case OP_BSR:
-	case OP_TZCNT:
-	case OP_LZCNT:
-	case OP_POPCNT:
-	case OP_MOVBE: return step_count(m, insn);
-	case OP_ANDN:
-	case OP_BLSI:
-	case OP_BLSR:
-	case OP_BLSMSK:
-	case OP_BZHI: return step_bmi(m, insn);
-	case OP_XCHG:
-	case OP_XADD: return step_exchange(m, insn);
-	case OP_CMPXCHG: return step_cmpxchg(m, insn);
-	case OP_CMOV: return step_cmov(m, insn);
-	case OP_SETCC: return step_setcc(m, insn);
-	case OP_PUSH: return step_push(m, insn);
-	case OP_POP:
-		return insn->dst.kind == OPERAND_REG
-			       ? pop(m, insn->dst.reg)
-			       : check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "pop to memory");
-	case OP_LEAVE: return step_leave(m);
-	case OP_REP_MOVS:
-	case OP_REP_STOS: return step_string(m, insn);
-	case OP_RDTSC: return step_rdtsc(m);
-	case OP_VECTOR: return machine_vector(m, insn);
-	case OP_CALL_SLOT:
-	case OP_CALL_REG: return machine_call_helper(m, insn);
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   ...)                                                                                    \
+	case OP_##ident: return step_##step(m, insn);
+#include "verifier/isa/ops.def"
 	default: return check_refuse(m, FAY_RULE_INS_UNSUPPORTED, "an instruction without a rule");
 	}
 }

@@ -21,15 +21,23 @@ static inline struct value unknown(struct machine *m, unsigned bits)
 /* v becomes ~v. */
 static inline void complement(struct machine *m, struct value *v, unsigned bits)
 {
-	struct value ones = value_number(UINT64_MAX);
+	struct value all = value_number(UINT64_MAX);
 
-	value_add(m, &ones, v, -1, bits, v);
+	value_add(m, &all, v, -1, bits, v);
 }
 
 static inline bool same_register(const struct fay_insn *insn)
 {
 	return insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG &&
 	       insn->dst.reg == insn->src.reg;
+}
+
+/* xor or sub of a register with itself, or of all ones: the result does not depend on it. */
+static inline bool has_constant_result(const struct fay_insn *insn)
+{
+	return ((insn->op == OP_XOR || insn->op == OP_SUB) && same_register(insn)) ||
+	       (insn->op == OP_OR && insn->dst.kind == OPERAND_REG &&
+		insn->src.kind == OPERAND_IMM && insn->src.imm == -1);
 }
 
 /* Ones up to the highest that a number of at most `hi` can have. */

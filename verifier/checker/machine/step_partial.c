@@ -4,36 +4,9 @@
 
 /*
  * Compilers write `sete %cl` into a register that holds nothing of theirs, compute with all of it
- * and use the low byte. These operations may read what was not written, and of their results those
- * bytes count as written that depend on written ones alone:
- *
- *   FLOW_BYTES  byte k on byte k; FLOW_AND also where a zero that was written takes the rest away
- *   FLOW_UP     byte k on the bytes up to k
+ * and use the low byte. Operations with a flow (ops.def) may read what was not written, and of
+ * their results those bytes count as written that depend on written ones alone.
  */
-enum flow { FLOW_NONE, FLOW_BYTES, FLOW_AND, FLOW_UP };
-
-static enum flow flow_of(const struct fay_insn *insn)
-{
-	if (insn->dst.kind != OPERAND_REG || insn->dst.reg == FAY_RSP || insn->width < 32)
-		return FLOW_NONE;
-	switch (insn->op) {
-	case OP_MOV: return insn->src.kind == OPERAND_REG ? FLOW_BYTES : FLOW_NONE;
-	case OP_CMOV:
-	case OP_OR:
-	case OP_XOR:
-	case OP_NOT: return FLOW_BYTES;
-	case OP_AND: return FLOW_AND;
-	case OP_SHL: return insn->src.kind == OPERAND_IMM ? FLOW_UP : FLOW_NONE;
-	case OP_ADD:
-	case OP_SUB:
-	case OP_INC:
-	case OP_DEC:
-	case OP_NEG:
-	case OP_IMUL:
-	case OP_LEA: return FLOW_UP;
-	default: return FLOW_NONE;
-	}
-}
 
 /* The bytes of register `reg` that were written; of memory and numbers all. */
 static unsigned written(const struct state *s, unsigned reg)
@@ -58,29 +31,28 @@ static unsigned zero_bytes(struct machine *m, const struct fay_operand *o)
 	return o->kind == OPERAND_REG ? zero & written(&m->s, o->reg) : zero;
 }
 
-/* The bytes of the result that depend on written bytes alone; 0xff if nothing else is read. */
-static unsigned result_bytes(struct machine *m, const struct fay_insn *insn, enum flow flow)
+/* The bytes of the result that depend on written bytes alone. *partial: not all that is read was
+ * written. */
+static unsigned result_bytes(struct machine *m, const struct fay_insn *insn, bool *partial)
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
 	const struct state *s = &m->s;
-	unsigned all = 0xff;
-	bool whole = ((insn->op == OP_XOR || insn->op == OP_SUB) && same_register(insn)) ||
-		     (insn->op == OP_OR && insn->src.kind == OPERAND_IMM && insn->src.imm == -1);
+	unsigned all = 0xff, flow = fay_flow(insn);
 
-	if (flow == FLOW_NONE || whole)
-		return 0xff;
+	*partial = false;
+	if (flow == FLOW_NONE || has_constant_result(insn))
+		return all;
 	if (insn->op == OP_LEA)
 		all = written(s, insn->src.base) & written(s, insn->src.index);
-	if (info->dst_read && insn->op != OP_IMUL)
+	if (info->dst_read)
 		all &= written(s, insn->dst.reg);
 	if (info->src_read && insn->src.kind == OPERAND_REG)
 		all &= written(s, insn->src.reg);
-	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_REG)
+	if (insn->src2.kind == OPERAND_REG)
 		all &= written(s, insn->src2.reg);
-	if (all == 0xff)
-		return all;
 	if (insn->width == 32)
 		all |= 0xf0; /* not looked at, and zero in the result */
+	*partial = all != 0xff;
 	if (flow == FLOW_AND)
 		all |= zero_bytes(m, &insn->dst) | zero_bytes(m, &insn->src);
 	if (flow == FLOW_UP && insn->width == 32)
@@ -93,21 +65,15 @@ static unsigned result_bytes(struct machine *m, const struct fay_insn *insn, enu
 static bool run_partial(struct machine *m, const struct fay_insn *insn)
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
-	enum flow flow = flow_of(insn);
-	unsigned bytes = result_bytes(m, insn, flow), count = 0;
-	struct value *to;
-	bool ok;
+	bool partial, ok;
+	unsigned bytes = result_bytes(m, insn, &partial);
+	struct value *to = &m->s.reg[insn->dst.reg];
 
-	for (unsigned r = 0; r < 16; r++)
-		count += m->s.reg[r].kind == KIND_NUMBER && m->s.reg[r].init != 0xff;
-	if (!count || flow == FLOW_NONE || (bytes == 0xff && flow != FLOW_AND))
-		return step_any(m, insn);
-	m->lenient = true;
+	m->lenient = partial;
 	ok = step_any(m, insn);
 	m->lenient = false;
-	if (!ok)
-		return false;
-	to = &m->s.reg[insn->dst.reg];
+	if (!ok || !partial)
+		return ok;
 	if (to->kind != KIND_NUMBER || !(bytes & 0xf))
 		*to = value_nothing();
 	else

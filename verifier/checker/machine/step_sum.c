@@ -232,11 +232,9 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 {
 	struct value a = value_number(0), b = value_number(1), r;
 	unsigned bits = insn->width;
-	bool zero = (insn->op == OP_XOR || insn->op == OP_SUB) && same_register(insn);
 
-	if (zero || (insn->op == OP_OR && insn->dst.kind == OPERAND_REG &&
-		     insn->src.kind == OPERAND_IMM && insn->src.imm == -1)) {
-		r = value_number(zero ? 0 : UINT64_MAX); /* whatever it was */
+	if (has_constant_result(insn)) {
+		r = value_number(insn->op == OP_OR ? UINT64_MAX : 0);
 		r.bits = (uint8_t)bits;
 		flags_set(m, insn, &r, NULL, ALL_BUT_P);
 		return operand_write(m, insn, &insn->dst, bits, &r);

@@ -268,7 +268,7 @@ static bool to_general(struct machine *m, const struct fay_insn *insn)
 	return true;
 }
 
-bool machine_vector(struct machine *m, const struct fay_insn *insn)
+bool step_vector(struct machine *m, const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	uint32_t bytes;

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 fay_transfer_function *const fay_transfer_functions[OP_COUNT] = {
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	[OP_##ident] = fay_transfer_##transfer,
 #include "verifier/isa/ops.def"
 #undef OP

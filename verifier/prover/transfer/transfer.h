@@ -112,8 +112,8 @@ bool fay_stack_pointer_check(struct fay_analysis *an);
 
 typedef bool fay_transfer_function(struct fay_analysis *an, const struct fay_insn *insn);
 /* The functions that the rows of ops.def name, and the one of each operation (transfer.c). */
-#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics,       \
-	   implicit, meaning)                                                                      \
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, step, \
+	   flow, implicit, meaning)                                                                \
 	fay_transfer_function fay_transfer_##transfer;
 #include "verifier/isa/ops.def"
 #undef OP

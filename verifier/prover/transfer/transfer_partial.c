@@ -16,37 +16,12 @@
  */
 #include "transfer.h"
 
-enum flow { FLOW_NONE, FLOW_BYTES, FLOW_AND, FLOW_UP };
-
-static enum flow flow_of(const struct fay_insn *insn)
-{
-	if (insn->dst.kind != OPERAND_REG || insn->dst.reg == FAY_RSP || insn->width < 32)
-		return FLOW_NONE;
-	switch (insn->op) {
-	case OP_MOV: return insn->src.kind == OPERAND_REG ? FLOW_BYTES : FLOW_NONE;
-	case OP_CMOV:
-	case OP_OR:
-	case OP_XOR:
-	case OP_NOT: return FLOW_BYTES;
-	case OP_AND: return FLOW_AND;
-	case OP_SHL: return insn->src.kind == OPERAND_IMM ? FLOW_UP : FLOW_NONE;
-	case OP_ADD:
-	case OP_SUB:
-	case OP_INC:
-	case OP_DEC:
-	case OP_NEG:
-	case OP_IMUL:
-	case OP_LEA: return FLOW_UP;
-	default: return FLOW_NONE;
-	}
-}
-
 unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3])
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
 	unsigned count = 0;
 
-	if (flow_of(insn) == FLOW_NONE)
+	if (fay_flow(insn) == FLOW_NONE)
 		return 0;
 	if (insn->op == OP_LEA) {
 		if (insn->src.base != FAY_NO_REG)
@@ -114,9 +89,9 @@ static uint8_t result_bytes(const struct fay_state *s, const struct fay_insn *in
 			all &= s->loc[regs[i]].init;
 	if (insn->width == 32)
 		all |= 0xf0; /* not looked at, and zero in the result */
-	if (flow_of(insn) == FLOW_AND)
+	if (fay_flow(insn) == FLOW_AND)
 		all |= zero_bytes(s, &insn->dst) | zero_bytes(s, &insn->src);
-	if (flow_of(insn) == FLOW_UP && all != 0xff) {
+	if (fay_flow(insn) == FLOW_UP && all != 0xff) {
 		uint8_t low = insn->width == 32 ? all & 0xf : all;
 
 		/* the ones below the lowest zero */
