@@ -20,24 +20,14 @@ enum fay_vector_shape {
 #define SHAPE(name, ...) VSHAPE_##name,
 #include "opcodes_forms.def"
 };
-enum fay_vector_flow {
-	VFLOW_L1,
-	VFLOW_L2,
-	VFLOW_L4,
-	VFLOW_L8,
-	VFLOW_LANE,
-	VFLOW_ALL,
-	VFLOW_S4,
-	VFLOW_S8,
-	VFLOW_U4,
-	VFLOW_U8,
-	VFLOW_U4TO8,
-	VFLOW_U8TO4,
-	VFLOW_LOW,
-	VFLOW_INTO,
-	VFLOW_COUNT,
-	VFLOW_PERM,
-};
+/* How "written" moves: opcodes_vector.def. Of L, IL and IH an element has 1 << VFLOW_... % 8 bytes;
+ * DUP and HIGH are what a shuffle's immediate would be. */
+enum { VFLOW_L1, VFLOW_L2, VFLOW_L4, VFLOW_L8, VFLOW_LANE };
+enum { VFLOW_IL1 = 8, VFLOW_IL2, VFLOW_IL4, VFLOW_IL8, VFLOW_IH1 = 16, VFLOW_IH2, VFLOW_IH4 };
+enum { VFLOW_IH8 = VFLOW_IH4 + 1, VFLOW_ALL = 24, VFLOW_S4, VFLOW_S8, VFLOW_U4, VFLOW_U8 };
+enum { VFLOW_U4TO8 = VFLOW_U8 + 1, VFLOW_U8TO4, VFLOW_LOW, VFLOW_INTO, VFLOW_OUT, VFLOW_COUNT };
+enum { VFLOW_HL = VFLOW_COUNT + 1, VFLOW_SHUF, VFLOW_SHUF2 };
+enum { VFLOW_DDUP = 0x44, VFLOW_SLDUP = 0xa0, VFLOW_SHDUP = 0xf5, VFLOW_HIGH = 0xee };
 enum fay_vector_w { VW_W0, VW_W1, VW_GW };
 /* Flags of a row: opcodes_vector.def. */
 enum { VFLAG_FP = 1, VFLAG_ALIGN = 2, VFLAG_LOOSE = 4, VFLAG_ZERO = 8, VFLAG_ONES = 16 };
@@ -70,9 +60,17 @@ uint32_t fay_vector_features(const struct fay_insn *insn);
 /* "addps", "vaddps" into a buffer of at least 24 bytes; returns it. */
 const char *fay_vector_name(const struct fay_insn *insn, char *name);
 
-/* Where byte `at` of the result of a PERM row comes from: a byte number of src, of src2 (plus
- * FAY_FROM_FIRST), or FAY_FROM_NOTHING (zero). */
-enum { FAY_FROM_FIRST = 0x40, FAY_FROM_NOTHING = 0x80 };
-unsigned fay_vector_source(const struct fay_insn *insn, unsigned at);
+/* Of the operands, a bit a byte: which were written. third: a blend's mask, what an FMA's dst was.
+ * An operand that the instruction does not have is all ones. */
+struct fay_vector_bytes {
+	uint32_t src, first, third;
+};
+/* The bytes of the result, `length` of them, that are computed from written ones alone. */
+uint32_t fay_vector_flow(const struct fay_insn *insn, const struct fay_vector_bytes *of,
+			 unsigned length);
+static inline uint32_t fay_vector_low(unsigned bytes)
+{
+	return bytes >= 32 ? UINT32_MAX : (1u << bytes) - 1;
+}
 
 #endif

@@ -19,16 +19,6 @@
 
 #define HIGH_LANE 0xffff0000u
 
-/* The bytes that the operands have to offer, each as a mask from bit 0. */
-struct sources {
-	uint32_t src, first, third; /* initialised bytes */
-};
-
-static uint32_t low_mask(unsigned bytes)
-{
-	return bytes >= 32 ? UINT32_MAX : (1u << bytes) - 1;
-}
-
 static bool refuse_unwritten(struct fay_analysis *an, unsigned reg)
 {
 	return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "xmm%u is read before it was written", reg);
@@ -97,7 +87,7 @@ static bool load(struct fay_analysis *an, const struct fay_insn *insn,
 	struct fay_access access;
 	int64_t low;
 
-	*bytes = low_mask(insn->access);
+	*bytes = fay_vector_low(insn->access);
 	if (!locate(an, insn, mem, false, &access))
 		return false;
 	if (access.region == REGION_EVENT)
@@ -128,7 +118,7 @@ static bool load(struct fay_analysis *an, const struct fay_insn *insn,
 static bool store(struct fay_analysis *an, const struct fay_insn *insn,
 		  const struct fay_operand *mem, uint32_t bytes)
 {
-	bool whole = (bytes & low_mask(insn->access)) == low_mask(insn->access);
+	bool whole = (bytes & fay_vector_low(insn->access)) == fay_vector_low(insn->access);
 	struct fay_access access;
 	enum fay_slot_status status = SLOT_OK;
 
@@ -151,8 +141,8 @@ static bool store(struct fay_analysis *an, const struct fay_insn *insn,
 		step = !(at & 3) && insn->access - done >= 8   ? 8
 		       : !(at & 3) && insn->access - done >= 4 ? 4
 							       : 1;
-		v.init = (uint8_t)(bytes >> done & low_mask(step));
-		if (v.init == low_mask(step)) {
+		v.init = (uint8_t)(bytes >> done & fay_vector_low(step));
+		if (v.init == fay_vector_low(step)) {
 			v.init = 0xff;
 			v.s = fay_scalar_range(0, mask_of(8 * step));
 		} else if (!v.init) {
@@ -177,116 +167,10 @@ static void note_write(struct fay_analysis *an, const struct fay_insn *insn, uin
 static void write_vector(struct fay_analysis *an, const struct fay_insn *insn, unsigned reg,
 			 unsigned length, uint32_t bytes)
 {
-	uint32_t mask = low_mask(length), kept = an->current->vectors[reg] & ~mask;
+	uint32_t mask = fay_vector_low(length), kept = an->current->vectors[reg] & ~mask;
 
 	an->current->vectors[reg] = (bytes & mask) | (insn->vex ? ~mask : kept);
 	note_write(an, insn, 1u << reg);
-}
-
-/* ---- which result bytes are initialised ---- */
-
-/* Groups of `size` bytes: all of them or none. */
-static uint32_t whole_elements(uint32_t bytes, unsigned size)
-{
-	uint32_t r = 0;
-
-	for (unsigned i = 0; i < 32; i += size)
-		if ((bytes >> i & low_mask(size)) == low_mask(size))
-			r |= low_mask(size) << i;
-	return r;
-}
-
-/* The low `size` bytes if all `read` bytes of it are there; the rest is `kept`. */
-static uint32_t low_then_kept(uint32_t from, unsigned read, unsigned size, uint32_t kept)
-{
-	return (kept & ~low_mask(size)) |
-	       ((from & low_mask(read)) == low_mask(read) ? low_mask(size) : 0);
-}
-
-static uint32_t permuted(const struct fay_insn *insn, const struct sources *s, unsigned length)
-{
-	uint32_t r = 0;
-
-	for (unsigned i = 0; i < length; i++) {
-		unsigned from = fay_vector_source(insn, i), at = from & 31;
-
-		if (from == FAY_FROM_NOTHING) {
-			r |= 1u << i;
-		} else if (from & FAY_FROM_FIRST) {
-			r |= (s->first >> at & 1) << i;
-		} else {
-			r |= (s->src >> at & 1) << i;
-		}
-	}
-	return r;
-}
-
-static uint32_t inserted(const struct fay_insn *insn, const struct sources *s)
-{
-	unsigned size = fay_vector_row(insn)->memory, at = insn->imm * size % 16;
-
-	return (s->first & ~(low_mask(size) << at)) | (s->src & low_mask(size)) << at;
-}
-
-/*
- * A shift by an immediate, whose result byte depends on one or two bytes of its element: compilers
- * extend 16-bit numbers by interleaving with garbage and shifting that out.
- */
-static uint32_t shifted(const struct fay_insn *insn, uint32_t from, unsigned size)
-{
-	unsigned digit = fay_vector_row(insn)->ext, bytes = insn->imm / 8;
-	uint32_t r = 0;
-
-	for (unsigned i = 0; i < 32; i++) {
-		int base = (int)(i / size * size), at = (int)(i % size), last = (int)size - 1;
-		int low = digit == 6 ? at - (int)bytes - (insn->imm % 8 != 0) : at + (int)bytes;
-		int high = low + (insn->imm % 8 != 0);
-		bool all = true;
-
-		for (int k = low; k <= high; k++) {
-			/* the sign's byte is there for ever */
-			int source = digit == 4 && k > last ? last : k;
-
-			if (source >= 0 && source <= last)
-				all = all && (from >> (base + source) & 1);
-		}
-		r |= (uint32_t)all << i;
-	}
-	return r;
-}
-
-static uint32_t flow(const struct fay_insn *insn, const struct sources *s, unsigned length)
-{
-	const struct fay_vector_row *row = fay_vector_row(insn);
-	uint32_t all = low_mask(length), both = s->src & s->first & s->third;
-	uint32_t kept = row->shape == VSHAPE_FMA ? s->third : s->first; /* above a scalar result */
-
-	if (row->shape == VSHAPE_VMI && row->flow != VFLOW_PERM)
-		return shifted(insn, s->src,
-			       row->flow == VFLOW_L2   ? 2
-			       : row->flow == VFLOW_L4 ? 4
-						       : 8);
-	switch ((enum fay_vector_flow)row->flow) {
-	case VFLOW_L1: return both;
-	case VFLOW_L2: return whole_elements(both, 2);
-	case VFLOW_L4: return whole_elements(both, 4);
-	case VFLOW_L8: return whole_elements(both, 8);
-	case VFLOW_LANE: return whole_elements(both, 16);
-	case VFLOW_ALL: return (both & all) == all ? all : 0;
-	case VFLOW_S4: return low_then_kept(both, 4, 4, kept);
-	case VFLOW_S8: return low_then_kept(both, 8, 8, kept);
-	case VFLOW_U4: return low_then_kept(s->src, insn->access, 4, s->first);
-	case VFLOW_U8: return low_then_kept(s->src, insn->access, 8, s->first);
-	case VFLOW_U4TO8: return low_then_kept(s->src, 4, 8, s->first);
-	case VFLOW_U8TO4: return low_then_kept(s->src, 8, 4, s->first);
-	case VFLOW_LOW:
-		return (s->src & low_mask(insn->access)) == low_mask(insn->access) ? all : 0;
-	case VFLOW_INTO: return inserted(insn, s);
-	case VFLOW_COUNT:
-		return (s->src & low_mask(8)) == low_mask(8) ? whole_elements(s->first, 8) : 0;
-	case VFLOW_PERM: return permuted(insn, s, length);
-	}
-	return 0;
 }
 
 /* ---- instructions ---- */
@@ -302,7 +186,7 @@ static bool read_source(struct fay_analysis *an, const struct fay_insn *insn, ui
 	default: { /* pinsrb and pinsrw read the low bytes of a 32-bit register */
 		unsigned width = insn->access < insn->width / 8 ? insn->access * 8u : insn->width;
 
-		*bytes = low_mask(width / 8);
+		*bytes = fay_vector_low(width / 8);
 		return fay_operand_number(an, &insn->src, width, &v);
 	}
 	}
@@ -321,7 +205,7 @@ static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	unsigned length =
 		row->flags & VFLAG_NARROW || (row->shape == VSHAPE_MRI) ? 16 : insn->vector;
-	struct sources s = { .first = UINT32_MAX, .third = UINT32_MAX };
+	struct fay_vector_bytes s = { .first = UINT32_MAX, .third = UINT32_MAX };
 	uint32_t bytes = UINT32_MAX;
 
 	if (!idiom(insn)) {
@@ -333,11 +217,8 @@ static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 			s.third = an->current->vectors[insn->vex ? insn->imm : 0];
 		else if (row->shape == VSHAPE_FMA)
 			s.third = register_bytes(an, &insn->dst);
-		if (row->shape != VSHAPE_RVMK && row->shape != VSHAPE_FMA)
-			s.third = UINT32_MAX;
-		if (row->flow == VFLOW_ALL && row->flags & VFLAG_NARROW)
-			s.first = UINT32_MAX;
-		bytes = flow(insn, &s, row->flags & VFLAG_NARROW ? insn->vector : length);
+		bytes = fay_vector_flow(insn, &s,
+					row->flags & VFLAG_NARROW ? insn->vector : length);
 	}
 	write_vector(an, insn, insn->dst.reg, length, bytes);
 	return true;
@@ -346,11 +227,10 @@ static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 /* A vector register, or part of it, to memory. */
 static bool to_memory(struct fay_analysis *an, const struct fay_insn *insn)
 {
-	struct sources s = { .src = register_bytes(an, &insn->src), .first = UINT32_MAX };
-	uint32_t bytes =
-		fay_vector_row(insn)->flow == VFLOW_PERM ? permuted(insn, &s, insn->access) : s.src;
+	struct fay_vector_bytes s = { register_bytes(an, &insn->src), UINT32_MAX, UINT32_MAX };
+	uint32_t bytes = fay_vector_flow(insn, &s, insn->access);
 
-	if (!(bytes & low_mask(insn->access)))
+	if (!(bytes & fay_vector_low(insn->access)))
 		return refuse_unwritten(an, insn->src.reg);
 	return store(an, insn, &insn->dst, bytes);
 }
@@ -374,10 +254,10 @@ static struct fay_scalar general_range(const struct fay_insn *insn)
 static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
-	struct sources s = { .first = UINT32_MAX };
-	uint32_t need = low_mask(row->memory == VMEMORY_VL ? insn->vector
-				 : row->shape == VSHAPE_GG ? insn->access
-							   : row->memory),
+	struct fay_vector_bytes s = { .first = UINT32_MAX, .third = UINT32_MAX };
+	uint32_t need = fay_vector_low(row->memory == VMEMORY_VL ? insn->vector
+				       : row->shape == VSHAPE_GG ? insn->access
+								 : row->memory),
 		 bytes;
 	struct fay_value v;
 
@@ -385,7 +265,7 @@ static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 		return false;
 	if (!read_source(an, insn, &s.src))
 		return false;
-	bytes = row->flow == VFLOW_PERM ? permuted(insn, &s, row->memory) : s.src;
+	bytes = fay_vector_flow(insn, &s, insn->access);
 	if ((bytes & need) != need)
 		return fay_path_refuse(
 			an, FAY_RULE_MEM_UNINIT,
@@ -397,7 +277,7 @@ static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 /* comiss and the like, ptest: all flags are defined, and nothing is known of them. */
 static bool compare(struct fay_analysis *an, const struct fay_insn *insn)
 {
-	uint32_t need = low_mask(insn->access), src;
+	uint32_t need = fay_vector_low(insn->access), src;
 
 	if (!read_source(an, insn, &src))
 		return false;
