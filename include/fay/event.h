@@ -22,12 +22,10 @@
 #include <stdint.h>
 
 /* Layouts are checked by C and by C++. */
-#ifndef FAY_STATIC_ASSERT
 #ifdef __cplusplus
 #define FAY_STATIC_ASSERT static_assert
 #else
 #define FAY_STATIC_ASSERT _Static_assert
-#endif
 #endif
 
 #define FAY_COMM_SIZE 16

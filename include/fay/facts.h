@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fay/event.h"
 #include "fay/image.h"
 
 /* Identifiers of rules; fay/rules.def is the table, docs/rules.md explains each. */

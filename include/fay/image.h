@@ -29,14 +29,7 @@
 
 #include <stdint.h>
 
-/* Layouts are checked by C and by C++. */
-#ifndef FAY_STATIC_ASSERT
-#ifdef __cplusplus
-#define FAY_STATIC_ASSERT static_assert
-#else
-#define FAY_STATIC_ASSERT _Static_assert
-#endif
-#endif
+#include "fay/event.h"
 
 #define FAY_IMAGE_MAGIC "FAYPROBE" /* 8 bytes, no NUL */
 #define FAY_IMAGE_VERSION 1u
