@@ -114,6 +114,11 @@ static wide quotient(wide n, wide d)
 	return n < 0 ? -(wide)q : (wide)q;
 }
 
+static wide clamp(wide n, wide lo, wide hi)
+{
+	return n < lo ? lo : n > hi ? hi : n;
+}
+
 bool step_divide(struct machine *m, const struct fay_insn *insn)
 {
 	unsigned bits = insn->width;
@@ -134,24 +139,14 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	if (faults && m->refine)
 		return check_refuse(m, FAY_RULE_ARI_DIVIDE, "a division that may fault");
 	if (!faults && (sign || h.hi == 0)) {
+		unsigned width = n.lo < 0 ? bits : 64;
+
 		q = value_fresh(m, quotient(n.lo, n.lo < 0 ? d.lo : d.hi),
-				quotient(n.hi, n.hi < 0 ? d.hi : d.lo), n.lo < 0 ? bits : 64);
-		r = value_fresh(m,
-				n.lo >= 0         ? 0
-				: n.lo > 1 - d.hi ? n.lo
-						  : 1 - d.hi,
-				n.hi <= 0         ? 0
-				: n.hi < d.hi - 1 ? n.hi
-						  : d.hi - 1,
-				n.lo < 0 ? bits : 64);
-	} else if (m->refine) {
-		/* not where branches tell nothing: what a division hands on there that faults is
-		 * not known */
-		r = value_fresh(m, 0, d.hi - 1, 64);
+				quotient(n.hi, n.hi < 0 ? d.hi : d.lo), width);
+		r = value_fresh(m, clamp(n.lo, 1 - d.hi, 0), clamp(n.hi, 0, d.hi - 1), width);
+		if (d.lo == d.hi && n.lo >= 0 && value_form(m, &low, bits, false, &f))
+			step_quotient(m, &q, &f, d.lo);
 	}
-	if (!faults && d.lo == d.hi && n.lo >= 0 && (sign || h.hi == 0) &&
-	    value_form(m, &low, bits, false, &f))
-		step_quotient(m, &q, &f, d.lo);
 	flags_set(m, insn, NULL, NULL, 0);
 	return operand_write(m, insn, &rax, bits, &q) &&
 	       operand_write(m, insn, upper(bits), bits, &r);
