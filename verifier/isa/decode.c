@@ -275,8 +275,6 @@ static void finish(struct reader *reader, struct fay_insn *insn)
 		insn->src.disp = (int64_t)(insn->address + reader->at + (uint64_t)insn->src.disp);
 	if (fay_op_table[insn->op].attributes & ATTR_CC)
 		insn->cc = reader->opcode & 15;
-	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_NONE)
-		insn->src2 = insn->dst;
 	if (insn->op == OP_CALL_SLOT && insn->src.kind == OPERAND_REG)
 		insn->op = OP_CALL_REG;
 	if (insn->op == OP_CALL_SLOT)
@@ -286,39 +284,36 @@ static void finish(struct reader *reader, struct fay_insn *insn)
 }
 
 /*
- * Padding as GNU as and LLVM emit it (gas/config/tc-i386.c, X86AsmBackend.cpp), and endbr64. The
- * long ones differ only in the number of leading 66. Returns the length, 0 if it is none of them.
+ * Padding as GNU as and LLVM emit it (gas/config/tc-i386.c, X86AsmBackend.cpp), and endbr64.
+ * Returns the length, 0 if it is none of them.
  */
 static size_t match_nop(const uint8_t *bytes, size_t available)
 {
-	static const uint8_t longest[MAX_LENGTH] = { 0x66, 0x66, 0x66, 0x66, 0x66,
-						     0x66, 0x2e, 0x0f, 0x1f, 0x84 };
 	static const struct {
-		uint8_t length;
-		uint8_t bytes[9];
+		uint8_t least, most; /* bytes 66 before it */
+		uint8_t length, bytes[9];
 	} nops[] = {
-		{ 1, { 0x90 } },
-		{ 2, { 0x66, 0x90 } },
-		{ 3, { 0x0f, 0x1f, 0x00 } },
-		{ 4, { 0x0f, 0x1f, 0x40, 0x00 } },
-		{ 5, { 0x0f, 0x1f, 0x44, 0x00, 0x00 } },
-		{ 6, { 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00 } },
-		{ 7, { 0x0f, 0x1f, 0x80 } },
-		{ 8, { 0x0f, 0x1f, 0x84 } },
-		{ 9, { 0x66, 0x0f, 0x1f, 0x84 } },
-		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
-		{ 2, { 0xf3, 0x90 } },             /* pause */
+		{ 0, 1, 1, { 0x90 } },
+		{ 0, 0, 3, { 0x0f, 0x1f, 0x00 } },
+		{ 0, 0, 4, { 0x0f, 0x1f, 0x40, 0x00 } },
+		{ 0, 1, 5, { 0x0f, 0x1f, 0x44, 0x00, 0x00 } },
+		{ 0, 0, 7, { 0x0f, 0x1f, 0x80 } },
+		{ 0, 1, 8, { 0x0f, 0x1f, 0x84 } },
+		{ 1, 6, 9, { 0x2e, 0x0f, 0x1f, 0x84 } },
+		{ 0, 0, 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
+		{ 0, 0, 2, { 0xf3, 0x90 } },             /* pause */
 	};
+	size_t n = 0;
 
-	if (bytes[0] != 0x90 && bytes[0] != 0x66 && bytes[0] != 0x0f && bytes[0] != 0xf3)
+	while (n < available && n < MAX_LENGTH && bytes[n] == 0x66)
+		n++;
+	if (n == available ||
+	    (bytes[n] != 0x90 && bytes[n] != 0x0f && bytes[n] != 0x2e && bytes[n] != 0xf3))
 		return 0;
 	for (size_t i = 0; i < sizeof(nops) / sizeof(*nops); i++)
-		if (nops[i].length <= available &&
-		    memcmp(bytes, nops[i].bytes, nops[i].length) == 0)
-			return nops[i].length;
-	for (size_t length = 10; length <= MAX_LENGTH && length <= available; length++)
-		if (memcmp(bytes, longest + MAX_LENGTH - length, length) == 0)
-			return length;
+		if (n >= nops[i].least && n <= nops[i].most && nops[i].length <= available - n &&
+		    memcmp(bytes + n, nops[i].bytes, nops[i].length) == 0)
+			return n + nops[i].length;
 	return 0;
 }
 

@@ -110,13 +110,6 @@ static struct fay_operand read_rm(struct reader *reader, unsigned width)
 	return memory;
 }
 
-/* Counts and bit numbers are unsigned; everything else with an 8-bit immediate is sign-extended. */
-static int64_t take_ib(struct reader *reader, enum fay_op op)
-{
-	bool count = (op >= OP_SHL && op <= OP_ROR) || (op >= OP_BT && op <= OP_BTC);
-	return count ? fay_reader_take8(reader) : take_signed(reader, 1);
-}
-
 static void read_target(struct reader *reader, struct fay_insn *insn, unsigned size)
 {
 	uint64_t displacement = (uint64_t)take_signed(reader, size);
@@ -160,7 +153,7 @@ static void read_operand(struct reader *reader, struct fay_insn *insn, unsigned 
 	case AT_RSI: *o = operand_memory(FAY_RSI); return;
 	case AT_RDI: *o = operand_memory(FAY_RDI); return;
 	case AT_IZ: *o = operand_imm(take_signed(reader, width >= 32 ? 4 : width / 8)); return;
-	case AT_IB: *o = operand_imm(take_ib(reader, (enum fay_op)insn->op)); return;
+	case AT_IB: *o = operand_imm(take_signed(reader, 1)); return;
 	case AT_IV: *o = operand_imm(take_signed(reader, width / 8)); return;
 	case AT_COUNT: *o = operand_imm(fay_reader_take8(reader)); return;
 	case AT_ONE: *o = operand_imm(1); return;
