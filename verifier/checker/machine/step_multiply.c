@@ -83,11 +83,6 @@ bool step_multiply(struct machine *m, const struct fay_insn *insn)
 		high = unknown(m, bits);
 	else
 		high = product_high(m, &a, &b, bits);
-	if (bits == 8 && insn->op == OP_MUL1) {
-		value_product(m, &a, &b, 16, &low);
-		register_write(m, FAY_RAX, 16, &low);
-		return true;
-	}
 	/* the upper half is written last: mulx may name one register for both */
 	return operand_write(m, insn, insn->op == OP_MULX ? &insn->src2 : &rax, bits, &low) &&
 	       operand_write(m, insn, insn->op == OP_MULX ? &insn->dst : upper(bits), bits, &high);
