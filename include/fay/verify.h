@@ -39,21 +39,6 @@ void fay_policy_restrict_kernel(struct fay_policy *policy);
  * "FILE:LINE:COLUMN: ...", the line, a caret. */
 int fay_policy_read(const char *path, struct fay_policy *policy, char *message,
 		    size_t message_size);
-/* Names that a file of another kind has besides; the first without a name is the end. `read` takes
- * a value, and returns NULL or what is wrong with it (static text). */
-#define FAY_POLICY_KEYS_MAX 8u
-struct fay_policy_keys {
-	struct {
-		const char *name;
-		const char *(*read)(const char *value, void *context);
-	} keys[FAY_POLICY_KEYS_MAX];
-	void *context;
-};
-/* The same, and what the file does not say stays as it is in *policy. */
-int fay_policy_read_with(const char *path, struct fay_policy *policy,
-			 const struct fay_policy_keys *more, char *message, size_t message_size);
-/* A number as policy files have it. NULL, or what is wrong (static text). */
-const char *fay_policy_number(const char *text, uint64_t *value);
 
 /*
  * Whether all that `pattern` ("module!function", both globs of fnmatch(3); "function" means

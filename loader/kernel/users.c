@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernel_private.h"
+#include "verifier/image/policy.h"
 
 /* ---- the file ---- */
 

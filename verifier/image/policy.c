@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/verify.h"
+#include "policy.h"
 #include "verifier/isa/isa.h"
 
 #define LINE_MAX_BYTES 1024

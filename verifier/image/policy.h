@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader of policy files, for files that have more than a policy. */
+#ifndef FAY_VERIFIER_POLICY_H
+#define FAY_VERIFIER_POLICY_H
+
+#include "fay/verify.h"
+
+/* Names that a file of another kind has besides; the first without a name is the end. `read` takes
+ * a value, and returns NULL or what is wrong with it (static text). */
+#define FAY_POLICY_KEYS_MAX 8u
+struct fay_policy_keys {
+	struct {
+		const char *name;
+		const char *(*read)(const char *value, void *context);
+	} keys[FAY_POLICY_KEYS_MAX];
+	void *context;
+};
+/* As fay_policy_read(), and what the file does not say stays as it is in *policy. */
+int fay_policy_read_with(const char *path, struct fay_policy *policy,
+			 const struct fay_policy_keys *more, char *message, size_t message_size);
+/* A number as policy files have it. NULL, or what is wrong (static text). */
+const char *fay_policy_number(const char *text, uint64_t *value);
+
+#endif
