@@ -34,3 +34,13 @@ for also in '' ', took = g.Count(r => r.Duration > 0)' ', x = g.Count(r => r.Fai
 done
 exits "of system calls" 2 "$FAY" explain 'cluster.Syscall("read").DistinctCount(r => r.Caller)'
 contains "said" "$work/err" '`Caller` is known of calls of a program'
+# Functions without names, whose registers are all kept (docs/internals/returns.md).
+strip -o "$work/unnamed" "$work/callers"
+for source in Function Return; do
+	exits "$source without a name" 0 "$FAY" trace \
+		--csv "from e in cluster.$source(\"unnamed!fn_*\") group e by e.Caller into g
+			select new { g.Key, n = g.Count() }" -- "$work/unnamed" "$work/libcallers.so"
+	equal "$source without a name: callers" "libcallers 50 unnamed 300 unnamed 300" \
+		"$(sed -n 's/^\([a-z]*\)![^,]*,\(300\|50\)$/\1 \2/p' "$work/out" | sort |
+			tr '\n' ' ' | sed 's/ $//')"
+done
