@@ -137,11 +137,10 @@ void machine_entry(struct machine *m)
 
 	memset(&m->s, 0, sizeof(m->s));
 	for (unsigned r = 0; r < 16; r++) {
-		bool saved = r == FAY_RBX || r == FAY_RBP || r >= FAY_R12;
-
 		m->s.reg[r] = value_nothing();
-		m->s.reg[r].kind = saved ? KIND_SAVED : KIND_NOTHING;
 		m->s.reg[r].tag = (uint8_t)r;
+		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
+			m->s.reg[r].kind = KIND_SAVED;
 	}
 	for (unsigned region = REGION_EVENT; region <= REGION_GLOBAL; region++)
 		m->s.reg[argument[region]] =

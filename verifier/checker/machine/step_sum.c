@@ -134,9 +134,8 @@ struct value step_or(struct machine *m, const struct value *a, const struct valu
 
 static bool within_region(const struct machine *m, const struct range *r, unsigned region)
 {
-	if (region == REGION_STACK)
-		return r->lo >= -STACK_MOST && r->hi < 0;
-	return r->lo >= 0 && r->hi <= region_size(m, region);
+	return region == REGION_STACK ? r->lo >= -STACK_MOST && r->hi < 0
+				      : r->lo >= 0 && r->hi <= region_size(m, region);
 }
 
 static void compare_pointers(struct machine *m, const struct fay_insn *insn, const struct value *a,
@@ -147,6 +146,8 @@ static void compare_pointers(struct machine *m, const struct fay_insn *insn, con
 	bool order = within_region(m, &ra, a->tag) && within_region(m, &rb, b->tag);
 
 	flags_set(m, insn, a, b, order ? ALL_BUT_P : FLAG_ZF);
+	/* they would tell where the address plus a number wraps: a secret */
+	m->s.flags.undefined |= order ? 0 : FLAG_CF | FLAG_OF;
 }
 
 static bool step_sum(struct machine *m, const struct fay_insn *insn, const struct value *a,

@@ -51,15 +51,21 @@ bool fay_flags_compare(struct fay_analysis *an, const struct fay_value *a,
 		       const struct fay_value *b, const struct fay_value *r, unsigned width,
 		       uint8_t covered)
 {
+	bool order = true;
+
 	if (a->kind == KIND_POINTER || b->kind == KIND_POINTER) {
 		if (a->kind != b->kind || a->tag != b->tag)
 			return fay_path_refuse(an, FAY_RULE_MEM_POINTER,
 					       "compares a pointer with something that does not "
 					       "point to the same region");
-		if (!within_region(an, a) || !within_region(an, b))
+		order = within_region(an, a) && within_region(an, b);
+		if (!order)
 			covered &= FLAG_ZF;
 	}
 	fay_flags_set(an, RECORD_COMPARE, width, a, b, r, covered);
+	/* Carry and overflow would tell where the address plus a number wraps: a secret. */
+	if (!order)
+		an->current->flags_undefined |= FLAG_CF | FLAG_OF;
 	return true;
 }
 
