@@ -306,8 +306,6 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 	bool pictures = trace->writer.live || trace->every;
 	uint64_t next = now + every;
 	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace) && !trace->native;
-	if (fay_trace_windows_start(trace, error))
-		return error->code;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)

@@ -157,10 +157,12 @@ void fay_trace_init(struct trace *trace)
 }
 
 /* Attaches to all that the trace is about, here. What the kernel sees of a process is watched
- * before the process goes on. */
+ * before the process goes on; windows begin before there are events. */
 static int attach(struct trace *trace, struct fay_error *error)
 {
-	int result = FAY_OK;
+	int result = fay_trace_windows_start(trace, error);
+	if (result)
+		return result;
 	if (trace->native)
 		return fay_trace_native_attach(trace, error);
 	if (trace->native_side)
