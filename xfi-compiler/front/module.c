@@ -286,6 +286,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	fay_make_plain(unit);
 	fay_lower_checks(unit);
 	fay_avoid_high_bytes(unit);
+	fay_flush_keeping_registers(unit);
 	if (!result && unit->confined)
 		result = fay_call_through_slots(unit);
 	return result;

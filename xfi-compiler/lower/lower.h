@@ -15,7 +15,7 @@
  *   shape.c    last changes for the sake of the proof
  *   plain.c    machine code that shows what the IR knows
  *   highbyte.c no ah, bh, ch, dh
- *   slots.c    helpers called through their slots only, where speculation is confined
+ *   slots.c    helpers called by assembly statements: confined speculation, and fay_flush()
  *
  * Those that return int refuse with an error.
  */
@@ -57,6 +57,7 @@ bool fay_feeds_address(LLVMValueRef v);
 int fay_initialise_arrays(struct fay_unit *unit);
 void fay_make_plain(struct fay_unit *unit);
 void fay_avoid_high_bytes(struct fay_unit *unit);
+void fay_flush_keeping_registers(struct fay_unit *unit);
 int fay_call_through_slots(struct fay_unit *unit);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers called through their slots, each time. Where a probe calls one helper several times, the
- * code generator loads its address once and keeps it in a register, or on the stack; under
- * `speculation: confined` that is refused, because a reload from the stack may be given what was
- * there before. An assembly statement that is the call leaves it no choice.
+ * Helpers called by assembly statements, where the code generator's own calls will not do:
+ *
+ * - Under `speculation: confined` through their slots, each time. Where a probe calls one helper
+ *   several times, the code generator loads its address once and keeps it in a register, or on the
+ *   stack; that is refused, because a reload from the stack may be given what was there before.
+ * - fay_flush() with all registers kept. A table is flushed once in a great while, but a helper may
+ *   change nine registers, and what a probe may change the dispatcher saves at every event.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +59,84 @@ static int replace_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef ca
 			      b, LLVMBuildCall2(b, type, statement, arguments, count, ""), 0, ""));
 	LLVMInstructionEraseFromParent(call);
 	return 0;
+}
+
+static void set_element_type(struct fay_unit *unit, LLVMValueRef call, unsigned parameter,
+			     LLVMTypeRef type)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("elementtype", strlen("elementtype"));
+
+	LLVMAddCallSiteAttribute(call, parameter + 1,
+				 LLVMCreateTypeAttribute(unit->context, kind, type));
+}
+
+/*
+ * An even number of pushes keeps the stack aligned. The frame has a word, of which the statement
+ * does not make use: else the code generator may place it where there is no frame, and no
+ * alignment.
+ */
+static void replace_flush(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
+{
+	static const char text[] = "pushq %rcx\npushq %rdx\npushq %rsi\npushq %rdi\n"
+				   "pushq %r8\npushq %r9\npushq %r10\npushq %r11\n"
+				   "movq $1, %rdi\nmovl $2, %esi\n"
+				   "callq *fay_flush@GOTPCREL(%rip)\n"
+				   "popq %r11\npopq %r10\npopq %r9\npopq %r8\n"
+				   "popq %rdi\npopq %rsi\npopq %rdx\npopq %rcx",
+			  constraints[] = "={ax},r,i,*m,~{flags},~{memory}";
+	LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)),
+		     arguments[] = { LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), NULL },
+		     statement = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function));
+	LLVMTypeRef word = LLVMTypeOf(call),
+		    types[] = { LLVMTypeOf(arguments[0]), LLVMTypeOf(arguments[1]),
+				LLVMTypeOf(arguments[0]) },
+		    type = LLVMFunctionType(word, types, 3, 0);
+
+	LLVMPositionBuilderBefore(b, statement);
+	arguments[2] = LLVMBuildAlloca(b, word, "");
+	LLVMPositionBuilderBefore(b, call);
+	statement = LLVMGetInlineAsm(type, text, sizeof(text) - 1, constraints,
+				     sizeof(constraints) - 1, 1, 1, LLVMInlineAsmDialectATT, 0);
+	statement = LLVMBuildCall2(b, type, statement, arguments, 3, "");
+	set_element_type(unit, statement, 2, word);
+	LLVMReplaceAllUsesWith(call, statement);
+	LLVMInstructionEraseFromParent(call);
+}
+
+/*
+ * Of a register of which only a part was written, as where a byte is computed, nothing is known any
+ * more once it was pushed. Whether there may be such a one: numbers of 16 bits and less that are
+ * used in another block than their own.
+ */
+static bool carries_parts(LLVMValueRef function)
+{
+	for (LLVMValueRef i = fay_first_of_function(function); i; i = fay_next_of_function(i)) {
+		if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind ||
+		    LLVMGetIntTypeWidth(LLVMTypeOf(i)) > 16)
+			continue;
+		for (LLVMUseRef use = LLVMGetFirstUse(i); use; use = LLVMGetNextUse(use))
+			if (LLVMGetInstructionParent(LLVMGetUser(use)) !=
+			    LLVMGetInstructionParent(i))
+				return true;
+	}
+	return false;
+}
+
+void fay_flush_keeping_registers(struct fay_unit *unit)
+{
+	LLVMValueRef flush = LLVMGetNamedFunction(unit->module, "fay_flush");
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+
+	for (LLVMUseRef use = flush ? LLVMGetFirstUse(flush) : NULL, next; use; use = next) {
+		LLVMValueRef call = LLVMGetUser(use);
+
+		next = LLVMGetNextUse(use);
+		if (LLVMIsACallInst(call) && LLVMGetCalledValue(call) == flush &&
+		    LLVMIsAConstantInt(LLVMGetOperand(call, 1)) &&
+		    !carries_parts(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call))))
+			replace_flush(unit, b, call);
+	}
+	LLVMDisposeBuilder(b);
 }
 
 int fay_call_through_slots(struct fay_unit *unit)
