@@ -364,10 +364,22 @@ void fay_rt_ask_name(void *local)
 	slot->names_seen = slot->named && names ? names : ~(uint64_t)0;
 }
 
+/* For few bytes: rep movsb takes longer to begin than these to be copied. */
+static void copy_words(void *to, uint64_t from, uint64_t size)
+{
+	const char *next = (const char *)from;
+	char *end = (char *)to + size, *at = to;
+
+	for (; end - at >= 8; at += 8, next += 8)
+		__builtin_memcpy(at, next, 8);
+	for (; at < end; at++, next++)
+		*at = *next;
+}
+
 /*
- * The kernel does the reading, so an unmapped address is an answer and not a fault.
- * process_vm_readv may stop at a page boundary with part of it read: that is a failure here, all or
- * nothing.
+ * What lies on the thread's own stack is copied. Of the rest the kernel does the reading, so an
+ * unmapped address is an answer and not a fault. process_vm_readv may stop at a page boundary with
+ * part of it read: that is a failure here, all or nothing.
  */
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address)
 {
@@ -378,6 +390,10 @@ int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address)
 
 	if (size == 0)
 		return 0;
+	if (size <= FAY_TRY_READ_MAX && fay_rt_on_own_stack(address, size)) {
+		copy_words(to, address, size);
+		return 0;
+	}
 	if (size <= FAY_TRY_READ_MAX) {
 		here.base = (uint64_t)to;
 		there.base = address;

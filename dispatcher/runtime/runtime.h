@@ -170,6 +170,9 @@ struct fay_runtime_config {
 	uint64_t pid_namespace[2];
 	/* fs:offset holds the thread id; below 0: it does not */
 	int64_t tid_offset;
+	/* The initial stack, or its upper part, as it was mapped when the program was patched; and
+	 * where behind fs:0 glibc notes a thread's stack (stacks.c). 0: not known. */
+	uint64_t main_stack, main_stack_end, stack_noted;
 	uint64_t pid_read;   /* some probe reads event.pid */
 	uint64_t when_full;  /* enum fay_when_full */
 	uint64_t rendezvous; /* struct r_debug, which the dynamic linker writes; 0: not known */
@@ -181,7 +184,7 @@ struct fay_runtime_config {
 		uint64_t watched, watched_count; /* struct fay_watched, by function */
 	} zones[FAY_RUNTIME_MAX_ZONES];
 };
-#define FAY_RUNTIME_CONFIG_ROOM 512u
+#define FAY_RUNTIME_CONFIG_ROOM 576u
 _Static_assert(sizeof(struct fay_runtime_config) <= FAY_RUNTIME_CONFIG_ROOM,
 	       "room for the configuration");
 

@@ -25,7 +25,7 @@ fay_runtime_start:
 	.globl fay_config
 	.hidden fay_config
 fay_config:
-	.skip 512
+	.skip 576
 
 	.text
 /*

@@ -34,6 +34,9 @@ void *memcpy(void *to, const void *from, size_t size);
 void *memset(void *to, int value, size_t size);
 uint64_t fay_rt_acquire(uint64_t key);
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
+/* stacks.c: whether these bytes lie on the stack of the thread that asks, at or above its stack
+ * pointer, so that they can be read. */
+bool fay_rt_on_own_stack(uint64_t address, uint64_t size);
 
 /* By a system call; 0 where a sandbox grants none. */
 uint64_t fay_rt_monotonic_ns(void);

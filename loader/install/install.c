@@ -355,6 +355,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 	code = go_on_top(install, stop, false, error);
 	if (code)
 		return code;
+	fay_install_stacks(install, stop);
 	code = fay_install_memory(install, stop, error);
 	if (!code && !move_threads(install, stop, false)) {
 		fay_error_set(error, FAY_E_LIMIT,

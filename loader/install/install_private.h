@@ -10,4 +10,7 @@ int fay_install_memory(struct fay_install *install, struct fay_stop *stop, struc
 /* false: something stays mapped */
 bool fay_install_undo(struct fay_install *install, struct fay_stop *stop);
 
+/* install_stacks.c: writes into the zones' bytes, before they are mapped, where stacks are. */
+void fay_install_stacks(struct fay_install *install, const struct fay_stop *stop);
+
 #endif

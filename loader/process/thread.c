@@ -15,6 +15,7 @@
 /* stat's fields (proc(5)), and what the flags say (the kernel's linux/sched.h). */
 #define STAT_FLAGS 9
 #define STAT_START 22
+#define STAT_STACK 28
 #define PF_IO_WORKER 0x10u     /* Linux 5.12 */
 #define PF_USER_WORKER 0x4000u /* Linux 6.4 */
 
@@ -164,6 +165,14 @@ uint64_t fay_process_start(pid_t pid)
 	if (!at || ((at[2] == 'Z' || at[2] == 'X') && !has_others(pid)))
 		return 0;
 	return number_of(text, STAT_START);
+}
+
+uint64_t fay_process_stack_begin(pid_t pid)
+{
+	char text[1024];
+
+	fay_proc_read(pid, "stat", text, sizeof(text));
+	return number_of(text, STAT_STACK);
 }
 
 uint64_t fay_ticks_now(void)
