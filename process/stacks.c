@@ -132,7 +132,7 @@ void fay_stacks_fill(struct fay_stacks *stacks, struct fay_target *target,
 			list->items[list->count++] = module;
 	}
 	qsort(list->items, list->count, sizeof(list->items[0]), compare_modules);
-	tables->current = !current;
+	tables->current++;
 }
 
 /* How many of the tables' bytes are used. */
@@ -165,7 +165,7 @@ static void publish(const struct fay_stack_tables *tables, uint64_t rows,
 		return;
 	memcpy(&there->rows[rows], &tables->rows[rows],
 	       (tables->row_count - rows) * sizeof(tables->rows[0]));
-	there->lists[tables->current] = tables->lists[tables->current];
+	there->lists[tables->current & 1] = tables->lists[tables->current & 1];
 	__atomic_store_n(&there->current, tables->current, __ATOMIC_RELEASE);
 }
 

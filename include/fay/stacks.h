@@ -60,7 +60,7 @@ struct fay_stack_modules {
 };
 
 struct fay_stack_tables {
-	uint64_t current; /* which of the lists is valid, 0 or 1 */
+	uint64_t current; /* counts the lists that were made: of the two, its lowest bit is valid */
 	uint64_t row_count;
 	struct fay_stack_modules lists[2];
 	struct fay_stack_row rows[FAY_STACK_ROWS];
@@ -68,9 +68,14 @@ struct fay_stack_tables {
 
 /* The walk's own memory, in LOCAL. */
 #define FAY_STACK_WINDOW 32u
+#define FAY_STACK_KNOWN 512u /* a power of two */
 struct fay_stack_scratch {
 	uint64_t frames[FAY_STACK_FRAMES_MAX];
 	uint64_t window[FAY_STACK_WINDOW]; /* what was read of the stack last */
+	struct fay_stack_known {
+		uint64_t address;
+		uint32_t rule, current; /* of the tables, whose lowest bits these are */
+	} known[FAY_STACK_KNOWN];       /* by address */
 };
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The walk of a stack as a function that generated probes call: compiled to LLVM bitcode when Fay
  * is built, linked into a query's module, guarded and verified with it. For each frame, the rule of
- * the place where it stands says where the caller's frame is (fay/stacks.h). What is read lies at
- * or above the stack pointer and frames only go up, so that a broken stack ends the walk or makes
- * it wrong, and nothing else.
+ * the place where it stands says where the caller's frame is (fay/stacks.h); rules that were found
+ * are kept by place, for this thread's next walks. What is read lies at or above the stack pointer
+ * and frames only go up, so that a broken stack ends the walk or makes it wrong, and nothing else.
  */
 #include "fay/stacks.h"
 
@@ -19,6 +19,8 @@ extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 
 struct walk {
 	struct fay_stack_scratch *scratch;
+	const struct fay_stack_tables *tables;
+	uint64_t current;           /* of the tables */
 	uint64_t start, size;       /* of the stack that the window holds */
 	uint64_t address, rsp, rbp; /* of the frame */
 };
@@ -37,9 +39,9 @@ static uint32_t rule_in(const struct fay_stack_tables *tables,
 	return row->place <= place ? row->rule : FAY_STACK_END;
 }
 
-static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t address)
+static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t current, uint64_t address)
 {
-	const struct fay_stack_modules *list = &tables->lists[tables->current & 1];
+	const struct fay_stack_modules *list = &tables->lists[current & 1];
 	uint64_t low = 0, left = list->count;
 	for (int round = 0; round < MODULE_ROUNDS; round++) {
 		uint64_t half = left / 2;
@@ -51,6 +53,21 @@ static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t address)
 	const struct fay_stack_module *module = &list->items[low & (FAY_STACK_MODULES - 1)];
 	uint64_t place = address - module->start;
 	return place < module->size ? rule_in(tables, module, place) : FAY_STACK_END;
+}
+
+/* A signal handler that leaves the probe for good leaves no address with another's rule. */
+static uint32_t known_rule(const struct walk *walk, uint64_t address)
+{
+	volatile struct fay_stack_known *known =
+		&walk->scratch->known[(address ^ address >> 8) & (FAY_STACK_KNOWN - 1)];
+	if (known->address == address && known->current == (uint32_t)walk->current)
+		return known->rule;
+	uint32_t rule = rule_at(walk->tables, walk->current, address);
+	known->address = 0;
+	known->rule = rule;
+	known->current = (uint32_t)walk->current;
+	known->address = address;
+	return rule;
 }
 
 /* A word of the stack, 0 if it cannot be read. Several are read at a time; near the stack's end
@@ -105,17 +122,22 @@ void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_t
 void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables,
 		     uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count, uint64_t called)
 {
-	struct walk walk = { .scratch = scratch, .rsp = rsp, .rbp = rbp };
-	uint32_t rule = called ? FAY_STACK_CALLED : rule_at(tables, address);
-	for (uint64_t i = 0; i < count; i++)
-		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = 0;
+	struct walk walk = { .scratch = scratch,
+			     .tables = tables,
+			     .current = tables->current,
+			     .rsp = rsp,
+			     .rbp = rbp };
+	uint32_t rule = called ? FAY_STACK_CALLED : known_rule(&walk, address);
+	uint64_t filled = 1;
 	scratch->frames[0] = address;
-	for (uint64_t i = 1; i < count; i++) {
+	for (; filled < count; filled++) {
 		uint64_t interrupted = rule == FAY_STACK_SIGNAL;
 		if (!(interrupted ? step_signal(&walk) : step(&walk, rule)))
-			return;
-		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = walk.address;
+			break;
+		scratch->frames[filled & (FAY_STACK_FRAMES_MAX - 1)] = walk.address;
 		/* the call; behind it another function may begin */
-		rule = rule_at(tables, walk.address - !interrupted);
+		rule = known_rule(&walk, walk.address - !interrupted);
 	}
+	for (; filled < count; filled++)
+		scratch->frames[filled & (FAY_STACK_FRAMES_MAX - 1)] = 0;
 }

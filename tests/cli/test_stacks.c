@@ -247,7 +247,7 @@ static void test_broken(void **state)
 		for (unsigned k = 0; k < 64; k++) {
 			chain = chain * 6364136223846793005u + 1442695040888963407u;
 			words[k] = chain >> 62 ? (uint64_t)(uintptr_t)&words[chain >> 40 & 63]
-					       : tables->lists[tables->current].items[0].start +
+					       : tables->lists[tables->current & 1].items[0].start +
 							 (chain >> 44);
 		}
 		fay_query_stack(&scratch, tables, (uint64_t)(uintptr_t)mark,
@@ -259,6 +259,37 @@ static void test_broken(void **state)
 	assert_int_equal(scratch.frames[1], 0);
 	assert_int_equal(unreadable, 2);
 	free(tables);
+}
+
+/* Rules that were found are kept, and found anew when the tables are others. */
+static void test_changed(void **state)
+{
+	(void)state;
+	static struct fay_stack_scratch scratch;
+	const uint32_t rules[] = { fay_stack_rule(FAY_STACK_RSP, 2, 0),
+				   fay_stack_rule(FAY_STACK_RSP, 3, 0), FAY_STACK_END };
+	struct fay_stack_tables *changing = calloc(1, sizeof(*changing));
+	uint64_t words[24];
+	assert_non_null(changing);
+	for (unsigned i = 0; i < 24; i++)
+		words[i] = 0x1010 + i;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct fay_stack_modules *list = &changing->lists[i & 1];
+		list->count = 1;
+		list->items[0] = (struct fay_stack_module){ 0x1000, 0x100, i, 1 };
+		changing->rows[i] = (struct fay_stack_row){ 0, rules[i] };
+		changing->current = i;
+		for (unsigned again = 0; again < 2; again++) {
+			uint64_t step = rules[i] >> 2 & FAY_STACK_OFFSET_MAX;
+			fay_query_stack(&scratch, changing, 0x1000, (uint64_t)(uintptr_t)words, 0,
+					6, 1);
+			for (uint64_t k = 1; k < 6; k++)
+				assert_int_equal(scratch.frames[k], k == 1 ? words[0]
+								    : step ? words[(k - 1) * step]
+									   : 0);
+		}
+	}
+	free(changing);
 }
 
 /* --- rows against libdw --- */
@@ -413,9 +444,8 @@ static void test_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_chains),    cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_changed),   cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_malformed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
