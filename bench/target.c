@@ -118,8 +118,11 @@ static double seconds(void)
 /* int nested(int depth): depth calls under way at the end */
 int nested(int depth);
 /* clang-format off */
-__asm__(".text\n.p2align 4\n.globl nested\n.type nested, @function\nnested:\n\tpush %rbp\n\tmov %rsp, %rbp\n\txor %eax, %eax\n"
-	"\tsub $1, %edi\n\tje 1f\n\tcall nested\n1:\tadd $1, %eax\n\tpop %rbp\n\tret\n.size nested, . - nested\n");
+__asm__(".text\n.p2align 4\n.globl nested\n.type nested, @function\nnested:\n\t.cfi_startproc\n"
+	"\tpush %rbp\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset 6, -16\n"
+	"\tmov %rsp, %rbp\n\t.cfi_def_cfa_register 6\n\txor %eax, %eax\n"
+	"\tsub $1, %edi\n\tje 1f\n\tcall nested\n1:\tadd $1, %eax\n"
+	"\tpop %rbp\n\t.cfi_def_cfa 7, 8\n\tret\n\t.cfi_endproc\n.size nested, . - nested\n");
 /* clang-format on */
 
 struct cost {

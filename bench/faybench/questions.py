@@ -11,6 +11,7 @@ QUESTIONS = {
     "histogram": ("Histogram", "how is an argument distributed?", "least work", "work"),
     "group": ("Group by", "how many calls for each argument / 1024?", "least work", "work"),
     "caller": ("By caller", "who calls it, and how often?", "least work", "work"),
+    "stack": ("By stack", "which 8 functions were under way, and how often?", "nest 20", "nested"),
     "name": ("By thread name", "how many calls for each thread name?", "least work", "work"),
     "return": ("Return", "how often does it return?", "least work", "work"),
     "entry_return": ("Entry and return", "how often is it entered, how often left?", "least work", "work"),
