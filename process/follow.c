@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 
 /* Keeps the two pipes only: the end of orders must be closed once fay closes its own, also if an
  * agent has other followers that were started later. */
-static void become_follower(int orders, int events)
+static void become_follower(int orders, int events, uint32_t *told)
 {
 	enum { ORDERS = 3, EVENTS = 4, FREE = 5 };
 	int null = open("/dev/null", O_RDWR);
@@ -25,7 +26,7 @@ static void become_follower(int orders, int events)
 	dup2(high_orders, ORDERS);
 	dup2(high_events, EVENTS);
 	close_range(FREE, ~0u, 0);
-	fay_follower_main(ORDERS, EVENTS);
+	fay_follower_main(ORDERS, EVENTS, told);
 }
 
 int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
@@ -38,20 +39,27 @@ int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
 		close(orders[1]);
 		return fay_error_set(error, FAY_E_LIMIT, "pipe: %s", strerror(errno));
 	}
+	uint32_t *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fflush(NULL);
-	follow->follower = fork();
+	follow->follower = told == MAP_FAILED ? -1 : fork();
 	if (follow->follower == 0)
-		become_follower(orders[0], events[1]);
+		become_follower(orders[0], events[1], told);
 	close(orders[0]);
 	close(events[1]);
 	follow->orders = orders[1];
 	follow->events = events[0];
-	if (follow->follower > 0)
+	if (follow->follower > 0) {
+		follow->told = told;
 		return FAY_OK;
+	}
 	follow->follower = 0;
+	int code = fay_error_set(error, FAY_E_LIMIT, "fork: %s", strerror(errno));
+	if (told != MAP_FAILED)
+		munmap(told, sizeof(*told));
 	close(orders[1]);
 	close(events[0]);
-	return fay_error_set(error, FAY_E_LIMIT, "fork: %s", strerror(errno));
+	return code;
 }
 
 static void order(struct fay_follow *follow, int word, pid_t pid)
@@ -101,6 +109,7 @@ pid_t fay_follow_next(struct fay_follow *follow)
 	struct fay_follow_message message;
 	if (follow->kept_count)
 		return follow->kept[--follow->kept_count];
+	follow->seen = __atomic_load_n(follow->told, __ATOMIC_ACQUIRE);
 	while (receive(follow, 0, &message))
 		if (message.word == FAY_FOLLOW_EXECUTED)
 			return message.pid;
@@ -115,4 +124,6 @@ void fay_follow_end(struct fay_follow *follow)
 	close(follow->events);
 	waitpid(follow->follower, NULL, 0);
 	follow->follower = 0;
+	munmap(follow->told, sizeof(*follow->told));
+	follow->told = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef FAY_PROCESS_FOLLOW_PRIVATE_H
 #define FAY_PROCESS_FOLLOW_PRIVATE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 enum fay_follow_word {
@@ -21,7 +22,7 @@ struct fay_follow_message {
 	pid_t pid;
 };
 
-/* The process's main function. */
-void fay_follower_main(int orders, int events) __attribute__((noreturn));
+/* The process's main function. `told`: counted up behind each event. */
+void fay_follower_main(int orders, int events, uint32_t *told) __attribute__((noreturn));
 
 #endif

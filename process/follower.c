@@ -20,6 +20,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +51,7 @@ struct follower {
 	pid_t lent;
 	bool taken; /* any, ever */
 	int events;
+	uint32_t *told;
 };
 
 static struct thread *find(struct follower *follower, pid_t tid)
@@ -92,6 +96,8 @@ static void tell(struct follower *follower, int word, pid_t pid)
 	struct fay_follow_message message = { word, pid };
 	if (write(follower->events, &message, sizeof(message)) != (ssize_t)sizeof(message))
 		_exit(0); /* fay is gone */
+	__atomic_fetch_add(follower->told, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, follower->told, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* --- orders --- */
@@ -267,9 +273,9 @@ static void on_child(int number)
 	(void)number;
 }
 
-void fay_follower_main(int orders, int events)
+void fay_follower_main(int orders, int events, uint32_t *told)
 {
-	struct follower follower = { .events = events };
+	struct follower follower = { .events = events, .told = told };
 	struct pollfd wait = { .fd = orders, .events = POLLIN };
 	struct sigaction action = { .sa_handler = on_child };
 	sigset_t all, none;

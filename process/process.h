@@ -117,8 +117,11 @@ void fay_stacks_renew(struct fay_stacks *stacks, struct fay_target *target,
 struct fay_follow {
 	pid_t follower;     /* 0: not following */
 	int orders, events; /* pipes */
-	bool ended;         /* no process is left to follow */
-	pid_t kept[64];     /* events not told yet */
+	/* another number once the follower has written an event, who then wakes those that wait for
+	 * that (futex(2)); NULL: not following. And what it was before events were last read. */
+	uint32_t *told, seen;
+	bool ended;     /* no process is left to follow */
+	pid_t kept[64]; /* events not told yet */
 	size_t kept_count;
 };
 

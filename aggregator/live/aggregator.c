@@ -270,39 +270,59 @@ static struct timespec milliseconds(int count)
 	return (struct timespec){ .tv_sec = count / 1000, .tv_nsec = count % 1000 * 1000000l };
 }
 
+/* One futex word. Not FUTEX_PRIVATE: who writes it lives in another process. */
+static void wait_for_one(const uint32_t *word, uint32_t seen, int timeout_ms)
+{
+	struct timespec timeout = milliseconds(timeout_ms);
+	syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
 /* Several futex words at once (Linux 5.16). False if the kernel cannot. */
-static bool wait_for_many(const struct fay_aggregator *aggregator, int timeout_ms)
+static bool wait_for_many(const struct fay_aggregator *aggregator, int timeout_ms,
+			  const uint32_t *also, uint32_t seen)
 {
 	struct futex_waitv words[FUTEX_WAITV_MAX] = { 0 };
 	struct timespec until, timeout = milliseconds(timeout_ms);
+	unsigned count = 0;
 	for (size_t i = 0; i < aggregator->source_count; i++)
-		words[i] = (struct futex_waitv){
+		words[count++] = (struct futex_waitv){
 			.val = aggregator->sources[i].wake_seen,
 			.uaddr = (uintptr_t)&aggregator->sources[i].control->wake,
 			.flags = FUTEX_32
 		};
+	if (also)
+		words[count++] = (struct futex_waitv){ .val = seen,
+						       .uaddr = (uintptr_t)also,
+						       .flags = FUTEX_32 };
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += timeout.tv_sec + (until.tv_nsec + timeout.tv_nsec) / 1000000000l;
 	until.tv_nsec = (until.tv_nsec + timeout.tv_nsec) % 1000000000l;
-	return syscall(SYS_futex_waitv, words, aggregator->source_count, 0, &until,
-		       CLOCK_MONOTONIC) >= 0 ||
+	return syscall(SYS_futex_waitv, words, count, 0, &until, CLOCK_MONOTONIC) >= 0 ||
 	       errno != ENOSYS;
 }
 
-void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms)
+void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms, const uint32_t *also,
+			 uint32_t seen)
 {
-	struct timespec timeout = milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
-	if (aggregator->source_count == 1) {
-		/* Not FUTEX_PRIVATE: the producers live in another process. */
-		struct fay_source *source = &aggregator->sources[0];
-		syscall(SYS_futex, &source->control->wake, FUTEX_WAIT, source->wake_seen, &timeout,
-			NULL, 0);
+	size_t words = aggregator->source_count + (also != NULL);
+	int wait_ms = timeout_ms < 0 ? 0 : timeout_ms;
+	if (words == 1 && also) {
+		wait_for_one(also, seen, wait_ms);
 		return;
 	}
-	if (aggregator->source_count > 1 && aggregator->source_count <= FUTEX_WAITV_MAX &&
-	    wait_for_many(aggregator, timeout_ms < 0 ? 0 : timeout_ms))
+	if (words == 1) {
+		wait_for_one(&aggregator->sources[0].control->wake,
+			     aggregator->sources[0].wake_seen, wait_ms);
+		return;
+	}
+	if (words > 1 && words <= FUTEX_WAITV_MAX && wait_for_many(aggregator, wait_ms, also, seen))
 		return;
 	if (aggregator->source_count && timeout_ms > 2)
-		timeout = milliseconds(2);
+		wait_ms = 2;
+	if (also) {
+		wait_for_one(also, seen, wait_ms);
+		return;
+	}
+	struct timespec timeout = milliseconds(wait_ms);
 	nanosleep(&timeout, NULL);
 }

@@ -307,7 +307,8 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 	uint64_t next = now + every;
 	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace) && !trace->native;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
-		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
+		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS,
+				    trace->follower.told, trace->follower.seen);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
 		fay_trace_native_tick(trace);

@@ -62,8 +62,12 @@ int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error 
 /* Whether a producer has asked for draining since the last poll: its ring is half full. Reads one
  * word of each source, and nothing of its threads. */
 bool fay_aggregator_is_asked(const struct fay_aggregator *aggregator);
-/* Waits until a producer asks for draining or `timeout_ms` has passed. */
-void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms);
+/*
+ * Waits until a producer asks for draining or `timeout_ms` has passed; or, if `also` is not NULL,
+ * until that word, which another process may write and wake (futex(2)), is not `seen` any more.
+ */
+void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms, const uint32_t *also,
+			 uint32_t seen);
 
 /* Rows of one state: everything drained so far merged with what lies in the live cells and tables.
  * Sorted by key. */

@@ -363,18 +363,18 @@ static void test_wait(void **state)
 	set_up(&fixture, 0);
 	assert_int_equal(fay_aggregator_poll(fixture.aggregator, &failure), 0);
 	double start = test_seconds();
-	fay_aggregator_wait(fixture.aggregator, 30);
+	fay_aggregator_wait(fixture.aggregator, 30, NULL, 0);
 	assert_true(test_seconds() - start > 0.025);
 	/* A wake-up between the poll and the wait is not lost. */
 	pthread_create(&thread, NULL, bump_wake, fixture.shm.control);
 	pthread_join(thread, NULL);
 	start = test_seconds();
-	fay_aggregator_wait(fixture.aggregator, 60000);
+	fay_aggregator_wait(fixture.aggregator, 60000, NULL, 0);
 	assert_true(test_seconds() - start < 30);
 	/* Once polled, it is old news. */
 	assert_int_equal(fay_aggregator_poll(fixture.aggregator, &failure), 0);
 	start = test_seconds();
-	fay_aggregator_wait(fixture.aggregator, 30);
+	fay_aggregator_wait(fixture.aggregator, 30, NULL, 0);
 	assert_true(test_seconds() - start > 0.025);
 	tear_down(&fixture);
 }

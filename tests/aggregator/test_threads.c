@@ -214,7 +214,7 @@ static void test_threads(void **state)
 		fay_result_deinit(&result);
 		for (int i = 0; i < 5; i++) {
 			assert_true(fay_aggregator_poll(aggregator, &failure) >= 0);
-			fay_aggregator_wait(aggregator, 1);
+			fay_aggregator_wait(aggregator, 1, NULL, 0);
 		}
 		snapshots++;
 		if (test_seconds() - start > 120)
