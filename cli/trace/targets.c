@@ -65,7 +65,7 @@ static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error 
 
 /* The last session's, with what its probes walk stacks by. */
 static int attach_session(struct trace *trace, struct fay_target *target,
-			  struct fay_attach_options *options, struct fay_error *error)
+			  struct fay_attach_options *options, bool later, struct fay_error *error)
 {
 	struct fay_stack_tables *tables;
 	size_t index = trace->session_count;
@@ -76,7 +76,8 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 	    fay_trace_stacks_make(trace, target, options, &tables, error))
 		return error->code;
 	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
-		fay_suggest(target, error);
+		if (!later) /* what comes later and has nothing of it is passed over in silence */
+			fay_suggest(target, error);
 		free(tables);
 		return error->code;
 	}
@@ -113,7 +114,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if ((!options.beside_count && fay_leftovers_clean_pid(pid, false, error)) ||
 	    fay_target_open_pid(pid, &target, error))
 		return error->code;
-	int code = attach_session(trace, target, &options, error);
+	int code = attach_session(trace, target, &options, later, error);
 	if (code) {
 		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules ||
 		    !fay_trace_modules_wait(trace, pid, target))
