@@ -5,14 +5,14 @@
  * worst, and event.time drifts from the system's clock by up to some microseconds per second of
  * session. The first reading is made when the program starts: a trace begins some tenths of a
  * second later, which makes the rate ten times as good. Who attaches again and again has a first
- * reading from one of the last times, and need not wait for it. The rate is that of the monotonic
+ * reading from fay_clock_keep(), and need not wait for it. The rate is that of the monotonic
  * clock: a system clock that is set between the readings does not change it.
  */
 #include "process.h"
 
 #define APART_MIN 20000000u /* ns */
 #define APART_MAX 2000000000u
-#define RENEWED 1000000000u /* the first reading is replaced when it is older */
+#define RENEWED 500000000u /* a reading is kept when the last one is older */
 
 #include <time.h>
 #include <unistd.h>
@@ -61,28 +61,43 @@ static struct reading read_both(void)
 	return best;
 }
 
-static struct reading earlier;
+/* The last two that were kept: the older one is never too near. */
+static struct reading earlier, latest;
 
 __attribute__((constructor)) static void read_at_start(void)
 {
-	earlier = read_both();
+	earlier = latest = read_both();
+}
+
+void fay_clock_keep(void)
+{
+	if (clock_ns(CLOCK_MONOTONIC) - latest.ns < RENEWED)
+		return;
+	earlier = latest;
+	latest = read_both();
+}
+
+static bool is_apart(const struct reading *first, const struct reading *second)
+{
+	return second->ns - first->ns >= APART_MIN && second->ns - first->ns <= APART_MAX;
 }
 
 void fay_clock_calibrate(uint64_t *multiplier, uint64_t *offset)
 {
 	struct reading first = earlier, second = read_both();
 
-	if (second.ns - first.ns < APART_MIN || second.ns - first.ns > APART_MAX) {
+	if (!is_apart(&first, &second))
+		first = latest;
+	if (!is_apart(&first, &second)) {
 		first = second;
 		usleep(APART_MIN / 1000);
 		second = read_both();
 	}
-	if (second.ns - earlier.ns > RENEWED)
-		earlier = second;
 	*multiplier = (uint64_t)(((unsigned __int128)(second.ns - first.ns) << 32) /
 				 (second.tsc - first.tsc));
 	*offset = epoch() + second.ns -
 		  (uint64_t)(((unsigned __int128)second.tsc * *multiplier) >> 32);
+	fay_clock_keep();
 }
 
 uint64_t fay_loader_clock_ns(void)

@@ -69,7 +69,10 @@ uint64_t fay_maps_hole(const struct fay_maps *maps, uint64_t size, uint64_t low,
 /* --- clock.c --- */
 /* Of CLOCK_MONOTONIC. */
 uint64_t fay_loader_clock_ns(void);
-/* event.time = (tsc * multiplier >> 32) + offset. */
+/* event.time = (tsc * multiplier >> 32) + offset. Waits 20 ms if no reading of the last two seconds
+ * was kept. */
 void fay_clock_calibrate(uint64_t *multiplier, uint64_t *offset);
+/* Keeps a reading for that now and then; to be called again and again while a session lives. */
+void fay_clock_keep(void);
 
 #endif
