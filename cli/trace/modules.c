@@ -71,8 +71,8 @@ void fay_trace_modules_answer(const struct trace *trace, const struct trace_wait
 static void serve(struct trace *trace, struct fay_session *session, pid_t pid)
 {
 	struct trace_waiting waiting = { .session = session };
-	if (fay_session_target_alive(session) &&
-	    fay_session_modules_asked(session, &waiting.number))
+	if (fay_session_modules_asked(session, &waiting.number) &&
+	    fay_session_target_alive(session))
 		fay_trace_attach_modules(trace, pid, &waiting);
 }
 

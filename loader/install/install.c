@@ -54,16 +54,13 @@ static bool sites_unchanged(struct fay_install *install, const struct fay_stop *
 }
 
 /* The program has not begun to write to its code. */
-static bool none_writable(struct fay_install *install, const struct fay_stop *stop)
+static bool none_writable(struct fay_install *install, struct fay_stop *stop)
 {
-	struct fay_maps maps;
-	bool none = true;
+	const struct fay_maps *maps = fay_stop_maps(stop);
+	bool none = maps != NULL;
 
-	if (fay_maps_read(stop->pid, &maps, NULL))
-		return false;
-	for (size_t i = 0; i < maps.count && none; i++)
-		none = !fay_sites_writable(install->plan, &maps.items[i]);
-	fay_maps_deinit(&maps);
+	for (size_t i = 0; none && i < maps->count; i++)
+		none = !fay_sites_writable(install->plan, &maps->items[i]);
 	return none;
 }
 
@@ -317,7 +314,7 @@ static bool goes_on(pid_t pid)
 	for (unsigned round = 0; round < FAY_LEADER_ROUNDS; round++) {
 		if (!fay_process_start(pid))
 			return false;
-		fay_stop_pause(round);
+		fay_stop_pause();
 	}
 	return true;
 }

@@ -36,16 +36,17 @@ static uint64_t find_dynamic(pid_t pid, int memory)
 	uint64_t headers = fay_process_auxiliary(pid, AT_PHDR, &readable),
 		 count = fay_process_auxiliary(pid, AT_PHNUM, &readable);
 	uint64_t bias = 0, dynamic = 0;
+	Elf64_Phdr list[SEGMENTS_MAX];
 
-	for (uint64_t i = 0; headers && i < count && i < SEGMENTS_MAX; i++) {
-		Elf64_Phdr header;
-
-		if (!read_there(memory, headers + i * sizeof(header), &header, sizeof(header)))
-			return 0;
-		if (header.p_type == PT_PHDR)
-			bias = headers - header.p_vaddr;
-		else if (header.p_type == PT_DYNAMIC)
-			dynamic = header.p_vaddr;
+	if (count > SEGMENTS_MAX)
+		count = SEGMENTS_MAX;
+	if (!headers || !read_there(memory, headers, list, count * sizeof(*list)))
+		return 0;
+	for (uint64_t i = 0; i < count; i++) {
+		if (list[i].p_type == PT_PHDR)
+			bias = headers - list[i].p_vaddr;
+		else if (list[i].p_type == PT_DYNAMIC)
+			dynamic = list[i].p_vaddr;
 	}
 	return dynamic ? dynamic + bias : 0;
 }
@@ -53,14 +54,15 @@ static uint64_t find_dynamic(pid_t pid, int memory)
 /* What the program's DT_DEBUG says; 0: it has none, or the dynamic linker has not filled it. */
 static uint64_t find_rendezvous(int memory, uint64_t dynamic)
 {
-	Elf64_Dyn entry = { 0 };
+	Elf64_Dyn list[ENTRIES_MAX];
+	/* the section may end where the memory does */
+	ssize_t got = pread(memory, list, sizeof(list), (off_t)dynamic);
 
-	for (unsigned i = 0; i < ENTRIES_MAX; i++) {
-		if (!read_there(memory, dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
-		    entry.d_tag == DT_NULL)
+	for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*list); i++) {
+		if (list[i].d_tag == DT_NULL)
 			return 0;
-		if (entry.d_tag == DT_DEBUG)
-			return entry.d_un.d_ptr;
+		if (list[i].d_tag == DT_DEBUG)
+			return list[i].d_un.d_ptr;
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #define MAPS_MAX 262144u
 #define PAGE 4096u
+#define READ_BYTES 16384u /* at once: the kernel gives a page of text each time */
 #define ADDRESS_MIN 0x10000u
 #define ADDRESS_MAX 0x7ffffffff000u
 #define HEAP_MARGIN (1ull << 30)    /* left free above [heap] */
@@ -80,6 +81,7 @@ static int append(struct fay_maps *maps, size_t *capacity, const struct fay_map 
 
 static int read_file(const char *path, struct fay_maps *maps, struct fay_error *error)
 {
+	char buffer[READ_BYTES];
 	size_t line_size = 0, capacity = 0;
 	char *line = NULL;
 	FILE *file;
@@ -90,6 +92,7 @@ static int read_file(const char *path, struct fay_maps *maps, struct fay_error *
 	if (!file)
 		return fay_error_set(error, errno == ENOENT ? FAY_E_USAGE : FAY_E_REFUSED, "%s: %s",
 				     path, errno == ENOENT ? "no such process" : strerror(errno));
+	setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	while (!code && getline(&line, &line_size, file) > 0) {
 		struct fay_map map;
 

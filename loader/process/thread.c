@@ -16,6 +16,7 @@
 #define STAT_FLAGS 9
 #define STAT_START 22
 #define STAT_STACK 28
+#define AUXILIARY_MAX 64u      /* entries of auxv, of which Linux has some 25 */
 #define PF_IO_WORKER 0x10u     /* Linux 5.12 */
 #define PF_USER_WORKER 0x4000u /* Linux 6.4 */
 
@@ -231,21 +232,16 @@ pid_t fay_inner_id(pid_t pid, pid_t tid)
 
 uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable)
 {
-	char path[64];
-	Elf64_auxv_t entry;
+	Elf64_auxv_t entries[AUXILIARY_MAX + 1];
+	size_t count =
+		fay_proc_read(pid, "auxv", (char *)entries, sizeof(entries)) / sizeof(entries[0]);
 	uint64_t value = 0;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	*readable = false;
-	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) &&
-	       entry.a_type != AT_NULL) {
+	for (size_t i = 0; i < count && entries[i].a_type != AT_NULL; i++) {
 		*readable = true;
-		if (entry.a_type == type)
-			value = entry.a_un.a_val;
+		if (entries[i].a_type == type)
+			value = entries[i].a_un.a_val;
 	}
-	if (fd >= 0)
-		close(fd);
 	return value;
 }

@@ -37,14 +37,16 @@
 #define INTERRUPT_ROUNDS 64u
 #define STANDSTILL_FACTOR 10u /* a time to wait takes so many times as long by the clock at most */
 
-void fay_stop_pause(unsigned round)
+/* The kernel tells of each stop by SIGCHLD, which a keeper has blocked. To sleep until then leaves
+ * the processor to the thread that is to stop: on a busy machine it may be on this very one. */
+void fay_stop_pause(void)
 {
-	struct timespec nap = { 0, 50000 };
+	const struct timespec nap = { 0, 50000 };
+	sigset_t stops;
 
-	if (round < 100)
-		sched_yield();
-	else
-		nanosleep(&nap, NULL);
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGCHLD);
+	sigtimedwait(&stops, NULL, &nap);
 }
 
 static long yama_scope(void)
@@ -279,7 +281,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer,
 			return did_not_stop(stop, timeout_ms, error);
 		settled = running == 0;
 		if (!settled)
-			fay_stop_pause(round);
+			fay_stop_pause();
 	}
 }
 
@@ -436,7 +438,7 @@ static void let_all_go(struct fay_stop *stop)
 
 	for (unsigned round = 0; left > 0 && round < RELEASE_ROUNDS; round++) {
 		if (round > 0)
-			fay_stop_pause(round);
+			fay_stop_pause();
 		left = 0;
 		for (size_t i = 0; i < stop->count; i++) {
 			struct fay_stopped_thread *thread = &stop->threads[i];
@@ -450,6 +452,12 @@ static void let_all_go(struct fay_stop *stop)
 	}
 }
 
+const struct fay_maps *fay_stop_maps(struct fay_stop *stop)
+{
+	return stop->maps.count || !fay_maps_read(stop->pid, &stop->maps, NULL) ? &stop->maps
+										: NULL;
+}
+
 uint64_t fay_stop_release(struct fay_stop *stop)
 {
 	uint64_t since = stop->since;
@@ -460,6 +468,7 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 	if (stop->hurried)
 		setpriority(PRIO_PROCESS, 0, stop->priority);
 	free(stop->threads);
+	fay_maps_deinit(&stop->maps);
 	memset(stop, 0, sizeof(*stop));
 	stop->memory = -1;
 	return since ? fay_loader_clock_ns() - since : 0;

@@ -14,6 +14,7 @@
 #include <sys/user.h>
 
 #include "fay/error.h"
+#include "loader/process/process.h"
 
 #define FAY_STOP_TIMEOUT_MS 2000u /* give up if the threads cannot be stopped in this time */
 #define FAY_TRACER_WAIT_MS 5000u  /* wait for another tracer to let go */
@@ -34,6 +35,8 @@ struct fay_stopped_thread {
 	/* as found; changed ones are written back on release if `dirty` */
 	struct user_regs_struct registers;
 	bool dirty;
+	/* whether a system call run in it may kill it; it cannot come to be so while it stands */
+	enum { FAY_CONFINED_UNKNOWN, FAY_CONFINED, FAY_NOT_CONFINED } confined;
 };
 
 struct fay_stop {
@@ -44,6 +47,7 @@ struct fay_stop {
 	uint64_t since; /* CLOCK_MONOTONIC ns of the first interrupt */
 	int priority;   /* of the calling thread before */
 	bool hurried;
+	struct fay_maps maps; /* fay_stop_maps(); read again behind each system call there */
 	/* address of a `syscall` instruction in the target; 0 not looked for yet */
 	uint64_t syscall_insn;
 	bool no_room;            /* a system call there answered ENOMEM */
@@ -54,6 +58,8 @@ struct fay_stop {
  * thread would not stop; FAY_E_USAGE: no such process. */
 int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
 		 struct fay_stop *stop, struct fay_error *error);
+/* What it has mapped. NULL: that cannot be read. Valid until the next system call there. */
+const struct fay_maps *fay_stop_maps(struct fay_stop *stop);
 /* Lets all threads go on. Returns for how many nanoseconds they were stopped. Safe if the process
  * is gone. */
 uint64_t fay_stop_release(struct fay_stop *stop);
@@ -87,9 +93,8 @@ bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *
  */
 uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word);
 
-/* A short wait between two looks, of which `round` is the number: spins first, then sleeps, so that
- * short stops stay short. */
-void fay_stop_pause(unsigned round);
+/* A wait of 50 us at most between two looks, shorter if a thread stops meanwhile. */
+void fay_stop_pause(void);
 /* pauses after which a thread without an answer is looked at: is it a leader that was killed? */
 #define FAY_LEADER_ROUNDS 100u
 /* Of restartable sequences (rseq(2)): as the kernel looks at them. */

@@ -21,17 +21,17 @@
 /* A `syscall` instruction: in the vDSO if there is one, else in any executable mapping. */
 static uint64_t find_syscall_insn(struct fay_stop *stop)
 {
-	struct fay_maps maps;
+	const struct fay_maps *maps = fay_stop_maps(stop);
 	uint64_t found = 0, searched = 0;
 	uint8_t *bytes = malloc(1 << 16);
 
-	if (!bytes || fay_maps_read(stop->pid, &maps, NULL)) {
+	if (!bytes || !maps) {
 		free(bytes);
 		return 0;
 	}
 	for (int pass = 0; pass < 2 && !found; pass++)
-		for (size_t i = 0; i < maps.count && !found; i++) {
-			const struct fay_map *map = &maps.items[i];
+		for (size_t i = 0; i < maps->count && !found; i++) {
+			const struct fay_map *map = &maps->items[i];
 			bool vdso = !strcmp(map->name, "[vdso]");
 
 			if (map->permissions[2] != 'x' || (pass == 0) != vdso || map->start >> 47)
@@ -51,7 +51,6 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 						found = at + k;
 			}
 		}
-	fay_maps_deinit(&maps);
 	free(bytes);
 	return found;
 }
@@ -82,7 +81,7 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 				return -1;
 			if (round >= stop->syscall_rounds && !interrupted)
 				interrupted = ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0;
-			fay_stop_pause(round);
+			fay_stop_pause();
 			continue;
 		}
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
@@ -130,7 +129,7 @@ struct dispatch_configuration {
 
 /* Whether a system call run in the thread may kill it: by a filter, or as a signal to the program,
  * which handles its system calls itself (Syscall User Dispatch: Wine's way). */
-static bool is_confined(const struct fay_stop *stop, const struct fay_stopped_thread *thread)
+static bool look_confined(const struct fay_stop *stop, const struct fay_stopped_thread *thread)
 {
 	struct dispatch_configuration configuration = { 0 };
 
@@ -139,6 +138,13 @@ static bool is_confined(const struct fay_stop *stop, const struct fay_stopped_th
 	return ptrace((enum __ptrace_request)GET_DISPATCH_CONFIGURATION, thread->tid,
 		      sizeof(configuration), &configuration) == 0 &&
 	       configuration.mode != 0;
+}
+
+static bool is_confined(const struct fay_stop *stop, struct fay_stopped_thread *thread)
+{
+	if (thread->confined == FAY_CONFINED_UNKNOWN)
+		thread->confined = look_confined(stop, thread) ? FAY_CONFINED : FAY_NOT_CONFINED;
+	return thread->confined == FAY_CONFINED;
 }
 
 /* The thread to borrow: one that is not confined, preferably one that is not about to handle a
@@ -191,6 +197,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "process %d has no `syscall` instruction to borrow",
 				     (int)stop->pid);
+	fay_maps_deinit(&stop->maps);
 	work = thread->registers;
 	work.rip = stop->syscall_insn;
 	work.rax = (unsigned long)number;

@@ -83,11 +83,11 @@ uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word)
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context)
 {
 	uint64_t *words = malloc(STACK_SCAN_MAX);
+	const struct fay_maps *maps = fay_stop_maps(stop);
 	struct stacks stacks;
-	struct fay_maps maps;
 	bool found = false;
 
-	if (!words || fay_maps_read(stop->pid, &maps, NULL)) {
+	if (!words || !maps) {
 		free(words);
 		return true; /* in doubt: as if found */
 	}
@@ -98,9 +98,8 @@ bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *
 			continue;
 		stacks = (struct stacks){ .start = { thread->registers.rsp & ~7ull }, .count = 1 };
 		while (stacks.visited < stacks.count && !found)
-			found = visit_stack(thread->tid, &stacks, &maps, words, visit, context);
+			found = visit_stack(thread->tid, &stacks, maps, words, visit, context);
 	}
-	fay_maps_deinit(&maps);
 	free(words);
 	return found;
 }

@@ -87,18 +87,23 @@ static bool ticks_ahead(int64_t *ticks)
 	return true;
 }
 
+/* Nothing of it changes while a process lives: it is asked once, and by a forked child again. */
 void fay_owner_self(struct fay_owner *owner)
 {
+	static struct fay_owner self;
 	int64_t ahead;
 
-	memset(owner, 0, sizeof(*owner));
-	owner->pid = (uint32_t)getpid();
-	own_pid_namespace(owner->pid_namespace);
-	if (proc_is_ours() && ticks_ahead(&ahead)) {
-		uint64_t start = fay_process_start(getpid());
+	if (self.pid != (uint32_t)getpid()) {
+		memset(&self, 0, sizeof(self));
+		self.pid = (uint32_t)getpid();
+		own_pid_namespace(self.pid_namespace);
+		if (proc_is_ours() && ticks_ahead(&ahead)) {
+			uint64_t start = fay_process_start(getpid());
 
-		owner->start = start ? start - (uint64_t)ahead : 0;
+			self.start = start ? start - (uint64_t)ahead : 0;
+		}
 	}
+	*owner = self;
 }
 
 bool fay_owner_is_near(const struct fay_owner *owner)
