@@ -51,10 +51,13 @@ static void say_left_mapped(struct fay_session *const *list, size_t count, pid_t
 static int detach_all(struct trace *trace, struct fay_error *error)
 {
 	struct fay_session *list[FAY_TARGETS_MAX + 1];
+	bool gone[FAY_TARGETS_MAX];
 	uint64_t since = fay_monotonic();
 	size_t count;
 	int result = FAY_OK;
 	fay_follow_end(&trace->follower);
+	/* of many programs in one look at all processes */
+	fay_sessions_let_go(trace->sessions, trace->session_count, gone);
 	for (size_t i = 0; i < trace->session_count; i++) {
 		struct fay_error one;
 		int tries = 0;

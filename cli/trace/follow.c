@@ -17,6 +17,7 @@
 #define LOOK_SHARE 50u         /* of the time that looking may take: one part in so many */
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
+#define GONE_AT_ONCE 64u
 
 void fay_trace_forget_session(struct trace *trace, size_t index)
 {
@@ -39,21 +40,35 @@ void fay_trace_forget_session(struct trace *trace, size_t index)
 	trace->stack_tables[index] = trace->stack_tables[last];
 }
 
-bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
+/* Sessions that nobody has any more are merged and forgotten. */
+static int retire_gone(struct trace *trace, struct fay_error *error)
 {
-	if (trace->session_count < FAY_TARGETS_MAX)
-		return true;
+	bool gone[FAY_TARGETS_MAX];
+	fay_sessions_let_go(trace->sessions, trace->session_count, gone);
 	for (size_t i = trace->session_count; i-- > 0;) {
 		size_t size;
-		if (fay_session_target_alive(trace->sessions[i]) ||
-		    fay_session_in_use(trace->sessions[i]))
+		if (!gone[i])
 			continue;
 		fay_session_run(trace->sessions[i], FAY_PROBE_END);
 		if (fay_aggregator_retire(trace->aggregator,
 					  fay_session_shm(trace->sessions[i], &size), error))
-			return false;
+			return error->code;
 		fay_trace_forget_session(trace, i);
 	}
+	return FAY_OK;
+}
+
+/* Followed, programs come and go by the thousand: they are let go of before the last place is
+ * taken, many at once, since to find out whether others have their code takes a look at all
+ * processes. */
+bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
+{
+	size_t most = trace->follow ? trace->kept_sessions + GONE_AT_ONCE : FAY_TARGETS_MAX;
+	if (trace->session_count < (most < FAY_TARGETS_MAX ? most : FAY_TARGETS_MAX))
+		return true;
+	if (retire_gone(trace, error))
+		return false;
+	trace->kept_sessions = trace->session_count;
 	if (trace->session_count < FAY_TARGETS_MAX)
 		return true;
 	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", FAY_TARGETS_MAX);

@@ -70,6 +70,7 @@ struct trace {
 	size_t executed_count;
 	/* following (follow.c) */
 	struct fay_follow follower;
+	size_t kept_sessions;     /* when those of programs that are gone were last let go of */
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
 	size_t gone_count;
 	pid_t *seen; /* processes of that name which are, or cannot be, traced */

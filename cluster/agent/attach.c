@@ -52,12 +52,14 @@ static bool make_room(struct processes *processes, struct fay_error *error)
 {
 	if (processes->count < SESSIONS_MAX)
 		return true;
-	for (size_t i = processes->count; i-- > 0;) {
-		struct fay_session *session = processes->traced[i].session;
-		if (!fay_session_target_alive(session) && !fay_session_in_use(session) &&
-		    !retire(processes, i, error))
+	struct fay_session *sessions[SESSIONS_MAX];
+	bool gone[SESSIONS_MAX];
+	for (size_t i = 0; i < processes->count; i++)
+		sessions[i] = processes->traced[i].session;
+	fay_sessions_let_go(sessions, processes->count, gone);
+	for (size_t i = processes->count; i-- > 0;)
+		if (gone[i] && !retire(processes, i, error))
 			return false;
-	}
 	if (processes->count < SESSIONS_MAX)
 		return true;
 	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", SESSIONS_MAX);

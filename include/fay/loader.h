@@ -213,6 +213,9 @@ bool fay_session_target_alive(struct fay_session *session);
 /* Whether any other process, a forked child of the target for one, still has the session's code
  * mapped. Looks at every process. */
 bool fay_session_in_use(struct fay_session *session);
+/* gone[i]: that the session's program does not run any more, and no other process has its code: it
+ * is then as if detached. Looks at every process once. */
+void fay_sessions_let_go(struct fay_session *const *sessions, size_t count, bool *gone);
 /* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it
  * does. */
 const char *fay_session_unhooked(const struct fay_session *session);

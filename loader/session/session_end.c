@@ -20,18 +20,24 @@ static bool is_code_of(const struct fay_session *session, const struct fay_map *
 	return false;
 }
 
-/* Processes other than ours that still map a code memfd of one of the sessions: children forked
- * while traced. */
-static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid_t pid)
+/* Whether a process maps a code memfd of one of the sessions that are not its own, as children do
+ * that were forked while traced. in_use, if it is not NULL, is set for each of these. */
+static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid_t pid,
+			  bool *in_use)
 {
 	struct fay_maps maps;
 	bool found = false;
 
 	if (fay_maps_read(pid, &maps, NULL))
 		return false;
-	for (size_t i = 0; i < maps.count && !found; i++)
-		for (size_t k = 0; k < count && !found; k++)
-			found = is_code_of(sessions[k], &maps.items[i]);
+	for (size_t i = 0; i < maps.count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (pid != sessions[k]->plan.pid &&
+			    is_code_of(sessions[k], &maps.items[i])) {
+				found = true;
+				if (in_use)
+					in_use[k] = true;
+			}
 	fay_maps_deinit(&maps);
 	return found;
 }
@@ -87,7 +93,7 @@ static int detach_children(struct fay_session *const *sessions, size_t count,
 		int one;
 
 		if (pid <= 0 || pid == sessions[0]->plan.pid || pid == getpid() ||
-		    is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid))
+		    is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid, NULL))
 			continue;
 		one = detach_from(sessions, count, pid, &missed, error);
 		if (one)
@@ -179,21 +185,51 @@ bool fay_session_target_alive(struct fay_session *session)
 	       fay_process_start(session->plan.pid) == session->pid_start;
 }
 
-bool fay_session_in_use(struct fay_session *session)
+/* in_use[k]: some process other than the session's own has its code. */
+static void look_for_code(struct fay_session *const *sessions, size_t count, bool *in_use)
 {
 	struct dirent *entry;
-	bool found = false;
-	DIR *proc = opendir("/proc");
+	DIR *proc = count ? opendir("/proc") : NULL;
 
-	while (proc && !found && (entry = readdir(proc))) {
+	while (proc && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		found = pid > 0 && pid != getpid() && pid != session->plan.pid &&
-			maps_our_code(&session, 1, pid);
+		if (pid > 0 && pid != getpid() && !is_older(sessions, count, pid))
+			maps_our_code(sessions, count, pid, in_use);
 	}
 	if (proc)
 		closedir(proc);
-	return found;
+}
+
+bool fay_session_in_use(struct fay_session *session)
+{
+	bool in_use = false;
+
+	look_for_code(&session, 1, &in_use);
+	return in_use;
+}
+
+/* What is dead forks no more: that is found out first. */
+void fay_sessions_let_go(struct fay_session *const *sessions, size_t count, bool *gone)
+{
+	struct fay_session **dead = calloc(count + 1, sizeof(*dead));
+	bool *in_use = calloc(count + 1, sizeof(*in_use));
+	size_t dead_count = 0, at = 0;
+
+	for (size_t k = 0; k < count; k++) {
+		gone[k] = dead && in_use && !fay_session_target_alive(sessions[k]);
+		if (gone[k])
+			dead[dead_count++] = sessions[k];
+	}
+	look_for_code(dead, dead_count, in_use);
+	for (size_t k = 0; k < count; k++) {
+		if (!gone[k])
+			continue;
+		gone[k] = !in_use[at++];
+		sessions[k]->attached &= !gone[k];
+	}
+	free(dead);
+	free(in_use);
 }
 
 static bool is_of_file(const struct fay_map *map)
