@@ -114,6 +114,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if ((!options.beside_count && fay_leftovers_clean_pid(pid, false, error)) ||
 	    fay_target_open_pid(pid, &target, error))
 		return error->code;
+	fay_target_share(target, trace->files);
 	int code = attach_session(trace, target, &options, later, error);
 	if (code) {
 		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules ||

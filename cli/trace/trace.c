@@ -77,6 +77,7 @@ void fay_trace_deinit(struct trace *trace)
 		fay_target_close(trace->targets[i]);
 	for (size_t i = 0; i < trace->gone_count; i++)
 		fay_target_close(trace->gone[i]);
+	fay_files_destroy(trace->files);
 	free(trace->gone);
 	free(trace->seen);
 	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
@@ -119,6 +120,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_trace_save_start(trace, error)))
 		return result;
 	if ((result = fay_trace_open_output(trace, error)) || trace->cluster.root.bus.url)
+		return result;
+	if ((trace->follow || trace->wait) && (result = fay_files_create(&trace->files, error)))
 		return result;
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native &&
 	    (result = fay_follow_start(&trace->follower, error)))

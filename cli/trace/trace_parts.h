@@ -54,6 +54,7 @@ struct trace {
 	pid_t child;      /* of `-- COMMAND`; 0 once it has ended */
 	int child_status; /* wait status, valid if child_ended */
 	bool child_ended;
+	struct fay_files *files; /* with --follow and --wait; else NULL */
 	struct fay_target *targets[FAY_TARGETS_MAX];
 	struct fay_session *sessions[FAY_TARGETS_MAX];
 	size_t session_count;

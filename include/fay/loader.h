@@ -70,6 +70,17 @@ void fay_target_close(struct fay_target *target);
 void fay_target_forget(struct fay_target *target);
 pid_t fay_target_pid(const struct fay_target *target);
 
+/*
+ * What is found out of files for one process, and used for others that have the same files, so that
+ * they are attached to sooner. Nothing of it is taken for granted of a process. It outlives the
+ * targets and sessions that use it, and so do the verdicts that these were attached with.
+ */
+struct fay_files;
+int fay_files_create(struct fay_files **files, struct fay_error *error);
+void fay_files_destroy(struct fay_files *files);
+/* Right after the target was opened. */
+void fay_target_share(struct fay_target *target, struct fay_files *files);
+
 /* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names
  * by edit distance, and the modules there are). */
 int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,

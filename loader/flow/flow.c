@@ -205,6 +205,47 @@ static void forget(struct fay_flow *flow)
 		flow->redirect_count = 0;
 }
 
+static void *copy_of(const void *items, size_t count, size_t size)
+{
+	void *copy = malloc(count * size + 1);
+
+	if (copy && count)
+		memcpy(copy, items, count * size);
+	return copy;
+}
+
+bool fay_flow_move(const struct fay_flow *flow, uint64_t by, struct fay_flow *moved)
+{
+	*moved = *flow;
+	moved->parts = copy_of(flow->parts, flow->part_count, sizeof(*flow->parts));
+	moved->exits = copy_of(flow->exits, flow->exit_count, sizeof(*flow->exits));
+	moved->windows = copy_of(flow->windows, flow->window_count, sizeof(*flow->windows));
+	moved->blocks = copy_of(flow->blocks, flow->block_count, sizeof(*flow->blocks));
+	moved->redirects = copy_of(flow->redirects, flow->redirect_count, sizeof(*flow->redirects));
+	if (!moved->parts || !moved->exits || !moved->windows || !moved->blocks ||
+	    !moved->redirects) {
+		forget(moved);
+		return false;
+	}
+	for (size_t i = 0; i < moved->part_count; i++) {
+		moved->parts[i].start += by;
+		moved->parts[i].end += by;
+	}
+	for (size_t i = 0; i < moved->exit_count; i++) {
+		moved->exits[i].at += by;
+		moved->exits[i].target += moved->exits[i].kind == FAY_EXIT_JUMP ? by : 0;
+	}
+	for (size_t i = 0; i < moved->window_count; i++) {
+		moved->windows[i].site += by;
+		moved->windows[i].hole += moved->windows[i].hole ? by : 0;
+	}
+	for (size_t i = 0; i < moved->block_count; i++)
+		moved->blocks[i].at += by;
+	for (size_t i = 0; i < moved->redirect_count; i++)
+		moved->redirects[i].site += by;
+	return true;
+}
+
 bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry,
 		   struct fay_flow *flow)
 {

@@ -164,6 +164,9 @@ struct fay_flow {
 bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry,
 		   struct fay_flow *flow);
 void fay_flow_deinit(struct fay_flow *flow);
+/* The same function's flow in another process, where it lies `by` bytes higher. False: out of
+ * memory. */
+bool fay_flow_move(const struct fay_flow *flow, uint64_t by, struct fay_flow *moved);
 /* Whether the bytes of all its parts are what they were. */
 bool fay_flow_unchanged(const struct fay_flow_program *program, const struct fay_flow *flow);
 

@@ -258,6 +258,7 @@ int fay_object_open(int fd, const char *name, struct fay_object **result, struct
 		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
 	}
 	object->fd = fd;
+	object->users = 1;
 	object->debug_fd = -1;
 	elf_version(EV_CURRENT);
 	Elf *elf = object->elf = elf_begin(fd, ELF_C_READ, NULL);
@@ -280,8 +281,9 @@ int fay_object_open(int fd, const char *name, struct fay_object **result, struct
 
 void fay_object_close(struct fay_object *object)
 {
-	if (!object)
+	if (!object || --object->users)
 		return;
+	fay_taken_destroy(object->taken);
 	if (object->elf)
 		elf_end(object->elf);
 	close(object->fd);

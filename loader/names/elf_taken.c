@@ -275,6 +275,21 @@ struct fay_taken *fay_taken_create(Elf *elf)
 	return taken;
 }
 
+const struct fay_taken *fay_object_taken(struct fay_object *object)
+{
+	if (!object->taken)
+		object->taken = fay_taken_create(object->elf);
+	return object->taken;
+}
+
+void fay_object_forget_taken(struct fay_object *object)
+{
+	if (object->kept)
+		return;
+	fay_taken_destroy(object->taken);
+	object->taken = NULL;
+}
+
 void fay_taken_destroy(struct fay_taken *taken)
 {
 	if (!taken)

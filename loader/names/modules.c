@@ -314,7 +314,8 @@ int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 bool fay_target_asks(const struct fay_target *target, const struct fay_module *module,
 		     const char *pattern)
 {
-	return !(target->only_new && module->known) && fay_module_matches(module, pattern);
+	return !(target->only_new && module->known) && (!target->only || module == target->only) &&
+	       fay_module_matches(module, pattern);
 }
 
 const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address)
@@ -435,18 +436,52 @@ static bool ranges_of_file(struct fay_module *module)
 	return true;
 }
 
-struct fay_object *fay_module_object(const struct fay_target *target, struct fay_module *module)
+/* What another process has mapped as well need not be opened. */
+static struct fay_object *kept_object(const struct fay_target *target,
+				      const struct fay_module *module)
+{
+	struct stat status;
+	char path[96];
+	if (!target->files || !target->pid || !module->range_count)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid,
+		 module->ranges[0].start, module->ranges[0].end);
+	if (stat(path, &status) || !S_ISREG(status.st_mode) ||
+	    (major(module->device) != 0 && status.st_ino != module->inode))
+		return NULL;
+	return fay_files_object(target->files, &status);
+}
+
+/* Opens its file, or takes what is kept of that. */
+static bool open_object(const struct fay_target *target, struct fay_module *module)
 {
 	struct fay_error error = { 0 };
-	if (module->object || module->unreadable)
-		return module->object;
+	struct stat status;
+	if ((module->object = kept_object(target, module)))
+		return true;
 	int fd = module_file(target, module, &error);
 	if (fd < 0 && !error.code)
 		fay_error_set(&error, FAY_E_REFUSED, "%s: %s", module->path, why_not(errno));
+	if (fd >= 0 && target->files && !fstat(fd, &status) &&
+	    (module->object = fay_files_object(target->files, &status))) {
+		close(fd);
+		return true;
+	}
 	if (fd < 0 || fay_object_open(fd, module->path, &module->object, &error)) {
 		module->unreadable = strdup(error.message);
-		return NULL;
+		return false;
 	}
+	if (target->files)
+		fay_files_add(target->files, module->object);
+	return true;
+}
+
+struct fay_object *fay_module_object(const struct fay_target *target, struct fay_module *module)
+{
+	if (module->object || module->unreadable)
+		return module->object;
+	if (!open_object(target, module))
+		return NULL;
 	for (size_t i = 0; i < module->range_count; i++)
 		place_range(&module->ranges[i], module->object);
 	if (!target->pid && !ranges_of_file(module)) {

@@ -112,9 +112,7 @@ void fay_target_close(struct fay_target *target)
 	if (!target)
 		return;
 	fay_target_forget(target);
-	for (size_t i = 0; i < target->interned_size; i++)
-		free(target->interned[i].name);
-	free(target->interned);
+	fay_name_table_deinit(&target->names);
 	free(target->modules);
 	free(target->title);
 	free(target);
@@ -136,53 +134,61 @@ static uint64_t hash_name(const char *name, size_t length)
 	return hash;
 }
 
-static bool grow_interned(struct fay_target *target)
+static bool grow_names(struct fay_name_table *names)
 {
-	size_t size = target->interned_size ? target->interned_size * 2 : 64;
+	size_t size = names->size ? names->size * 2 : 64;
 	struct fay_interned *grown = calloc(size, sizeof(*grown));
 	if (!grown)
 		return false;
-	for (size_t i = 0; i < target->interned_size; i++) {
-		if (!target->interned[i].name)
+	for (size_t i = 0; i < names->size; i++) {
+		if (!names->items[i].name)
 			continue;
-		size_t at = target->interned[i].hash & (size - 1);
+		size_t at = names->items[i].hash & (size - 1);
 		while (grown[at].name)
 			at = (at + 1) & (size - 1);
-		grown[at] = target->interned[i];
+		grown[at] = names->items[i];
 	}
-	free(target->interned);
-	target->interned = grown;
-	target->interned_size = size;
+	free(names->items);
+	names->items = grown;
+	names->size = size;
 	return true;
+}
+
+void fay_name_table_deinit(struct fay_name_table *names)
+{
+	for (size_t i = 0; i < names->size; i++)
+		free(names->items[i].name);
+	free(names->items);
 }
 
 const char *fay_target_intern(struct fay_target *target, const char *name, size_t length)
 {
-	if (target->interned_count * 2 >= target->interned_size && !grow_interned(target))
+	struct fay_name_table *names = target->files ? &target->files->names : &target->names;
+	if (names->count * 2 >= names->size && !grow_names(names))
 		return NULL;
 	uint64_t hash = hash_name(name, length);
-	size_t at = hash & (target->interned_size - 1);
-	for (; target->interned[at].name; at = (at + 1) & (target->interned_size - 1))
-		if (target->interned[at].hash == hash &&
-		    strlen(target->interned[at].name) == length &&
-		    !memcmp(target->interned[at].name, name, length))
-			return target->interned[at].name;
+	size_t at = hash & (names->size - 1);
+	for (; names->items[at].name; at = (at + 1) & (names->size - 1))
+		if (names->items[at].hash == hash && strlen(names->items[at].name) == length &&
+		    !memcmp(names->items[at].name, name, length))
+			return names->items[at].name;
 	char *copy = strndup(name, length);
 	if (!copy)
 		return NULL;
-	target->interned[at] = (struct fay_interned){ .hash = hash, .name = copy };
-	target->interned_count++;
+	names->items[at] = (struct fay_interned){ .hash = hash, .name = copy };
+	names->count++;
 	return copy;
 }
 
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash)
 {
-	if (!target->interned_size)
+	const struct fay_name_table *names = target->files ? &target->files->names : &target->names;
+	if (!names->size)
 		return NULL;
-	for (size_t at = hash & (target->interned_size - 1); target->interned[at].name;
-	     at = (at + 1) & (target->interned_size - 1))
-		if (target->interned[at].hash == hash)
-			return target->interned[at].name;
+	for (size_t at = hash & (names->size - 1); names->items[at].name;
+	     at = (at + 1) & (names->size - 1))
+		if (names->items[at].hash == hash)
+			return names->items[at].name;
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "dispatcher/user/trampoline.h"
 #include "fay/error.h"
@@ -86,11 +87,19 @@ struct fay_object {
 	bool parts_found;
 	uint64_t *starts; /* sorted starts of all functions; made when first needed */
 	size_t start_count;
+	struct fay_taken *taken; /* made when first needed */
+	/* targets, and what is kept for others, that have it; the last one closes it */
+	unsigned users;
+	bool kept;
 };
 
-/* Takes over fd (closed in every case on failure). `name` is for messages. */
+/* Takes over fd (closed in every case on failure). `name` is for messages. It has one user. */
 int fay_object_open(int fd, const char *name, struct fay_object **object, struct fay_error *error);
-void fay_object_close(struct fay_object *object);
+void fay_object_close(struct fay_object *object); /* one user less */
+/* NULL as of fay_taken_create(). The other one: it is much, and not kept if nobody else has use for
+ * it. */
+const struct fay_taken *fay_object_taken(struct fay_object *object);
+void fay_object_forget_taken(struct fay_object *object);
 /* Does the object define the name of a compat symbol also in its present version? Then the plain
  * name means that one. */
 bool fay_object_superseded(const struct fay_object *object, const struct fay_symbol *symbol);
@@ -134,19 +143,43 @@ struct fay_module {
 	char *unreadable;          /* why it could not be opened; tried once */
 };
 
+/* Names handed out, by hash: open addressing, power of two. */
+struct fay_name_table {
+	struct fay_interned {
+		uint64_t hash;
+		char *name;
+	} *items;
+	size_t count, size;
+};
+
+/*
+ * What is kept of files for other processes that have them. A file is the same if all of this is:
+ * writing to it changes its times. Of what is read of the file nothing is believed that a process
+ * has not mapped (target.c), whoever read it.
+ */
+#define FAY_FILES_KEPT_MAX 64u
+struct fay_kept_file {
+	uint64_t device, inode, size;
+	struct timespec modified, changed;
+	struct fay_object *object;
+};
+struct fay_files {
+	struct fay_kept_file items[FAY_FILES_KEPT_MAX];
+	size_t count, oldest;
+	struct fay_name_table names;  /* of all targets that it is for */
+	struct fay_kept_plans *plans; /* plan/kept.c; NULL: none */
+};
+
 struct fay_target {
 	pid_t pid;   /* 0: a file */
 	char *title; /* for messages: "process 12 (redis-server)" or the file's path */
 	struct fay_module *modules;
 	size_t module_count;
-	/* Names handed out, by hash: open addressing, power of two. */
-	struct fay_interned {
-		uint64_t hash;
-		char *name;
-	} *interned;
-	size_t interned_count, interned_size;
-	bool only_new;             /* patterns pass over modules that are known */
-	uint64_t symbols_compared; /* for markers' operands, which bounds that work */
+	struct fay_name_table names;   /* that were handed out */
+	struct fay_files *files;       /* NULL: nothing is */
+	const struct fay_module *only; /* patterns pass over all other modules; NULL: over none */
+	bool only_new;                 /* likewise those that are known */
+	uint64_t symbols_compared;     /* for markers' operands, which bounds that work */
 	/* the last pattern that matched nothing: what was asked for is worth a better message than
 	 * FAY_NO_MATCH (loader/suggest) */
 	struct fay_unmatched {
@@ -187,9 +220,25 @@ int fay_target_no_match(struct fay_target *target, bool markers, const char *mod
  * read. */
 bool fay_target_function_at(struct fay_target *target, uint64_t address,
 			    struct fay_function *function);
-/* A NUL-terminated copy of the name that lives as long as the target; the same name gives the same
- * pointer. */
+/* A NUL-terminated copy of the name that lives as long as the target, or as what is kept; the same
+ * name gives the same pointer. */
 const char *fay_target_intern(struct fay_target *target, const char *name, size_t length);
+
+/* --- kept.c --- */
+/* The object of a file, for another user; NULL: it is not kept. */
+struct stat;
+struct fay_object *fay_files_object(struct fay_files *files, const struct stat *status);
+/* An object that was opened now. In the place of the oldest one if there are too many. */
+void fay_files_add(struct fay_files *files, struct fay_object *object);
+void fay_name_table_deinit(struct fay_name_table *names);
+/* Whether the module's code, as it is mapped in the process, is its file's: its pages are the
+ * file's own, or have the same bytes. `memory` and `pages` are /proc/PID/mem and pagemap. False in
+ * doubt. */
+bool fay_module_text_is_files(const struct fay_module *module, int memory, int pages);
+/* Bytes of the file as they are mapped at an address in the process if nobody has changed them.
+ * Returns how many there are. */
+size_t fay_target_file_text(const struct fay_target *target, uint64_t address, void *to,
+			    size_t size);
 
 /* --- elf_parts.c --- */
 struct fay_taken;

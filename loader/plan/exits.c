@@ -33,7 +33,7 @@ struct program {
 	struct fay_flow_program flow;
 	/* The module that was asked about last: what its file tells. */
 	const struct fay_module *module;
-	struct fay_taken *taken;
+	const struct fay_taken *taken;
 	uint64_t bias;
 	uint64_t *addresses; /* the taken ones that were asked for last, in the process */
 	size_t address_room;
@@ -49,6 +49,14 @@ static enum fay_flow_place place(void *context, uint64_t address, uint64_t *star
 	return fay_target_place(((struct program *)context)->target, address, start, end);
 }
 
+static void leave_module(struct program *program)
+{
+	if (program->module && program->module->object)
+		fay_object_forget_taken(program->module->object);
+	program->module = NULL;
+	program->taken = NULL;
+}
+
 static bool enter_module(struct program *program, uint64_t address)
 {
 	const struct fay_module *module = fay_target_module_at(program->target, address);
@@ -61,9 +69,9 @@ static bool enter_module(struct program *program, uint64_t address)
 			program->bias = module->ranges[k].bias;
 	if (module == program->module)
 		return program->taken != NULL;
+	leave_module(program);
 	program->module = module;
-	fay_taken_destroy(program->taken);
-	program->taken = module->object ? fay_taken_create(module->object->elf) : NULL;
+	program->taken = module->object ? fay_object_taken(module->object) : NULL;
 	if (program->taken)
 		fay_object_find_parts(module->object, program->taken);
 	return program->taken != NULL;
@@ -370,7 +378,8 @@ int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error 
 	struct fay_zones present = { 0 };
 	struct program program = { .plan = plan,
 				   .target = plan->target,
-				   .text = { .present = &present } };
+				   .text = { .present = &present,
+					     .target = plan->of_files ? plan->target : NULL } };
 	struct fay_maps maps;
 	int code;
 
@@ -391,7 +400,7 @@ int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error 
 		code = fay_points_full(plan, error);
 	if (program.text.memory >= 0)
 		close(program.text.memory);
-	fay_taken_destroy(program.taken);
+	leave_module(&program);
 	free(program.addresses);
 	fay_program_text_deinit(&program.text);
 	fay_zones_deinit(&present);

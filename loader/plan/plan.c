@@ -62,6 +62,23 @@ void fay_plan_forget(struct fay_plan *plan)
 	plan->skipped_count = plan->shared_points = 0;
 }
 
+/* What was kept holds for a process that has no other traces, no restartable sequences, and does
+ * not write to its code. -1: this one is planned for itself. */
+static int check_assembled(struct fay_plan *plan, const struct fay_zones *present,
+			   const struct fay_maps *maps, struct fay_error *error)
+{
+	bool fits = !present->count && !plan->rseqs.count;
+
+	if (!fay_sites_order(plan))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < maps->count && fits; i++)
+		fits = !fay_sites_writable(plan, &maps->items[i]);
+	if (fits)
+		return 0;
+	fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing", (int)plan->pid);
+	return -1;
+}
+
 int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
@@ -80,7 +97,9 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 		code = fay_zones_read(&maps, memory, &present, error);
 		if (!code)
 			code = fay_rseqs_read(plan->target, memory, &plan->rseqs, error);
-		if (!code)
+		if (!code && plan->assembled)
+			code = check_assembled(plan, &present, &maps, error);
+		else if (!code)
 			code = fay_sites_plan(plan, &present, &maps, memory, error);
 		close(memory);
 	}

@@ -190,6 +190,10 @@ struct fay_plan {
 	pid_t pid;
 	struct fay_attach_options options;
 	uint64_t id;
+	/* code is read from the modules' files, whatever the process has there (kept.c) */
+	bool of_files;
+	/* the points and sites are those that were kept, and are not planned anew */
+	bool assembled;
 	struct fay_point *points;
 	/* the first so many are sorted, each place once; while they are looked for */
 	size_t point_count, folded_count;
@@ -279,6 +283,12 @@ struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address);
 
 /* rendezvous.c: whether the program waits when it loads modules. */
 bool fay_rendezvous_hooked(const struct fay_plan *plan);
+
+/*
+ * kept.c: the points and sites of a process from what was planned of its files, once for all
+ * processes that have them. *done false: that cannot be; nothing is changed then.
+ */
+void fay_plan_assemble(struct fay_plan *plan, bool *done);
 
 /* choose.c: which probes are copied into the trampolines, and whether threads are marked as
  * busy. */

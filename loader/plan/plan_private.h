@@ -28,10 +28,12 @@ int fay_plan_note(struct fay_plan *plan, const struct fay_point *point, const ch
  */
 int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error *error);
 
-/* program_text.c: a process's code, while it is looked at. The first two are the caller's. */
+/* program_text.c: a process's code, while it is looked at. The first three are the caller's. */
 struct fay_program_text {
 	const struct fay_zones *present;
 	int memory; /* /proc/PID/mem */
+	const struct fay_target
+		*target; /* its files are read instead of that; NULL: they are not */
 	uint8_t *kept;
 	uint64_t at;
 	size_t size;
@@ -57,7 +59,9 @@ int fay_site_plan_point(struct fay_planner *planner, size_t index);
 void fay_sites_drop(struct fay_plan *plan, struct fay_point *point);
 int fay_site_refuse_exits(struct fay_plan *plan, struct fay_point *point, const char *reason);
 
-/* site_order.c: whether any usable site lies in [low, high). */
+/* site_order.c: makes plan->order. False: out of memory. */
+bool fay_sites_order(struct fay_plan *plan);
+/* Whether any usable site lies in [low, high). */
 bool fay_site_between(const struct fay_plan *plan, uint64_t low, uint64_t high);
 /* It cannot be patched: sets the point aside, or its exits alone, then it has no usable sites until
  * it is planned again. */
@@ -76,8 +80,10 @@ int fay_inbound_refuse_base(struct fay_plan *plan, struct fay_program_text *prog
  * assembly does. Three bytes are read `behind` the call. */
 void fay_inbound_note_flags(const struct fay_plan *plan, const uint8_t *behind, uint64_t to);
 
-/* rendezvous.c: adds the hook by which the program waits when it loads modules; sets `rendezvous`,
- * or `unhooked`. */
+/* rendezvous.c: the function by whose hook the program waits when it loads modules; sets
+ * `rendezvous`, or `unhooked`. False: there is none. */
+bool fay_rendezvous_find(struct fay_plan *plan, struct fay_function *function);
+/* Adds that hook. */
 int fay_rendezvous_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error *error);
 /* Whether the point is in code that the dynamic linker may still have to change. */
 bool fay_rendezvous_unsettled(const struct fay_plan *plan, const struct fay_point *point,
@@ -101,6 +107,8 @@ void fay_rseqs_deinit(struct fay_rseqs *rseqs);
 
 /* runtimes.c: sets `untraced`, `go`, `stack_moves`, `argless` and jumps_followed. */
 void fay_runtimes_judge(struct fay_plan *plan);
+/* Whether something in the process follows jumps at functions' first bytes. */
+bool fay_runtimes_follow_jumps(const struct fay_target *target);
 /* Whether a function cannot be patched at all, by its name. */
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 

@@ -189,7 +189,7 @@ int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 		if (fay_points_fold(plan))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
-	if (unmatched && !plan->point_count)
+	if (unmatched && !plan->point_count && !plan->of_files)
 		return unmatched;
 	if (plan->options.modules && !plan->options.beside_count &&
 	    fay_rendezvous_resolve(plan, &capacity, error))
@@ -244,5 +244,8 @@ void fay_points_deinit(struct fay_plan *plan)
 	free(plan->sites);
 	free(plan->order);
 	plan->points = NULL;
-	plan->point_count = 0;
+	plan->sites = NULL;
+	plan->order = NULL;
+	plan->point_count = plan->folded_count = 0;
+	plan->site_count = plan->site_room = plan->order_count = 0;
 }

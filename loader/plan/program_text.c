@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/names/target.h"
+
 #define PAGE 4096u
 #define KEPT (64u << 10) /* bytes */
 
@@ -14,9 +16,12 @@
 static size_t read_there(const struct fay_program_text *text, uint64_t address, void *to,
 			 size_t size)
 {
-	ssize_t got = pread(text->memory, to, size, (off_t)address);
 	size_t page = PAGE - address % PAGE;
+	ssize_t got;
 
+	if (text->target)
+		return fay_target_file_text(text->target, address, to, size);
+	got = pread(text->memory, to, size, (off_t)address);
 	if (got < 0 && size > page)
 		got = pread(text->memory, to, page, (off_t)address);
 	return got < 0 ? 0 : (size_t)got;

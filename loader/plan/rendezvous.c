@@ -108,19 +108,26 @@ static const char *locate(struct fay_plan *plan, int memory, struct fay_function
 	return NULL;
 }
 
-int fay_rendezvous_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error *error)
+bool fay_rendezvous_find(struct fay_plan *plan, struct fay_function *function)
 {
 	const char *reason = "its memory cannot be read";
-	struct fay_function function;
 	int memory = fay_process_memory(plan->pid, O_RDONLY);
 
 	if (memory >= 0) {
-		reason = locate(plan, memory, &function);
+		reason = locate(plan, memory, function);
 		close(memory);
 	}
 	if (reason)
 		snprintf(plan->unhooked, sizeof(plan->unhooked), "%s", reason);
-	else if (fay_point_append(plan, capacity, &function, NULL, FAY_HOOK_MODULES))
+	return !reason;
+}
+
+int fay_rendezvous_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error *error)
+{
+	struct fay_function function;
+
+	if (fay_rendezvous_find(plan, &function) &&
+	    fay_point_append(plan, capacity, &function, NULL, FAY_HOOK_MODULES))
 		return fay_points_full(plan, error);
 	return 0;
 }

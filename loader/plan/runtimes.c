@@ -154,7 +154,7 @@ static void judge_go(const struct fay_plan *plan, bool registers, struct fay_poi
  * there calls what that leads to instead (follow_jump() in rpython/jit/backend/x86): its code would
  * call trampolines after they are gone.
  */
-static bool follows_jumps(const struct fay_target *target)
+bool fay_runtimes_follow_jumps(const struct fay_target *target)
 {
 	for (size_t i = 0; i < target->module_count; i++)
 		if (fay_module_matches(&target->modules[i], "libpypy*"))
@@ -166,7 +166,7 @@ void fay_runtimes_judge(struct fay_plan *plan)
 {
 	struct judgement judgement = { 0 };
 
-	plan->jumps_followed = follows_jumps(plan->target);
+	plan->jumps_followed = fay_runtimes_follow_jumps(plan->target);
 	for (size_t i = 0; i < plan->point_count; i++) {
 		struct fay_point *point = &plan->points[i];
 

@@ -19,7 +19,7 @@ static int by_site(const void *a, const void *b, void *context)
 	return x->point < y->point ? -1 : x->point > y->point;
 }
 
-static bool order_make(struct fay_plan *plan)
+bool fay_sites_order(struct fay_plan *plan)
 {
 	uint32_t *order = realloc(plan->order, (plan->site_count + 1) * sizeof(*order));
 
@@ -185,7 +185,7 @@ static int plan_all(struct fay_planner *planner, const struct fay_maps *maps,
 	for (unsigned round = 0; round < ROUNDS && again; round++) {
 		int code;
 
-		if (replan(planner, &again) || !order_make(plan) || refuse_overlaps(plan) ||
+		if (replan(planner, &again) || !fay_sites_order(plan) || refuse_overlaps(plan) ||
 		    refuse_writable(plan, maps))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		code = fay_inbound_search(plan, &planner->text, error);
@@ -199,13 +199,16 @@ static int plan_all(struct fay_planner *planner, const struct fay_maps *maps,
 		if (plan->points[i].usable && !plan->points[i].site_count &&
 		    fay_plan_skip(plan, &plan->points[i], "is too close to others, repeatedly"))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	return order_make(plan) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	return fay_sites_order(plan) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
 int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present,
 		   const struct fay_maps *maps, int memory, struct fay_error *error)
 {
-	struct fay_planner planner = { plan, { .present = present, .memory = memory } };
+	struct fay_planner planner = { plan,
+				       { .present = present,
+					 .memory = memory,
+					 .target = plan->of_files ? plan->target : NULL } };
 	int code = plan_all(&planner, maps, error);
 
 	fay_program_text_deinit(&planner.text);

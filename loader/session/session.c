@@ -251,16 +251,17 @@ static bool reserve_less(struct fay_session *session)
 	return true;
 }
 
-static int attach(struct fay_session *session, struct fay_error *error)
+/* The points, as they were planned of the files before if that can be; and what the session's state
+ * is then. */
+static int resolve(struct fay_session *session, bool assemble, struct fay_error *error)
 {
-	int code = check_verdict(session->plan.verdict, error);
+	bool assembled = false;
+	int code = 0;
 
-	if (!code)
-		code = check_target(session, error);
-	if (!code) {
-		fay_known_mark(session);
+	if (assemble)
+		fay_plan_assemble(&session->plan, &assembled);
+	if (!assembled)
 		code = fay_points_resolve(&session->plan, error);
-	}
 	if (!code && session->plan.options.beside_count)
 		code = fay_session_leave_to_others(session, error);
 	if (!code && session->plan.options.costs && session->plan.point_count > FAY_COSTS_MAX)
@@ -268,9 +269,36 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			error, FAY_E_LIMIT,
 			"process %d: the cost of %zu functions cannot be measured, %u at most",
 			(int)session->plan.pid, session->plan.point_count, FAY_COSTS_MAX);
+	if (!code)
+		lay_out_state(session);
+	return code;
+}
+
+/* Behind an attempt that failed. What was planned of files may not be so in this process. */
+static int plan_again(struct fay_session *session, struct fay_error *error)
+{
+	fay_text_deinit(&session->install.text);
+	fay_plan_forget(&session->plan);
+	session->no_room = false;
+	if (!session->plan.assembled)
+		return 0;
+	session->plan.assembled = false;
+	fay_points_deinit(&session->plan);
+	return resolve(session, false, error);
+}
+
+static int attach(struct fay_session *session, struct fay_error *error)
+{
+	int code = check_verdict(session->plan.verdict, error);
+
+	if (!code)
+		code = check_target(session, error);
 	if (code)
 		return code;
-	lay_out_state(session);
+	fay_known_mark(session);
+	code = resolve(session, true, error);
+	if (code)
+		return code;
 	fay_dispatch_choose(session->plan.verdict, &session->plan.dispatch);
 	session->reads_time = session->plan.options.costs;
 	for (uint32_t i = 0; i < session->plan.verdict->probe_count; i++)
@@ -280,9 +308,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		fay_clock_calibrate(&session->plan.time_multiplier, &session->plan.time_offset);
 	session->plan.time_offset += (uint64_t)session->plan.options.clock;
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
-		fay_text_deinit(&session->install.text);
-		fay_plan_forget(&session->plan);
-		session->no_room = false;
+		if (round && (code = plan_again(session, error)))
+			break;
 		code = session->plan.options.plan_only ? fay_plan_make(&session->plan, error)
 						       : attempt(session, error);
 		if (session->no_room && reserve_less(session))
