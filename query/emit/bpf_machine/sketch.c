@@ -13,14 +13,6 @@ static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 	return fay_codegen_i64(g, value);
 }
 
-static LLVMValueRef log2_floor(struct fay_codegen *g, LLVMValueRef x)
-{
-	LLVMValueRef arguments[] = { LLVMBuildOr(g->builder, x, i64(g, 1), ""),
-				     LLVMConstInt(g->i1, 1, 0) };
-	return LLVMBuildXor(g->builder, fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2),
-			    i64(g, 63), "");
-}
-
 static void store_narrow(struct fay_codegen *g, LLVMValueRef address, LLVMValueRef value,
 			 unsigned bytes)
 {
@@ -34,18 +26,8 @@ static void store_narrow(struct fay_codegen *g, LLVMValueRef address, LLVMValueR
 static void quantiles(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef zero = i64(g, 0), bits = i64(g, FAY_QUANTILE_BITS);
-	LLVMValueRef value =
-		LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""), zero, x, "");
-	LLVMValueRef exponent = log2_floor(g, value);
-	LLVMValueRef small = LLVMBuildICmp(b, LLVMIntULT, exponent, bits, "");
-	LLVMValueRef above = LLVMBuildAnd(b, LLVMBuildSub(b, exponent, bits, ""), i64(g, 63), "");
-	LLVMValueRef first = LLVMBuildShl(b, LLVMBuildAdd(b, above, i64(g, 1), ""), bits, "");
-	LLVMValueRef within = LLVMBuildAnd(b, LLVMBuildLShr(b, value, above, ""),
-					   i64(g, (1u << FAY_QUANTILE_BITS) - 1), "");
 	LLVMValueRef bucket =
-		LLVMBuildSelect(b, small, value, LLVMBuildAdd(b, first, within, ""), "bucket");
-	bucket = fay_bpf_limit(g, bucket, FAY_QUANTILE_BUCKETS - 1);
+		fay_bpf_limit(g, fay_codegen_quantile_bucket(g, x), FAY_QUANTILE_BUCKETS - 1);
 	LLVMValueRef at = fay_codegen_at(g, column, LLVMBuildShl(b, bucket, i64(g, 2), ""));
 	LLVMValueRef count = fay_bpf_load(g, at, 0, 4);
 	LLVMValueRef more = LLVMBuildZExt(
@@ -76,7 +58,7 @@ static void distinct(struct fay_codegen *g, LLVMValueRef column, LLVMValueRef x)
 	LLVMValueRef rest = LLVMBuildOr(b, LLVMBuildLShr(b, hash, i64(g, 11), ""),
 					i64(g, (uint64_t)1 << 53), "");
 	LLVMValueRef lowest = LLVMBuildAnd(b, rest, LLVMBuildNeg(b, rest, ""), "");
-	LLVMValueRef rank = LLVMBuildAdd(b, log2_floor(g, lowest), i64(g, 1), "");
+	LLVMValueRef rank = LLVMBuildAdd(b, fay_codegen_log2(g, lowest), i64(g, 1), "");
 	LLVMValueRef index = fay_bpf_limit(g, LLVMBuildAnd(b, hash, i64(g, 2047), ""), 2047);
 	LLVMValueRef at = fay_codegen_at(g, column, index), held = fay_bpf_load(g, at, 0, 1);
 	LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, held, rank, "");

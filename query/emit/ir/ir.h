@@ -53,6 +53,11 @@ LLVMValueRef fay_codegen_call(struct fay_codegen *g, const char *name, LLVMTypeR
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);
+/* ir/bucket.c: the bucket that x falls into, of a histogram by powers of two, and of quantiles. */
+LLVMValueRef fay_codegen_log2_bucket(struct fay_codegen *g, LLVMValueRef x);
+LLVMValueRef fay_codegen_quantile_bucket(struct fay_codegen *g, LLVMValueRef x);
+/* floor(log2(x)); 0 for x = 0. */
+LLVMValueRef fay_codegen_log2(struct fay_codegen *g, LLVMValueRef x);
 /* Zero-extended if it is a truth value. */
 LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value);
 /* Whether a value that the kernel returned is one of its error numbers. */

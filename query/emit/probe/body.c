@@ -87,20 +87,9 @@ static LLVMValueRef extreme(struct fay_codegen *g, const struct fay_aggregate *a
 	return LLVMBuildXor(g->builder, x, fay_codegen_i64(g, flip), "");
 }
 
-/*
- * 0 for x <= 0, else 1 + floor(log2 x): the highest bit of 2x + 1, by bsr: ctlz(...) ^ 63 is at
- * most 63.
- */
 static LLVMValueRef log2_bucket(struct fay_codegen *g, LLVMValueRef x)
 {
-	LLVMBuilderRef b = g->builder;
-	LLVMValueRef one = fay_codegen_i64(g, 1), none = fay_codegen_i64(g, 0);
-	LLVMValueRef positive =
-		LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSGT, x, none, ""), x, none, "");
-	LLVMValueRef arguments[] = { LLVMBuildOr(b, LLVMBuildShl(b, positive, one, ""), one, ""),
-				     LLVMConstInt(g->i1, 1, 0) };
-	LLVMValueRef zeros = fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2);
-	LLVMValueRef bucket = LLVMBuildXor(b, zeros, fay_codegen_i64(g, 63), "bucket");
+	LLVMValueRef bucket = fay_codegen_log2_bucket(g, x);
 	return g->bpf ? fay_bpf_limit(g, bucket, FAY_HIST_LOG2_BUCKETS - 1) : bucket;
 }
 
