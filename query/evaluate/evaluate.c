@@ -202,6 +202,12 @@ static cell average(const struct fay_evaluator *e, const struct fay_expr *expr)
 			: (cell){ .kind = CELL_NONE };
 }
 
+static cell quantile(const struct fay_evaluator *e, uint32_t column, double q)
+{
+	return fay_cell_real(e->buckets ? fay_buckets_quantile(e, column, q)
+					: fay_value_quantile(&e->columns[column], e->row, q));
+}
+
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
 	/* a key of a later grouping may be one of an earlier's */
@@ -220,9 +226,7 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 	case EXPR_FOLDED: return e->folded;
 	case EXPR_DEVIATION: return deviation(e, expr);
 	case EXPR_AVERAGE: return average(e, expr);
-	case EXPR_QUANTILE:
-		return fay_cell_real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1],
-							e->row, expr->real));
+	case EXPR_QUANTILE: return quantile(e, e->column_of[expr->a->id] - 1, expr->real);
 	default: return operation(e, expr);
 	}
 }

@@ -23,6 +23,9 @@ struct fay_evaluator {
 	const struct fay_schema_column *columns;
 	const uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	const uint8_t *row;
+	/* The rows that quantiles of `row` are in, by bucket; NULL: they are in `row` itself. */
+	const struct fay_plan_buckets *buckets;
+	const struct fay_result *by_bucket;
 	uint64_t number;        /* what EXPR_ROW means */
 	struct fay_cell folded; /* what EXPR_FOLDED means */
 	/* What EXPR_LABEL means: by the row's place among all of the stage; NULL: there are none.
@@ -54,5 +57,12 @@ void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator 
 int fay_stage_group(struct fay_plan_private *p, struct fay_evaluator *before,
 		    const uint8_t *const *rows, size_t count, struct fay_result *out,
 		    struct fay_error *error);
+
+/* Rows by bucket, in the order of their keys, become rows of stage `p`. *out is to be given to
+ * fay_result_deinit(). */
+/* Such a row's quantile, of column `index`. */
+double fay_buckets_quantile(const struct fay_evaluator *evaluator, uint32_t index, double q);
+int fay_buckets_fold(const struct fay_plan_private *p, const struct fay_result *rows,
+		     struct fay_result *out, struct fay_error *error);
 
 #endif

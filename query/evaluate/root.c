@@ -378,6 +378,7 @@ static int regroup(struct finisher *f, struct rows *rows, struct fay_result *gro
 	f->p = f->p->next;
 	f->evaluator.columns = f->p->schema;
 	f->evaluator.column_of = f->p->column_of;
+	f->evaluator.buckets = NULL;
 	measure(f, in, rows, since);
 	return rows->at ? FAY_OK
 			: fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
@@ -399,14 +400,20 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		    struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	struct finisher f = { .p = p,
-			      .evaluator = { .columns = p->schema, .column_of = p->column_of },
-			      .name = name,
-			      .name_context = name_context,
-			      .source = merged };
-	struct rows rows = all_rows(merged);
 	struct fay_result grouped = { 0 };
 	int code = FAY_OK;
+	if (p->buckets && fay_buckets_fold(p, merged, &grouped, error))
+		return (int)error->code;
+	const struct fay_result *source = p->buckets ? &grouped : merged;
+	struct finisher f = { .p = p,
+			      .evaluator = { .columns = p->schema,
+					     .column_of = p->column_of,
+					     .buckets = p->buckets,
+					     .by_bucket = merged },
+			      .name = name,
+			      .name_context = name_context,
+			      .source = source };
+	struct rows rows = all_rows(source);
 	f.measured = plan->measured;
 	if (f.measured)
 		f.measured->op_count = 0;

@@ -23,7 +23,7 @@ bool fay_plan_shows_empty_windows(const struct fay_plan *plan)
 
 bool fay_plan_window_count(const struct fay_plan *plan, uint32_t *offset)
 {
-	const struct fay_plan_private *p = fay_plan_private(plan);
+	const struct fay_plan_private *p = fay_plan_merged(plan);
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		if (aggregate->merge != FAY_MERGE_COUNT || aggregate->condition)

@@ -28,8 +28,8 @@ void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const stru
 void fay_print_json_stage(FILE *out, const struct fay_plan_private *p);
 /* "entry of libc!read", a line. */
 void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p);
-/* What one operation of the root does, the grouping of a later stage; and either (op NULL: the
- * grouping) as a JSON string behind a comma. */
+/* What one operation of the root does, how a stage there makes its rows; and either (op NULL: the
+ * latter) as a JSON string behind a comma. */
 void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op);
 void fay_print_grouping(FILE *out, const struct fay_plan_private *p);
 void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op,

@@ -74,7 +74,7 @@ static void print_json_root(FILE *out, const struct fay_plan_private *p)
 	bool first = true;
 	fputs(",\"root\":[", out);
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
-		if (stage != p) {
+		if (stage != p || p->buckets) {
 			fay_print_json_op(out, stage, NULL, first);
 			first = false;
 		}

@@ -214,9 +214,27 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 	}
 }
 
-/* Rows are grouped once more: by what, and what is kept of them. */
+/* Summaries that were kept by bucket. */
+static void print_folding(FILE *out, const struct fay_plan_private *p)
+{
+	const char *separator = "put each group's buckets together: ";
+	for (uint32_t i = 0; i < p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[p->keys + i];
+		if (p->buckets->from[i])
+			continue;
+		fprintf(out, "%s%s = ", separator, column->name);
+		fay_print_aggregate(out, p, column->expr->aggregate);
+		separator = ", ";
+	}
+}
+
+/* Buckets become summaries, or rows are grouped once more: by what, and what is kept of them. */
 void fay_print_grouping(FILE *out, const struct fay_plan_private *p)
 {
+	if (p->buckets) {
+		print_folding(out, p);
+		return;
+	}
 	fputs("group by ", out);
 	for (uint32_t i = 0; i < p->keys; i++) {
 		fputs(i ? ", " : "", out);
@@ -231,7 +249,7 @@ void fay_print_grouping(FILE *out, const struct fay_plan_private *p)
 static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
 	const struct fay_plan_private *last = fay_plan_last(plan);
-	if (!p->root && !last->computed_count && !plan->window_step && last == p)
+	if (!p->root && !last->computed_count && !plan->window_step && last == p && !p->buckets)
 		return;
 	fputs("root         where the query was started\n", out);
 	if (plan->window_step)
@@ -240,7 +258,7 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 			" ms; what follows is done in each separately\n",
 			plan->window_width / 1000000, plan->window_step / 1000000);
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
-		if (stage != p) {
+		if (stage != p || p->buckets) {
 			fputs("  rows       ", out);
 			fay_print_grouping(out, stage);
 			fputc('\n', out);

@@ -83,7 +83,10 @@ enum fay_expr_op {
 	 * the root only */
 	EXPR_AVERAGE,
 	EXPR_QUANTILE, /* a: an aggregate of QUANTILE; real: which one. At the root only */
-	EXPR_FOLDED,   /* what the aggregate over all rows gave. At the root only */
+	/* the bucket of a histogram, or of quantiles (`value`: enum fay_merge), that a falls into;
+	 * FAY_BUCKET_NONE where b, which may be NULL, does not hold. In probes only */
+	EXPR_BUCKET,
+	EXPR_FOLDED, /* what the aggregate over all rows gave. At the root only */
 	/* the row's cluster, of grouping number `value` (ROOT_KMEANS). At the root only */
 	EXPR_LABEL,
 	/* number of the window of so many events that the event lies in. Known to the aggregator */
@@ -240,6 +243,12 @@ const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struc
 					    int part);
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate,
 					 double q);
+/* The bucket of `sketch`, FAY_MERGE_HIST_LOG2 or FAY_MERGE_QUANTILE, that a value falls into, from
+ * 0 up; FAY_BUCKET_NONE if `condition`, which may be NULL, does not hold. */
+#define FAY_BUCKET_NONE FAY_QUANTILE_BUCKETS
+const struct fay_expr *fay_expr_bucket(struct fay_exprs *exprs, enum fay_merge sketch,
+				       const struct fay_expr *value,
+				       const struct fay_expr *condition);
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
 /* Which function an EXPR_CALL calls. */
 const struct fay_extension_function *fay_expr_callee(const struct fay_query *query,

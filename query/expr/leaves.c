@@ -198,6 +198,17 @@ const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct f
 			       .op = EXPR_QUANTILE, .type = TYPE_REAL, .a = aggregate, .real = q });
 }
 
+const struct fay_expr *fay_expr_bucket(struct fay_exprs *exprs, enum fay_merge sketch,
+				       const struct fay_expr *value,
+				       const struct fay_expr *condition)
+{
+	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_BUCKET,
+							  .type = TYPE_INT,
+							  .a = value,
+							  .b = condition,
+							  .value = sketch });
+}
+
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type)
 {
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_FOLDED, .type = type });

@@ -141,6 +141,17 @@ static void print_aggregate_of(const struct printer *printer, const struct fay_e
 	fputc(')', out);
 }
 
+static void print_bucket(const struct printer *printer, const struct fay_expr *expr)
+{
+	fputs(expr->value == FAY_MERGE_QUANTILE ? "quantiles' bucket of " : "bucket of ",
+	      printer->out);
+	print_expr(printer, expr->a, expr->b ? 0 : 12);
+	if (expr->b) {
+		fputs(" where ", printer->out);
+		print_expr(printer, expr->b, 0);
+	}
+}
+
 static void print_expr(const struct printer *printer, const struct fay_expr *expr, unsigned outer)
 {
 	FILE *out = printer->out;
@@ -195,6 +206,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fprintf(out, "bits %" PRId64 " to %" PRId64 " of the square of ", 32 * expr->value,
 			32 * expr->value + 31);
 		print_expr(printer, expr->a, 12);
+		return;
+	}
+	if (expr->op == EXPR_BUCKET) {
+		print_bucket(printer, expr);
 		return;
 	}
 	if (in_words(expr->op)) {

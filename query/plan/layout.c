@@ -117,6 +117,8 @@ bool fay_planner_lay_out(struct fay_planner *planner)
 		return false;
 	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
 		p->values * sizeof(p->columns[0]));
+	if (fay_planner_has_buckets(p))
+		fay_planner_shrink(p);
 	uint32_t offset = p->kind == FAY_STATE_TABLE ? 8 : 0;
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		p->columns[i].offset = offset;

@@ -212,7 +212,7 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 				last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
 	for (const struct fay_root_op *op = last->root; op; op = op->next)
 		plan->ordered |= op->kind == ROOT_ORDER;
-	plan->regroups = last != first;
+	plan->regroups = last != first || first->buckets;
 	if (plan->streams)
 		find_window(plan, first->root);
 	plan->finishes = last->computed_count || plan->regroups ||
@@ -376,7 +376,8 @@ static bool make_plan(struct fay_planner *planner)
 	fay_rewrite_filters(&p->checked.window.before);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
-	if (!has_walker(planner) || !make_stages(planner) || !lay_out_stages(planner, p))
+	if (!has_walker(planner) || !make_stages(planner) || !lay_out_stages(planner, p) ||
+	    !fay_planner_buckets(planner))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
 	for (struct fay_planner stage = *planner; stage.private_plan;
@@ -392,7 +393,8 @@ static bool make_plan(struct fay_planner *planner)
 
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
 {
-	fay_stage_schema(plan->private_plan, schema);
+	struct fay_plan_private *p = plan->private_plan;
+	fay_stage_schema(p->buckets ? p->buckets->source : p, schema);
 }
 
 void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema)

@@ -54,6 +54,8 @@ struct fay_plan_private {
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */
 	/* windows of so many events: where this stage gets them from */
 	struct fay_plan_events *events;
+	/* its histograms or quantiles are kept by bucket: where this stage gets them from */
+	struct fay_plan_buckets *buckets;
 	/* The root stage. */
 	/* of `columns`, to read merged rows with */
 	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2];
@@ -74,6 +76,21 @@ struct fay_plan_events {
 	struct fay_plan_private *source;
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS + 1];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
+};
+
+/* Bytes. A larger value is not kept once for each bucket; and so many take the place of quantiles
+ * in a group's row. */
+#define FAY_BUCKETS_VALUE_MAX 16u
+
+/* Histograms and quantiles by group: the stage in the probe, whose rows have one key more, the
+ * bucket that a value falls into, and what the rows that are shown are made of. */
+struct fay_plan_buckets {
+	struct fay_plan_private *source;
+	enum fay_merge sketch; /* whose buckets they are, HIST_LOG2 or QUANTILE */
+	/* by value of the stage: the column of `source` with the same aggregate; 0: none, it is
+	 * made of the buckets */
+	uint32_t from[FAY_QUERY_MAX_COLUMNS];
+	uint32_t key, count; /* columns of `source`: the bucket, and how many events a row is of */
 };
 
 #define FAY_JOIN_SINCE 4u
@@ -135,12 +152,22 @@ static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
 	       : source == SOURCE_TIMER      ? FAY_KERNEL_TIMER
 					     : FAY_KERNEL_FUNCTIONS;
 }
+
+/* The stage of the rows that fay_plan_finish() gets. */
+static inline const struct fay_plan_private *fay_plan_merged(const struct fay_plan *plan)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	return p->buckets ? p->buckets->source : p;
+}
+
 /* The stage whose probe reads a source. Of one source: 0. */
 static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan,
 							    unsigned side)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	return p->join ? p->join->sides[side] : p->events ? p->events->source : p;
+	return p->join     ? p->join->sides[side]
+	       : p->events ? p->events->source
+			   : fay_plan_merged(plan);
 }
 
 #endif

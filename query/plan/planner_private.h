@@ -53,6 +53,12 @@ bool fay_planner_when_full(struct fay_planner *planner);
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
 /* Windows of so many events: the stage in the probe, once that of the windows is laid out. */
 bool fay_planner_events(struct fay_planner *planner);
+/* Histograms and quantiles by group: whether they are kept by bucket; then rows of groups are not
+ * what probes keep, and need no room for quantiles; and the stage in the probe, once that of the
+ * groups is laid out. */
+bool fay_planner_has_buckets(const struct fay_plan_private *p);
+void fay_planner_shrink(struct fay_plan_private *p);
+bool fay_planner_buckets(struct fay_planner *planner);
 /* The stages in the probes of both sides of a join, once that of the pairs is laid out. */
 bool fay_planner_join(struct fay_planner *planner);
 

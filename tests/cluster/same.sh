@@ -50,6 +50,19 @@ equal "order, take and values over 3 machines" \
 	"$(final_rows)"
 equal "events lost" 0 "$(lost)"
 
+# Quantiles and a histogram by group, which are kept by bucket: Arg(1) counts from 0 in each thread.
+ask_all 16384 'from w in cluster.Function("threads_target!work") group w by w.Arg(0) into g
+	orderby g.Key select new { key = g.Key, n = g.Count(), low = g.Quantile(0, x => x.Arg(1)),
+	half = g.Quantile(0.5, x => x.Arg(1)), all = g.Histogram(x => x.Arg(1)) }'
+run_to_end
+equal "quantiles and histograms by group over 3 machines" \
+	'{"low":0,"half":8191,"n":49152,"buckets":15,"in_all":49152,"last":24576}' \
+	"$(final_rows | jq -c '.[0] | { low, half: ((.half / 8191 - 1 | fabs) < 0.032 |
+		if . then 8191 else . end), n, buckets: (.all | length),
+		in_all: (.all | map(.count) | add), last: .all[-1].count }')"
+equal "groups" 4 "$(final_rows | jq length)"
+equal "events lost" 0 "$(lost)"
+
 # More keys than the rings hold: a thread waits for its agent. Where that got no processor for long,
 # what was lost is told.
 ask_all 40000 \

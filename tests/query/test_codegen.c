@@ -84,7 +84,7 @@ struct group {
 	int64_t key[3]; /* an integer, a string's two words */
 	uint64_t count, big;
 	int64_t sum, smallest, largest;
-	uint64_t buckets[65];
+	uint64_t buckets[65], others[65];
 };
 
 static struct group *groups;
@@ -119,7 +119,8 @@ static unsigned bucket_of(int64_t x)
 
 static void reference_event(const struct fay_event *e)
 {
-	int64_t key[3] = { (int64_t)e->arg[0], 0, 0 }, x = (int64_t)e->arg[1];
+	int64_t key[3] = { (int64_t)e->arg[0], 0, 0 }, x = (int64_t)e->arg[1],
+		y = (int64_t)e->arg[2];
 	memcpy(&key[1], e->comm, 16);
 	struct group *g = find_group(key);
 	g->count++;
@@ -128,6 +129,7 @@ static void reference_event(const struct fay_event *e)
 	g->smallest = x < g->smallest ? x : g->smallest;
 	g->largest = x > g->largest ? x : g->largest;
 	g->buckets[bucket_of(x)]++;
+	g->others[bucket_of(y)]++;
 }
 
 /* Subtracts a row from the reference's groups; extremes are collected for the check at the end. */
@@ -152,19 +154,22 @@ static void subtract_row(const struct fay_plan *plan, const unsigned char *row,
 	int64_t largest = (int64_t)((uint64_t)word(row, c[6].offset) ^ (uint64_t)1 << 63);
 	e->smallest = smallest < e->smallest ? smallest : e->smallest;
 	e->largest = largest > e->largest ? largest : e->largest;
-	for (unsigned i = 0; i < 65; i++)
+	for (unsigned i = 0; i < 65; i++) {
 		g->buckets[i] -= (uint64_t)word(row, c[7].offset + 8 * i);
+		g->others[i] -= (uint64_t)word(row, c[8].offset + 8 * i);
+	}
 	/* The average: sum and count, compared with the row's own. */
-	assert_int_equal(word(row, c[8].offset), word(row, c[4].offset));
-	assert_int_equal(word(row, c[8].offset + 8), word(row, c[2].offset));
+	assert_int_equal(word(row, c[9].offset), word(row, c[4].offset));
+	assert_int_equal(word(row, c[9].offset + 8), word(row, c[2].offset));
 }
 
+/* Histograms of two values are not kept by bucket. */
 static const char group_query[] =
 	"from x in cluster.Function(\"a!b\") let v = x.Arg(1) group x by new { k = x.Arg(0), "
 	"x.comm } "
 	"into g select new { g.Key, n = g.Count(), big = g.Count(x => x.cpu > 30), s = g.Sum(x => "
 	"x.Arg(1)), lo = g.Min(x => x.Arg(1)), hi = g.Max(x => x.Arg(1)), h = g.Histogram(x => "
-	"x.Arg(1)), mean = g.Average(x => x.Arg(1)) }";
+	"x.Arg(1)), i = g.Histogram(x => x.Arg(2)), mean = g.Average(x => x.Arg(1)) }";
 
 static void check_groups(const struct running *r)
 {
@@ -185,8 +190,10 @@ static void check_groups(const struct running *r)
 		assert_int_equal(groups[i].sum, 0);
 		assert_int_equal(groups[i].smallest, extremes[i].smallest);
 		assert_int_equal(groups[i].largest, extremes[i].largest);
-		for (unsigned b = 0; b < 65; b++)
+		for (unsigned b = 0; b < 65; b++) {
 			assert_int_equal(groups[i].buckets[b], 0);
+			assert_int_equal(groups[i].others[b], 0);
+		}
 	}
 	free(extremes);
 }

@@ -168,6 +168,16 @@ static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *ex
 	return LLVMBuildAnd(b, part, fay_codegen_i64(g, UINT32_MAX), "");
 }
 
+static LLVMValueRef bucket(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x,
+			   LLVMValueRef takes_part)
+{
+	LLVMValueRef found = expr->value == FAY_MERGE_QUANTILE ? fay_codegen_quantile_bucket(g, x)
+							       : fay_codegen_log2_bucket(g, x);
+	return takes_part ? LLVMBuildSelect(g->builder, takes_part, found,
+					    fay_codegen_i64(g, FAY_BUCKET_NONE), "")
+			  : found;
+}
+
 static struct fay_operand_value operation(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	LLVMBuilderRef b = g->builder;
@@ -189,6 +199,7 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 	case EXPR_GT:
 	case EXPR_GE: r.low = comparison(g, expr, x, y); break;
 	case EXPR_SQUARE: r.low = square_part(g, expr, x.low); break;
+	case EXPR_BUCKET: r.low = bucket(g, expr, x.low, y.low); break;
 	case EXPR_STARTS_WITH:
 	case EXPR_ENDS_WITH:
 	case EXPR_CONTAINS:
