@@ -79,21 +79,40 @@ static const char *check_record(const struct drain *drain, const struct fay_spil
 }
 
 /* False: over the budget. */
-static bool take_row(const struct drain *drain, uint32_t index, const uint8_t *row)
+static bool take_rows(const struct drain *drain, uint32_t index, const uint8_t *rows, size_t count)
 {
 	struct fay_aggregator *aggregator = drain->aggregator;
 	const struct fay_schema_state *state = &aggregator->schema->states[index];
 	if (!drain->wanted)
 		return true;
-	if (state->kind == FAY_STATE_STREAM) {
-		if (aggregator->on_row)
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *row = rows + i * state->row_size;
+		if (state->kind == FAY_STATE_STREAM && aggregator->on_row)
 			aggregator->on_row(aggregator->on_row_context, index, row);
-		return true;
+		else if (state->kind == FAY_STATE_TABLE && drain->odd &&
+			 !keep_open_row(drain->view, &aggregator->budget, index, row,
+					state->row_size))
+			return false;
 	}
-	if (drain->odd &&
-	    !keep_open_row(drain->view, &aggregator->budget, index, row, state->row_size))
-		return false;
-	return fay_rows_merge(&aggregator->drained[index], row);
+	return state->kind == FAY_STATE_STREAM ||
+	       fay_rows_merge_many(&aggregator->drained[index], rows, count);
+}
+
+/* A record's rows, which begin at `at`. */
+static bool take_record(const struct drain *drain, const struct fay_spill_record *record,
+			uint64_t at)
+{
+	_Alignas(8) uint8_t rows[4096]; /* check_state() allows no larger row */
+	size_t size = drain->aggregator->schema->states[record->state].row_size, count;
+	size_t most =
+		sizeof(rows) / size < FAY_ROWS_AT_ONCE ? sizeof(rows) / size : FAY_ROWS_AT_ONCE;
+	for (size_t left = record->rows; left; left -= count, at += count * size) {
+		count = left < most ? left : most;
+		copy_out(drain->ring, drain->source->spill_size, at, rows, count * size);
+		if (!take_rows(drain, record->state, rows, count))
+			return false;
+	}
+	return true;
 }
 
 int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row,
@@ -218,7 +237,7 @@ static int64_t drain_contended(struct drain *drain, struct fay_slot_header *head
 		if (!taken)
 			continue;
 		drain->view->drained |= drain->wanted;
-		if (!take_row(drain, record.state, row))
+		if (!take_rows(drain, record.state, row, 1))
 			return over_limit(drain->aggregator, error);
 		drain->aggregator->traffic[record.state].rows++;
 		drain->aggregator->traffic[record.state].bytes += record.size;
@@ -234,7 +253,6 @@ int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *sou
 	struct fay_slot_view *view = &source->slots[slot];
 	struct drain drain = { aggregator, source, view, (uint8_t *)header + source->spill_offset,
 			       false,      false };
-	_Alignas(8) uint8_t row[4096];
 	if (aggregator->over_limit || !source->spill_size)
 		return 0;
 	if (view->corrupt) {
@@ -267,17 +285,12 @@ int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *sou
 		const char *wrong = check_record(&drain, &record, available);
 		if (wrong)
 			return corrupt(&drain, slot, wrong, error);
-		uint32_t row_size = aggregator->schema->states[record.state].row_size;
-		uint64_t at = view->tail + sizeof(record);
-		for (unsigned i = 0; i < record.rows; i++, at += row_size) {
-			copy_out(drain.ring, source->spill_size, at, row, row_size);
-			if (!take_row(&drain, record.state, row))
-				return over_limit(aggregator, error);
-		}
+		if (!take_record(&drain, &record, view->tail + sizeof(record)))
+			return over_limit(aggregator, error);
 		aggregator->traffic[record.state].rows += record.rows;
 		aggregator->traffic[record.state].bytes += record.size;
-		view->tail = at;
-		__atomic_store_n(&header->spill_tail, at, __ATOMIC_RELEASE);
+		view->tail += record.size;
+		__atomic_store_n(&header->spill_tail, view->tail, __ATOMIC_RELEASE);
 	}
 	return (int64_t)(head - first);
 }

@@ -72,12 +72,41 @@ static bool grow_rows(struct fay_rows *rows)
 	return true;
 }
 
-static void insert_index(const struct fay_rows *rows, uint32_t *index, size_t size, uint32_t row)
+static void insert_index(uint32_t *index, size_t size, uint64_t hash, size_t row)
 {
-	size_t at = hash_key(rows, rows->rows + (size_t)row * rows->state->row_size) & (size - 1);
+	size_t at = hash & (size - 1);
 	while (index[at])
 		at = (at + 1) & (size - 1);
-	index[at] = row + 1;
+	index[at] = (uint32_t)row + 1;
+}
+
+/* Hashes of the keys of rows that lie one behind the other; their places in the index are fetched
+ * into the caches, which many groups do not fit into. */
+static void hash_keys(const struct fay_rows *rows, const uint8_t *first, size_t count,
+		      const uint32_t *index, size_t index_size, uint64_t hashes[FAY_ROWS_AT_ONCE])
+{
+	for (size_t i = 0; i < count; i++) {
+		hashes[i] = hash_key(rows, first + i * rows->state->row_size);
+		if (index_size)
+			__builtin_prefetch(&index[hashes[i] & (index_size - 1)], 1);
+	}
+}
+
+static size_t at_once(size_t count)
+{
+	return count < FAY_ROWS_AT_ONCE ? count : FAY_ROWS_AT_ONCE;
+}
+
+static void fill_index(const struct fay_rows *rows, uint32_t *index, size_t size)
+{
+	uint64_t hashes[FAY_ROWS_AT_ONCE];
+	for (size_t row = 0, some; row < rows->count; row += some) {
+		some = at_once(rows->count - row);
+		hash_keys(rows, rows->rows + row * rows->state->row_size, some, index, size,
+			  hashes);
+		for (size_t i = 0; i < some; i++)
+			insert_index(index, size, hashes[i], row + i);
+	}
 }
 
 static bool grow_index(struct fay_rows *rows)
@@ -91,21 +120,21 @@ static bool grow_index(struct fay_rows *rows)
 		rows->budget->used -= added;
 		return false;
 	}
-	for (size_t i = 0; i < rows->count; i++)
-		insert_index(rows, index, size, (uint32_t)i);
+	fill_index(rows, index, size);
 	free(rows->index);
 	rows->index = index;
 	rows->index_size = size;
 	return true;
 }
 
-uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
+/* `hash`: of the row's key. */
+static uint8_t *find_hashed(const struct fay_rows *rows, const uint8_t *row, uint64_t hash)
 {
 	if (!rows->state->keys)
 		return rows->count ? rows->rows : NULL;
 	if (!rows->index_size)
 		return NULL;
-	for (size_t at = hash_key(rows, row) & (rows->index_size - 1); rows->index[at];
+	for (size_t at = hash & (rows->index_size - 1); rows->index[at];
 	     at = (at + 1) & (rows->index_size - 1)) {
 		uint8_t *candidate =
 			rows->rows + (size_t)(rows->index[at] - 1) * rows->state->row_size;
@@ -115,7 +144,12 @@ uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
 	return NULL;
 }
 
-static bool add_row(struct fay_rows *rows, const uint8_t *row)
+uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
+{
+	return find_hashed(rows, row, hash_key(rows, row));
+}
+
+static bool add_row(struct fay_rows *rows, const uint8_t *row, uint64_t hash)
 {
 	if (rows->count == rows->room && !grow_rows(rows))
 		return false;
@@ -127,28 +161,57 @@ static bool add_row(struct fay_rows *rows, const uint8_t *row)
 		memcpy(to + rows->columns[i].offset, row + rows->columns[i].offset,
 		       rows->columns[i].size);
 	if (rows->state->keys)
-		insert_index(rows, rows->index, rows->index_size, (uint32_t)rows->count);
+		insert_index(rows->index, rows->index_size, hash, rows->count);
 	rows->count++;
 	return true;
 }
 
-bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row)
+static bool merge_hashed(struct fay_rows *rows, const uint8_t *row, uint64_t hash)
 {
-	uint8_t *to = fay_rows_find(rows, row);
+	uint8_t *to = find_hashed(rows, row, hash);
 	if (!to)
-		return add_row(rows, row);
+		return add_row(rows, row, hash);
 	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values;
 	     i++)
 		fay_merge_column(&rows->columns[i], to, row);
 	return true;
 }
 
-bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from)
+bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row)
 {
-	for (size_t i = 0; i < from->count; i++)
-		if (!fay_rows_merge(to, from->rows + i * from->state->row_size))
+	return merge_hashed(rows, row, hash_key(rows, row));
+}
+
+/* Each look-up may miss the caches twice, so all are begun before the first row is merged. */
+static bool merge_some(struct fay_rows *rows, const uint8_t *first, size_t count)
+{
+	uint64_t hashes[FAY_ROWS_AT_ONCE];
+	size_t size = rows->state->row_size;
+	hash_keys(rows, first, count, rows->index, rows->index_size, hashes);
+	for (size_t i = 0; i < count && rows->index_size; i++) {
+		uint32_t number = rows->index[hashes[i] & (rows->index_size - 1)];
+		if (number)
+			__builtin_prefetch(rows->rows + (size_t)(number - 1) * size, 1);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!merge_hashed(rows, first + i * size, hashes[i]))
 			return false;
 	return true;
+}
+
+bool fay_rows_merge_many(struct fay_rows *rows, const uint8_t *first, size_t count)
+{
+	for (size_t some; count; count -= some, first += some * rows->state->row_size) {
+		some = at_once(count);
+		if (!merge_some(rows, first, some))
+			return false;
+	}
+	return true;
+}
+
+bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from)
+{
+	return fay_rows_merge_many(to, from->rows, from->count);
 }
 
 static int compare_rows(const void *left, const void *right, void *context)

@@ -115,6 +115,9 @@ uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row);
 /* Merges one row in. Bytes that belong to no column are zeroed, the tag of a table's row included.
  * False: over the budget. */
 bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row);
+/* The same for rows that lie one behind the other. */
+#define FAY_ROWS_AT_ONCE 16u
+bool fay_rows_merge_many(struct fay_rows *rows, const uint8_t *first, size_t count);
 bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from);
 /* Sorts by key, column by column, as values of their type. The index is void afterwards. */
 void fay_rows_sort(struct fay_rows *rows);

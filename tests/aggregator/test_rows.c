@@ -109,6 +109,39 @@ static void test_order_is_not_the_hash(void **state)
 	assert_int_equal(budget.used, 0);
 }
 
+/* In parts of any size, in which keys come twice and the index grows: as one after the other. */
+static void test_many_at_once(void **state)
+{
+	struct fay_budget budget = { .limit = 1 << 26 };
+	struct fay_hash_key key = { { 1, 2 } };
+	struct fay_rows each, many, none;
+	uint8_t *all = malloc((size_t)ROWS * ROW_BYTES);
+	uint64_t seed = 7;
+
+	assert_non_null(all);
+	fill(&each, &budget, key);
+	for (unsigned i = 0; i < ROWS; i++)
+		make_row(i, all + (size_t)i * ROW_BYTES);
+	fay_rows_init(&many, &schema, 0, &budget);
+	many.hash_key = key;
+	for (size_t at = 0, count; at < ROWS; at += count) {
+		count = test_random(&seed) % (3 * FAY_ROWS_AT_ONCE);
+		count = count < ROWS - at ? count : ROWS - at;
+		assert_true(fay_rows_merge_many(&many, all + at * ROW_BYTES, count));
+	}
+	assert_int_equal(many.count, each.count);
+	assert_memory_equal(many.rows, each.rows, each.count * ROW_BYTES);
+	budget.limit = budget.used; /* no room: nothing is merged, and it says so */
+	fay_rows_init(&none, &schema, 0, &budget);
+	assert_false(fay_rows_merge_many(&none, all, ROWS));
+	assert_int_equal(none.count, 0);
+	fay_rows_deinit(&none);
+	fay_rows_deinit(&many);
+	fay_rows_deinit(&each);
+	free(all);
+	assert_int_equal(budget.used, 0);
+}
+
 static void test_key_is_drawn(void **state)
 {
 	static const struct fay_hash_key none;
@@ -125,9 +158,8 @@ static void test_key_is_drawn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_published_values),
-		cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_order_is_not_the_hash),
+		cmocka_unit_test(test_published_values),      cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_order_is_not_the_hash), cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_key_is_drawn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
