@@ -5,15 +5,16 @@
  *
  *   filters     each leaves the probe early
  *   CELL        updates the values in place
- *   TABLE       hash of the keys; FAY_TABLE_STEPS rows from the home row on are looked at: tag and
- *		 keys equal: found; empty: inserted. None of them, or the table is 7/8 full:
- *		 fay_flush() hands all rows on and clears the table, and the key goes into its home
- *		 row
+ *   TABLE       hash of the keys; FAY_TABLE_STEPS rows, the home row and others 1, 3, 6, 10 ...
+ *		 behind it, are looked at: tag and keys equal: found; empty: inserted. None of
+ *		 them, or the table is 7/8 full: fay_flush() hands all rows on and clears the
+ *		 table, and the key goes into its home row. Rows that lie ever farther apart leave
+ *		 fewer keys without a place than the next ones would
  *   STREAM      builds the row on the stack and hands it to fay_emit()
  *
- * The row's address is base + 16 + (hash + step & rows - 1) * row_size: the mask bounds it whatever
- * the branches do, which is what the verifier wants to see, speculation included. The code has no
- * loops.
+ * The row's address is base + 16 + (hash + distance & rows - 1) * row_size: the mask bounds it
+ * whatever the branches do, which is what the verifier wants to see, speculation included. The code
+ * has no loops.
  *
  * A new row's keys are stored before its tag (with release), so that a reader who sees the tag sees
  * them.
@@ -221,7 +222,8 @@ struct table {
 static LLVMValueRef row_address(struct fay_codegen *g, const struct table *table, unsigned step)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef index = LLVMBuildAdd(b, table->hash, fay_codegen_i64(g, step), "");
+	uint64_t distance = (uint64_t)step * (step + 1) / 2;
+	LLVMValueRef index = LLVMBuildAdd(b, table->hash, fay_codegen_i64(g, distance), "");
 	index = LLVMBuildAnd(b, index, fay_codegen_i64(g, g->p->rows - 1), "");
 	LLVMValueRef offset = LLVMBuildMul(b, index, fay_codegen_i64(g, g->p->row_size), "");
 	offset = LLVMBuildAdd(b, offset, fay_codegen_i64(g, sizeof(struct fay_table_header)), "");
