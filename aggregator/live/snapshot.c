@@ -52,6 +52,7 @@ struct snapshot {
 	struct fay_budget budget;
 	uint64_t *copy; /* of one row or table */
 	size_t copy_size;
+	uint32_t copied;        /* rows of a table */
 	unsigned waits;         /* left, over all slots */
 	uint64_t waiting_since; /* monotonic ns; 0: not yet */
 	struct fay_result *result;
@@ -108,12 +109,24 @@ static bool same_words(const uint64_t *words, const void *from, size_t size)
 	return true;
 }
 
+/* How much of a table there is to copy: up to the last row that may be occupied. Row and number are
+ * the program's, and one that tells less than the truth spoils its own result. */
+static size_t part_in_use(struct snapshot *snapshot, const uint8_t *table)
+{
+	const struct fay_table_header *header = (const struct fay_table_header *)table;
+	uint64_t last = __atomic_load_n(&header->last, __ATOMIC_ACQUIRE);
+	uint32_t rows = snapshot->state->rows;
+	snapshot->copied = last && last < rows ? (uint32_t)last + 1 : rows;
+	return sizeof(*header) + (size_t)snapshot->copied * snapshot->state->row_size;
+}
+
 /* The rows that no flush touches meanwhile; the others stay empty. */
 static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *header,
 		      const uint8_t *table)
 {
 	uint32_t size = snapshot->state->row_size;
-	for (size_t at = sizeof(struct fay_table_header); at < snapshot->copy_size; at += size) {
+	size_t end = part_in_use(snapshot, table);
+	for (size_t at = sizeof(struct fay_table_header); at < end; at += size) {
 		uint8_t *row = (uint8_t *)snapshot->copy + at;
 		uint32_t before = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
 		fay_copy_words(row, table + at, size);
@@ -139,12 +152,13 @@ static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uin
 			view->stuck = true;
 			view->stuck_at = before;
 		}
-		fay_copy_words(snapshot->copy, table, snapshot->copy_size);
+		size_t size = part_in_use(snapshot, table);
+		fay_copy_words(snapshot->copy, table, size);
 		/* A flush that was taken for dead, and is not, hands rows on and empties the table.
 		 * */
 		bool moved = odd && (__atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE) !=
 					     view->tail ||
-				     !same_words(snapshot->copy, table, snapshot->copy_size));
+				     !same_words(snapshot->copy, table, size));
 		if (!moved && __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) == before)
 			return odd;
 		if (!wait_a_little(snapshot)) {
@@ -164,7 +178,7 @@ static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_s
 	const struct fay_schema_state *states = snapshot->aggregator->schema->states;
 	const uint8_t *rows = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
 	size_t at = 0;
-	for (uint32_t i = 0; i < snapshot->state->rows; i++, rows += snapshot->state->row_size) {
+	for (uint32_t i = 0; i < snapshot->copied; i++, rows += snapshot->state->row_size) {
 		bool found = !*(const uint64_t *)rows;
 		while (!found && at < view->open_size) {
 			uint64_t state;
@@ -187,7 +201,7 @@ static int take_table(struct snapshot *snapshot, struct fay_source *source, uint
 	int live = 0;
 	if (copy_table(snapshot, source, slot) && all_rows_drained(snapshot, &source->slots[slot]))
 		return 0;
-	for (uint32_t i = 0; i < snapshot->state->rows; i++, rows += snapshot->state->row_size) {
+	for (uint32_t i = 0; i < snapshot->copied; i++, rows += snapshot->state->row_size) {
 		if (!*(const uint64_t *)rows)
 			continue;
 		live = 1;

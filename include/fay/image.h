@@ -104,8 +104,10 @@ enum fay_state_kind { FAY_STATE_CELL = 1, FAY_STATE_TABLE = 2, FAY_STATE_STREAM 
 enum fay_state_scope { FAY_SCOPE_LOCAL = 1, FAY_SCOPE_GLOBAL = 2 };
 
 struct fay_table_header {
-	uint64_t used;     /* occupied rows */
-	uint64_t reserved; /* 0 */
+	uint64_t used; /* occupied rows */
+	/* number of the last row that may be occupied, by which readers need not look at all of a
+	 * large table; 0: any may be */
+	uint64_t last;
 };
 
 struct fay_image_state {

@@ -36,7 +36,10 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 	      : p->kind == FAY_STATE_CELL ? "\"cell\""
 					  : "\"stream\"",
 	      out);
-	fprintf(out, ",\"rows\":%u,\"row_size\":%u,\"columns\":[", p->rows, p->row_size);
+	fprintf(out, ",\"rows\":%u,\"row_size\":%u,", p->rows, p->row_size);
+	if (p->kind == FAY_STATE_TABLE && p->first_rows < p->rows)
+		fprintf(out, "\"first_rows\":%u,", p->first_rows);
+	fputs("\"columns\":[", out);
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		fprintf(out, "%s{\"name\":\"%s\",\"merge\":\"%s\",\"expression\":", i ? "," : "",

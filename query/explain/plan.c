@@ -131,8 +131,12 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 	print_kept(out, p);
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
-		fprintf(out, "  state      table of %u rows of %u bytes, one per %s\n", p->rows,
+		fprintf(out, "  state      table of %u rows of %u bytes, one per %s", p->first_rows,
 			p->row_size, owner);
+		if (p->first_rows < p->rows)
+			fprintf(out, "; twice as many each time it runs full, up to %u, %u KiB",
+				p->rows, p->state.size >> 10);
+		fputc('\n', out);
 		fprintf(out, "  overflow   after %u rows searched, or at 7/8 full: %s\n",
 			FAY_TABLE_STEPS,
 			fay_stage_is_bpf(p) ? "the event's row is sent by itself"

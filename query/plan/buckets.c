@@ -98,6 +98,10 @@ bool fay_planner_buckets(struct fay_planner *planner)
 	stage.private_plan = source;
 	if (!add_columns(&stage, p, bucket, count) || !fay_planner_lay_out(&stage))
 		return false;
+	if (p->checked.domain != DOMAIN_KERNEL) {
+		source->first_rows = source->rows / FAY_TABLE_GROWS_FROM;
+		source->rows *= FAY_TABLE_GROWS_TO;
+	}
 	fay_planner_fill_spec(&stage);
 	return fay_planner_prepare_rows(&stage);
 }

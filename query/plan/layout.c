@@ -136,6 +136,7 @@ bool fay_planner_lay_out(struct fay_planner *planner)
 	p->rows = FAY_TABLE_MAX_ROWS;
 	while (sizeof(struct fay_table_header) + (size_t)p->rows * offset > FAY_TABLE_MAX_BYTES)
 		p->rows /= 2;
+	p->first_rows = p->rows;
 	return true;
 }
 

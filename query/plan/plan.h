@@ -14,6 +14,10 @@
 #define FAY_TABLE_MAX_BYTES (256u << 10) /* of a table in LOCAL */
 #define FAY_TABLE_MAX_ROWS 4096u
 #define FAY_ROW_MAX_BYTES 4096u
+/* Tables by bucket begin with a part of their rows, have twice as many after each time that they
+ * ran full, and may become larger than others. */
+#define FAY_TABLE_GROWS_FROM 4u
+#define FAY_TABLE_GROWS_TO 4u
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PROBE_SYMBOL "probe0"
 #define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
@@ -39,6 +43,7 @@ struct fay_plan_private {
 	uint32_t keys, values;
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
 	uint32_t rows, row_size;
+	uint32_t first_rows; /* a table uses so many at first, and `rows` when it has grown */
 	/* DOMAIN_FILE: from a saved row into an event. */
 	struct fay_saved_move {
 		uint32_t from, to, size; /* bytes */

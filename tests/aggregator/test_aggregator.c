@@ -90,6 +90,34 @@ static void test_killed_in_flush(void **state)
 			}
 }
 
+/* ---- tables of which only a part is in use ---- */
+
+static void test_last_row(void **state)
+{
+	struct fixture fixture;
+	set_up(&fixture, 0);
+	for (int i = 0; i < 10; i++)
+		producer_record(&fixture.producer, i, some_name, 1);
+	struct fay_table_header *header =
+		(void *)(fixture.producer.local + test_schema.states[STATE_TABLE].offset);
+	const struct table_row *rows = (const struct table_row *)(header + 1);
+	uint64_t last = TABLE_ROWS - 1;
+	while (!rows[last].tag)
+		last--;
+	assert_in_range(last, 9, TABLE_ROWS - 1);
+	const struct {
+		uint64_t told, seen;
+	} cases[] = {
+		{ 0, 10 },     { last, 10 },      { TABLE_ROWS - 1, 10 }, { TABLE_ROWS, 10 },
+		{ ~0ull, 10 }, { ~0ull - 1, 10 }, { last - 1, 9 },        { 1ull << 32, 10 }
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		header->last = cases[i].told;
+		assert_int_equal(total_of(&fixture), cases[i].seen);
+	}
+	tear_down(&fixture);
+}
+
 /* ---- flushes that take long ---- */
 
 /*
@@ -383,6 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed_in_flush),
+		cmocka_unit_test(test_last_row),
 		cmocka_unit_test(test_slow_flush),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_pid_filter),

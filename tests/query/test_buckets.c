@@ -92,6 +92,21 @@ static void take(struct fay_aggregator *aggregator, const unsigned char *rows, s
 			fail_msg("%s", error.message);
 }
 
+/* The table's last row in use: one of the first 1,024, and of twice as many after each time that it
+ * ran full. */
+static void check_growth(const struct running *r)
+{
+	const struct fay_spec_state *s = &r->plan->spec.states[0];
+	const unsigned char *rows = r->local + sizeof(struct fay_table_header);
+	uint64_t last = (uint64_t)word(r->local, offsetof(struct fay_table_header, last)),
+		 grown = 1024u << flushes;
+	assert_int_equal(s->rows, 16384);
+	grown = flushes > 4 || grown > s->rows ? s->rows : grown;
+	assert_int_equal(last, word(r->local, 0) ? grown - 1 : 0);
+	for (uint64_t i = last + 1; i < s->rows; i++)
+		assert_int_equal(word(rows + i * s->row_size, 0), 0);
+}
+
 /* The events through the probe; rows of full tables and what is left reach the aggregator. */
 static void run(struct running *r, const struct stream *stream, struct fay_result *merged)
 {
@@ -113,6 +128,7 @@ static void run(struct running *r, const struct stream *stream, struct fay_resul
 		take(aggregator, handed_on, handed_count, s->row_size);
 		handed_count = 0;
 	}
+	check_growth(r);
 	take(aggregator, r->local + sizeof(struct fay_table_header), s->rows, s->row_size);
 	assert_int_equal(fay_aggregator_snapshot(aggregator, 0, merged, &error), 0);
 	fay_aggregator_destroy(aggregator);

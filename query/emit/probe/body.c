@@ -12,6 +12,9 @@
  *		 fewer keys without a place than the next ones would
  *   STREAM      builds the row on the stack and hands it to fay_emit()
  *
+ * A table that grows uses its first rows at first, and twice as many after each flush. The header
+ * says which row is the last one.
+ *
  * The row's address is base + 16 + (hash + distance & rows - 1) * row_size: the mask bounds it
  * whatever the branches do, which is what the verifier wants to see, speculation included. The code
  * has no loops.
@@ -215,16 +218,32 @@ static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *key
 struct table {
 	struct key_words keys;
 	LLVMValueRef hash, tag;
+	LLVMValueRef mask;  /* of rows' numbers: how many there are now, less one */
 	LLVMValueRef found; /* phi of the row to update */
 	LLVMBasicBlockRef update, flush;
 };
+
+static bool grows(const struct fay_codegen *g)
+{
+	return g->p->first_rows < g->p->rows;
+}
+
+static LLVMValueRef row_mask(struct fay_codegen *g)
+{
+	LLVMValueRef all = fay_codegen_i64(g, g->p->rows - 1);
+	if (!grows(g))
+		return all;
+	LLVMValueRef last = fay_codegen_load(g, g->local, offsetof(struct fay_table_header, last));
+	last = LLVMBuildOr(g->builder, last, fay_codegen_i64(g, g->p->first_rows - 1), "");
+	return LLVMBuildAnd(g->builder, last, all, "mask");
+}
 
 static LLVMValueRef row_address(struct fay_codegen *g, const struct table *table, unsigned step)
 {
 	LLVMBuilderRef b = g->builder;
 	uint64_t distance = (uint64_t)step * (step + 1) / 2;
 	LLVMValueRef index = LLVMBuildAdd(b, table->hash, fay_codegen_i64(g, distance), "");
-	index = LLVMBuildAnd(b, index, fay_codegen_i64(g, g->p->rows - 1), "");
+	index = LLVMBuildAnd(b, index, table->mask, "");
 	LLVMValueRef offset = LLVMBuildMul(b, index, fay_codegen_i64(g, g->p->row_size), "");
 	offset = LLVMBuildAdd(b, offset, fay_codegen_i64(g, sizeof(struct fay_table_header)), "");
 	return fay_codegen_at(g, g->local, offset);
@@ -240,6 +259,9 @@ static void go_to_update(struct fay_codegen *g, struct table *table, LLVMValueRe
 /* Fills a zeroed row and publishes it. */
 static void insert_row(struct fay_codegen *g, struct table *table, LLVMValueRef row)
 {
+	if (grows(g))
+		fay_codegen_store(g, g->local, offsetof(struct fay_table_header, last),
+				  table->mask);
 	store_keys(g, row, &table->keys);
 	if (g->bpf)
 		fay_bpf_order(g);
@@ -296,8 +318,9 @@ static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValu
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef used = fay_codegen_load(g, g->local, offsetof(struct fay_table_header, used));
-	LLVMValueRef room = LLVMBuildICmp(b, LLVMIntULT, used,
-					  fay_codegen_i64(g, g->p->rows - g->p->rows / 8), "");
+	LLVMValueRef eighth = LLVMBuildLShr(b, table->mask, fay_codegen_i64(g, 3), "");
+	LLVMValueRef room =
+		LLVMBuildICmp(b, LLVMIntULT, used, LLVMBuildSub(b, table->mask, eighth, ""), "");
 	LLVMBasicBlockRef roomy = fay_codegen_block(g, "room");
 	LLVMBuildCondBr(b, room, roomy, table->flush);
 	fay_codegen_continue(g, roomy);
@@ -331,6 +354,11 @@ static void generate_flush(struct fay_codegen *g, struct table *table)
 	fay_codegen_continue(g, flushed);
 	fay_codegen_store(g, g->local, offsetof(struct fay_table_header, used),
 			  fay_codegen_i64(g, 1));
+	if (grows(g)) {
+		LLVMValueRef more = LLVMBuildShl(b, table->mask, fay_codegen_i64(g, 1), "");
+		more = LLVMBuildOr(b, more, fay_codegen_i64(g, 1), "");
+		table->mask = LLVMBuildAnd(b, more, fay_codegen_i64(g, g->p->rows - 1), "");
+	}
 	insert_row(g, table, row_address(g, table, 0));
 }
 
@@ -352,6 +380,7 @@ static void generate_table(struct fay_codegen *g)
 	generate_keys(g, &table.keys);
 	generate_operands(g);
 	table.hash = hash_keys(g, &table.keys);
+	table.mask = row_mask(g);
 	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
 	LLVMBasicBlockRef insert = fay_codegen_block(g, "insert"),
 			  start = LLVMGetInsertBlock(g->builder);
