@@ -132,6 +132,28 @@ void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *
 	aggregator->on_row_context = context;
 }
 
+void fay_aggregator_set_texts(struct fay_aggregator *aggregator, uint32_t state,
+			      struct fay_texts *texts)
+{
+	aggregator->texts = texts;
+	aggregator->text_state = state;
+}
+
+int fay_aggregator_texts_lost(struct fay_aggregator *aggregator, uint64_t *lost,
+			      struct fay_error *error)
+{
+	struct fay_result cell;
+	*lost = 0;
+	if (!aggregator->texts)
+		return FAY_OK;
+	if (fay_aggregator_snapshot(aggregator, aggregator->text_state + 1, &cell, error))
+		return error->code;
+	if (cell.row_count)
+		memcpy(lost, cell.rows, sizeof(*lost));
+	fay_result_deinit(&cell);
+	return FAY_OK;
+}
+
 /* --- sources --- */
 
 /* Do `count` things of `stride` bytes from `offset` on lie within `size` bytes? */

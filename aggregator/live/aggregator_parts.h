@@ -65,6 +65,8 @@ struct fay_aggregator {
 	struct fay_budget budget;
 	fay_row_function *on_row;
 	void *on_row_context;
+	struct fay_texts *texts; /* NULL: none come */
+	uint32_t text_state;
 	struct fay_error pending; /* found by a snapshot, told by the next poll; code 0: none */
 	bool over_limit; /* rows were lost to the budget; told once, nothing is drained since */
 };

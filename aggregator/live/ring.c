@@ -78,6 +78,15 @@ static const char *check_record(const struct drain *drain, const struct fay_spil
 	return NULL;
 }
 
+/* A row of a stream. */
+static void hand_on(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row)
+{
+	if (aggregator->texts && index == aggregator->text_state)
+		fay_texts_take(aggregator->texts, row);
+	else if (aggregator->on_row)
+		aggregator->on_row(aggregator->on_row_context, index, row);
+}
+
 /* False: over the budget. */
 static bool take_rows(const struct drain *drain, uint32_t index, const uint8_t *rows, size_t count)
 {
@@ -87,8 +96,8 @@ static bool take_rows(const struct drain *drain, uint32_t index, const uint8_t *
 		return true;
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *row = rows + i * state->row_size;
-		if (state->kind == FAY_STATE_STREAM && aggregator->on_row)
-			aggregator->on_row(aggregator->on_row_context, index, row);
+		if (state->kind == FAY_STATE_STREAM)
+			hand_on(aggregator, index, row);
 		else if (state->kind == FAY_STATE_TABLE && drain->odd &&
 			 !keep_open_row(drain->view, &aggregator->budget, index, row,
 					state->row_size))
@@ -121,8 +130,7 @@ int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, c
 	aggregator->traffic[index].rows++;
 	aggregator->traffic[index].bytes += aggregator->schema->states[index].row_size;
 	if (aggregator->schema->states[index].kind == FAY_STATE_STREAM) {
-		if (aggregator->on_row)
-			aggregator->on_row(aggregator->on_row_context, index, row);
+		hand_on(aggregator, index, row);
 		return FAY_OK;
 	}
 	if (fay_rows_merge(&aggregator->drained[index], row))

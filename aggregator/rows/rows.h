@@ -12,59 +12,18 @@
 #include <string.h>
 
 #include "fay/aggregator.h"
+#include "fay/hash.h"
 
 /* --- hash.c --- */
 
 /*
- * Hashes of keys for the aggregator's tables: SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast
- * short-input PRF", 2012) of whole 8-byte words, with a key that is drawn once a process. Keys of
- * rows come from traced programs: one that knew the hash could choose rows that all lie in one
- * chain. Nothing that is printed or sent may depend on these hashes.
+ * Hashes of keys for the aggregator's tables (fay/hash.h), with a key that is drawn once a process.
+ * Keys of rows come from traced programs: one that knew the hash could choose rows that all lie in
+ * one chain. Nothing that is printed or sent may depend on these hashes.
  */
-struct fay_hash {
-	uint64_t v0, v1, v2, v3, bytes;
-};
-
-struct fay_hash_key {
-	uint64_t words[2];
-};
 
 /* The process's key. */
 const struct fay_hash_key *fay_hash_key(void);
-
-static inline uint64_t fay_hash_rotate(uint64_t word, unsigned by)
-{
-	return word << by | word >> (64 - by);
-}
-
-static inline void fay_hash_round(struct fay_hash *h)
-{
-	h->v0 += h->v1;
-	h->v2 += h->v3;
-	h->v1 = fay_hash_rotate(h->v1, 13) ^ h->v0;
-	h->v3 = fay_hash_rotate(h->v3, 16) ^ h->v2;
-	h->v0 = fay_hash_rotate(h->v0, 32);
-	h->v2 += h->v1;
-	h->v0 += h->v3;
-	h->v1 = fay_hash_rotate(h->v1, 17) ^ h->v2;
-	h->v3 = fay_hash_rotate(h->v3, 21) ^ h->v0;
-	h->v2 = fay_hash_rotate(h->v2, 32);
-}
-
-static inline struct fay_hash fay_hash_begin(const struct fay_hash_key *key)
-{
-	return (struct fay_hash){ .v0 = key->words[0] ^ 0x736f6d6570736575u,
-				  .v1 = key->words[1] ^ 0x646f72616e646f6du,
-				  .v2 = key->words[0] ^ 0x6c7967656e657261u,
-				  .v3 = key->words[1] ^ 0x7465646279746573u };
-}
-
-static inline void fay_hash_word(struct fay_hash *h, uint64_t word)
-{
-	h->v3 ^= word;
-	fay_hash_round(h);
-	h->v0 ^= word;
-}
 
 /* `size`: a multiple of 8. */
 static inline void fay_hash_add(struct fay_hash *h, const void *bytes, size_t size)
@@ -82,9 +41,7 @@ static inline uint64_t fay_hash_end(struct fay_hash *h)
 {
 	fay_hash_word(h, h->bytes << 56);
 	h->v2 ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		fay_hash_round(h);
-	return h->v0 ^ h->v1 ^ h->v2 ^ h->v3;
+	return fay_hash_squeeze(h);
 }
 
 struct fay_budget {

@@ -16,6 +16,7 @@
 
 #include "fay/error.h"
 #include "fay/shm.h"
+#include "fay/text.h"
 #include "fay/verify.h"
 
 /*
@@ -47,6 +48,15 @@ int fay_aggregator_retire(struct fay_aggregator *aggregator, const struct fay_sh
 typedef void fay_row_function(void *context, uint32_t state, const uint8_t *row);
 void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *function,
 			   void *context);
+
+/* Rows of that stream are pieces of texts, which go to `texts`; the next state's cell counts texts
+ * that were not sent. */
+void fay_aggregator_set_texts(struct fay_aggregator *aggregator, uint32_t state,
+			      struct fay_texts *texts);
+/* Of texts, how many were not sent for want of room: as often as it was tried. They are among the
+ * lost events of a snapshot, which they are not. */
+int fay_aggregator_texts_lost(struct fay_aggregator *aggregator, uint64_t *lost,
+			      struct fay_error *error);
 
 /* A row that came by another way, of a table or a stream: merged, or given to on_row. FAY_E_LIMIT:
  * there is no room for it. */
