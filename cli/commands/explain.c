@@ -148,6 +148,7 @@ int fay_explain_main(int argc, char **argv)
 	}
 	struct fay_query_options options = { .now = fay_realtime(),
 					     .extend = true,
+					     .long_strings = true,
 					     .find = fay_cli_find_function,
 					     .find_context = &explain.functions };
 	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {

@@ -69,7 +69,8 @@ struct fay_writer {
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
 	 * any case */
 	bool heat_map;
-	struct fay_heat heat; /* of rows that come one by one */
+	struct fay_heat heat;          /* of rows that come one by one */
+	const struct fay_texts *texts; /* what long strings in rows stand for; NULL: none do */
 	fay_name_function *function_name;
 	void *name_context;
 	fay_address_function *address_name; /* NULL: addresses are shown as numbers */

@@ -203,6 +203,18 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 	}
 }
 
+/* A string as it is shown: one that was cut ends with "...", which the table has behind it. */
+static struct fay_text_bytes string_of(const struct fay_writer *writer,
+				       const struct fay_view_column *view, const uint8_t *row,
+				       const struct fay_value *value)
+{
+	struct fay_text_bytes text = { .bytes = value->string.bytes, .length = value->string.size };
+	if (writer->texts && view->column->size == FAY_TEXT_CELL)
+		text = fay_text_of(writer->texts, row + view->column->offset);
+	text.length += text.cut ? FAY_TEXT_CUT_MARK : 0;
+	return text;
+}
+
 void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 			  const struct fay_view_column *view, const uint8_t *row)
 {
@@ -232,10 +244,11 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 		break;
 	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
 	case FAY_VALUE_DOUBLE: put_real(out, writer, value.d); break;
-	case FAY_VALUE_STRING:
-		fprintf(out, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
-			value.string.bytes);
+	case FAY_VALUE_STRING: {
+		struct fay_text_bytes string = string_of(writer, view, row, &value);
+		fwrite(string.bytes, string.length, 1, out);
 		break;
+	}
 	case FAY_VALUE_HISTOGRAM: put_histogram(out, writer, view->column, &value); break;
 	case FAY_VALUE_LIST: put_list(out, writer, view->column, row); break;
 	}
@@ -309,7 +322,11 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 		}
 		break;
 	case FAY_VALUE_DOUBLE: fprintf(out, "%.17g", value.d); break;
-	case FAY_VALUE_STRING: fay_json_string(out, value.string.bytes, value.string.size); break;
+	case FAY_VALUE_STRING: {
+		struct fay_text_bytes string = string_of(writer, view, row, &value);
+		fay_json_string(out, string.bytes, string.length);
+		break;
+	}
 	case FAY_VALUE_HISTOGRAM:
 		fputc('[', out);
 		for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {

@@ -151,6 +151,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		print_command_end(trace);
 		fay_trace_join_print_end(trace);
 		fay_trace_counted_print_end(trace);
+		fay_trace_texts_print_end(trace);
 		if (cut_off)
 			fputs(",\"cut_off\":true", trace->writer.out);
 		if (programs)
@@ -172,6 +173,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (trace->writer.format != FAY_FORMAT_JSON) {
 		fay_trace_join_print_end(trace);
 		fay_trace_counted_print_end(trace);
+		fay_trace_texts_print_end(trace);
 	}
 	if (fay_trace_is_file(trace)) {
 		fprintf(stderr, "fay: %s\n", trace->end_reason);

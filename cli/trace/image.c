@@ -32,6 +32,8 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 		.command = trace->command,
 		.known = trace->known.path[0] ? &trace->known : NULL,
 	};
+	if (fay_trace_texts_plan(trace, &options, error))
+		return error->code;
 	if (fay_query_plan_with(trace->query, &options, &trace->plan, error)) {
 		fay_cli_query_hint(trace->query, error);
 		return error->code;

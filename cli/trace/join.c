@@ -156,6 +156,8 @@ int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *r
 {
 	uint64_t since = fay_monotonic();
 	int code = snapshot(trace, state, result, error);
+	if (!code)
+		code = fay_trace_texts_account(trace, result, error);
 	trace->measured.merge_ns = fay_monotonic() - since;
 	return code;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of events as they come: shown at once, skipped, or kept until the end where the query orders
- * them. */
+ * them. And the texts that strings in rows stand for. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "trace_parts.h"
 
@@ -83,4 +85,59 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 			     "the rows to be ordered do not fit into %u MiB: reduce them by a "
 			     "`take` after the order, a condition, or groups",
 			     COLLECTED_BYTES >> 20);
+}
+
+/* --- strings of more than 15 bytes: rows have hashes of them, and a table has the texts --- */
+
+int fay_trace_texts_plan(const struct trace *trace, struct fay_query_options *options,
+			 struct fay_error *error)
+{
+	if (trace->save_path || trace->cluster.root.bus.url)
+		return FAY_OK;
+	options->long_strings = true;
+	if (getrandom(&options->text_key, sizeof(options->text_key), 0) ==
+	    (ssize_t)sizeof(options->text_key))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_INTERNAL, "the kernel gives no random numbers");
+}
+
+int fay_trace_texts_start(struct trace *trace, struct fay_error *error)
+{
+	if (!trace->plan || !trace->plan->texts)
+		return FAY_OK;
+	if (fay_texts_create(trace->plan->text_key, FAY_TEXTS_LIMIT, &trace->texts, error))
+		return error->code;
+	fay_aggregator_set_texts(trace->aggregator, trace->plan->text_state, trace->texts);
+	fay_plan_set_texts(trace->plan, trace->texts);
+	trace->writer.texts = trace->texts;
+	return FAY_OK;
+}
+
+int fay_trace_texts_account(struct trace *trace, struct fay_result *result, struct fay_error *error)
+{
+	uint64_t lost;
+	if (fay_aggregator_texts_lost(trace->aggregator, &lost, error))
+		return error->code;
+	result->events_lost_full -=
+		lost < result->events_lost_full ? lost : result->events_lost_full;
+	trace->texts_unsent = lost;
+	return FAY_OK;
+}
+
+void fay_trace_texts_print_end(const struct trace *trace)
+{
+	uint64_t full = trace->texts ? fay_texts_lost(trace->texts) : 0;
+	if (trace->writer.format == FAY_FORMAT_JSON && trace->texts)
+		fprintf(trace->writer.out, ",\"texts_unsent\":%" PRIu64 ",\"texts_lost\":%" PRIu64,
+			trace->texts_unsent, full);
+	if (trace->texts_unsent)
+		fprintf(stderr,
+			"fay: %" PRIu64 " time%s a string had no room in its thread's ring; it was "
+			"tried again at its next event\n",
+			trace->texts_unsent, trace->texts_unsent == 1 ? "" : "s");
+	if (full)
+		fprintf(stderr,
+			"fay: strings do not fit into %u MiB: %" PRIu64 " time%s one was not kept, "
+			"and is shown as <text lost>\n",
+			FAY_TEXTS_LIMIT >> 20, full, full == 1 ? "" : "s");
 }

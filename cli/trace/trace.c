@@ -64,6 +64,7 @@ void fay_trace_deinit(struct trace *trace)
 	fay_root_destroy(trace->root);
 	fay_trace_budget_deinit(trace);
 	fay_aggregator_destroy(trace->aggregator);
+	fay_texts_destroy(trace->texts);
 	fay_trace_join_deinit(trace);
 	fay_trace_counted_deinit(trace);
 	fay_trace_bpf_deinit(trace);
@@ -111,7 +112,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	int result;
 	if ((result = fay_trace_image(trace, error)))
 		return result;
-	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
+	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)) ||
+	    (result = fay_trace_texts_start(trace, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
 	if ((result = fay_trace_join_start(trace, error)) ||

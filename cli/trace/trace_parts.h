@@ -109,6 +109,7 @@ struct trace {
 	bool verified;
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
+	struct fay_texts *texts;     /* what long strings in rows stand for; NULL: there are none */
 	struct fay_trace_join *join; /* join.c; NULL: the query has one source */
 	/* counted.c; NULL: the query has no windows of so many events */
 	struct fay_trace_counted *counted;
@@ -160,6 +161,7 @@ struct trace {
 	/* that are in no window since all of theirs had been looked at for the last time; where the
 	 * query counts */
 	uint64_t events_late;
+	uint64_t texts_unsent; /* times that a string had no room in a ring */
 	const char *end_reason;
 	char reason[256]; /* where end_reason is made up */
 };
@@ -338,6 +340,15 @@ void fay_trace_executed_deinit(struct trace *trace);
 
 /* rows.c */
 void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
+/* How a query is planned as to them, and a key of their hashes. */
+int fay_trace_texts_plan(const struct trace *trace, struct fay_query_options *options,
+			 struct fay_error *error);
+int fay_trace_texts_start(struct trace *trace, struct fay_error *error);
+/* Of a snapshot's losses, those that are of texts alone are taken out. */
+int fay_trace_texts_account(struct trace *trace, struct fay_result *result,
+			    struct fay_error *error);
+/* How many rows' strings are not known, at the end. */
+void fay_trace_texts_print_end(const struct trace *trace);
 /* The query asked for so many rows, and they were shown. */
 bool fay_trace_has_all_rows(const struct trace *trace);
 /* FAY_E_LIMIT if rows could not be kept. */

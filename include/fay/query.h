@@ -18,6 +18,7 @@
 #include "fay/join.h"
 #include "fay/saved.h"
 #include "fay/shm.h"
+#include "fay/text.h"
 
 /* An enumeration's constants: what an integer of its type is shown as, and may be compared with. */
 struct fay_enumeration {
@@ -164,6 +165,12 @@ struct fay_plan {
 	struct fay_saved *saved_joined[FAY_JOIN_SOURCES - 1];
 	/* ns since the epoch after which no event can pass `where`; 0: none */
 	uint64_t deadline;
+	/* some column may have strings of more than 15 bytes: pieces of them are rows of state
+	 * `text_state` (struct fay_text_row), and the cell of state `text_state` + 1 counts what
+	 * was not sent for want of room, which is among the lost events, too */
+	bool texts;
+	uint32_t text_state;
+	struct fay_hash_key text_key;
 	/* the caller's, or NULL: fay_plan_finish() fills in what the root does */
 	struct fay_measured *measured;
 	/* functions of C are called: to be compiled with `unfuelled` and `debug_lines` */
@@ -214,6 +221,10 @@ struct fay_query_options {
 	/* an event as a row of its own has all that is known of it, not only what one wants to see
 	 * first */
 	bool whole_events;
+	/* strings of programs are read whole, up to FAY_TEXT_MAX bytes; else the first 15 bytes.
+	 * The key is of their hashes in rows (fay/text.h) */
+	bool long_strings;
+	struct fay_hash_key text_key;
 	/* NULL: arguments of programs' functions are not known by name */
 	fay_query_find_function *find;
 	void *find_context;
@@ -331,6 +342,8 @@ typedef const char *fay_plan_name_function(void *context, uint64_t hash);
 int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged,
 		    fay_plan_name_function *name, void *name_context, struct fay_result *out,
 		    struct fay_error *error);
+/* Where the root stage finds texts, from now on; to be kept as long as the plan is used. */
+void fay_plan_set_texts(const struct fay_plan *plan, const struct fay_texts *texts);
 /* Of a plan with windows: whether a window without events has a row. */
 bool fay_plan_shows_empty_windows(const struct fay_plan *plan);
 /* Where in merged rows the number of all their events lies, 8 bytes; false: the query does not

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* bytes of a string that a long one is compared with: code is made for each */
+#define LITERAL_MAX 256u
+
 static const struct {
 	enum fay_operator token;
 	enum fay_expr_op op;
@@ -81,7 +84,12 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 			return NULL;
 		return fay_expr_int(&checked->exprs, TYPE_INT, value);
 	}
-	if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
+	if (other->type == TYPE_STRING && fay_expr_is_long(other)) {
+		if (expr->length > LITERAL_MAX)
+			return fay_query_fail(query, FAY_E_LIMIT, node->span,
+					      "a string is compared with at most %u bytes",
+					      LITERAL_MAX);
+	} else if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE) {
 		return fay_query_fail(
 			query, FAY_E_USAGE, node->span, "%s %d bytes, so it is never this%s",
 			fay_expr_is_comm(other) ? "a thread's name has at most"
@@ -89,6 +97,7 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 			FAY_COMM_SIZE - 1,
 			fay_expr_is_comm(other) ? ""
 						: ": compare it with what fits, by `StartsWith`");
+	}
 	return expr;
 }
 
@@ -200,6 +209,12 @@ const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct
 	return fay_expr_make(&checked->exprs, node->span, op, a->type, a, NULL, NULL);
 }
 
+static bool is_too_long(const struct fay_expr *expr)
+{
+	return expr->type == TYPE_STRING && fay_expr_is_constant(expr) &&
+	       expr->length >= FAY_COMM_SIZE;
+}
+
 const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope,
 				      const struct fay_node *node)
 {
@@ -210,6 +225,11 @@ const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct 
 		c = adapt(checked, node->c, c, b);
 	if (!b || !c)
 		return NULL;
+	if (is_too_long(b) || is_too_long(c))
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
+				      "a string that is written in a query is a value only up to "
+				      "%d bytes",
+				      FAY_COMM_SIZE - 1);
 	if (a->type != TYPE_BOOL)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->a->span,
 				      "the condition of `? :` must be a bool, but this is %s %s",

@@ -10,6 +10,8 @@ static const struct {
 } methods[] = { { "StartsWith", EXPR_STARTS_WITH },
 		{ "EndsWith", EXPR_ENDS_WITH },
 		{ "Contains", EXPR_CONTAINS } };
+/* bytes that are looked for in a long string: its probe compares them at every place */
+#define PART_MAX 64u
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
 static void *unknown_method(struct fay_checked *checked, const struct fay_node *member)
@@ -54,12 +56,18 @@ struct fay_value_node *fay_check_string_method(struct fay_checked *checked,
 	if (!fay_expr_is_constant(part))
 		return fay_query_fail(query, FAY_E_USAGE, argument->span, "%s must be a constant",
 				      method ? "what is looked for" : "a prefix");
-	if (part->length >= FAY_COMM_SIZE && !fay_expr_is_constant(string))
+	if (fay_expr_is_long(string)) {
+		if (part->length > PART_MAX)
+			return fay_query_fail(query, FAY_E_LIMIT, argument->span,
+					      "%s may have at most %u bytes",
+					      method ? "what is looked for" : "a prefix", PART_MAX);
+	} else if (part->length >= FAY_COMM_SIZE && !fay_expr_is_constant(string)) {
 		return fay_query_fail(query, FAY_E_USAGE, argument->span,
 				      "%s has at most %d bytes, so this is never %s",
 				      method || !fay_expr_is_comm(string) ? "a string"
 									  : "a thread's name",
 				      FAY_COMM_SIZE - 1, method ? "in it" : "its beginning");
+	}
 	return fay_check_scalar(checked,
 				fay_expr_make(&checked->exprs, call->span, methods[method].op,
 					      TYPE_BOOL, string, part, NULL));

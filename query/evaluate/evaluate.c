@@ -28,6 +28,20 @@ static double as_real(cell c)
 	return c.kind == CELL_REAL ? c.real : (double)c.integer;
 }
 
+static cell string_value(const struct fay_evaluator *e, const struct fay_schema_column *column)
+{
+	const uint8_t *raw = e->row + column->offset;
+	if (!e->texts || column->size != FAY_TEXT_CELL)
+		return (cell){ .kind = CELL_STRING,
+			       .string = (const char *)raw,
+			       .integer = (int64_t)strnlen((const char *)raw, column->size) };
+	struct fay_text_bytes text = fay_text_of(e->texts, raw);
+	return (cell){ .kind = CELL_STRING,
+		       .string = text.bytes,
+		       .integer = (int64_t)text.length,
+		       .raw = raw };
+}
+
 /* Column `index` of the row. */
 static cell column_value(const struct fay_evaluator *e, uint32_t index)
 {
@@ -39,7 +53,7 @@ static cell column_value(const struct fay_evaluator *e, uint32_t index)
 	case FAY_VALUE_I64: return integer(value.i64);
 	case FAY_VALUE_U64: return integer((int64_t)value.u64);
 	case FAY_VALUE_DOUBLE: return fay_cell_real(value.d);
-	case FAY_VALUE_STRING: return (cell){ .kind = CELL_STRING, .string = value.string.bytes };
+	case FAY_VALUE_STRING: return string_value(e, column);
 	default: return (cell){ .kind = CELL_NONE };
 	}
 }
@@ -62,17 +76,13 @@ static cell constant(const struct fay_expr *expr)
 	return (cell){ .kind = CELL_STRING, .string = expr->string, .integer = expr->length };
 }
 
-/* A constant's length is at hand. */
-size_t fay_cell_length(cell c)
-{
-	return c.integer ? (size_t)c.integer : c.string ? strnlen(c.string, FAY_COMM_SIZE) : 0;
-}
-
 int fay_cell_compare_strings(cell x, cell y)
 {
-	size_t a = fay_cell_length(x), b = fay_cell_length(y), common = a < b ? a : b;
+	size_t a = (size_t)x.integer, b = (size_t)y.integer, common = a < b ? a : b;
 	int order = common ? memcmp(x.string, y.string, common) : 0;
-	return order ? order : (a > b) - (a < b);
+	order = order ? order : (a > b) - (a < b);
+	/* texts that are lost, or were cut where they still are the same, are not equal */
+	return !order && x.raw && y.raw ? memcmp(x.raw, y.raw, FAY_TEXT_CELL) : order;
 }
 
 static cell compare(const struct fay_expr *expr, cell x, cell y)
@@ -134,11 +144,9 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 	case EXPR_STARTS_WITH:
 	case EXPR_ENDS_WITH:
 	case EXPR_CONTAINS:
-		return integer(!none &&
-			       fay_expr_fold_strings(expr->op, x.string, fay_cell_length(x),
-						     expr->b->string, expr->b->length));
-	case EXPR_LENGTH:
-		return none ? (cell){ .kind = CELL_NONE } : integer((int64_t)fay_cell_length(x));
+		return integer(!none && fay_expr_fold_strings(expr->op, x.string, (size_t)x.integer,
+							      expr->b->string, expr->b->length));
+	case EXPR_LENGTH: return none ? (cell){ .kind = CELL_NONE } : integer(x.integer);
 	default: return none ? (cell){ .kind = CELL_NONE } : arithmetic(expr, x, y);
 	}
 }

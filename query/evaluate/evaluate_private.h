@@ -16,10 +16,14 @@ struct fay_cell {
 	enum { CELL_NONE, CELL_INT, CELL_REAL, CELL_STRING } kind;
 	int64_t integer; /* also BOOL, TIME, FUNCTION */
 	double real;
-	const char *string; /* FAY_COMM_SIZE bytes, NUL padded */
+	const char *string; /* `integer` bytes */
+	/* STRING: as it is in a row, where it may stand for a text; NULL: it is no longer than
+	 * that */
+	const uint8_t *raw;
 };
 
 struct fay_evaluator {
+	const struct fay_texts *texts; /* what cells of rows stand for; NULL: they are strings */
 	const struct fay_schema_column *columns;
 	const uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	const uint8_t *row;
@@ -39,8 +43,6 @@ struct fay_evaluator {
 struct fay_cell fay_cell_real(double value);
 /* -1, 0, 1 by bytes. */
 int fay_cell_compare_strings(struct fay_cell x, struct fay_cell y);
-/* Bytes of a string without its padding. */
-size_t fay_cell_length(struct fay_cell cell);
 /* `expr` of the row. Recursion is bounded by FAY_QUERY_MAX_DEPTH. */
 struct fay_cell fay_evaluate(const struct fay_evaluator *evaluator, const struct fay_expr *expr);
 

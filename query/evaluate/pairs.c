@@ -26,7 +26,8 @@ struct fay_pairs {
 
 static struct fay_evaluator evaluator_of(struct fay_pairs *pairs, uint64_t number)
 {
-	return (struct fay_evaluator){ .columns = pairs->p->join->columns,
+	return (struct fay_evaluator){ .texts = pairs->p->query->texts,
+				       .columns = pairs->p->join->columns,
 				       .column_of = pairs->p->join->column_of,
 				       .row = (const uint8_t *)pairs->rows,
 				       .number = number };

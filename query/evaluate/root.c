@@ -406,7 +406,8 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		return (int)error->code;
 	const struct fay_result *source = p->buckets ? &grouped : merged;
 	struct finisher f = { .p = p,
-			      .evaluator = { .columns = p->schema,
+			      .evaluator = { .texts = p->query->texts,
+					     .columns = p->schema,
 					     .column_of = p->column_of,
 					     .buckets = p->buckets,
 					     .by_bucket = merged },
@@ -443,7 +444,9 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in,
 	if (!op || op->kind != ROOT_TAKE || op->count >= rows_in->row_count)
 		return false;
 	struct finisher f = { .p = p,
-			      .evaluator = { .columns = p->schema, .column_of = p->column_of },
+			      .evaluator = { .texts = p->query->texts,
+					     .columns = p->schema,
+					     .column_of = p->column_of },
 			      .name = name,
 			      .name_context = name_context };
 	struct rows rows = all_rows(rows_in);

@@ -13,8 +13,10 @@
 
 void fay_stage_store(uint8_t *at, const struct fay_layout_column *column, struct fay_cell cell)
 {
-	if (cell.kind == CELL_STRING) {
-		size_t length = fay_cell_length(cell);
+	if (cell.raw) {
+		memcpy(at + column->offset, cell.raw, FAY_TEXT_CELL);
+	} else if (cell.kind == CELL_STRING) {
+		size_t length = (size_t)cell.integer;
 		memcpy(at + column->offset, cell.string,
 		       length < column->size ? length : column->size);
 	} else {
@@ -40,10 +42,10 @@ static uint64_t word_of(struct fay_cell cell)
 	uint64_t words[2] = { 0, 0 };
 	if (cell.kind != CELL_STRING)
 		return (uint64_t)cell.integer;
-	size_t length = fay_cell_length(cell);
+	size_t length = cell.raw ? sizeof(words) : (size_t)cell.integer;
 	if (length > sizeof(words))
 		return hash_of(cell.string, length);
-	memcpy(words, cell.string, length < sizeof(words) ? length : sizeof(words));
+	memcpy(words, cell.raw ? cell.raw : (const uint8_t *)cell.string, length);
 	return words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15);
 }
 
@@ -126,7 +128,8 @@ bool fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t 
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	_Alignas(8) uint8_t numbered[sizeof(window) + FAY_ROW_MAX_BYTES];
-	struct fay_evaluator e = { .columns = p->events->columns,
+	struct fay_evaluator e = { .texts = p->query->texts,
+				   .columns = p->events->columns,
 				   .column_of = p->events->column_of,
 				   .row = numbered };
 	uint64_t time;

@@ -24,6 +24,19 @@ void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const stru
 	free(text);
 }
 
+/* Strings that are read whole. */
+static void print_json_texts(FILE *out, const struct fay_plan_private *p)
+{
+	fputs(",\"strings\":[", out);
+	for (uint32_t i = 0; i < p->text_count; i++) {
+		fprintf(out, "%s{\"bytes\":%u,\"shown\":%s,\"expression\":", i ? "," : "",
+			FAY_TEXT_MAX, p->texts[i].shown ? "true" : "false");
+		fay_print_json_expr(out, p, p->texts[i].expr, NULL);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 {
 	fputs("{\"filters\":[", out);
@@ -50,7 +63,10 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 	}
 	fputs("]},\"helpers\":[", out);
 	fay_print_helpers(out, p, "\"", "");
-	fputs("]}", out);
+	fputs("]", out);
+	if (p->text_count)
+		print_json_texts(out, p);
+	fputs("}", out);
 }
 
 /* One operation as a JSON string: of `op`, or the grouping of a stage. */

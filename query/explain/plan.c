@@ -75,15 +75,22 @@ void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *
 	const char *rows = p->kind == FAY_STATE_TABLE    ? "fay_flush"
 			   : p->kind == FAY_STATE_STREAM ? "fay_emit"
 							 : NULL;
-	bool members = p->checked.exprs.members || p->checked.exprs.stack_frames;
+	bool members = p->checked.exprs.members || p->checked.exprs.stack_frames, texts = false;
+	for (uint32_t i = 0; i < p->text_count && p->kind != FAY_STATE_STREAM; i++)
+		texts |= p->texts[i].shown;
+	const char *helpers[] = { members ? "fay_try_read" : NULL, rows,
+				  texts ? "fay_emit" : NULL };
+	const char *before = "";
 	if (fay_stage_is_bpf(p) || p->join || p->events || (!rows && !members)) {
 		fputs(none, out);
 		return;
 	}
-	if (members)
-		fprintf(out, "%sfay_try_read%s%s", quote, quote, rows ? *quote ? "," : ", " : "");
-	if (rows)
-		fprintf(out, "%s%s%s", quote, rows, quote);
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
+		if (!helpers[i])
+			continue;
+		fprintf(out, "%s%s%s%s", before, quote, helpers[i], quote);
+		before = *quote ? "," : ", ";
+	}
 }
 
 /* --- text --- */
@@ -125,10 +132,22 @@ static void print_kept(FILE *out, const struct fay_plan_private *p)
 	fputs(" of each call, from its entry to its return\n", out);
 }
 
+/* Strings that are read whole. */
+static void print_texts(FILE *out, const struct fay_plan_private *p)
+{
+	for (uint32_t i = 0; i < p->text_count; i++) {
+		fputs("  string     ", out);
+		fay_expr_print(out, p->texts[i].expr, fay_print_event_name(p));
+		fprintf(out, ", up to %u bytes%s\n", FAY_TEXT_MAX,
+			p->texts[i].shown ? "; its text is sent once, beside the rows" : "");
+	}
+}
+
 static void print_state(FILE *out, const struct fay_plan_private *p)
 {
 	const char *owner = fay_stage_is_bpf(p) ? "processor" : "thread";
 	print_kept(out, p);
+	print_texts(out, p);
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
 		fprintf(out, "  state      table of %u rows of %u bytes, one per %s", p->first_rows,

@@ -22,7 +22,7 @@
 enum fay_type {
 	TYPE_INT,
 	TYPE_BOOL,
-	TYPE_STRING,   /* up to 16 bytes, NUL padded */
+	TYPE_STRING,   /* a cell of 16 bytes: fay/text.h */
 	TYPE_TIME,     /* unsigned ns since the epoch */
 	TYPE_FUNCTION, /* a function's name by its hash */
 	TYPE_MODULE,   /* a module's name by its hash */
@@ -174,21 +174,22 @@ struct fay_access {
 	uint8_t bytes;   /* 1, 2, 4, 8; the rest of an argument's word is nothing */
 	bool is_signed;
 	bool string; /* the bytes from there on, up to a NUL */
+	bool whole;  /* string: up to FAY_TEXT_MAX bytes of it, not the first 15 alone */
 	/* string: so many bytes at the most, of an array that is shorter than what is kept; 0: none
 	 * */
-	uint8_t limit;
+	uint16_t limit;
 };
 static inline int64_t fay_access_pack(struct fay_access access)
 {
 	return (int64_t)((uint64_t)access.offset | (uint64_t)access.bytes << 32 |
 			 (uint64_t)access.is_signed << 40 | (uint64_t)access.string << 41 |
-			 (uint64_t)access.limit << 48);
+			 (uint64_t)access.whole << 42 | (uint64_t)access.limit << 48);
 }
 static inline struct fay_access fay_access_unpack(int64_t value)
 {
 	uint64_t v = (uint64_t)value;
-	return (struct fay_access){ (uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1, v >> 41 & 1,
-				    (uint8_t)(v >> 48) };
+	return (struct fay_access){ (uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1,
+				    v >> 41 & 1, v >> 42 & 1,        (uint16_t)(v >> 48) };
 }
 extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;
@@ -222,6 +223,14 @@ const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 /* Whether it is the thread's name. */
 bool fay_expr_is_comm(const struct fay_expr *expr);
+/* Whether it is read where a pointer points to, and may have more than 15 bytes. */
+static inline bool fay_expr_is_text(const struct fay_expr *expr)
+{
+	return expr->op == EXPR_MEMBER && expr->type == TYPE_STRING &&
+	       fay_access_unpack(expr->value).whole;
+}
+/* Whether a string may have more than 15 bytes. */
+bool fay_expr_is_long(const struct fay_expr *expr);
 /* When an event happened. */
 const struct fay_expr *fay_expr_time(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key,

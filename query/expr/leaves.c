@@ -148,6 +148,15 @@ bool fay_expr_is_comm(const struct fay_expr *expr)
 	       fay_fields[expr->value].offset == offsetof(struct fay_event, comm);
 }
 
+bool fay_expr_is_long(const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_SIDE || expr->op == EXPR_KEY)
+		expr = expr->a;
+	if (expr->op == EXPR_COND)
+		return fay_expr_is_long(expr->b) || fay_expr_is_long(expr->c);
+	return fay_expr_is_text(expr);
+}
+
 const struct fay_expr *fay_expr_time(struct fay_exprs *exprs)
 {
 	const struct fay_field *field = fay_fields;

@@ -386,7 +386,8 @@ static bool make_plan(struct fay_planner *planner)
 			return false;
 	plan_root(plan, p);
 	if (!(p->checked.join ? fay_planner_join(planner)
-			      : !window->events || fay_planner_events(planner)))
+			      : !window->events || fay_planner_events(planner)) ||
+	    !fay_planner_texts(planner))
 		return false;
 	return fay_planner_when_full(planner);
 }
@@ -439,6 +440,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 			plan->extended = query->extension_count;
 			plan->process = p->checked.process;
 			plan->machine = p->checked.machine;
+			plan->text_key = options->text_key;
 			*plan_out = plan;
 			return FAY_OK;
 		}

@@ -19,6 +19,7 @@
 #define FAY_TABLE_GROWS_FROM 4u
 #define FAY_TABLE_GROWS_TO 4u
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
+#define FAY_PLAN_TEXTS 8u  /* strings that are read whole, of one event */
 #define FAY_PROBE_SYMBOL "probe0"
 #define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
 
@@ -54,6 +55,13 @@ struct fay_plan_private {
 	const struct fay_saved_column *failed;
 	bool failed_alone;    /* ... and what it returned is not known */
 	uint32_t state_index; /* which of the image's states the probe fills */
+	/* Strings that are read whole: by number, each has a buffer of its own. */
+	struct fay_plan_text {
+		const struct fay_expr *expr;
+		bool shown; /* a row has it */
+	} texts[FAY_PLAN_TEXTS];
+	uint32_t text_count;
+	uint32_t texts_at; /* in LOCAL: struct fay_text_scratch, then the buffers */
 	uint32_t probe_count;
 	/* What is before this stage; all NULL: it is in the probe. */
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */
@@ -148,6 +156,16 @@ static inline struct fay_plan_private *fay_plan_last(const struct fay_plan *plan
 static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
 {
 	return (p->state.size + 7) & ~7u;
+}
+
+/* Number of a string among those that are read whole; -1: its first 15 bytes are enough. */
+static inline int fay_plan_text_number(const struct fay_plan_private *p,
+				       const struct fay_expr *expr)
+{
+	for (uint32_t i = 0; i < p->text_count; i++)
+		if (p->texts[i].expr == expr)
+			return (int)i;
+	return -1;
 }
 
 static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)

@@ -59,6 +59,9 @@ bool fay_planner_events(struct fay_planner *planner);
 bool fay_planner_has_buckets(const struct fay_plan_private *p);
 void fay_planner_shrink(struct fay_plan_private *p);
 bool fay_planner_buckets(struct fay_planner *planner);
+/* Strings that are read whole, once all is laid out: the probes' memory for them, and the states
+ * that texts come by. */
+bool fay_planner_texts(struct fay_planner *planner);
 /* The stages in the probes of both sides of a join, once that of the pairs is laid out. */
 bool fay_planner_join(struct fay_planner *planner);
 

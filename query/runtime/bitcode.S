@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitcode of sketches.c, reads.c and stacks.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
+/* The bitcode of sketches.c, reads.c, stacks.c and texts.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
 	.section .rodata
 	.balign 16
 	.globl fay_query_sketches
@@ -19,4 +19,10 @@ fay_query_stacks:
 	.incbin FAY_STACKS_BC
 	.globl fay_query_stacks_end
 fay_query_stacks_end:
+	.balign 16
+	.globl fay_query_texts
+fay_query_texts:
+	.incbin FAY_TEXTS_BC
+	.globl fay_query_texts_end
+fay_query_texts_end:
 	.section .note.GNU-stack, "", @progbits

@@ -182,9 +182,14 @@ bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at
 static struct fay_value_node *string_at(struct fay_checked *checked, const struct fay_expr *address,
 					uint32_t offset, uint32_t size, const char *name)
 {
+	const struct fay_query_options *options = checked->exprs.query->options;
+	bool whole = checked->domain == DOMAIN_USER && options && options->long_strings;
 	struct fay_access access = { .offset = offset,
 				     .string = true,
-				     .limit = size < FAY_COMM_SIZE ? (uint8_t)size : 0 };
+				     .whole = whole,
+				     .limit = size < (whole ? FAY_TEXT_MAX : FAY_COMM_SIZE)
+						      ? (uint16_t)size
+						      : 0 };
 	return address ? scalar(checked, fay_expr_member(&checked->exprs, address, access, name))
 		       : NULL;
 }
@@ -321,6 +326,36 @@ static struct fay_value_node as_its_side_has_it(const struct fay_value_node *obj
 	return own;
 }
 
+bool fay_check_is_text(const struct fay_node *node, const struct fay_value_node *object)
+{
+	return !strcmp(node->name, "Text") && object->kind == VALUE_SCALAR &&
+	       object->expr->type == TYPE_INT && !fay_expr_is_constant(object->expr);
+}
+
+/* Whether something of it is known only after a grouping. Depth is bounded by FAY_QUERY_MAX_DEPTH.
+ */
+static bool is_grouped(const struct fay_expr *expr)
+{
+	return expr && (expr->op == EXPR_KEY || expr->has_aggregate || is_grouped(expr->a) ||
+			is_grouped(expr->b) || is_grouped(expr->c));
+}
+
+/* The string at an address. */
+static struct fay_value_node *text_at(struct fay_checked *checked, const struct fay_node *node,
+				      const struct fay_expr *address)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (checked->domain != DOMAIN_USER || address->op == EXPR_SIDE)
+		return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
+				      "`Text` is read by probes in programs: of events of "
+				      "cluster.Function, Return and Usdt");
+	if (is_grouped(address))
+		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
+				      "`Text` is read when the event happens: write it before the "
+				      "grouping");
+	return string_at(checked, address, 0, 0, "Text");
+}
+
 static struct fay_value_node *member_of(struct fay_checked *checked, const struct fay_node *node,
 					const struct fay_value_node *object)
 {
@@ -335,6 +370,8 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 		return fay_query_fail(
 			query, FAY_E_REFUSED, node->name_span,
 			"`struct %s` is not described here, so its members are not known", name);
+	if (!structure && fay_check_is_text(node, object))
+		return text_at(checked, node, object->expr);
 	if (!structure)
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "this is not a structure, so it has no member `%s`",
@@ -364,6 +401,14 @@ struct fay_value_node *fay_check_typed_member(struct fay_checked *checked,
 	unsigned outside = fay_check_enter_side(checked, object->side);
 	checked->exprs.query->typed |= object->types->program != NULL;
 	return fay_check_leave_side(checked, outside, member_of(checked, node, &own));
+}
+
+struct fay_value_node *fay_check_text(struct fay_checked *checked, const struct fay_node *node,
+				      const struct fay_value_node *object)
+{
+	struct fay_value_node own = as_its_side_has_it(object);
+	unsigned outside = fay_check_enter_side(checked, object->side);
+	return fay_check_leave_side(checked, outside, text_at(checked, node, own.expr));
 }
 
 /* What is counted: an array's elements, or what a pointer points to. */

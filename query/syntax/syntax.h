@@ -60,6 +60,7 @@ struct fay_query {
 	uint32_t extension_count;
 	bool typed; /* arguments' places or members' offsets were taken from there */
 	const struct fay_query_options *options; /* the caller's; NULL: none */
+	const struct fay_texts *texts;           /* the caller's, once rows come; NULL: none */
 };
 
 struct fay_query *fay_query_create(const char *text, uint64_t now, struct fay_error *error);

@@ -35,13 +35,15 @@ struct running {
 extern unsigned char *handed_on; /* rows of fay_flush and fay_emit */
 extern size_t handed_count;
 extern unsigned flushes;
-extern bool no_room;
+extern bool no_room; /* for tables and texts */
 /* If not NULL, called with what fay_emit gets. */
 extern void (*on_emit)(uint64_t state, const uint8_t *row);
 /* If not NULL, what fay_try_read does; else nothing can be read. */
 extern int64_t (*on_try_read)(void *to, uint64_t size, uint64_t address);
 
 void start(struct running *r, const char *text);
+/* Its strings are read whole. */
+void start_with_texts(struct running *r, const char *text);
 void stop(struct running *r);
 int64_t word(const void *row, uint32_t offset);
 /* Once, before anything is started. */

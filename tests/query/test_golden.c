@@ -28,7 +28,9 @@ static char *outcome(const char *text, const char **kind)
 	FILE *memory = open_memstream(&result, &size);
 	assert_non_null(memory);
 	int code = fay_query_plan_with(
-		text, &(struct fay_query_options){ .now = NOW, .extend = true }, &plan, &error);
+		text,
+		&(struct fay_query_options){ .now = NOW, .extend = true, .long_strings = true },
+		&plan, &error);
 	*kind = code ? "error" : "plan";
 	if (code) {
 		assert_int_equal(code, error.code);

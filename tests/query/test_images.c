@@ -47,7 +47,7 @@ static void check_schema(const struct fay_plan *plan, const struct fay_verdict *
 		assert_string_equal(verdict->probes[i].pattern, spec->probes[i].pattern);
 	assert_string_equal(spec->probes[0].pattern, plan->pattern);
 	assert_int_equal(verdict->schema.local_size, spec->local_size);
-	assert_int_equal(spec->state_count, plan->source_count);
+	assert_int_equal(spec->state_count, plan->source_count + (plan->texts ? 2 : 0));
 	assert_int_equal(verdict->schema.state_count, spec->state_count);
 	for (uint32_t i = 0; i < spec->state_count; i++) {
 		assert_int_equal(verdict->schema.states[i].row_size, spec->states[i].row_size);
@@ -117,8 +117,8 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 	struct fay_plan *plan;
 	struct fay_buffer image;
 	struct fay_verdict verdict;
-	if (fay_query_plan_with(text, &(struct fay_query_options){ .now = NOW, .extend = true },
-				&plan, &error))
+	struct fay_query_options options = { .now = NOW, .extend = true, .long_strings = true };
+	if (fay_query_plan_with(text, &options, &plan, &error))
 		return true;
 	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
 		fay_plan_destroy(plan); /* no native probe: test_query_bpf */
@@ -225,19 +225,22 @@ static void members_are_accepted(void **state)
 		"new { e.number, e.thing->next->name, e.thing->small, other = e.thing->next->small "
 		"}",
 	};
-	struct fay_query_options options = { .now = NOW, .find = find_described };
-	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+	size_t count = sizeof(queries) / sizeof(queries[0]);
+	for (size_t i = 0; i < 2 * count; i++) {
+		struct fay_query_options options = { .now = NOW,
+						     .long_strings = i >= count,
+						     .find = find_described };
 		struct fay_error error = { 0 };
 		struct fay_plan *plan;
 		struct fay_buffer image;
 		struct fay_verdict verdict;
-		if (fay_query_plan_with(queries[i], &options, &plan, &error))
+		if (fay_query_plan_with(queries[i % count], &options, &plan, &error))
 			fail_msg("%s", error.message);
 		assert_true(plan->typed);
 		compile(plan, &image);
 		fay_verify(image.data, image.size, NULL, &verdict);
 		if (verdict.outcome != FAY_ACCEPTED)
-			fay_verdict_print(stderr, queries[i], &verdict);
+			fay_verdict_print(stderr, queries[i % count], &verdict);
 		assert_int_equal(verdict.outcome, FAY_ACCEPTED);
 		fay_verdict_deinit(&verdict);
 		fay_buffer_deinit(&image);

@@ -31,8 +31,13 @@ struct fay_codegen {
 	/* the query, and its lines; NULL: nothing is called that has lines */
 	LLVMMetadataRef file;
 	LLVMDIBuilderRef lines;
-	bool extends;                     /* functions of C are called */
-	bool sketches, reads, stacks;     /* functions of query/runtime/ */
+	bool extends;                             /* functions of C are called */
+	bool sketches, reads, stacks, texts_read; /* functions of query/runtime/ */
+	/* strings that are read whole, by number */
+	struct fay_codegen_text {
+		LLVMValueRef buffer; /* NULL: not read yet */
+		bool sent;
+	} texts[FAY_PLAN_TEXTS];
 	bool failed;                      /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf;      /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */

@@ -54,6 +54,7 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 {
 	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
 	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
+	memset(g->texts, 0, sizeof(g->texts));
 	g->frames = NULL;
 	fay_codegen_begin(g, probe->symbol);
 	require_wanted(g);
@@ -95,6 +96,7 @@ static int generate(const struct fay_plan *plan, uint32_t sides,
 	fay_codegen_begin_lines(&g);
 	for (unsigned side = 0; side < plan->source_count; side++) {
 		g.p = fay_plan_stage(plan, side);
+		fay_codegen_text_emitter(&g);
 		for (uint32_t i = 0; sides >> side & 1 && i < g.p->probe_count; i++)
 			generate_probe(&g, &g.p->probes[i]);
 	}

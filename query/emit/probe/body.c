@@ -179,6 +179,7 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 	for (uint32_t i = 0; i < g->p->keys; i++) {
 		const struct fay_layout_column *column = &g->p->columns[i];
 		struct fay_operand_value value = fay_codegen_expr(g, column->expr);
+		fay_codegen_send_texts(g, column->expr);
 		if (column->expr->type == TYPE_STACK) {
 			for (uint32_t at = 0; at < column->size; at += 8) {
 				keys->words[keys->count].memory = value.low;

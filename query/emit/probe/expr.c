@@ -146,11 +146,6 @@ static LLVMValueRef comparison(struct fay_codegen *g, const struct fay_expr *exp
 	case EXPR_GT: predicate = is_signed ? LLVMIntSGT : LLVMIntUGT; break;
 	default: predicate = is_signed ? LLVMIntSGE : LLVMIntUGE; break;
 	}
-	if (expr->a->type == TYPE_STRING) {
-		x.low = LLVMBuildOr(b, LLVMBuildXor(b, x.low, y.low, ""),
-				    LLVMBuildXor(b, x.high, y.high, ""), "");
-		y.low = fay_codegen_i64(g, 0);
-	}
 	return LLVMBuildICmp(b, predicate, x.low, y.low, "");
 }
 
@@ -181,10 +176,10 @@ static LLVMValueRef bucket(struct fay_codegen *g, const struct fay_expr *expr, L
 static struct fay_operand_value operation(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	LLVMBuilderRef b = g->builder;
+	if (expr->a->type == TYPE_STRING)
+		return (struct fay_operand_value){ fay_codegen_string(g, expr), NULL };
 	struct fay_operand_value x = fay_codegen_expr(g, expr->a), y = { NULL, NULL }, z = y, r = y;
-	bool string = expr->op == EXPR_STARTS_WITH || expr->op == EXPR_ENDS_WITH ||
-		      expr->op == EXPR_CONTAINS || expr->op == EXPR_LENGTH;
-	if (expr->b && !string)
+	if (expr->b)
 		y = fay_codegen_expr(g, expr->b);
 	if (expr->c)
 		z = fay_codegen_expr(g, expr->c);
@@ -200,10 +195,6 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 	case EXPR_GE: r.low = comparison(g, expr, x, y); break;
 	case EXPR_SQUARE: r.low = square_part(g, expr, x.low); break;
 	case EXPR_BUCKET: r.low = bucket(g, expr, x.low, y.low); break;
-	case EXPR_STARTS_WITH:
-	case EXPR_ENDS_WITH:
-	case EXPR_CONTAINS:
-	case EXPR_LENGTH: r.low = fay_codegen_string(g, expr, x); break;
 	case EXPR_COND:
 		r.low = LLVMBuildSelect(b, x.low, y.low, z.low, "");
 		if (y.high)
@@ -275,6 +266,9 @@ static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_exp
 		return expr->op == EXPR_MEMBER
 			       ? fay_bpf_member(g, fay_codegen_expr(g, expr->a).low, access)
 			       : fay_bpf_leaf(g, expr);
+	int text = fay_plan_text_number(g->p, expr);
+	if (text >= 0)
+		return fay_codegen_text_cell(g, (unsigned)text);
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
 	if (expr->op == EXPR_ARG)

@@ -36,9 +36,9 @@ static LLVMValueRef string_in_frame(struct fay_codegen *g, struct fay_operand_va
 static LLVMValueRef argument(struct fay_codegen *g, const struct fay_expr *expr,
 			     const struct fay_extension_type *type)
 {
-	struct fay_operand_value value = fay_codegen_expr(g, expr);
 	if (type->kind == FAY_EXTENSION_STRING)
-		return string_in_frame(g, value);
+		return string_in_frame(g, fay_codegen_beginning(g, expr));
+	struct fay_operand_value value = fay_codegen_expr(g, expr);
 	return type->kind == FAY_EXTENSION_BOOL || type->bits == 64
 		       ? value.low
 		       : LLVMBuildTrunc(g->builder, value.low, type_of(g, type), "");

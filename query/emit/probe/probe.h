@@ -11,6 +11,8 @@
 
 /* Begins a probe's function. */
 void fay_codegen_begin(struct fay_codegen *g, const char *symbol);
+/* What sends pieces of texts, once in a module whose probes read strings whole. */
+void fay_codegen_text_emitter(struct fay_codegen *g);
 /* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's
  * update. */
 void fay_codegen_body(struct fay_codegen *g);

@@ -16,9 +16,21 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 /* 8 bytes of a constant string from `from` on, zero padded, as a little-endian word; *mask covers
  * those that it has. */
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
-/* --- strings.c: StartsWith and the like; x is the value of expr->a --- */
-LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr,
-				struct fay_operand_value x);
+/* --- strings.c --- */
+/* StartsWith and the like, == and != of strings. */
+LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr);
+/* The string's first 15 bytes, NUL padded. */
+struct fay_operand_value fay_codegen_beginning(struct fay_codegen *g, const struct fay_expr *expr);
+
+/* --- texts.c: strings that are read whole, by their number --- */
+/* What stands for it in rows. */
+struct fay_operand_value fay_codegen_text_cell(struct fay_codegen *g, unsigned number);
+struct fay_operand_value fay_codegen_text_beginning(struct fay_codegen *g, unsigned number);
+/* StartsWith and the like; EXPR_EQ: whether it is the constant. */
+LLVMValueRef fay_codegen_text_test(struct fay_codegen *g, unsigned number, enum fay_expr_op op,
+				   const struct fay_expr *constant);
+/* Sends the texts that a row shows with the value of `expr`, if they are long and new. */
+void fay_codegen_send_texts(struct fay_codegen *g, const struct fay_expr *expr);
 
 /* --- extend.c --- */
 /* The value of an EXPR_CALL. */

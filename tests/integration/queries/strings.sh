@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Strings of up to 4,096 bytes as keys and columns and in comparisons: exactly what the program
+# passed. Ends of pages, strings that are cut, bytes that are no characters, a million of them,
+# strings that change meanwhile.
+. "$(dirname "$0")/../lib.sh"
+
+# run KIND [COUNT] -- OPTION... QUERY: the target under that query; its output is in $work/said
+run() {
+	local kind=("$1")
+	shift
+	[ "$1" = -- ] || { kind+=("$1"); shift; }
+	shift
+	"$FAY" trace -o "$work/trace" "$@" -- "$STRINGS_TARGET" "${kind[@]}" >"$work/said" \
+		2>"$work/trace.err" || { cat "$work/trace.err" >&2; fail "${kind[*]}"; }
+}
+rows() { jq -c 'select(.type == "row" and .final) | .values' "$work/trace"; }
+end_of() { jq -s "map(select(.type == \"end\"))[0].$1" "$work/trace"; }
+value() { jq -s "map(select(.type == \"row\" and .final))[0].values.$1" "$work/trace"; }
+
+by_text='from e in cluster.Function("strings_target!said")
+    group e by e.Arg(0).Text into g select new { text = g.Key, calls = g.Count() }'
+for kind in lengths ends same; do
+	run "$kind" -- --json "$by_text"
+	sort "$work/said" >"$work/expected"
+	rows | sort >"$work/rows"
+	cmp "$work/expected" "$work/rows" || {
+		diff "$work/expected" "$work/rows" | cut -c1-300 | head -20 >&2
+		fail "$kind: other rows than the program's"
+	}
+	equal "$kind: events lost" 0 "$(end_of events_lost)"
+	equal "$kind: texts lost" "0 0" "$(end_of texts_lost) $(end_of texts_unsent)"
+	echo "ok: $kind: $(wc -l <"$work/rows") rows"
+done
+
+# By name, from the debug information; rows of events; what was cut, and what is short.
+run lengths -- --json 'from e in cluster.Function("strings_target!said") where e.text.Length > 4090
+    select new { e.text, n = e.text.Length }'
+equal "rows of long strings" "$(jq -s 'map(select((.text | length) > 4090) | .calls) | add' \
+	"$work/said")" "$(rows | wc -l)"
+equal "their longest" "4096 4099" "$(rows | jq -s -r '[(map(.n) | max), (map(.text | length) | max)]
+	| "\(.[0]) \(.[1])"')"
+
+# Comparisons, in the probe and with the merged rows.
+string=$(jq -r 'select((.text | length) == 100) | .text' "$work/said")
+calls=$(jq 'select((.text | length) == 100) | .calls' "$work/said")
+run lengths -- --json "cluster.Function(\"strings_target!said\").Count(e =>
+    e.Arg(0).Text == \"$string\")"
+equal "== a string of 100 bytes" "$calls" "$(value Count)"
+part=${string:40:30}
+counted() { jq -s "map(select(.text | $1) | .calls) | add // 0" "$work/said"; }
+run lengths -- --json "cluster.Function(\"strings_target!said\").Count(e =>
+    e.Arg(0).Text.Contains(\"$part\"))"
+equal "Contains" "$(counted "contains(\"$part\")")" "$(value Count)"
+run lengths -- --json "from e in cluster.Function(\"strings_target!said\")
+    group e by e.Arg(0).Text into g where g.Key.EndsWith(\"${string: -20}\") || g.Key.Length == 200
+    orderby g.Key select new { g.Key, n = g.Count() }"
+equal "conditions on keys" "$(counted "endswith(\"${string: -20}\") or length == 200")" \
+	"$(rows | jq -s 'map(.n) | add')"
+equal "order of keys" "$(rows | jq -r .Key | LC_ALL=C sort)" "$(rows | jq -r .Key)"
+
+# Bytes, in JSON as Latin-1, in CSV as escapes, in tables as question marks.
+run bytes -- --json "$by_text"
+equal "bytes" true "$(rows | jq -s 'map(select(.calls == 6))[0].text == ([range(1; 256)] | implode)')"
+run bytes -- --csv "$by_text"
+contains "bytes in CSV" "$work/trace" "\\xfd\\xfe\\xff\",6"
+run bytes -- "$by_text"
+contains "bytes in a table" "$work/trace" "!\"#\$%&'()*+,-./0123456789"
+
+# A million: each is counted, texts are kept as far as there is room, and it is said how many are
+# not.
+run distinct 1000000 -- --csv "$by_text"
+equal "rows of a million strings" 1000000 "$(($(wc -l <"$work/trace") - 1))"
+equal "each is there once" 1000000 "$(awk -F, '$NF == 1' "$work/trace" | wc -l)"
+lost=$(grep -c '^<text lost>,' "$work/trace") || true
+[ "$lost" -gt 0 ] && [ "$lost" -lt 700000 ] || fail "$lost texts are lost"
+grep '^"a key' "$work/trace" | sort | uniq -d | head -1 >"$work/twice"
+equal "texts that are there twice" "" "$(cat "$work/twice")"
+contains "that texts were lost is said" "$work/trace.err" "do not fit into 64 MiB: $lost times"
+
+# A string that changes while it is read: each call is counted, with a text that was there.
+run changing 20000 -- --csv "$by_text"
+equal "calls with a changing string" 20000 \
+	"$(awk -F, 'NR > 1 {n += $NF} END {print n}' "$work/trace")"
+! grep -q '<text lost>' "$work/trace" || fail "a changing string's text is lost"
