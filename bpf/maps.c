@@ -116,7 +116,8 @@ static int take_record(void *context, void *row, size_t size)
 	struct fay_bpf_session *session = context;
 	session->drained++;
 	session->drained_bytes += size;
-	return session->take(session->take_context, row) && session->drained_bytes < RING_BYTES
+	return session->take(session->take_context, row, size) &&
+			       session->drained_bytes < RING_BYTES
 		       ? 0
 		       : -1;
 }

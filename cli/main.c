@@ -13,7 +13,7 @@
 #include "process/process.h"
 
 #include "fay/compiler.h"
-#include "fay/suggest.h"
+#include "fay/query.h"
 #include "verifier/explain/command.h"
 
 static int help_main(int argc, char **argv);

@@ -12,14 +12,14 @@
 #include <string.h>
 
 #include "fay/aggregator.h"
-#include "fay/hash.h"
+#include "fay/text.h"
 
 /* --- hash.c --- */
 
 /*
- * Hashes of keys for the aggregator's tables (fay/hash.h), with a key that is drawn once a process.
- * Keys of rows come from traced programs: one that knew the hash could choose rows that all lie in
- * one chain. Nothing that is printed or sent may depend on these hashes.
+ * Hashes of keys for the aggregator's tables (SipHash, fay/text.h), with a key that is drawn once a
+ * process. Keys of rows come from traced programs: one that knew the hash could choose rows that
+ * all lie in one chain. Nothing that is printed or sent may depend on these hashes.
  */
 
 /* The process's key. */

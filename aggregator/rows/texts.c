@@ -132,11 +132,15 @@ static struct entry *entry_of(struct fay_texts *t, struct fay_text_cell cell, ui
 	return entry;
 }
 
+static uint64_t all_pieces(const struct entry *entry)
+{
+	return UINT64_MAX >> (64 - (entry->length + FAY_TEXT_PIECE - 1) / FAY_TEXT_PIECE);
+}
+
 static void check(const struct fay_texts *t, struct entry *entry)
 {
-	uint64_t all = UINT64_MAX >> (64 - (entry->length + FAY_TEXT_PIECE - 1) / FAY_TEXT_PIECE);
 	uint64_t mark = entry->cell.high >> 56;
-	if (entry->pieces != all)
+	if (entry->pieces != all_pieces(entry))
 		return;
 	struct fay_text_cell is = fay_text_hash(t->key, (const uint64_t *)entry->bytes,
 						entry->length, mark == FAY_TEXT_CUT);
@@ -168,9 +172,43 @@ void fay_texts_take(struct fay_texts *t, const uint8_t *bytes)
 	check(t, entry);
 }
 
+void fay_texts_take_record(struct fay_texts *t, const uint8_t *record, size_t size)
+{
+	struct fay_text_buffer text;
+	size_t header = offsetof(struct fay_text_buffer, words);
+	if (size < header || size > sizeof(text))
+		return;
+	memcpy(&text, record, size);
+	uint64_t mark = text.cell.high >> 56;
+	if (text.length <= FAY_TEXT_INLINE || text.length > FAY_TEXT_MAX ||
+	    text.length > size - header || (mark != FAY_TEXT_WHOLE && mark != FAY_TEXT_CUT))
+		return;
+	struct entry *entry = entry_of(t, text.cell, (uint16_t)text.length);
+	t->lost += !entry;
+	if (!entry || entry->whole || entry->length != text.length)
+		return;
+	memcpy(entry->bytes, text.words, text.length);
+	entry->pieces = all_pieces(entry);
+	check(t, entry);
+}
+
 uint64_t fay_texts_lost(const struct fay_texts *t)
 {
 	return t->lost;
+}
+
+static struct fay_text_bytes bytes_of(const struct entry *entry)
+{
+	return (struct fay_text_bytes){ .bytes = (const char *)entry->bytes,
+					.length = entry->length,
+					.cut = entry->cell.high >> 56 == FAY_TEXT_CUT };
+}
+
+void fay_texts_each(const struct fay_texts *t, fay_texts_function *function, void *context)
+{
+	for (size_t i = 0; i < t->size; i++)
+		if (t->entries[i].whole)
+			function(context, t->entries[i].cell, bytes_of(&t->entries[i]));
 }
 
 struct fay_text_bytes fay_text_of(const struct fay_texts *t, const uint8_t *bytes)
@@ -187,7 +225,5 @@ struct fay_text_bytes fay_text_of(const struct fay_texts *t, const uint8_t *byte
 		return (struct fay_text_bytes){ .bytes = lost,
 						.length = sizeof(lost) - 1,
 						.lost = true };
-	return (struct fay_text_bytes){ .bytes = (const char *)entry->bytes,
-					.length = entry->length,
-					.cut = cell.high >> 56 == FAY_TEXT_CUT };
+	return bytes_of(entry);
 }

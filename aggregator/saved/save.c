@@ -17,6 +17,7 @@
 /* that are named in a file: to name one takes a look at each traced process's symbols, and nothing
  * is drained meanwhile */
 #define ADDRESSES_MAX 65536u
+#define TEXTS_MAX 400000u
 
 /* Hashes of functions that rows have named; open addressing, 0 is free. */
 struct hashes {
@@ -35,8 +36,10 @@ struct fay_save {
 		uint32_t function_columns[FAY_SAVED_COLUMNS], function_count;
 		struct fay_saved_column address_columns[FAY_SAVED_COLUMNS];
 		uint32_t address_count;
+		uint32_t string_columns[FAY_SAVED_COLUMNS], string_count;
 	} streams[FAY_SAVED_STREAMS];
-	struct hashes hashes, addresses; /* addresses: by fay_saved_address() */
+	/* addresses: by fay_saved_address(); texts: low words of their cells */
+	struct hashes hashes, addresses, texts;
 	bool failed, out_of_memory;
 	int failure; /* errno of the first failed write */
 };
@@ -61,6 +64,17 @@ static void insert(struct hashes *h, uint64_t hash)
 	}
 	h->count += !h->slots[at];
 	h->slots[at] = hash;
+}
+
+static bool holds(const struct hashes *h, uint64_t hash)
+{
+	size_t at = (hash * 0x9e3779b97f4a7c15u) >> 20 & (h->size - 1);
+	for (unsigned steps = 0; h->size && h->slots[at] && steps <= STEPS_MAX; steps++) {
+		if (h->slots[at] == hash)
+			return true;
+		at = (at + 1) & (h->size - 1);
+	}
+	return false;
 }
 
 static bool grow(struct hashes *h)
@@ -125,6 +139,8 @@ static void find_names(struct stream *s, const struct fay_saved_stream *stream,
 			s->function_columns[s->function_count++] = columns[i].offset;
 		else if (columns[i].flags)
 			s->address_columns[s->address_count++] = columns[i];
+		else if (fay_saved_is_string(&columns[i]))
+			s->string_columns[s->string_count++] = columns[i].offset;
 }
 
 static void put_layout(struct fay_save *s, const struct fay_save_layout *layout)
@@ -199,6 +215,12 @@ void fay_save_row(struct fay_save *s, uint32_t stream, const uint8_t *row)
 	}
 	for (uint32_t i = 0; i < of->address_count; i++)
 		remember_addresses(s, &of->address_columns[i], row);
+	for (uint32_t i = 0; i < of->string_count; i++) {
+		struct fay_text_cell cell;
+		memcpy(&cell, row + of->string_columns[i], sizeof(cell));
+		if (cell.high >> 56)
+			remember(s, &s->texts, TEXTS_MAX, cell.low);
+	}
 	if (s->header.stream_count > 1) {
 		uint64_t number = stream;
 		put(s, &number, sizeof(number));
@@ -224,15 +246,28 @@ uint64_t fay_save_size(const struct fay_save *s)
 	return s->header.rows_at + s->header.rows_size;
 }
 
-static void put_name(struct fay_save *s, uint64_t hash, const char *text)
+static void put_name(struct fay_save *s, struct fay_saved_name one, const char *text)
 {
 	static const char zeros[8];
-	struct fay_saved_name one = { .hash = hash,
-				      .size = (uint32_t)strnlen(text, FAY_SAVED_ROW) };
 	put(s, &one, sizeof(one));
 	put(s, text, one.size);
 	put(s, zeros, (8 - one.size % 8) % 8);
 	s->header.name_count++;
+}
+
+static void put_plain(struct fay_save *s, uint64_t hash, const char *text)
+{
+	put_name(s, (struct fay_saved_name){ hash, (uint32_t)strnlen(text, FAY_SAVED_ROW), 0 },
+		 text);
+}
+
+/* Of the session's texts, those that rows of this file have. */
+static void put_text(void *context, struct fay_text_cell cell, struct fay_text_bytes text)
+{
+	struct fay_save *s = context;
+	if (holds(&s->texts, cell.low))
+		put_name(s, (struct fay_saved_name){ cell.low, (uint32_t)text.length, 1 },
+			 text.bytes);
 }
 
 static void put_names(struct fay_save *s, const struct fay_save_names *names)
@@ -243,7 +278,7 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 					   ? names->function(names->context, s->hashes.slots[i])
 					   : NULL;
 		if (text)
-			put_name(s, s->hashes.slots[i], text);
+			put_plain(s, s->hashes.slots[i], text);
 	}
 	for (size_t i = 0; i < s->addresses.size; i++) {
 		uint64_t key = s->addresses.slots[i], plain = key >> 47;
@@ -253,8 +288,10 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 			continue;
 		names->address(names->context, fay_saved_address(key, exact), exact, text,
 			       sizeof(text));
-		put_name(s, key, text);
+		put_plain(s, key, text);
 	}
+	if (names->texts)
+		fay_texts_each(names->texts, put_text, s);
 }
 
 int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_save_names *names,
@@ -279,6 +316,7 @@ int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_s
 			"out of memory for the names of functions in the saved trace");
 	free(s->hashes.slots);
 	free(s->addresses.slots);
+	free(s->texts.slots);
 	free(s->path);
 	free(s);
 	return result;

@@ -13,7 +13,9 @@
 
 struct name {
 	uint64_t hash;
-	char *text;
+	char *text; /* a text of FAY_TEXT_MAX bytes has "..." behind it */
+	uint32_t size;
+	bool is_text;
 	bool wanted; /* of fay_saved_only() */
 };
 
@@ -116,11 +118,16 @@ static bool read_names(struct fay_saved *s)
 		if (padded > left || name.size > FAY_SAVED_ROW)
 			return false;
 		left -= padded;
-		s->names[i] = (struct name){ .hash = name.hash, .text = calloc(1, padded + 1) };
+		s->names[i] = (struct name){ .hash = name.hash,
+					     .text = calloc(1, padded + FAY_TEXT_CUT_MARK + 1),
+					     .size = name.size,
+					     .is_text = name.is_text };
 		s->name_count++;
 		if (!s->names[i].text ||
 		    (padded && fread(s->names[i].text, padded, 1, s->file) != 1))
 			return false;
+		if (name.is_text && name.size == FAY_TEXT_MAX)
+			memcpy(s->names[i].text + name.size, "...", FAY_TEXT_CUT_MARK);
 	}
 	return true;
 }
@@ -128,6 +135,8 @@ static bool read_names(struct fay_saved *s)
 static int compare_names(const void *left, const void *right)
 {
 	const struct name *a = left, *b = right;
+	if (a->is_text != b->is_text)
+		return a->is_text ? 1 : -1;
 	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
@@ -255,17 +264,33 @@ const struct fay_saved_column *fay_saved_column(const struct fay_saved *s, const
 	return NULL;
 }
 
-static struct name *find_name(const struct fay_saved *s, uint64_t hash)
+static struct name *find_name(const struct fay_saved *s, uint64_t hash, bool is_text)
 {
-	struct name key = { .hash = hash };
+	struct name key = { .hash = hash, .is_text = is_text };
 	return s->name_count ? bsearch(&key, s->names, s->name_count, sizeof(key), compare_names)
 			     : NULL;
 }
 
 const char *fay_saved_name(const struct fay_saved *s, uint64_t hash)
 {
-	const struct name *found = find_name(s, hash);
+	const struct name *found = find_name(s, hash, false);
 	return found ? found->text : NULL;
+}
+
+struct fay_text_bytes fay_saved_text(const struct fay_saved *s, const uint8_t *bytes)
+{
+	struct fay_text_bytes text = fay_text_of(NULL, bytes);
+	struct fay_text_cell cell;
+	memcpy(&cell, bytes, sizeof(cell));
+	const struct name *found = text.lost ? find_name(s, cell.low, true) : NULL;
+	/* a file may say anything: of a text that was not cut there is no mark */
+	return found ? (struct fay_text_bytes){ .bytes = found->text,
+						.length = strlen(found->text) < found->size
+								  ? strlen(found->text)
+								  : found->size,
+						.cut = cell.high >> 56 == FAY_TEXT_CUT &&
+						       found->size == FAY_TEXT_MAX }
+		     : text;
 }
 
 size_t fay_saved_only(struct fay_saved *s, const char *glob)
@@ -276,7 +301,8 @@ size_t fay_saved_only(struct fay_saved *s, const char *glob)
 		return 0;
 	s->only = function;
 	for (size_t i = 0; i < s->name_count; i++)
-		count += s->names[i].wanted = !fnmatch(glob, s->names[i].text, 0);
+		count += s->names[i].wanted =
+			!s->names[i].is_text && !fnmatch(glob, s->names[i].text, 0);
 	return count;
 }
 
@@ -323,7 +349,7 @@ static bool is_wanted(const struct fay_saved *s)
 	if (!s->only)
 		return true;
 	memcpy(&hash, s->row + s->only->offset, sizeof(hash));
-	const struct name *name = find_name(s, hash);
+	const struct name *name = find_name(s, hash, false);
 	return name && name->wanted;
 }
 

@@ -244,9 +244,12 @@ static size_t encode(const struct fay_ctf_source *source, const struct fay_saved
 		const uint8_t *from = row + part->offset;
 		uint64_t hash;
 		switch (part->form) {
-		case FAY_CTF_STRING:
-			size += put_string(to + size, (const char *)from, part->size);
+		case FAY_CTF_STRING: {
+			struct fay_text_bytes text = fay_saved_text(saved, from);
+			size += put_string(to + size, text.bytes,
+					   text.length + (text.cut ? FAY_TEXT_CUT_MARK : 0));
 			break;
+		}
 		case FAY_CTF_NAME:
 			memcpy(&hash, from, sizeof(hash));
 			size += put_string(to + size, fay_saved_name(saved, hash) ?: "",

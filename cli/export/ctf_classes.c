@@ -93,9 +93,9 @@ static size_t largest_event(const struct fay_ctf_source *source)
 {
 	size_t size = FAY_CTF_HEADER_MAX;
 	for (uint32_t i = 0; i < source->part_count; i++)
-		size += source->parts[i].form == FAY_CTF_WORDS ||
-					source->parts[i].form == FAY_CTF_STRING
-				? source->parts[i].size + 1
+		size += source->parts[i].form == FAY_CTF_WORDS ? source->parts[i].size
+			: source->parts[i].form == FAY_CTF_STRING
+				? FAY_CTF_STRING_MAX + 1
 				: source->parts[i].size / 8 * (FAY_CTF_NAME_MAX + 1);
 	return size;
 }

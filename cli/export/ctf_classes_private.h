@@ -10,11 +10,12 @@
 #include "fay/saved.h"
 
 #define FAY_CTF_CLASSES_MAX 65536u
-#define FAY_CTF_NAME_MAX 512u /* bytes of a function's name */
-/* Bytes of an event: each column of 8 bytes may be a function's name. */
+#define FAY_CTF_NAME_MAX 512u                                 /* bytes of a function's name */
+#define FAY_CTF_STRING_MAX (FAY_TEXT_MAX + FAY_TEXT_CUT_MARK) /* bytes of a string */
+/* Bytes of an event: each column may be a string, what is in it a function's name. */
 #define FAY_CTF_HEADER_MAX 64u
 #define FAY_CTF_EVENT_MAX                                                                          \
-	(FAY_CTF_HEADER_MAX + FAY_SAVED_COLUMNS * (FAY_CTF_NAME_MAX + 1) + 2 * FAY_SAVED_ROW)
+	(FAY_CTF_HEADER_MAX + FAY_SAVED_COLUMNS * (FAY_CTF_STRING_MAX + 1) + 2 * FAY_SAVED_ROW)
 
 /* How a column is written. */
 struct fay_ctf_part {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/suggest.h"
+#include "fay/query.h"
 #include "process/process.h"
 
 #include "options.h"

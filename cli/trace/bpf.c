@@ -45,6 +45,8 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 		fay_plan_sources_schema(trace->plan, &trace->kernel_schema);
 	else
 		fay_plan_schema(trace->plan, &trace->kernel_schema);
+	if (!fay_plan_add_texts(trace->plan, &trace->kernel_schema))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	trace->schema = &trace->kernel_schema;
 	trace->verdict.schema = trace->kernel_schema; /* what a root merges by */
 	return FAY_OK;
@@ -156,9 +158,13 @@ struct taker {
 	int result;
 };
 
-static bool take_row(void *context, const uint8_t *row)
+static bool take_row(void *context, const uint8_t *row, size_t size)
 {
 	struct taker *taker = context;
+	if (fay_text_is_record(size) && taker->trace->texts) {
+		fay_texts_take_record(taker->trace->texts, row, size);
+		return true;
+	}
 	taker->result =
 		fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
 	return !taker->result;

@@ -9,6 +9,9 @@
 struct taker {
 	struct trace *trace;
 	struct fay_error error; /* the first; code 0: none */
+	/* of the event that is fed */
+	unsigned side;
+	const uint8_t *row;
 };
 
 static void take_row(void *context, uint32_t state, const uint8_t *row)
@@ -18,9 +21,17 @@ static void take_row(void *context, uint32_t state, const uint8_t *row)
 		fay_aggregator_take_row(taker->trace->aggregator, state, row, &taker->error);
 }
 
+/* What probes read are strings of the row. */
+static bool read_text(void *context, void *to, uint64_t size, uint64_t address)
+{
+	const struct taker *taker = context;
+	return fay_plan_saved_read(taker->trace->plan, taker->side, taker->row, to, size, address);
+}
+
 /* A saved event that is fed next. */
 struct pending {
 	struct fay_event event;
+	const uint8_t *row; /* until the next one is read */
 	uint32_t probe;
 	bool there;
 };
@@ -28,10 +39,10 @@ struct pending {
 static void read_event(const struct fay_plan *plan, unsigned side, struct pending *next,
 		       struct fay_error *error)
 {
-	const uint8_t *row;
 	next->there = false;
-	while (!next->there && (row = fay_saved_next(fay_plan_saved(plan, side), error)))
-		next->there = fay_plan_saved_event(plan, side, row, &next->event, &next->probe);
+	while (!next->there && (next->row = fay_saved_next(fay_plan_saved(plan, side), error)))
+		next->there =
+			fay_plan_saved_event(plan, side, next->row, &next->event, &next->probe);
 }
 
 /* Of several files, the one whose event came first, -1 if all end here; what is far before it does
@@ -79,6 +90,8 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 	}
 	int side;
 	while (!trace->end_reason && !error->code && (side = choose(trace, next)) >= 0) {
+		taker->side = (unsigned)side;
+		taker->row = next[side].row;
 		fay_replay_event(replay, next[side].probe, &next[side].event);
 		read_event(plan, (unsigned)side, &next[side], error);
 		if (++rows % 1024)
@@ -119,11 +132,12 @@ static void report_events(const struct fay_saved *saved)
 
 int fay_trace_file(struct trace *trace, struct fay_error *error)
 {
-	struct taker taker = { trace, { 0 } };
+	struct taker taker = { .trace = trace };
 	struct fay_replay *replay;
 	uint64_t since = fay_monotonic();
 	error->code = FAY_OK;
-	int result = fay_replay_create(&trace->verdict, take_row, &taker, &replay, error);
+	int result =
+		fay_replay_create(&trace->verdict, take_row, read_text, &taker, &replay, error);
 	if (result)
 		return result;
 	for (unsigned side = 0; side < trace->plan->source_count; side++)

@@ -92,7 +92,7 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 int fay_trace_texts_plan(const struct trace *trace, struct fay_query_options *options,
 			 struct fay_error *error)
 {
-	if (trace->save_path || trace->cluster.root.bus.url)
+	if (trace->cluster.root.bus.url)
 		return FAY_OK;
 	options->long_strings = true;
 	if (getrandom(&options->text_key, sizeof(options->text_key), 0) ==

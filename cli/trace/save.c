@@ -51,7 +51,8 @@ static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost
 	uint64_t before = trace->save->lost_before;
 	const struct fay_save_names names = { .function = fay_trace_function_name,
 					      .address = name_address,
-					      .context = trace };
+					      .context = trace,
+					      .texts = trace->texts };
 	return fay_save_finish(file, lost > before ? lost - before : 0, &names, error);
 }
 

@@ -17,7 +17,7 @@ struct kernel {
 	struct fay_error failure; /* code 0: none */
 };
 
-static bool take_row(void *context, const uint8_t *row)
+static bool take_row(void *context, const uint8_t *row, size_t size)
 {
 	struct kernel *kernel = context;
 	return !fay_aggregator_take_row(kernel->aggregator, 0, row, &kernel->failure);

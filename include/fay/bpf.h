@@ -128,7 +128,8 @@ enum fay_bpf_value {
 	  BPF_FUNC_ktime_get_boot_ns,     BPF_FUNC_get_smp_processor_id,                           \
 	  BPF_FUNC_get_current_pid_tgid,  BPF_FUNC_get_current_comm,                               \
 	  BPF_FUNC_get_current_task_btf,  BPF_FUNC_ringbuf_reserve,                                \
-	  BPF_FUNC_ringbuf_submit,        BPF_FUNC_get_stack }
+	  BPF_FUNC_ringbuf_submit,        BPF_FUNC_get_stack,                                      \
+	  BPF_FUNC_probe_read_user_str,   BPF_FUNC_ringbuf_output }
 
 struct fay_bpf_start {
 	uint64_t time; /* ns of the boot clock; 0: none */
@@ -216,9 +217,9 @@ void fay_bpf_session_detach(struct fay_bpf_session *session);
 void fay_bpf_session_destroy(struct fay_bpf_session *session);
 /* As a target's shared memory: a source for the aggregator. */
 struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *session, size_t *size);
-/* Gives the rows in the ring to `take`, in the order in which they were made; returns how many.
- * Counts what the kernel lost by itself. */
-typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
+/* Gives the rows in the ring, and texts (fay_text_is_record()), to `take`, in the order in which
+ * they were made; returns how many. Counts what the kernel lost by itself. */
+typedef bool fay_bpf_take_row(void *context, const uint8_t *row, size_t size);
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take,
 			     void *context);
 /* Of an object that has PIDS: whether any process that is listed, children included, has not ended.

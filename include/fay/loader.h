@@ -341,10 +341,14 @@ uint64_t fay_session_longest_pause(const struct fay_session *session);
  * of tables with their tag, cells, streams. */
 struct fay_replay;
 typedef void fay_replay_row(void *context, uint32_t state, const uint8_t *row);
-/* The verdict must outlive the replay. fay_try_read() fails in the probes, since no program is
+/* What fay_try_read() does in the probes: `size` bytes, at most FAY_TRY_READ_MAX, of what is said
+ * to lie at `address`; false: nothing does. */
+typedef bool fay_replay_read(void *context, void *to, uint64_t size, uint64_t address);
+/* The verdict must outlive the replay. `read` NULL: nothing can be read, since no program is
  * there. */
-int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context,
-		      struct fay_replay **replay, struct fay_error *error);
+int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take,
+		      fay_replay_read *read, void *context, struct fay_replay **replay,
+		      struct fay_error *error);
 void fay_replay_destroy(struct fay_replay *replay);
 /* `probe` is a number of the verdict's; others do nothing. */
 void fay_replay_event(struct fay_replay *replay, uint32_t probe, const struct fay_event *event);

@@ -247,6 +247,10 @@ static inline struct fay_saved *fay_plan_saved(const struct fay_plan *plan, unsi
  * false: none. */
 bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row,
 			  struct fay_event *event, uint32_t *probe);
+/* What a probe of that event reads at an address: strings of the row, by which the event was made.
+ * false: nothing is there. */
+bool fay_plan_saved_read(const struct fay_plan *plan, unsigned side, const uint8_t *row, void *to,
+			 uint64_t size, uint64_t address);
 /*
  * Of a plan with windows of so many events: what one adds to window number `window`, from 0 up, as
  * a row of the result's state (at most 4096 bytes). false: nothing, the query's conditions on a
@@ -267,6 +271,8 @@ void fay_pairs_add(struct fay_pairs *pairs, unsigned source, const uint8_t *row)
 void fay_pairs_advance(struct fay_pairs *pairs, uint64_t horizon);
 void fay_pairs_counts(const struct fay_pairs *pairs, struct fay_pairs_counts *counts);
 void fay_plan_destroy(struct fay_plan *plan);
+/* "Did you mean": the candidate that `word` was probably meant to be, or NULL. */
+const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count);
 /* The probes in programs as a module in `context`, for fay_compile_module() with plan->spec; of a
  * query about functions of the kernel alone, those for all processes. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
@@ -313,6 +319,9 @@ void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
 void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* What the events of a source in the kernel are. `side`: as in `kernel_sides`. */
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side);
+/* Adds the states that texts come by, if the plan has any, to that of BPF programs. false: out of
+ * memory. */
+bool fay_plan_add_texts(const struct fay_plan *plan, struct fay_schema *schema);
 /* Of the finished rows: the same, unless groups are grouped again. */
 void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* Which of the columns that the probes fill, of a plan that does not join, hold addresses of code,

@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "fay/error.h"
+#include "fay/image.h"
+#include "fay/text.h"
 
 #define FAY_SAVED_MAGIC "FAYSAVE\2"
 #define FAY_SAVED_NAME 64u    /* bytes of a column's name, NUL included */
@@ -64,10 +66,12 @@ static inline uint64_t fay_saved_address(uint64_t address, bool exact)
 {
 	return exact ? address ^ FAY_SAVED_EXACT : address;
 }
-/* Names of functions and of addresses: this, then `size` bytes and zeros up to a multiple of 8 */
+/* Names of functions and of addresses, and texts of long strings, under the low words of their
+ * cells: this, then `size` bytes and zeros up to a multiple of 8 */
 struct fay_saved_name {
 	uint64_t hash;
-	uint32_t size, reserved;
+	uint32_t size;
+	uint32_t is_text; /* 1: of a string, else a name */
 };
 
 struct fay_saved; /* one that is read */
@@ -94,6 +98,13 @@ const struct fay_saved_column *fay_saved_column(const struct fay_saved *saved, c
 size_t fay_saved_only(struct fay_saved *saved, const char *glob);
 /* A function's name by its hash, or NULL. */
 const char *fay_saved_name(const struct fay_saved *saved, uint64_t hash);
+/* What a string's cell says. Valid as long as the cell and the saved trace. */
+struct fay_text_bytes fay_saved_text(const struct fay_saved *saved, const uint8_t *cell);
+/* Whether the column is a string. */
+static inline bool fay_saved_is_string(const struct fay_saved_column *column)
+{
+	return column->type == FAY_TYPE_STRING && !column->flags && column->size == FAY_TEXT_CELL;
+}
 /* The next row, valid until the next call, or NULL: there are no more, or the file cannot be read
  * (*error is set then; code 0 else). */
 const uint8_t *fay_saved_next(struct fay_saved *saved, struct fay_error *error);
@@ -132,6 +143,7 @@ struct fay_save_names {
 	const char *(*function)(void *context, uint64_t hash); /* NULL: it is not known */
 	void (*address)(void *context, uint64_t address, bool exact, char *text, size_t size);
 	void *context;
+	const struct fay_texts *texts; /* NULL: no string is long */
 };
 /* Names of all values in columns of functions and addresses, and what the header says at the end.
  * Closes the file in any case. */

@@ -20,6 +20,7 @@ struct fay_replay {
 	uint8_t *mapped, *local, *global;
 	size_t size;
 	fay_replay_row *take;
+	fay_replay_read *read; /* NULL: nothing can be read */
 	void *context;
 };
 
@@ -60,10 +61,12 @@ static uint64_t replay_emit(void *local, uint64_t state, const void *row)
 	return 0;
 }
 
-/* The program's memory is not here. */
+/* The program's memory is not here; what the caller has in its place may be. */
 static int64_t replay_try_read(void *to, uint64_t size, uint64_t address)
 {
-	(void)address;
+	if (current->read && size <= FAY_TRY_READ_MAX &&
+	    current->read(current->context, to, size, address))
+		return 0;
 	memset(to, 0, size);
 	return -1;
 }
@@ -121,8 +124,9 @@ static uint8_t *zeroed(size_t size)
 	return bytes ? memset(bytes, 0, size) : NULL;
 }
 
-int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context,
-		      struct fay_replay **replay, struct fay_error *error)
+int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take,
+		      fay_replay_read *read, void *context, struct fay_replay **replay,
+		      struct fay_error *error)
 {
 	if (verdict->outcome != FAY_ACCEPTED)
 		return fay_error_set(error, FAY_E_REFUSED, "only verified probes run");
@@ -137,6 +141,7 @@ int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, v
 	}
 	r->verdict = verdict;
 	r->take = take;
+	r->read = read;
 	r->context = context;
 	int result = map_code(r, error);
 	if (result)

@@ -174,6 +174,7 @@ struct fay_access {
 	uint8_t bytes;   /* 1, 2, 4, 8; the rest of an argument's word is nothing */
 	bool is_signed;
 	bool string; /* the bytes from there on, up to a NUL */
+	bool user;   /* whole: in the memory of the program, of which the kernel's event is */
 	bool whole;  /* string: up to FAY_TEXT_MAX bytes of it, not the first 15 alone */
 	/* string: so many bytes at the most, of an array that is shorter than what is kept; 0: none
 	 * */
@@ -183,13 +184,19 @@ static inline int64_t fay_access_pack(struct fay_access access)
 {
 	return (int64_t)((uint64_t)access.offset | (uint64_t)access.bytes << 32 |
 			 (uint64_t)access.is_signed << 40 | (uint64_t)access.string << 41 |
-			 (uint64_t)access.whole << 42 | (uint64_t)access.limit << 48);
+			 (uint64_t)access.whole << 42 | (uint64_t)access.user << 43 |
+			 (uint64_t)access.limit << 48);
 }
 static inline struct fay_access fay_access_unpack(int64_t value)
 {
 	uint64_t v = (uint64_t)value;
-	return (struct fay_access){ (uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1,
-				    v >> 41 & 1, v >> 42 & 1,        (uint16_t)(v >> 48) };
+	return (struct fay_access){ .offset = (uint32_t)v,
+				    .bytes = (uint8_t)(v >> 32),
+				    .is_signed = v >> 40 & 1,
+				    .string = v >> 41 & 1,
+				    .whole = v >> 42 & 1,
+				    .user = v >> 43 & 1,
+				    .limit = (uint16_t)(v >> 48) };
 }
 extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;

@@ -48,6 +48,7 @@ struct fay_plan_private {
 	/* DOMAIN_FILE: from a saved row into an event. */
 	struct fay_saved_move {
 		uint32_t from, to, size; /* bytes */
+		bool text;               /* a string: the event has a place that it is read from */
 	} moves[FAY_SAVED_COLUMNS];
 	uint32_t move_count;
 	/* whether the call ended by an exception, or of the kernel's by an error; NULL: not known

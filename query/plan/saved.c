@@ -6,13 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Strings lie in no program's memory: an event has in place of each an address from here on, by its
+ * number among the moves, and fay_plan_saved_read() is what a probe reads there.
+ */
+#define TEXTS_AT UINT64_C(0x10000)
+#define TEXT_ROOM (2 * FAY_TEXT_MAX) /* bytes; a multiple of a page */
+
 static void add_move(struct fay_plan_private *p, const struct fay_saved_column *column, uint32_t to,
 		     uint32_t size)
 {
 	if (column && size && p->move_count < FAY_SAVED_COLUMNS)
-		p->moves[p->move_count++] =
-			(struct fay_saved_move){ column->offset, to,
-						 size < column->size ? size : column->size };
+		p->moves[p->move_count++] = (struct fay_saved_move){
+			.from = column->offset,
+			.to = to,
+			.size = size < column->size ? size : column->size,
+		};
 }
 
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved)
@@ -32,7 +41,11 @@ void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *sav
 	for (uint32_t i = 0; i < fay_saved_stream_at(saved, stream)->column_count; i++) {
 		const struct fay_saved_column *column = fay_saved_column_at(saved, stream, i);
 		uint32_t word = fay_saved_word(saved, column);
+		bool text = word && fay_saved_is_string(column) && p->query->options &&
+			    p->query->options->long_strings;
 		add_move(p, word ? column : NULL, 8 * word, column->size);
+		if (text && p->move_count)
+			p->moves[p->move_count - 1].text = true;
 	}
 	for (size_t i = 0; i < fay_field_count; i++)
 		if (fay_fields[i].sources && !fay_fields[i].size)
@@ -46,8 +59,12 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
 	const struct fay_plan_private *p = fay_plan_stage(plan, side);
 	uint64_t failed = 0;
 	memset(event, 0, sizeof(*event));
-	for (uint32_t i = 0; i < p->move_count; i++)
-		memcpy((uint8_t *)event + p->moves[i].to, row + p->moves[i].from, p->moves[i].size);
+	for (uint32_t i = 0; i < p->move_count; i++) {
+		uint64_t address = TEXTS_AT + (uint64_t)i * TEXT_ROOM;
+		memcpy((uint8_t *)event + p->moves[i].to,
+		       p->moves[i].text ? (const uint8_t *)&address : row + p->moves[i].from,
+		       p->moves[i].text ? sizeof(address) : p->moves[i].size);
+	}
 	event->comm[FAY_COMM_SIZE - 1] = 0;
 	if (p->failed)
 		memcpy(&failed, row + p->failed->offset, sizeof(failed));
@@ -60,6 +77,23 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
 	for (unsigned before = 0; before < side; before++)
 		*probe += fay_plan_stage(plan, before)->probe_count;
 	return !failed || p->checked.uses_failed;
+}
+
+bool fay_plan_saved_read(const struct fay_plan *plan, unsigned side, const uint8_t *row, void *to,
+			 uint64_t size, uint64_t address)
+{
+	const struct fay_plan_private *p = fay_plan_stage(plan, side);
+	uint64_t number = (address - TEXTS_AT) / TEXT_ROOM, from = (address - TEXTS_AT) % TEXT_ROOM;
+	if (number >= p->move_count || !p->moves[number].text)
+		return false;
+	struct fay_text_bytes text =
+		fay_saved_text(fay_plan_saved(plan, side), row + p->moves[number].from);
+	uint64_t length = text.length + (text.cut ? FAY_TEXT_CUT_MARK : 0),
+		 left = from < length ? length - from : 0;
+	memset(to, 0, size);
+	if (left)
+		memcpy(to, text.bytes + from, left < size ? left : size);
+	return true;
 }
 
 /* --- what is saved --- */

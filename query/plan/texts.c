@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which strings a probe reads whole, and what an image needs for that. A string of which nothing is
- * asked but whether it is, or begins with, a short constant is read as far as that needs. All others
- * have a buffer each, behind all else in LOCAL; those that rows show are sent, by a stream of pieces.
+ * asked but whether it is, or begins with, a short constant is read as far as that needs. All
+ * others have a buffer each, behind all else in LOCAL; those that rows show are sent, by a stream
+ * of pieces.
  */
 #include "planner_private.h"
 
@@ -79,8 +80,6 @@ static void visit(struct walk *walk, const struct fay_expr *expr, enum use use)
 static bool find_texts(struct fay_planner *planner, struct fay_plan_private *p)
 {
 	struct walk walk = { .planner = planner, .p = p };
-	if (p->checked.domain != DOMAIN_USER)
-		return true;
 	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
 		visit(&walk, filter->expr, USE_COMPARED);
 	for (uint32_t i = 0; i < p->keys + p->values; i++)
@@ -158,6 +157,49 @@ bool fay_planner_texts(struct fay_planner *planner)
 							most * sizeof(struct fay_text_buffer));
 	plan->kernel_spec.local_size = plan->spec.local_size; /* one aggregator reads both */
 	return !shown || add_states(planner, scratch_at);
+}
+
+bool fay_plan_add_texts(const struct fay_plan *plan, struct fay_schema *schema)
+{
+	struct fay_query *query = fay_plan_private(plan)->query;
+	const struct fay_image_spec *spec = &plan->spec;
+	if (!plan->texts)
+		return true;
+	struct fay_schema_state *states =
+		fay_query_alloc(query, (schema->state_count + 2) * sizeof(*states));
+	struct fay_schema_column *columns =
+		fay_query_alloc(query, (schema->column_count + 2) * sizeof(*columns));
+	if (!states || !columns)
+		return false;
+	memcpy(states, schema->states, schema->state_count * sizeof(*states));
+	memcpy(columns, schema->columns, schema->column_count * sizeof(*columns));
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct fay_spec_state *s = &spec->states[plan->text_state + i];
+		const struct fay_spec_column *c = &spec->columns[s->first_column];
+		states[schema->state_count + i] =
+			(struct fay_schema_state){ .name = s->name,
+						   .kind = (uint16_t)s->kind,
+						   .scope = (uint16_t)s->scope,
+						   .offset = s->offset,
+						   .size = s->size,
+						   .rows = s->rows,
+						   .row_size = s->row_size,
+						   .keys = s->keys,
+						   .values = s->values,
+						   .first_column = schema->column_count + i };
+		columns[schema->column_count + i] =
+			(struct fay_schema_column){ .name = c->name,
+						    .type = (uint16_t)c->type,
+						    .merge = (uint16_t)c->merge,
+						    .offset = c->offset,
+						    .size = c->size };
+	}
+	schema->local_size = spec->local_size;
+	schema->states = states;
+	schema->state_count += 2;
+	schema->columns = columns;
+	schema->column_count += 2;
+	return true;
 }
 
 void fay_plan_set_texts(const struct fay_plan *plan, const struct fay_texts *texts)

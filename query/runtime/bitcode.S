@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitcode of sketches.c, reads.c, stacks.c and texts.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
+/* The bitcode of sketches.c, reads.c, stacks.c, texts.c and texts_bpf.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
 	.section .rodata
 	.balign 16
 	.globl fay_query_sketches
@@ -25,4 +25,10 @@ fay_query_texts:
 	.incbin FAY_TEXTS_BC
 	.globl fay_query_texts_end
 fay_query_texts_end:
+	.balign 16
+	.globl fay_query_texts_bpf
+fay_query_texts_bpf:
+	.incbin FAY_TEXTS_BPF_BC
+	.globl fay_query_texts_bpf_end
+fay_query_texts_bpf_end:
 	.section .note.GNU-stack, "", @progbits

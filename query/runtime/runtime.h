@@ -14,5 +14,7 @@
 extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[],
 	fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[], fay_query_texts[],
 	fay_query_texts_end[];
+/* The same of texts_bpf.c, which BPF programs call. */
+extern const char fay_query_texts_bpf[], fay_query_texts_bpf_end[];
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Strings of up to FAY_TEXT_MAX bytes as functions that generated probes call: compiled to LLVM
- * bitcode when Fay is built, linked into a query's module, guarded and verified with it. A string is
- * copied once; its length, its hash, what is compared and what is sent are all of that copy, also if
- * the program changes it meanwhile. The buffer is not cleared: what lies behind the string's last
- * byte is never looked at.
+ * bitcode when Fay is built, linked into a query's module, guarded and verified with it. A string
+ * is copied once; its length, its hash, what is compared and what is sent are all of that copy,
+ * also if the program changes it meanwhile. The buffer is not cleared: what lies behind the
+ * string's last byte is never looked at.
  */
 #include "fay/event.h"
 #include "fay/text.h"
@@ -90,17 +90,15 @@ void fay_query_text_read(struct fay_text_buffer *text, uint64_t address, uint64_
 	text->cut = cut;
 }
 
-/* What stands for it in rows. */
-struct fay_text_cell fay_query_text_cell(const struct fay_text_buffer *text, uint64_t k0,
-					 uint64_t k1);
-struct fay_text_cell fay_query_text_cell(const struct fay_text_buffer *text, uint64_t k0,
-					 uint64_t k1)
+/* What stands for it in rows, into text->cell. */
+void fay_query_text_cell(struct fay_text_buffer *text, uint64_t k0, uint64_t k1);
+void fay_query_text_cell(struct fay_text_buffer *text, uint64_t k0, uint64_t k1)
 {
-	struct fay_text_cell cell = { text->words[0], text->words[1] };
-	if (text->length <= FAY_TEXT_INLINE)
-		return cell;
-	return fay_text_hash((struct fay_hash_key){ { k0, k1 } }, text->words, text->length,
-			     text->cut);
+	text->cell.low = text->words[0];
+	text->cell.high = text->words[1];
+	if (text->length > FAY_TEXT_INLINE)
+		text->cell = fay_text_hash((struct fay_hash_key){ { k0, k1 } }, text->words,
+					   text->length, text->cut);
 }
 
 /* Sends a long text, if it is none of those that were sent lately. */

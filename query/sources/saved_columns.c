@@ -119,7 +119,15 @@ const struct fay_expr *fay_check_saved_column(struct fay_checked *checked, const
 	if (word && column->type == FAY_TYPE_STRING && column->flags)
 		return fay_expr_saved_stack(&checked->exprs, word, column->size / 8,
 					    column->flags & FAY_SAVED_KERNEL_STACK);
-	return word ? fay_expr_saved(&checked->exprs, word, type_of(column), column->name) : NULL;
+	const struct fay_query_options *options = checked->exprs.query->options;
+	if (!word || !options || !options->long_strings || !fay_saved_is_string(column))
+		return word ? fay_expr_saved(&checked->exprs, word, type_of(column), column->name)
+			    : NULL;
+	/* the event says where the string lies: query/plan/saved.c */
+	const struct fay_expr *at = fay_expr_saved(&checked->exprs, word, TYPE_INT, column->name);
+	return at ? fay_expr_member(&checked->exprs, at,
+				    (struct fay_access){ .string = true, .whole = true }, "")
+		  : NULL;
 }
 
 struct fay_value_node *fay_check_saved_member(struct fay_checked *checked,

@@ -178,14 +178,23 @@ bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at
  * -------------------------------------------------------------------------------------------------
  * */
 
-/* `size`: bytes of the array that it is in; 0: not known. */
+/* Functions of the kernel may be native probes' there, which do not. */
+static bool reads_whole(const struct fay_checked *checked)
+{
+	return checked->domain == DOMAIN_USER ||
+	       (checked->domain == DOMAIN_KERNEL && fay_source_is_bpf(checked->kind));
+}
+
+/* `size`: bytes of the array that it is in; 0: not known. `user`: of an event of the kernel, in the
+ * program's memory. */
 static struct fay_value_node *string_at(struct fay_checked *checked, const struct fay_expr *address,
-					uint32_t offset, uint32_t size, const char *name)
+					uint32_t offset, uint32_t size, bool user, const char *name)
 {
 	const struct fay_query_options *options = checked->exprs.query->options;
-	bool whole = checked->domain == DOMAIN_USER && options && options->long_strings;
+	bool whole = options && options->long_strings && reads_whole(checked);
 	struct fay_access access = { .offset = offset,
 				     .string = true,
+				     .user = user && checked->domain == DOMAIN_KERNEL,
 				     .whole = whole,
 				     .limit = size < (whole ? FAY_TEXT_MAX : FAY_COMM_SIZE)
 						      ? (uint16_t)size
@@ -240,7 +249,7 @@ static struct fay_value_node *pointer(struct fay_checked *checked, const struct 
 	if (user)
 		return scalar(checked, address);
 	return pointing_to(place->types,
-			   is_char(btf, target) ? string_at(checked, address, 0, 0, "")
+			   is_char(btf, target) ? string_at(checked, address, 0, 0, false, "")
 						: scalar(checked, address),
 			   target);
 }
@@ -254,9 +263,10 @@ static struct fay_value_node *array(struct fay_checked *checked, const struct fa
 		return unsupported(checked, at, place->name, "an array");
 	if (!is_char(btf, array->type))
 		return object_at(checked, place, id);
-	return pointing_to(
-		place->types,
-		string_at(checked, place->address, place->offset, array->nelems, place->name), id);
+	return pointing_to(place->types,
+			   string_at(checked, place->address, place->offset, array->nelems, false,
+				     place->name),
+			   id);
 }
 
 struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const struct fay_node *at,
@@ -345,15 +355,20 @@ static struct fay_value_node *text_at(struct fay_checked *checked, const struct 
 				      const struct fay_expr *address)
 {
 	struct fay_query *query = checked->exprs.query;
-	if (checked->domain != DOMAIN_USER || address->op == EXPR_SIDE)
+	bool native = checked->domain == DOMAIN_KERNEL && !fay_source_is_bpf(checked->kind);
+	if (native || checked->domain == DOMAIN_FILE || address->op == EXPR_SIDE)
+		return fay_query_fail(
+			query, FAY_E_REFUSED, node->name_span,
+			"`Text` is a program's: of functions, returns and USDT probes "
+			"of programs, of system calls and tracepoints");
+	if (checked->domain == DOMAIN_KERNEL && !(query->options && query->options->long_strings))
 		return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
-				      "`Text` is read by probes in programs: of events of "
-				      "cluster.Function, Return and Usdt");
+				      "`Text` of the kernel's events is not supported here");
 	if (is_grouped(address))
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "`Text` is read when the event happens: write it before the "
 				      "grouping");
-	return string_at(checked, address, 0, 0, "Text");
+	return string_at(checked, address, 0, 0, true, "Text");
 }
 
 static struct fay_value_node *member_of(struct fay_checked *checked, const struct fay_node *node,

@@ -18,8 +18,8 @@
 
 #include "fay/error.h"
 #include "fay/join.h"
+#include "fay/query.h"
 #include "fay/saved.h"
-#include "fay/suggest.h"
 
 #define FAY_QUERY_MAX_TEXT 65536u        /* bytes of text */
 #define FAY_QUERY_MAX_NESTING 200u       /* brackets, lambdas, unary operators inside one another */

@@ -43,7 +43,7 @@ static void address_name(void *context, uint64_t address, bool exact, char *text
  * in the file then, and whether the last row's are. */
 static uint64_t names_of(struct row first, struct row step, unsigned count, struct row *named)
 {
-	const struct fay_save_names names = { function_name, address_name, NULL };
+	const struct fay_save_names names = { .function = function_name, .address = address_name };
 	struct fay_saved *saved;
 	struct fay_save *save;
 	struct row row = first;
@@ -108,7 +108,7 @@ static void test_many_addresses(void **state)
  * may write it. What opening it says; *saved is to be closed. */
 static int open_named(const char *column, const char *pattern, struct fay_saved **saved)
 {
-	const struct fay_save_names names = { function_name, address_name, NULL };
+	const struct fay_save_names names = { .function = function_name, .address = address_name };
 	struct fay_save_layout of_others = layout;
 	struct fay_save *save;
 	char path[64];

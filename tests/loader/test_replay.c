@@ -30,7 +30,7 @@ static void test_probe_numbers(void **state)
 	hand.verdict.schema.states = hand.states;
 	hand.verdict.schema.state_count = 1;
 	hand.verdict.probe_count = 1; /* behind it lies another that counts, too */
-	if (fay_replay_create(&hand.verdict, take_count, &count, &replay, &error))
+	if (fay_replay_create(&hand.verdict, take_count, NULL, &count, &replay, &error))
 		fail_msg("%s", error.message);
 	fay_replay_event(replay, 0, &event);
 	fay_replay_event(replay, 1, &event);
@@ -50,8 +50,9 @@ static void test_refused(void **state)
 	(void)state;
 	hand_verdict(&hand, PROBE_COUNT, "program!function");
 	hand.verdict.outcome = FAY_UNSAFE;
-	assert_int_equal(fay_replay_create(&hand.verdict, take_count, &count, &replay, &error),
-			 FAY_E_REFUSED);
+	assert_int_equal(
+		fay_replay_create(&hand.verdict, take_count, NULL, &count, &replay, &error),
+		FAY_E_REFUSED);
 	assert_null(replay);
 }
 

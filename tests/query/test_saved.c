@@ -40,7 +40,7 @@ struct column {
  * `path`. */
 static int make_trace(bool ends, const struct column *columns, unsigned count, char path[64])
 {
-	const struct fay_save_names names = { no_name, no_address, NULL };
+	const struct fay_save_names names = { .function = no_name, .address = no_address };
 	struct fay_save_layout layout = { .text = "", .stream_count = 1 };
 	struct fay_error error = { 0 };
 	struct fay_save *save;

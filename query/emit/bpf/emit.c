@@ -3,6 +3,7 @@
  * What LLVM's BPF target makes of the programs' IR: one section of instructions a program.
  */
 #include "programs_private.h"
+#include "query/runtime/runtime.h"
 
 #include <libelf.h>
 #include <stdlib.h>
@@ -140,6 +141,22 @@ static int emit(struct fay_codegen *g, LLVMTargetMachineRef machine, struct fay_
 	return code;
 }
 
+/* What reads strings whole, as part of each program that calls it. */
+static int link_texts(struct fay_codegen *g, struct fay_error *error)
+{
+	int code = fay_codegen_link_bitcode(g, fay_query_texts_bpf, fay_query_texts_bpf_end, error);
+	unsigned kind = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
+	for (LLVMValueRef f = LLVMGetFirstFunction(g->module); !code && f;
+	     f = LLVMGetNextFunction(f)) {
+		if (LLVMIsDeclaration(f) || LLVMGetSection(f))
+			continue;
+		LLVMSetLinkage(f, LLVMInternalLinkage);
+		LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+					LLVMCreateEnumAttribute(g->context, kind, 0));
+	}
+	return code;
+}
+
 int fay_bpf_emit(struct fay_codegen *g, struct fay_bpf_object *object, struct fay_error *error)
 {
 	LLVMTargetMachineRef machine = target_machine();
@@ -149,7 +166,9 @@ int fay_bpf_emit(struct fay_codegen *g, struct fay_bpf_object *object, struct fa
 	LLVMSetModuleDataLayout(g->module, layout);
 	LLVMDisposeTargetData(layout);
 	LLVMSetTarget(g->module, "bpfel");
-	int code = emit(g, machine, object, error);
+	int code = g->texts_read ? link_texts(g, error) : FAY_OK;
+	if (!code)
+		code = emit(g, machine, object, error);
 	LLVMDisposeTargetMachine(machine);
 	return code;
 }

@@ -165,6 +165,7 @@ static int generate(struct job *job)
 	job->bpf.source = p->checked.kernel;
 	job->bpf.guarded = p->checked.kind != SOURCE_SYSCALL && points > 1;
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
+	fay_codegen_text_emitter(&job->g);
 	int code = add_programs(job);
 	if (!code && job->g.extends)
 		code = fay_query_error_at(

@@ -123,6 +123,7 @@ static void begin(struct fay_codegen *g, const char *section)
 	bpf->slot = bpf->cpu = bpf->identity = bpf->time = bpf->name = bpf->number = bpf->duration =
 		NULL;
 	bpf->out = NULL;
+	memset(g->texts, 0, sizeof(g->texts));
 	snprintf(symbol, sizeof(symbol), "fay_%s", section);
 	g->function = LLVMAddFunction(g->module, symbol, type);
 	LLVMSetSection(g->function, section);

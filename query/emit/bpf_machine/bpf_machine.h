@@ -79,6 +79,8 @@ void fay_bpf_enter(struct fay_codegen *g);
  * none. */
 LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed);
 void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row);
+/* Hands on `size` bytes at `record` as they are; not 0: there was no room. */
+LLVMValueRef fay_bpf_send(struct fay_codegen *g, LLVMValueRef record, LLVMValueRef size);
 /* The value, which the optimiser cannot see through. */
 LLVMValueRef fay_bpf_hide(struct fay_codegen *g, LLVMValueRef value);
 /* Such a value, limited to `limit`: the kernel's verifier knows its bounds then. */

@@ -314,6 +314,13 @@ void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row)
 	fay_bpf_helper(g, BPF_FUNC_ringbuf_submit, arguments, 2);
 }
 
+LLVMValueRef fay_bpf_send(struct fay_codegen *g, LLVMValueRef record, LLVMValueRef size)
+{
+	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_RING, BPF_PSEUDO_MAP_FD),
+				     record, size, i64(g, BPF_RB_NO_WAKEUP) };
+	return fay_bpf_helper(g, BPF_FUNC_ringbuf_output, arguments, 4);
+}
+
 /* --- what an event is made of
  * -------------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Linker.h>
+
 void fay_codegen_init(struct fay_codegen *g)
 {
 	g->builder = LLVMCreateBuilderInContext(g->context);
@@ -92,4 +95,18 @@ LLVMValueRef fay_codegen_call(struct fay_codegen *g, const char *name, LLVMTypeR
 	if (!function)
 		function = LLVMAddFunction(g->module, name, type);
 	return LLVMBuildCall2(g->builder, type, function, arguments, count, "");
+}
+
+int fay_codegen_link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
+			     struct fay_error *error)
+{
+	LLVMModuleRef module;
+	LLVMMemoryBufferRef buffer =
+		LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
+	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &module);
+	LLVMDisposeMemoryBuffer(buffer);
+	if (failed || LLVMLinkModules2(g->module, module))
+		return fay_error_set(error, FAY_E_INTERNAL,
+				     "query: code that the probe calls cannot be linked in");
+	return FAY_OK;
 }

@@ -55,6 +55,9 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
 /* Calls a function that is linked in later; what it takes has the arguments' types. */
 LLVMValueRef fay_codegen_call(struct fay_codegen *g, const char *name, LLVMTypeRef result,
 			      LLVMValueRef *arguments, unsigned count);
+/* Links code in that was compiled when Fay was built: from one address to the other. */
+int fay_codegen_link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
+			     struct fay_error *error);
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);

@@ -2,25 +2,8 @@
 /* Linking in what native probes call. */
 #include "native_private.h"
 
-#include <llvm-c/BitReader.h>
-#include <llvm-c/Linker.h>
-
 #include "fay/extension.h"
 #include "query/runtime/runtime.h"
-
-static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end,
-			struct fay_error *error)
-{
-	LLVMModuleRef module;
-	LLVMMemoryBufferRef buffer =
-		LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
-	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &module);
-	LLVMDisposeMemoryBuffer(buffer);
-	if (failed || LLVMLinkModules2(g->module, module))
-		return fay_error_set(error, FAY_E_INTERNAL,
-				     "query: code that the probe calls cannot be linked in");
-	return FAY_OK;
-}
 
 int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 {
@@ -36,7 +19,7 @@ int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 	int code = FAY_OK;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !code; i++)
 		if (parts[i].called)
-			code = link_bitcode(g, parts[i].bytes, parts[i].end, error);
+			code = fay_codegen_link_bitcode(g, parts[i].bytes, parts[i].end, error);
 	const struct fay_query *query = g->p->query;
 	for (uint32_t i = 0; g->extends && i < query->extension_count && !code; i++)
 		code = fay_extension_link(query->extensions[i].code, g->module, error);

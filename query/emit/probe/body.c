@@ -420,8 +420,12 @@ static void generate_stream(struct fay_codegen *g)
 
 void fay_codegen_body(struct fay_codegen *g)
 {
+	/* strings that are read whole lie in the processor's state */
+	bool texts = g->bpf && g->p->text_count;
+	if (texts)
+		fay_bpf_enter(g);
 	generate_filters(g);
-	if (g->bpf)
+	if (g->bpf && !texts)
 		fay_bpf_enter(g);
 	switch (g->p->kind) {
 	case FAY_STATE_CELL:

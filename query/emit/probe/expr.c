@@ -262,13 +262,13 @@ static struct fay_operand_value argument(struct fay_codegen *g, const struct fay
 static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	struct fay_access access = fay_access_unpack(expr->value);
+	int text = fay_plan_text_number(g->p, expr);
+	if (text >= 0)
+		return fay_codegen_text_cell(g, (unsigned)text);
 	if (g->bpf)
 		return expr->op == EXPR_MEMBER
 			       ? fay_bpf_member(g, fay_codegen_expr(g, expr->a).low, access)
 			       : fay_bpf_leaf(g, expr);
-	int text = fay_plan_text_number(g->p, expr);
-	if (text >= 0)
-		return fay_codegen_text_cell(g, (unsigned)text);
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
 	if (expr->op == EXPR_ARG)

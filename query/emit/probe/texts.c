@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings that are read whole: calls of the functions in query/runtime/texts.c, which keep each in a
- * buffer of the probe's own behind the state. A string is read once an event, where the first
- * question about it is asked.
+ * Strings that are read whole: calls of the functions in query/runtime/texts.c, of BPF programs in
+ * texts_bpf.c, which keep each in a buffer of the probe's own behind the state. A string is read
+ * once an event, where the first question about it is asked.
  */
 #include "probe_private.h"
 
 #define LENGTH offsetof(struct fay_text_buffer, length)
+#define CELL offsetof(struct fay_text_buffer, cell)
+#define WORDS offsetof(struct fay_text_buffer, words)
 
 static LLVMValueRef in_local(struct fay_codegen *g, uint64_t offset)
 {
@@ -27,27 +29,28 @@ static LLVMValueRef buffer_of(struct fay_codegen *g, unsigned number)
 					   number * sizeof(struct fay_text_buffer));
 	LLVMValueRef arguments[] = { text->buffer, address,
 				     fay_codegen_i64(g, access.limit ? access.limit : UINT64_MAX) };
-	fay_codegen_call(g, "fay_query_text_read", LLVMVoidTypeInContext(g->context), arguments, 3);
+	/* a BPF program may be asked for either's memory */
+	bool user = g->bpf && access.user;
+	fay_codegen_call(g, user ? "fay_query_text_read_user" : "fay_query_text_read",
+			 LLVMVoidTypeInContext(g->context), arguments, 3);
 	g->texts_read = true;
 	return text->buffer;
 }
 
 struct fay_operand_value fay_codegen_text_cell(struct fay_codegen *g, unsigned number)
 {
-	LLVMTypeRef words[] = { g->i64, g->i64 },
-		    cell = LLVMStructTypeInContext(g->context, words, 2, 0);
-	LLVMValueRef arguments[] = { buffer_of(g, number),
-				     fay_codegen_i64(g, g->plan->text_key.words[0]),
+	LLVMValueRef buffer = buffer_of(g, number);
+	LLVMValueRef arguments[] = { buffer, fay_codegen_i64(g, g->plan->text_key.words[0]),
 				     fay_codegen_i64(g, g->plan->text_key.words[1]) };
-	LLVMValueRef value = fay_codegen_call(g, "fay_query_text_cell", cell, arguments, 3);
-	return (struct fay_operand_value){ LLVMBuildExtractValue(g->builder, value, 0, ""),
-					   LLVMBuildExtractValue(g->builder, value, 1, "") };
+	fay_codegen_call(g, "fay_query_text_cell", LLVMVoidTypeInContext(g->context), arguments, 3);
+	return (struct fay_operand_value){ fay_codegen_load(g, buffer, CELL),
+					   fay_codegen_load(g, buffer, CELL + 8) };
 }
 
 struct fay_operand_value fay_codegen_text_beginning(struct fay_codegen *g, unsigned number)
 {
-	LLVMValueRef buffer = buffer_of(g, number), high = fay_codegen_load(g, buffer, 8);
-	return (struct fay_operand_value){ fay_codegen_load(g, buffer, 0),
+	LLVMValueRef buffer = buffer_of(g, number), high = fay_codegen_load(g, buffer, WORDS + 8);
+	return (struct fay_operand_value){ fay_codegen_load(g, buffer, WORDS),
 					   LLVMBuildAnd(g->builder, high,
 							fay_codegen_i64(g, UINT64_MAX >> 8), "") };
 }
@@ -114,6 +117,43 @@ static LLVMValueRef contains(struct fay_codegen *g, LLVMValueRef buffer, LLVMVal
 	return result;
 }
 
+/*
+ * The same in a BPF program, whose verifier goes through every round and remembers each branch that
+ * it has not taken: one a round is few enough.
+ */
+static LLVMValueRef contains_in_kernel(struct fay_codegen *g, LLVMValueRef buffer,
+				       LLVMValueRef length, const struct fay_expr *constant)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMBasicBlockRef before, head = fay_codegen_block(g, "place"),
+				  look = fay_codegen_block(g, "look"),
+				  end = fay_codegen_block(g, "found");
+	LLVMValueRef zero = fay_codegen_i64(g, 0), size = fay_codegen_i64(g, constant->length - 1);
+	LLVMValueRef last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGT, length, size, ""),
+					    LLVMBuildSub(b, length, size, ""), zero, "");
+	last = fay_bpf_limit(g, last, FAY_TEXT_MAX);
+	before = LLVMGetInsertBlock(b);
+	LLVMBuildBr(b, head);
+	fay_codegen_continue(g, head);
+	LLVMValueRef place = LLVMBuildPhi(b, g->i64, ""), so_far = LLVMBuildPhi(b, g->i64, "");
+	LLVMValueRef hidden = fay_bpf_hide(g, place);
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, hidden, last, ""), look, end);
+	fay_codegen_continue(g, look);
+	LLVMValueRef differs = differences(g, buffer, hidden, constant);
+	/* the highest bit: it is 0 */
+	LLVMValueRef is =
+		LLVMBuildNot(b, LLVMBuildOr(b, differs, LLVMBuildNeg(b, differs, ""), ""), "");
+	LLVMValueRef found = fay_bpf_hide(g, LLVMBuildOr(b, so_far, is, ""));
+	LLVMValueRef places[] = { zero, LLVMBuildAdd(b, hidden, fay_codegen_i64(g, 1), "") },
+		     founds[] = { zero, found };
+	LLVMBasicBlockRef after = LLVMGetInsertBlock(b), from[] = { before, after };
+	LLVMBuildBr(b, head);
+	LLVMAddIncoming(place, places, from, 2);
+	LLVMAddIncoming(so_far, founds, from, 2);
+	fay_codegen_continue(g, end);
+	return LLVMBuildICmp(b, LLVMIntSLT, so_far, zero, "contains");
+}
+
 LLVMValueRef fay_codegen_text_test(struct fay_codegen *g, unsigned number, enum fay_expr_op op,
 				   const struct fay_expr *constant)
 {
@@ -122,7 +162,8 @@ LLVMValueRef fay_codegen_text_test(struct fay_codegen *g, unsigned number, enum 
 	if (op == EXPR_LENGTH)
 		return length;
 	if (op == EXPR_CONTAINS)
-		return contains(g, buffer, length, constant);
+		return g->bpf ? contains_in_kernel(g, buffer, length, constant)
+			      : contains(g, buffer, length, constant);
 	LLVMValueRef size = fay_codegen_i64(g, constant->length),
 		     place = op == EXPR_ENDS_WITH ? LLVMBuildSub(b, length, size, "")
 						  : fay_codegen_i64(g, 0);
@@ -133,23 +174,26 @@ LLVMValueRef fay_codegen_text_test(struct fay_codegen *g, unsigned number, enum 
 
 /* --- sending --- */
 
-/* uint64_t fay_query_emit_text(void *local, const void *row). Where no row shows a text, nothing
+/* uint64_t fay_query_emit_text(void *local, const void *row); in BPF programs (const void *record,
+ * uint64_t size). Where no row shows a text, nothing
  * calls it, and the image has no state for it. */
 void fay_codegen_text_emitter(struct fay_codegen *g)
 {
 	if (!g->p->text_count || LLVMGetNamedFunction(g->module, "fay_query_emit_text"))
 		return;
-	LLVMTypeRef parameters[] = { g->pointer, g->pointer },
+	LLVMTypeRef parameters[] = { g->pointer, g->bpf ? g->i64 : g->pointer },
 		    type = LLVMFunctionType(g->i64, parameters, 2, 0);
 	LLVMValueRef function = LLVMAddFunction(g->module, "fay_query_emit_text", type);
 	LLVMPositionBuilderAtEnd(g->builder,
 				 LLVMAppendBasicBlockInContext(g->context, function, ""));
-	LLVMValueRef arguments[] = { LLVMGetParam(function, 0),
-				     fay_codegen_i64(g, g->plan->text_state),
-				     LLVMGetParam(function, 1) };
-	LLVMBuildRet(g->builder, g->plan->texts
-					 ? fay_codegen_call(g, "fay_emit", g->i64, arguments, 3)
-					 : fay_codegen_i64(g, 1));
+	LLVMValueRef sent = fay_codegen_i64(g, 1), first = LLVMGetParam(function, 0),
+		     second = LLVMGetParam(function, 1);
+	LLVMValueRef arguments[] = { first, fay_codegen_i64(g, g->plan->text_state), second };
+	if (g->plan->texts && g->bpf)
+		sent = fay_bpf_send(g, first, second);
+	else if (g->plan->texts)
+		sent = fay_codegen_call(g, "fay_emit", g->i64, arguments, 3);
+	LLVMBuildRet(g->builder, sent);
 }
 
 static void send(struct fay_codegen *g, unsigned number, const struct fay_expr *expr)

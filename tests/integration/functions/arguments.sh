@@ -56,12 +56,12 @@ c_core() {
 }
 c_rest() {
 	query "strings" \
-		"first,a title of more,/edge,second,250 first,a title of more,/srv/file,second,750" \
+		"first,a title of more than 15 bytes,/edge,second,250 first,a title of more than 15 bytes,/srv/file,second,750" \
 		"from e in cluster.Function(\"$target!handle\") let b = e.extra
 			group e by new { b->name, b->title, e.path, n2 = b->next->name } into g
 			select new { g.Key, n = g.Count() }"
 	query "arrays of characters without a zero" \
-		"RIFF,12345678,123456789,123456789abcdef,123456789abcdef,1000" \
+		"RIFF,12345678,123456789,123456789abcdef,123456789abcdefg,1000" \
 		"from e in cluster.Function(\"$target!answer\") where e.chunk->kind == \"RIFF\" &&
 			e.chunk->nine.EndsWith(\"89\") && e.chunk->eight.Length == 8 &&
 			e.chunk->kind[3] == 70 let c = e.chunk

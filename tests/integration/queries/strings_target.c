@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls said() with strings of one kind, and prints how often each was passed, a JSON object a line.
- * `strings_target KIND [COUNT]`. */
+/* Calls said() with strings of one kind, and prints how often each was passed, a JSON object a
+ * line. `strings_target KIND [COUNT]`. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 
@@ -55,6 +58,23 @@ static void lengths(void)
 	}
 }
 
+/* Files that are not there, by names of all lengths that the kernel takes, and more. */
+static void opens(void)
+{
+	static char text[8192];
+	for (unsigned length = 17; length < 4110; length = length == 80 ? 4080 : length + 1) {
+		fill(text, length);
+		memcpy(text, "/no/such/folder/", 16);
+		for (unsigned i = 0; i < 1 + length % 3; i++)
+			if (syscall(SYS_openat, AT_FDCWD, text, O_RDONLY, 0) >= 0)
+				exit(1);
+		if (length <= 4096)
+			report(text, length, 1 + length % 3);
+		else
+			printf("{\"text\":\"%.4096s...\",\"calls\":%u}\n", text, 1 + length % 3);
+	}
+}
+
 /* Strings that end with the last byte that there is, and some that do not end there. */
 static void ends(void)
 {
@@ -91,6 +111,9 @@ static void same(void)
 	repeat(one, 4);
 	repeat(other, 5);
 	printf("{\"text\":\"%.4096s...\",\"calls\":9}\n", one);
+	one[4096] = 0;
+	repeat(one, 6);
+	report(one, 4096, 6);
 }
 
 /* Bytes that are no characters, and those that JSON escapes. */
@@ -143,6 +166,8 @@ int main(int argc, char **argv)
 	unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1000;
 	if (!strcmp(kind, "lengths"))
 		lengths();
+	else if (!strcmp(kind, "opens"))
+		opens();
 	else if (!strcmp(kind, "ends"))
 		ends();
 	else if (!strcmp(kind, "same"))

@@ -108,7 +108,7 @@ static void start_child(struct kernel_stream *stream)
 	wait_for_child(stream);
 }
 
-static bool take_event(void *context, const uint8_t *row)
+static bool take_event(void *context, const uint8_t *row, size_t size)
 {
 	struct kernel_stream *stream = context;
 	struct fay_error error = { 0 };

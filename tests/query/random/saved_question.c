@@ -84,7 +84,8 @@ bool saved_question_ask(struct saved_question *q, struct fay_result *merged)
 	q->row_count = 0;
 	assert_int_equal(fay_aggregator_create(&q->verdict.schema, &aggregator, &error), 0);
 	fay_aggregator_on_row(aggregator, keep_row, q);
-	assert_int_equal(fay_replay_create(&q->verdict, take_row, aggregator, &replay, &error), 0);
+	assert_int_equal(
+		fay_replay_create(&q->verdict, take_row, NULL, aggregator, &replay, &error), 0);
 	feed(q, replay);
 	assert_int_equal(fay_aggregator_snapshot(aggregator, 0, merged, &error), 0);
 	if (q->verdict.schema.states[0].kind == FAY_STATE_STREAM)

@@ -291,7 +291,8 @@ void saved_trace_write(struct saved_trace *t)
 		t->written.events[i].reserved &= EVENT_FAILED;
 	assert_int_equal(fay_save_create(t->path, &t->layout, &t->save, &error), 0);
 	if (t->plan->domain == DOMAIN_USER)
-		assert_int_equal(fay_replay_create(&t->verdict, take_row, t, &replay, &error), 0);
+		assert_int_equal(fay_replay_create(&t->verdict, take_row, NULL, t, &replay, &error),
+				 0);
 	save_events(t, replay);
 	fay_replay_destroy(replay);
 	const struct fay_save_names names = { .function = function_name, .address = no_address };
