@@ -149,6 +149,7 @@ int fay_explain_main(int argc, char **argv)
 	struct fay_query_options options = { .now = fay_realtime(),
 					     .extend = true,
 					     .long_strings = true,
+					     .long_kernel_strings = true,
 					     .find = fay_cli_find_function,
 					     .find_context = &explain.functions };
 	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {

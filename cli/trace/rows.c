@@ -92,9 +92,11 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 int fay_trace_texts_plan(const struct trace *trace, struct fay_query_options *options,
 			 struct fay_error *error)
 {
-	if (trace->cluster.root.bus.url)
+	/* whoever attaches to a detached query plans it with another key than its image has */
+	if (trace->detach || trace->image.data)
 		return FAY_OK;
 	options->long_strings = true;
+	options->long_kernel_strings = !trace->cluster.root.bus.url;
 	if (getrandom(&options->text_key, sizeof(options->text_key), 0) ==
 	    (ssize_t)sizeof(options->text_key))
 		return FAY_OK;

@@ -221,9 +221,10 @@ struct fay_query_options {
 	/* an event as a row of its own has all that is known of it, not only what one wants to see
 	 * first */
 	bool whole_events;
-	/* strings of programs are read whole, up to FAY_TEXT_MAX bytes; else the first 15 bytes.
-	 * The key is of their hashes in rows (fay/text.h) */
-	bool long_strings;
+	/* strings of programs, and those of events that come through BPF, are read whole, up to
+	 * FAY_TEXT_MAX bytes; else the first 15 bytes. The key is of their hashes in rows
+	 * (fay/text.h) */
+	bool long_strings, long_kernel_strings;
 	struct fay_hash_key text_key;
 	/* NULL: arguments of programs' functions are not known by name */
 	fay_query_find_function *find;

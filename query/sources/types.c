@@ -181,8 +181,12 @@ bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at
 /* Functions of the kernel may be native probes' there, which do not. */
 static bool reads_whole(const struct fay_checked *checked)
 {
-	return checked->domain == DOMAIN_USER ||
-	       (checked->domain == DOMAIN_KERNEL && fay_source_is_bpf(checked->kind));
+	const struct fay_query_options *options = checked->exprs.query->options;
+	return options &&
+	       (checked->domain == DOMAIN_USER
+			? options->long_strings
+			: options->long_kernel_strings && fay_source_is_bpf(checked->kind) &&
+				  checked->domain == DOMAIN_KERNEL);
 }
 
 /* `size`: bytes of the array that it is in; 0: not known. `user`: of an event of the kernel, in the
@@ -190,8 +194,7 @@ static bool reads_whole(const struct fay_checked *checked)
 static struct fay_value_node *string_at(struct fay_checked *checked, const struct fay_expr *address,
 					uint32_t offset, uint32_t size, bool user, const char *name)
 {
-	const struct fay_query_options *options = checked->exprs.query->options;
-	bool whole = options && options->long_strings && reads_whole(checked);
+	bool whole = reads_whole(checked);
 	struct fay_access access = { .offset = offset,
 				     .string = true,
 				     .user = user && checked->domain == DOMAIN_KERNEL,
@@ -361,9 +364,10 @@ static struct fay_value_node *text_at(struct fay_checked *checked, const struct 
 			query, FAY_E_REFUSED, node->name_span,
 			"`Text` is a program's: of functions, returns and USDT probes "
 			"of programs, of system calls and tracepoints");
-	if (checked->domain == DOMAIN_KERNEL && !(query->options && query->options->long_strings))
+	if (checked->domain == DOMAIN_KERNEL && !reads_whole(checked))
 		return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
-				      "`Text` of the kernel's events is not supported here");
+				      "`Text` of the kernel's events is not supported on a cluster "
+				      "yet");
 	if (is_grouped(address))
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "`Text` is read when the event happens: write it before the "

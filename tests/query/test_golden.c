@@ -27,10 +27,12 @@ static char *outcome(const char *text, const char **kind)
 	size_t size = 0;
 	FILE *memory = open_memstream(&result, &size);
 	assert_non_null(memory);
-	int code = fay_query_plan_with(
-		text,
-		&(struct fay_query_options){ .now = NOW, .extend = true, .long_strings = true },
-		&plan, &error);
+	int code = fay_query_plan_with(text,
+				       &(struct fay_query_options){ .now = NOW,
+								    .extend = true,
+								    .long_strings = true,
+								    .long_kernel_strings = true },
+				       &plan, &error);
 	*kind = code ? "error" : "plan";
 	if (code) {
 		assert_int_equal(code, error.code);

@@ -117,7 +117,9 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 	struct fay_plan *plan;
 	struct fay_buffer image;
 	struct fay_verdict verdict;
-	struct fay_query_options options = { .now = NOW, .extend = true, .long_strings = true };
+	struct fay_query_options options = {
+		.now = NOW, .extend = true, .long_strings = true, .long_kernel_strings = true
+	};
 	if (fay_query_plan_with(text, &options, &plan, &error))
 		return true;
 	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
