@@ -34,7 +34,7 @@
 
 void *fay_rt_begin(void *local, uint64_t slot, const struct fay_watched *watched);
 void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned);
-void fay_rt_jump(void *local, uint64_t slot, uint64_t target);
+void fay_rt_jump(void *local, uint64_t slot, uint64_t target, uint64_t rbp);
 void fay_rt_sweep(void *local, uint64_t to);
 
 static struct fay_records *records_of(uint32_t index)
@@ -314,9 +314,9 @@ static bool wait_for(struct fay_record *items, struct fay_record *own, uint64_t 
 	return true;
 }
 
-void fay_rt_jump(void *local, uint64_t slot, uint64_t target)
+void fay_rt_jump(void *local, uint64_t slot, uint64_t target, uint64_t rbp)
 {
-	static const struct fay_returned nothing;
+	const struct fay_returned nothing = { .rbp = rbp };
 	struct fay_slot_header *header = slot_of(local);
 	struct fay_record *items = (struct fay_record *)header->records, *own = find(items, slot);
 	struct fay_wide_record elsewhere;

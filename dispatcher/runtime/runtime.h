@@ -130,9 +130,9 @@ struct fay_watched {
  */
 enum fay_sweep { FAY_SWEEP_NONE, FAY_SWEEP_UNWINDER, FAY_SWEEP_LONGJMP, FAY_SWEEP_CATCH };
 #define FAY_SWEPT_PERHAPS 1u /* in fay_slot_header.swept_from: it is longjmp */
-/* What a function returned, as far as probes can read it. */
+/* What a function returned, as far as probes can read it, and rbp, which is its caller's. */
 struct fay_returned {
-	uint64_t rax, rdx, xmm0;
+	uint64_t rax, rdx, xmm0, rbp;
 };
 
 /* By how much the counter is shifted for a multiplier that is for a shift of 32 bits of the
@@ -199,8 +199,8 @@ struct fay_runtime_header {
 	/* rsi = LOCAL, rax = slot, rdx = struct fay_watched -> rdi = a free record. Keeps every
 	 * other register */
 	uint32_t begin;
-	/* rsi = LOCAL, rax = slot, rdi and rdx = the function's rax and rdx: does all that is to be
-	 * done at a return. Keeps every register */
+	/* rsi = LOCAL, rax = slot, rdi and rdx = the function's rax and rdx, rbp = its own: does
+	 * all that is to be done at a return. Keeps every register */
 	uint32_t end;
 	/* rsi = LOCAL, rax = slot, rdi = where the jump leads: likewise where a function is left by
 	 * a jump. Keeps every register */

@@ -132,7 +132,7 @@ fay_rt_begin_entry:
 	leave_c
 	ret
 
-/* rsi = LOCAL, rax = slot, rdi, rdx = the function's rax and rdx, xmm0 its own: struct fay_returned lies on the stack. */
+/* rsi = LOCAL, rax = slot, rdi, rdx = the function's rax and rdx, xmm0 and rbp its own: struct fay_returned lies on the stack. */
 	.globl fay_rt_end_entry
 	.type fay_rt_end_entry, @function
 fay_rt_end_entry:
@@ -141,6 +141,8 @@ fay_rt_end_entry:
 	mov %rdi, (%rsp)
 	mov %rdx, 8(%rsp)
 	movq %xmm0, 16(%rsp)
+	mov (%rbp), %rdi
+	mov %rdi, 24(%rsp)
 	mov %rsi, %rdi
 	mov %rax, %rsi
 	mov %rsp, %rdx
@@ -148,7 +150,7 @@ fay_rt_end_entry:
 	leave_c
 	ret
 
-/* rsi = LOCAL, rax = slot, rdi = where the jump leads. */
+/* rsi = LOCAL, rax = slot, rdi = where the jump leads; rbp is the program's. */
 	.globl fay_rt_jump_entry
 	.type fay_rt_jump_entry, @function
 fay_rt_jump_entry:
@@ -156,6 +158,7 @@ fay_rt_jump_entry:
 	mov %rdi, %rdx
 	mov %rsi, %rdi
 	mov %rax, %rsi
+	mov (%rbp), %rcx
 	call fay_rt_jump
 	leave_c
 	ret

@@ -83,6 +83,16 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 		emit_stub_names(e, part);
 }
 
+void fay_fields_frame(struct fay_emitter *e, unsigned rsp, unsigned rbp)
+{
+	fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * FAY_RSP, rsp);
+	fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * FAY_RBP, rbp);
+	fay_emit_movabs(e, rsp, 0);
+	for (int32_t i = 0; i < 16; i++)
+		if (i != FAY_RSP && i != FAY_RBP)
+			fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * i, rsp);
+}
+
 /* rdx = (rax << shift) * multiplier >> 64; clobbers rax. A shift of the whole product would take
  * longer than both. */
 static void emit_scale(struct fay_emitter *e, const struct fay_part *part)

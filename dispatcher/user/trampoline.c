@@ -361,6 +361,10 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	part_open(e, &part);
 	fay_record_target(e, &part);
 	fay_fields_early(e, &part);
+	if (part.fields & FAY_FIELD_REGISTERS) {
+		fay_emit_lea(e, part.temporary, FAY_RSP, part.frame);
+		fay_fields_frame(e, part.temporary, FAY_RBP);
+	}
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	fay_record_end(e, &part, &record);
@@ -427,7 +431,8 @@ static const char *field_refusal(uint32_t fields)
 		  "reads the return value, which only return probes have" },
 		{ FAY_FIELD_DURATION,
 		  "reads event.duration, which only return and exception probes have" },
-		{ FAY_FIELD_REGISTERS, "reads event.reg, which only offset and USDT probes have" },
+		{ FAY_FIELD_REGISTERS,
+		  "reads event.reg, which only offset, USDT and return probes have" },
 		{ FAY_FIELD_FLAGS, "reads event.flags or event.caller, which only offset and USDT "
 				   "probes, and probes of calls, have" },
 		{ ~0u, "reads a field that only probes at a patch point have" },

@@ -41,6 +41,7 @@ struct fay_operand {
 /* more, if any probe of the point clobbers vectors or uses_mxcsr */
 #define FAY_TRAMPOLINE_VECTORS_MAX 448u
 #define FAY_TRAMPOLINE_RECORD_MAX 288u /* more where calls have records */
+#define FAY_TRAMPOLINE_FRAME_MAX 320u  /* more where probes of returns read registers */
 #define FAY_TRAMPOLINE_COST_MAX 384u   /* more where the cost is measured */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */

@@ -94,6 +94,9 @@ unsigned fay_argument_register(const struct fay_trampoline_spec *spec, unsigned 
  * LOCAL. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);
 void fay_fields_late(struct fay_emitter *e, const struct fay_part *part);
+/* event.reg at the end of a call: rsp and rbp, from the registers named, of which the former is
+ * lost. */
+void fay_fields_frame(struct fay_emitter *e, unsigned rsp, unsigned rbp);
 /* rax = time stamp counter; clobbers rdx */
 void fay_fields_rdtsc(struct fay_emitter *e);
 /* event.duration, from the counter at the call's begin, at(%base); event.cycles too, if that or the

@@ -259,6 +259,15 @@ void fay_record_aside(struct fay_emitter *e, const struct fay_part *part,
 	fay_emit_jump(e, e->address + restore);
 }
 
+/* A routine of the runtime's that looks at the program's rbp, where rbp leads to all registers. */
+static void call_with_rbp(struct fay_emitter *e, uint64_t routine)
+{
+	fay_emit_push(e, FAY_RBP);
+	fay_emit_load64(e, FAY_RBP, FAY_RBP, fay_offset_saved(FAY_RBP));
+	fay_emit_call(e, routine);
+	fay_emit_pop(e, FAY_RBP);
+}
+
 /* Likewise, where rbp leads to all registers; through rax. */
 static void keep_carefully(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
 {
@@ -298,16 +307,16 @@ void fay_record_carefully(struct fay_emitter *e, const struct fay_trampoline_spe
 	case FAY_ROLE_RETURN:
 		fay_emit_load64(e, FAY_RDI, FAY_RBP, fay_offset_saved(FAY_RAX));
 		fay_emit_load64(e, FAY_RDX, FAY_RBP, fay_offset_saved(FAY_RDX));
-		fay_emit_call(e, spec->runtime + runtime->end);
+		call_with_rbp(e, spec->runtime + runtime->end);
 		break;
 	case FAY_ROLE_JUMP:
 		fay_emit_load64(e, FAY_RDI, FAY_RSP, 0);
-		fay_emit_call(e, spec->runtime + runtime->jump);
+		call_with_rbp(e, spec->runtime + runtime->jump);
 		break;
 	}
 }
 
-/* What a function returned, to the event: rcx leads to struct fay_returned. */
+/* What a function returned, to the event: rcx leads to struct fay_returned; rdx is the slot. */
 static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 {
 	static const struct {
@@ -327,6 +336,10 @@ static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 			fay_emit_load64(e, FAY_RAX, FAY_RCX, values[i].from);
 			fay_emit_store64(e, FAY_RSP, values[i].to, FAY_RAX);
 		}
+	if (part->fields & FAY_FIELD_REGISTERS) {
+		fay_emit_load64(e, FAY_RAX, FAY_RCX, offsetof(struct fay_returned, rbp));
+		fay_fields_frame(e, FAY_RDX, FAY_RAX);
+	}
 }
 
 /* void routine(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *, stub,

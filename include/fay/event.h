@@ -52,7 +52,9 @@ struct fay_event {
 	uint64_t retval2; /* 144: rdx at return: the upper half of a 128-bit value */
 	/* 152: the low 8 bytes of xmm0 at return: a double, or a float in the lower 4 */
 	uint64_t retval_float;
-	/* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
+	/* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15;
+	 * at return rsp, where the return address is, and rbp, which is the caller's: the others
+	 * are 0, or what they are */
 	uint64_t reg[16];
 	union {                  /* 288 */
 		uint64_t flags;  /* rflags (offset, marker) */
@@ -104,7 +106,8 @@ enum fay_event_field {
 #define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_KEPT)
 #define FAY_FIELDS_EXCEPTION (FAY_FIELDS_ENTRY | FAY_FIELD_DURATION)
 #define FAY_FIELDS_RETURN                                                                          \
-	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
+	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT |    \
+	 FAY_FIELD_REGISTERS)
 #define FAY_FIELDS_OFFSET                                                                          \
 	(FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
 /* arg: the marker's operands, as its note says where they are */

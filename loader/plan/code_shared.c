@@ -120,6 +120,8 @@ static uint64_t own_room(const struct fay_plan *plan, const struct fay_point *po
 	if (point->marker)
 		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX +
 			FAY_DISPLACED_ROOM;
+	if (fay_plan_reads(plan, FAY_FIELD_REGISTERS))
+		room += FAY_TRAMPOLINE_FRAME_MAX;
 	for (uint32_t i = 0; i < point->probe_count; i++) {
 		const struct fay_probe_facts *facts = &plan->verdict->probes[point->probes[i]];
 

@@ -80,6 +80,10 @@ static const struct {
 	{ "static uint64_t took(const struct fay_event *e) { return e->duration; "
 	  "}\nFAY_ENTRY(\"a!b\") {\nn.n = took(event); }\n",
 	  "duration is known", 0, FAY_E_REFUSED },
+	{ "FAY_RETURN(\"a!b\") {\nn.n = event->reg[4] + event->reg[3]; }\n",
+	  "other registers are known", 4, FAY_E_REFUSED },
+	{ "FAY_ENTRY(\"a!b\") {\nn.n = event->reg[5]; }\n", "rsp and rbp are known", 4,
+	  FAY_E_REFUSED },
 	{ "FAY_BEGIN() {\nn.n = event->reg[3] + event->flags; }\n", "registers are known", 4,
 	  FAY_E_REFUSED },
 	{ "FAY_TIMER(0) { n.n++; }\n", "a timer's period", 3, FAY_E_USAGE },

@@ -405,6 +405,7 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
 #define KIND(name) (1u << FAY_PROBE_##name)
 #define CALLS (KIND(ENTRY) | KIND(RETURN) | KIND(EXCEPTION))
 #define OF(member) offsetof(struct fay_event, member)
+#define ONLY_THERE "other registers are known in FAY_OFFSET() and FAY_MARKER() only"
 static const struct {
 	size_t start, end; /* bytes of the event */
 	uint32_t kinds;
@@ -416,8 +417,10 @@ static const struct {
 	{ OF(retval2), OF(reg), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
 	{ OF(duration), OF(address), KIND(RETURN) | KIND(EXCEPTION),
 	  "a call's duration is known in FAY_RETURN() and FAY_EXCEPTION() only" },
-	{ OF(reg), OF(flags), KIND(OFFSET) | KIND(MARKER),
-	  "registers are known in FAY_OFFSET() and FAY_MARKER() only" },
+	{ OF(reg[4]), OF(reg[6]), KIND(RETURN) | KIND(OFFSET) | KIND(MARKER),
+	  "rsp and rbp are known in FAY_RETURN(), FAY_OFFSET() and FAY_MARKER() only" },
+	{ OF(reg), OF(reg[4]), KIND(OFFSET) | KIND(MARKER), ONLY_THERE },
+	{ OF(reg[6]), OF(flags), KIND(OFFSET) | KIND(MARKER), ONLY_THERE },
 	{ OF(flags), sizeof(struct fay_event), CALLS | KIND(OFFSET) | KIND(MARKER),
 	  "a caller, or flags, are known in probes of functions and markers only" },
 };
