@@ -79,10 +79,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		candidates[count++] = "Arg";
 	if (fay_check_has_caller(checked))
 		candidates[count++] = "Caller";
-	if (checked->domain == DOMAIN_KERNEL || checked->kind != SOURCE_RETURN) {
-		candidates[count++] = "Stack";
-		candidates[count++] = "UserStack";
-	}
+	candidates[count++] = "Stack";
+	candidates[count++] = "UserStack";
 	if (checked->domain == DOMAIN_KERNEL)
 		candidates[count++] = "KernelStack";
 	if (checked->domain == DOMAIN_FILE)

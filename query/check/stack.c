@@ -28,11 +28,6 @@ static bool has_stack(struct fay_checked *checked, struct fay_span span, const c
 			       query, FAY_E_USAGE, span,
 			       "`%s` is for kernel events; here `UserStack` is the program's",
 			       name) != NULL;
-	if (checked->domain == DOMAIN_USER && checked->kind == SOURCE_RETURN)
-		return fay_query_fail(query, FAY_E_USAGE, span,
-				      "`%s` is known when a call begins: use cluster.Function(...) "
-				      "as the source",
-				      name) != NULL;
 	return true;
 }
 

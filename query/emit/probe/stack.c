@@ -12,18 +12,33 @@
 #define RSP 4u
 #define RBP 5u
 
+/* When an exception ends a call its frame may be gone: only the function is known. */
+static void function_alone(struct fay_codegen *g, LLVMValueRef frames, LLVMValueRef function)
+{
+	fay_codegen_store(g, frames, 0, function);
+	for (uint32_t i = 1; i < g->p->checked.exprs.stack_frames; i++)
+		fay_codegen_store(g, frames, 8 * i, fay_codegen_i64(g, 0));
+}
+
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 {
+	enum fay_source kind = g->p->checked.kind;
 	LLVMValueRef frames =
 		fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
+	LLVMValueRef address = fay_codegen_load(g, g->event, offsetof(struct fay_event, address));
+	if (g->failed) {
+		function_alone(g, frames, address);
+		return frames;
+	}
 	LLVMValueRef arguments[] = {
 		frames,
 		g->global,
-		fay_codegen_load(g, g->event, offsetof(struct fay_event, address)),
+		address,
 		fay_codegen_load(g, g->event, REGISTER(RSP)),
 		fay_codegen_load(g, g->event, REGISTER(RBP)),
 		fay_codegen_i64(g, g->p->checked.exprs.stack_frames),
-		fay_codegen_i64(g, g->p->checked.kind == SOURCE_ENTRY),
+		/* at its end a call has rsp and rbp as they were when it began */
+		fay_codegen_i64(g, kind == SOURCE_ENTRY || kind == SOURCE_RETURN),
 	};
 	fay_codegen_call(g, "fay_query_stack", LLVMVoidTypeInContext(g->context), arguments, 7);
 	g->stacks = true;

@@ -6,6 +6,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 python=$(readlink -f /usr/bin/python3 || true)
 query='from e in cluster.Function("*!reached") group e by e.Stack(32) into g
 	select new { stack = g.Key, n = g.Count() }'
+# When a call ends its stack is what it was; with records of calls, too.
+at_ends=("${query/Function/Return}" "${query/Function/Return}" "${query/Function/Return}")
+at_ends[1]=${at_ends[1]/g.Count()/g.Count(x => x.Duration >= 0)}
+at_ends[2]=${at_ends[2]/g.Count()/g.Count(x => x.Arg(0) == x.ReturnValue)}
 
 # chains NAME FLAGS...: exact counts of the folded stacks, from main on
 chains() {
@@ -14,6 +18,14 @@ chains() {
 	[ "$name" = o2 ] || library=() called=
 	gcc "$@" -pthread -o "$work/$name" "$here/stacks_target.c" 2>/dev/null
 	exits "stacks, $name" 0 "$FAY" trace --folded "$query" -- "$work/$name" "${library[@]}"
+	cp "$work/out" "$work/entries"
+	for at_end in "${at_ends[@]}"; do
+		exits "stacks at ends, $name" 0 "$FAY" trace --folded "$at_end" \
+			-- "$work/$name" "${library[@]}"
+		equal "the same, $name" "$(sort "$work/entries" | sha256sum)" \
+			"$(sort "$work/out" | sha256sum)"
+	done
+	cp "$work/entries" "$work/out"
 	[ "$name" != stripped ] || return 0
 	deep=$(printf 'deeper;%.0s' $(seq 29))
 	# In order: a deep recursion's innermost 32 frames; what main calls; what a thread calls.
@@ -35,6 +47,47 @@ chains stripped -O2 -s -rdynamic
 equal "counts, stripped" "5 10 20 30 100" \
 	"$(sed 's/.* //' "$work/out" | sort -n | tr '\n' ' ' | sed 's/ $//')"
 equal "frames, stripped" 32 "$(grep ' 20$' "$work/out" | tr -cd ';' | wc -c | awk '{print $1 + 1}')"
+
+# A call that goes on in another function ends with that; of one that an exception ends the function
+# is known.
+cat >"$work/ends.cc" <<'END'
+#define CALLED extern "C" __attribute__((noinline, noclone, visibility("default")))
+CALLED int last(int x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
+CALLED int first(int x) { __asm__ volatile("" : "+r"(x)); return last(x); }
+CALLED int thrower(int x) { __asm__ volatile("" : "+r"(x)); if (x % 3 == 0) throw x; return x; }
+CALLED int around(int x)
+{
+	int result = first(x);
+	try { result += thrower(x); } catch (int) { result = 0; }
+	return result;
+}
+int main() { int sum = 0; for (int i = 0; i < 90; i++) sum += around(i); return sum == 0; }
+END
+g++ -O2 -rdynamic -o "$work/ends" "$work/ends.cc"
+exits "ends" 0 "$FAY" trace --csv 'from r in cluster.Return("ends!*") where r.function == "first" ||
+	r.function == "last" || r.function == "thrower" group r by new { r.Failed, s = r.Stack(3) }
+	into g select new { g.Key, n = g.Count() }' -- "$work/ends"
+equal "stacks at ends of all kinds" \
+	"false,first;around;main,90 false,last;around;main,90 false,thrower;around;main,60 true,thrower,30" \
+	"$(tail -n +2 "$work/out" | sed -E 's/ends!|\+0x[0-9a-f]+|"//g' | sort | paste -sd' ')"
+
+# What a probe of ends has of the registers: rsp and rbp.
+for also in 0 event-\>duration; do
+	cat >"$work/registers.c" <<-END
+		#include <fay/probe.h>
+		FAY_COUNT(right);
+		FAY_RETURN("ends!around")
+		{
+			uint64_t any = event->cycles & 15;
+			if (event->reg[4] == event->stack_pointer && ($also) + 1 &&
+			    (any == 4 || any == 5 || !event->reg[any]))
+				fay_count(&right);
+		}
+	END
+	"$FAY" cc "$work/registers.c" -o "$work/registers.img"
+	exits "registers at ends" 0 "$FAY" trace --json --probe "$work/registers.img" -- "$work/ends"
+	equal "of 90 calls" 90 "$(jq 'select(.type == "row") | .values.right' "$work/out")"
+done
 
 # In other forms.
 exits "as JSON" 0 "$FAY" trace \

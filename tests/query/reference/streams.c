@@ -4,6 +4,8 @@
 #include "answers.h"
 #include "stacks.h"
 
+#include <string.h>
+
 const struct source program_sources[] = {
 	{ "cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK,
 	  AT_FIRST },
@@ -12,7 +14,9 @@ const struct source program_sources[] = {
 	{ "cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, ANYWHERE },
 	{ "cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END },
 	{ "cluster.Return(\"a!b\")",
-	  HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS | HAS_CALLER, END },
+	  HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS | HAS_CALLER |
+		  HAS_STACK,
+	  END },
 	{ "machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, END },
 	{ "cluster.Function(kernel, \"a*\")", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST },
 	{ "cluster.Return(kernel, \"a*\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION,
@@ -41,6 +45,8 @@ static void random_end(struct fay_event *e)
 	e->reserved = below(6) == 0 ? EVENT_FAILED : 0;
 	e->retval = e->reserved & EVENT_FAILED ? 0 : e->retval;
 	e->caller = 0x401000 + below(4);
+	if (e->reserved & EVENT_FAILED) /* its stack may be gone: the function alone */
+		memset(e->reg + 9, 0, (EVENT_FRAMES - 1) * sizeof(e->reg[0]));
 }
 
 void random_stream(const struct source *source, struct stream *stream)
@@ -54,12 +60,14 @@ void random_stream(const struct source *source, struct stream *stream)
 		e->cpu = below(4);
 		if (below(2))
 			e->arg[0] = below(5);
-		if (source->where == END)
+		if (source->where == END) {
+			random_stack(e, i, true);
 			random_end(e);
-		else if (source->where == END_IN_KERNEL)
+		} else if (source->where == END_IN_KERNEL) {
 			random_end_in_kernel(e);
-		else
+		} else {
 			random_stack(e, i, source->where == AT_FIRST);
+		}
 	}
 }
 
@@ -79,10 +87,10 @@ static void end_call(struct running *r, probe_function *failure, const struct fa
 {
 	struct fay_event ended = *e;
 	if (!(e->reserved & EVENT_FAILED)) {
-		r->probe(&ended, r->local, NULL);
+		r->probe(&ended, r->local, stack_tables());
 	} else if (failure) {
 		ended.retval = 0x6666;
-		failure(&ended, r->local, NULL);
+		failure(&ended, r->local, stack_tables());
 	}
 }
 
