@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# stacks_compare.py FAY RESULT NOTES: the stacks that `fay trace --json` gave against those that the program noted itself (stacks_oracle.c), address by address.
+# stacks_compare.py FAY RESULT NOTES [BEFORE]: the stacks that `fay trace --json` gave against those that the program noted itself (stacks_oracle.c), address by address. BEFORE: so many functions of the former are not noted, 1 unless said.
 import collections, json, os, subprocess, sys
 
-fay, result, notes = sys.argv[1:]
+fay, result, notes = sys.argv[1:4]
+before = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 expected = collections.Counter()
 files = set()
 with open(notes) as lines:
@@ -27,7 +28,7 @@ def meanings(frame):
     name, _, offset = frame.rpartition("+0x")
     module, _, function = name.partition("!")
     if function.startswith("fn_"):
-        return {(path, int(function[3:], 16) + int(offset, 16)) for path, _ in sum(places.values(), []) if os.path.basename(path).startswith(module)}
+        return {(path, int(function[3:], 16) + int(offset, 16)) for path in files if os.path.basename(path).startswith(module)}
     return {(path, address + int(offset, 16)) for path, address in places[name]}
 
 rows = []
@@ -39,7 +40,7 @@ with open(result) as lines:
 frames_compared = 0
 cache = {}
 for stack, n in rows:
-    callers = stack[1:]
+    callers = stack[before:]
     for frame in callers:
         if frame not in cache:
             cache[frame] = meanings(frame)
