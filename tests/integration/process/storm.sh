@@ -9,7 +9,8 @@ shift || true
 programs=${*:-own redis nginx postgres mariadb python}
 STORM=${STORM:-$(dirname "$FAY")/storm}
 TEST_TARGET=${TEST_TARGET:-$(dirname "$FAY")/../tests/loader/fay-test-target}
-# images MODULE ENTRIES RETURNS: two probe images, counts of entries and durations of calls
+# images MODULE ENTRIES RETURNS: three probe images, counts of entries, durations of calls, and what
+# lies on the stack at entries and at ends, to where it cannot be read any more
 images() {
 	cat >"$work/entries.c" <<-EOF
 		#include <fay/probe.h>
@@ -23,6 +24,20 @@ images() {
 		FAY_ENTRY("$1!$3") { fay_count(&calls); }
 		FAY_RETURN("$1!$3") { fay_hist(&took, (int64_t)event->duration); }
 	EOF
+	cat >"$work/reads.c" <<-EOF
+		#include <fay/probe.h>
+		FAY_COUNT(calls);
+		static inline void read_up(uint64_t from)
+		{
+			char some[1024];
+			for (uint64_t at = 0; at < 16; at++)
+				if (fay_try_read(some, sizeof(some), from + at * sizeof(some)))
+					break;
+		}
+		FAY_ENTRY("$1!$3") { fay_count(&calls); read_up(event->stack_pointer); }
+		FAY_RETURN("$1!$3") { read_up(event->stack_pointer); }
+	EOF
+	"$FAY" cc "$work/reads.c" -o "$work/reads.img"
 	"$FAY" cc "$work/entries.c" -o "$work/entries.img"
 	"$FAY" cc "$work/returns.c" -o "$work/returns.img"
 }
@@ -37,7 +52,8 @@ checker() {
 	: >"$work/rounds"
 }
 storm() { # NAME PID
-	"$STORM" "$2" "$cycles" "$work/entries.img" "$work/returns.img" >"$work/storm.out" 2>&1 ||
+	"$STORM" "$2" "$cycles" "$work/entries.img" "$work/returns.img" "$work/reads.img" \
+		>"$work/storm.out" 2>&1 ||
 		{ cat "$work/storm.out" >&2; fail "$1: the storm"; }
 	echo "ok: $1: $(cat "$work/storm.out")"
 	kill -0 "$2" 2>/dev/null || fail "$1: the program has ended"
