@@ -103,6 +103,7 @@ static int attach_session(struct processes *processes, pid_t pid,
 	if (admit(processes, pid, error) || fay_leftovers_clean_pid(pid, false, error) ||
 	    fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
+	fay_target_share(traced->target, processes->files);
 	int result = processes->described.pattern[0]
 			     ? fay_described_check(&processes->described, traced->target, error)
 			     : FAY_OK;
@@ -118,7 +119,9 @@ static int attach_session(struct processes *processes, pid_t pid,
 		fay_session_destroy(traced->session);
 	}
 	if (result) {
-		fay_suggest(traced->target, error);
+		/* of what is followed the first one's message is told alone */
+		if (!follows(processes) || !processes->first.code)
+			fay_suggest(traced->target, error);
 		free(traced->tables);
 		fay_target_close(traced->target);
 	} else {

@@ -142,6 +142,7 @@ static void destroy(void *context)
 	for (size_t i = 0; i < processes->gone_count; i++)
 		fay_target_close(processes->gone[i]);
 	free(processes->gone);
+	fay_files_destroy(processes->files);
 	free(processes);
 }
 
@@ -185,6 +186,9 @@ static int prepare(struct processes *processes, const struct fay_verdict *verdic
 	    fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
 		return error->code;
 	fay_aggregator_set_limit(processes->aggregator, memory);
+	if ((processes->wait || start->flags & FAY_START_FOLLOW) &&
+	    fay_files_create(&processes->files, error))
+		return error->code;
 	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error)
 					       : FAY_OK;
 }

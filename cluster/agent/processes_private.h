@@ -24,6 +24,7 @@ struct processes {
 	/* sessions; a process that loaded modules later has several */
 	struct traced traced[SESSIONS_MAX];
 	size_t count;
+	struct fay_files *files;  /* of a query that follows or waits; else NULL */
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
 	size_t gone_count;
 	char comms[FAY_WIRE_COMMS_MAX][FAY_COMM_SIZE + 1];
