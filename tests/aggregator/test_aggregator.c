@@ -3,6 +3,8 @@
  * The aggregator with one producer at a time, stopped where it is told to: producers die inside a
  * flush, or take long for one; tables are torn; filters, limits and losses.
  */
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -407,6 +411,56 @@ static void test_wait(void **state)
 	tear_down(&fixture);
 }
 
+static void *wake_word(void *context)
+{
+	uint32_t *word = context;
+	struct timespec nap = { .tv_nsec = 20000000 };
+	nanosleep(&nap, NULL);
+	__atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return NULL;
+}
+
+/* With one source, with none and with two: that word ends the wait, too, and its time does if it
+ * is as it was seen. */
+static void wait_also(struct fay_aggregator *aggregator)
+{
+	static uint32_t word;
+	uint32_t seen = word;
+	pthread_t thread;
+	double start = test_seconds();
+	fay_aggregator_wait(aggregator, 30, &word, seen);
+	assert_true(test_seconds() - start > 0.025);
+	pthread_create(&thread, NULL, wake_word, &word);
+	start = test_seconds();
+	fay_aggregator_wait(aggregator, 60000, &word, seen);
+	assert_true(test_seconds() - start < 30);
+	pthread_join(thread, NULL);
+	/* what changed before the wait is not lost */
+	start = test_seconds();
+	fay_aggregator_wait(aggregator, 60000, &word, seen);
+	assert_true(test_seconds() - start < 30);
+}
+
+static void test_wait_also(void **state)
+{
+	struct fixture fixture;
+	struct test_shm other;
+	struct fay_aggregator *without;
+	set_up(&fixture, 0);
+	assert_int_equal(fay_aggregator_poll(fixture.aggregator, &failure), 0);
+	wait_also(fixture.aggregator);
+	assert_int_equal(fay_aggregator_create(&test_schema, &without, &failure), 0);
+	wait_also(without);
+	fay_aggregator_destroy(without);
+	test_shm_init(&other, 1, 4096);
+	assert_int_equal(
+		fay_aggregator_add(fixture.aggregator, other.control, other.size, 0, &failure), 0);
+	wait_also(fixture.aggregator);
+	tear_down(&fixture);
+	test_shm_deinit(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_memory_limit),
 		cmocka_unit_test(test_many_keys),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_wait_also),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
