@@ -299,10 +299,10 @@ void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay
 {
 	if (guarded)
 		mark_busy(e, run);
-	fay_cost_begin(e, part, &run->cost);
+	fay_cost_begin(e, fay_part_empty(part) ? 0 : part->spec->cost, part->cost_at, &run->cost);
 	fay_fields_late(e, part);
 	emit_probes(e, part);
-	fay_cost_end(e, part, &run->cost);
+	fay_cost_end(e, &run->cost);
 	if (guarded)
 		unmark_busy(e);
 }
@@ -312,7 +312,7 @@ void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part,
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 
-	fay_cost_aside(e, part, &run->cost);
+	fay_cost_aside(e, &run->cost);
 	if (!run->reentrant)
 		return;
 	fay_emit_land(e, run->reentrant);
@@ -356,7 +356,8 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	struct fay_record_code record = { 0 };
 	struct fay_lookup lookup;
 	struct fay_run run = { 0 };
-	size_t have, restore;
+	struct fay_cost whole;
+	size_t have, done, restore;
 
 	part_open(e, &part);
 	fay_record_target(e, &part);
@@ -367,10 +368,13 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	}
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
+	fay_cost_begin(e, spec->records ? spec->record_cost : 0, part.cost_at + 4, &whole);
 	fay_record_end(e, &part, &record);
 	if (!fay_part_empty(&part))
 		fay_part_run(e, &part, &run, !spec->unguarded);
 	fay_record_begin(e, &part, &record);
+	done = e->size;
+	fay_cost_end(e, &whole);
 	restore = e->size;
 	part_close(e, &part);
 	if (spec->shared)
@@ -380,8 +384,9 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 
 	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
-	fay_part_run_aside(e, &part, &run, restore);
-	fay_record_aside(e, &part, &record, restore);
+	fay_part_run_aside(e, &part, &run, done);
+	fay_record_aside(e, &part, &record, done);
+	fay_cost_aside(e, &whole);
 }
 
 bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room,

@@ -105,6 +105,7 @@ struct fay_trampoline_spec {
 	/* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not
 	 * measured */
 	int32_t cost;
+	int32_t record_cost; /* likewise, with what is done for calls' records */
 	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */
 	const struct fay_operand *operands;
 	uint32_t operand_count;

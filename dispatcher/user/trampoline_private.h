@@ -36,7 +36,8 @@ struct fay_part {
 	struct fay_vectors vectors;
 	int32_t vectors_at; /* rsp offset where they are kept */
 	int32_t target_at;  /* rsp offset of where a jump leads */
-	/* rsp offset of the time at which the event began, 4 bytes; 0 there: it is not timed */
+	/* rsp offset of the times at which the event and, behind that, what is done for the call's
+	 * record, began, 4 bytes each; 0 there: it is not timed */
 	int32_t cost_at;
 	int32_t area;   /* bytes between the pushes and rsp */
 	int32_t pushed; /* by a stub: bytes between the part's begin and the program's stack */
@@ -59,19 +60,19 @@ struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *
 void fay_part_slow(struct fay_emitter *e, const struct fay_part *part,
 		   const struct fay_lookup *lookup, size_t have);
 /*
- * trampoline_cost.c: around an event's fields and probes, where rsi is LOCAL and rax and rdx are
- * free; nothing if the part has no probe or its cost is not measured. What is out of line comes
- * last.
+ * trampoline_cost.c: around what is measured, where rsi is LOCAL and rax and rdx are free. `place`:
+ * from LOCAL to the thread's struct fay_place_cost; 0: nothing is measured. `at`: from rsp, 4 bytes
+ * for the time at which it began. What is out of line comes last.
  */
 struct fay_cost {
+	int32_t place, at;
 	/* places of a jump to what is out of line, and of where that goes on */
 	size_t timed, begun;
 	size_t ends, ended;
 };
-void fay_cost_begin(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
-void fay_cost_end(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
-void fay_cost_aside(struct fay_emitter *e, const struct fay_part *part,
-		    const struct fay_cost *cost);
+void fay_cost_begin(struct fay_emitter *e, int32_t place, int32_t at, struct fay_cost *cost);
+void fay_cost_end(struct fay_emitter *e, struct fay_cost *cost);
+void fay_cost_aside(struct fay_emitter *e, const struct fay_cost *cost);
 
 /* The probes of this part in turn, with their fields, while the thread is marked as busy if they
  * are guarded; rsi = LOCAL before and after. */

@@ -274,17 +274,26 @@ struct fay_point_cost {
 	/* estimated: from those events that were timed, and a fixed amount for what the time stamps
 	 * do not enclose */
 	uint64_t nanoseconds;
-	uint64_t cycles, timed; /* of the timed events; for the next call */
-	bool taken_out, fixed;  /* fixed: cannot be, the runtime itself needs the place */
+	/* for the next call: events, and where calls have records also what begins and ends these;
+	 * of the timed ones among them */
+	uint64_t passes, cycles, timed;
+	bool taken_out, fixed; /* fixed: cannot be, the runtime itself needs the place */
 };
 #define FAY_COSTS_MAX 32768u /* points of a session whose cost is measured */
 /* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of
  * fay_session_point(), zero at first. */
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
+/* Likewise of functions without probes, in which watched calls go on or by which they are left, all
+ * together: their calls have records, too. They have no events, and cannot be taken out. */
+void fay_session_cost_beside(struct fay_session *session, struct fay_point_cost *cost);
+/* Of all of these together, as if they were one. */
+void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost);
+/* How long a cycle of struct fay_point_cost is. */
+double fay_session_cycle_ns(const struct fay_session *session);
 /*
- * Takes points out for good, in one stop: the program's bytes are put back there, the session goes
- * on without them. Calls that are under way there have no event at their end. An error means that
- * some may still be in place.
+ * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on
+ * without them. Calls that are under way there have no event at their end. An error means that some
+ * may still be in place.
  */
 int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count,
 			 struct fay_error *error);

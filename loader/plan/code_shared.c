@@ -7,10 +7,10 @@
 
 /* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them
  * and an image's LOCAL. */
-static int32_t place_cost(const struct fay_plan *plan, const struct fay_point *point)
+static int32_t place_cost(const struct fay_plan *plan, uint64_t index)
 {
 	return (int32_t)(plan->geometry.cost_offset - FAY_SLOT_HEADER +
-			 point->cost * sizeof(struct fay_place_cost));
+			 index * sizeof(struct fay_place_cost));
 }
 
 /* What points with the same probes have in common. `probes` has room for all of an image. Those
@@ -54,7 +54,10 @@ struct fay_trampoline_spec fay_point_spec(const struct fay_plan *plan,
 		.records = fay_point_records(plan, point) && point->exits,
 		.wide = plan->wide_records,
 		.sweeps = plan->records ? point->sweeps : FAY_SWEEP_NONE,
-		.cost = plan->options.costs ? place_cost(plan, point) : 0,
+		.cost = plan->options.costs ? place_cost(plan, point->cost) : 0,
+		.record_cost = plan->options.costs && plan->some_records
+				       ? place_cost(plan, fay_point_record_cost(plan, point))
+				       : 0,
 		.probes = probes,
 		.probe_count = count,
 	};

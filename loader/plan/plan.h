@@ -240,6 +240,13 @@ static inline bool fay_point_records(const struct fay_plan *plan, const struct f
 {
 	return (plan->records && (point->leaves || point->helper)) || point->unsure;
 }
+/* Index of the struct fay_place_cost in which is what is done for its calls' records, too: behind
+ * those of all points. */
+static inline uint64_t fay_point_record_cost(const struct fay_plan *plan,
+					     const struct fay_point *point)
+{
+	return plan->point_count + point->cost;
+}
 static inline unsigned fay_plan_record_bits(const struct fay_plan *plan)
 {
 	return plan->wide_records ? FAY_WIDE_RECORD_BITS : FAY_RECORD_BITS;

@@ -18,7 +18,6 @@
 
 /* the jump, the registers, the look-up of the thread, and the account itself */
 #define OUTSIDE_CYCLES 14u
-#define OUTSIDE_RECORD_CYCLES 20u /* likewise where calls have records */
 #define STAMP_EVENTS 32768u
 #define STAMPS_MAX 512u
 
@@ -54,14 +53,14 @@ static uint64_t stamp_cycles(void)
 	return count ? stamps[count / 2] : 0;
 }
 
-/* What the events since the last call have cost, in cycles: as much each as the timed ones among
- * them, or as those before if there is none. */
-static uint64_t cycles_since(const struct fay_session *session, const struct fay_point *point,
-			     const struct fay_point_cost *before, const struct fay_point_cost *now)
+/* What came since the last call has cost, in cycles: as much each as the timed ones among it, or as
+ * those before if there is none. */
+static uint64_t cycles_since(const struct fay_session *session, const struct fay_point_cost *before,
+			     const struct fay_point_cost *now)
 {
 	uint64_t cycles = now->cycles - before->cycles, timed = now->timed - before->timed, mean;
 
-	if (now->events <= before->events)
+	if (now->passes <= before->passes)
 		return 0; /* nothing, or the program wrote over it */
 	if (timed == 0) {
 		cycles = now->cycles;
@@ -71,52 +70,114 @@ static uint64_t cycles_since(const struct fay_session *session, const struct fay
 	if (mean > FAY_COST_LONGEST)
 		mean = FAY_COST_LONGEST;
 	mean = mean > session->stamp_cycles ? mean - session->stamp_cycles : 0;
-	return (now->events - before->events) *
-	       (mean + (fay_point_records(&session->plan, point) && point->leaves
-				? OUTSIDE_RECORD_CYCLES
-				: OUTSIDE_CYCLES));
+	return (now->passes - before->passes) * (mean + OUTSIDE_CYCLES);
 }
 
-/* The sums over the process's own threads. */
-static struct fay_point_cost sum_of(const struct fay_session *session,
-				    const struct fay_point *point)
+/* Adds up one account over the process's own threads. */
+static struct fay_place_cost sum_of(const struct fay_session *session, uint64_t index)
 {
 	const struct fay_shm_control *geometry = &session->plan.geometry;
-	uint32_t used = __atomic_load_n(&session->install.shm->slot_next, __ATOMIC_ACQUIRE);
-	struct fay_point_cost sum = { .taken_out = point->taken_out || point->unloaded,
-				      .fixed = point->hook != FAY_HOOK_NONE };
+	uint32_t used = __atomic_load_n(&session->install.shm->slot_next, __ATOMIC_ACQUIRE), timed;
+	struct fay_place_cost sum = { 0 };
 
-	for (uint32_t i = 0; i < used && i < geometry->slot_max && geometry->cost_count; i++) {
+	for (uint32_t i = 0; i < used && i < geometry->slot_max && index < geometry->cost_count;
+	     i++) {
 		const char *slot = (const char *)session->install.shm + geometry->slots_offset +
 				   i * geometry->slot_stride;
-		struct fay_place_cost cost = ((
-			const struct fay_place_cost *)(slot + geometry->cost_offset))[point->cost];
+		struct fay_place_cost cost =
+			((const struct fay_place_cost *)(slot + geometry->cost_offset))[index];
 
 		if (((const struct fay_slot_header *)slot)->pid != geometry->target_pid ||
 		    ((const struct fay_slot_header *)slot)->process > FAY_PROCESS_TRACED)
 			continue;
-		sum.events += cost.drawn - (uint64_t)(int64_t)cost.left;
+		sum.drawn += cost.drawn - (uint64_t)(int64_t)cost.left;
 		sum.cycles += cost.cycles;
-		sum.timed += cost.timed;
+		timed = sum.timed + cost.timed;
+		sum.timed = timed < sum.timed ? UINT32_MAX : timed;
 	}
 	return sum;
+}
+
+/* Of one point, with the sums so far, but for the time. */
+static struct fay_point_cost cost_of(const struct fay_session *session,
+				     const struct fay_point *point)
+{
+	bool records = fay_point_records(&session->plan, point) && point->exits && !point->careful;
+	struct fay_place_cost events = sum_of(session, point->cost),
+			      all = records ? sum_of(session,
+						     fay_point_record_cost(&session->plan, point))
+					    : events;
+
+	return (struct fay_point_cost){ .events = events.drawn,
+					.passes = all.drawn,
+					.cycles = all.cycles,
+					.timed = all.timed,
+					.taken_out = point->taken_out || point->unloaded,
+					.fixed = point->hook != FAY_HOOK_NONE };
+}
+
+static void add_time(struct fay_session *session, const struct fay_point_cost *before,
+		     struct fay_point_cost *now)
+{
+	uint64_t cycles = cycles_since(session, before, now);
+
+	now->nanoseconds =
+		before->nanoseconds +
+		(uint64_t)((unsigned __int128)cycles * session->plan.time_multiplier >> 32);
+}
+
+static void know_stamps(struct fay_session *session)
+{
+	if (!session->stamp_cycles)
+		session->stamp_cycles = stamp_cycles() + 1;
 }
 
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs)
 {
 	size_t count = fay_session_point_count(session);
 
-	if (!session->stamp_cycles)
-		session->stamp_cycles = stamp_cycles() + 1;
+	know_stamps(session);
 	for (size_t i = 0; i < count; i++) {
-		struct fay_point_cost now = sum_of(session, &session->plan.points[i]);
-		uint64_t cycles = cycles_since(session, &session->plan.points[i], &costs[i], &now);
+		struct fay_point_cost now = cost_of(session, &session->plan.points[i]);
 
-		now.nanoseconds =
-			costs[i].nanoseconds +
-			(uint64_t)((unsigned __int128)cycles * session->plan.time_multiplier >> 32);
+		add_time(session, &costs[i], &now);
 		costs[i] = now;
 	}
+}
+
+/* All points from this one on, as if they were one. */
+static void add_up(struct fay_session *session, size_t first, struct fay_point_cost *cost)
+{
+	struct fay_point_cost all = { .fixed = true };
+
+	know_stamps(session);
+	for (size_t i = first; i < session->plan.point_count; i++) {
+		struct fay_point_cost one = cost_of(session, &session->plan.points[i]);
+
+		if (!session->plan.points[i].usable)
+			continue;
+		all.events += one.events;
+		all.passes += one.passes;
+		all.cycles += one.cycles;
+		all.timed += one.timed;
+	}
+	add_time(session, cost, &all);
+	*cost = all;
+}
+
+void fay_session_cost_beside(struct fay_session *session, struct fay_point_cost *cost)
+{
+	add_up(session, fay_session_point_count(session), cost);
+}
+
+void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost)
+{
+	add_up(session, 0, cost);
+}
+
+double fay_session_cycle_ns(const struct fay_session *session)
+{
+	return (double)session->plan.time_multiplier / 4294967296.0;
 }
 
 uint64_t fay_process_cpu_ns(pid_t pid)

@@ -39,6 +39,7 @@ static void lay_out_state(struct fay_session *session)
 	const struct fay_schema *schema = &session->plan.verdict->schema;
 	struct fay_shm_control *geometry = &session->plan.geometry;
 	uint64_t largest = 0, spill = SPILL_MIN;
+	uint32_t costs = 0;
 	bool spills = false;
 
 	for (uint32_t i = 0; i < schema->state_count; i++)
@@ -51,6 +52,8 @@ static void lay_out_state(struct fay_session *session)
 		spill *= 2;
 	if (session->plan.options.ring_bytes)
 		spill = session->plan.options.ring_bytes;
+	if (session->plan.options.costs)
+		costs = (uint32_t)session->plan.point_count * (session->plan.some_records ? 2 : 1);
 	for (uint32_t i = 0; session->plan.options.costs && i < session->plan.point_count; i++)
 		session->plan.points[i].cost = i;
 	*geometry = (struct fay_shm_control){
@@ -61,8 +64,9 @@ static void lay_out_state(struct fay_session *session)
 		.global_size = schema->global_size,
 		.local_size = schema->local_size,
 		.slots_offset = FAY_SHM_PAGE + fay_round_up(schema->global_size, PAGE),
-		.cost_count = session->plan.options.costs ? (uint32_t)session->plan.point_count : 0,
-		.cost_offset = (FAY_SLOT_HEADER + schema->local_size + 63u) & ~63u,
+		.cost_count = costs,
+		/* behind LOCAL's begin in any case: a place's distance from there is not 0 */
+		.cost_offset = (FAY_SLOT_HEADER + schema->local_size + 64u) & ~63u,
 		.spill_size = spills ? spill : 0,
 		.when_full = session->plan.options.when_full,
 	};
