@@ -180,6 +180,11 @@ struct fay_attach_options {
 	bool loading;
 	/* find out what would be installed; the target is read, not stopped, and stays as it is */
 	bool plan_only;
+	/*
+	 * No probe runs. At the places that probes are for the calls are counted, those of a
+	 * function once, at its entry, and fay_session_costs() tells them, as with `costs`.
+	 */
+	bool counts_only;
 };
 
 /* A point that could not be patched; the others are installed all the same. */

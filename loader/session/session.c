@@ -295,15 +295,23 @@ static int attach(struct fay_session *session, struct fay_error *error)
 {
 	int code = check_verdict(session->plan.verdict, error);
 
+	if (!code && session->plan.options.counts_only) {
+		code = fay_counting_make(session->plan.verdict, &session->counted, error);
+		session->plan.verdict = &session->counted;
+	}
 	if (!code)
 		code = check_target(session, error);
 	if (code)
 		return code;
 	fay_known_mark(session);
-	code = resolve(session, true, error);
+	/* a plan is kept by its verdict, and the one for counting goes with the session */
+	code = resolve(session, !session->plan.options.counts_only, error);
 	if (code)
 		return code;
-	fay_dispatch_choose(session->plan.verdict, &session->plan.dispatch);
+	if (session->plan.options.counts_only)
+		fay_counting_choose(session->plan.verdict, &session->plan.dispatch);
+	else
+		fay_dispatch_choose(session->plan.verdict, &session->plan.dispatch);
 	session->reads_time = session->plan.options.costs;
 	for (uint32_t i = 0; i < session->plan.verdict->probe_count; i++)
 		session->reads_time |= (session->plan.verdict->probes[i].event_fields &
@@ -391,6 +399,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->plan.options.stop_timeout_ms = FAY_STOP_TIMEOUT_MS;
 	if (!session->plan.options.shared_from)
 		session->plan.options.shared_from = SHARED_FROM;
+	session->plan.options.costs |= session->plan.options.counts_only;
 	if (session->plan.options.costs)
 		/* the place of a point's cost is in its trampoline */
 		session->plan.options.shared_from = UINT32_MAX;
@@ -428,6 +437,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->plan.points[kept++] = swap;
 	}
 	session->plan.verdict = NULL;
+	fay_counting_deinit(&session->counted);
 	session->memory = fay_process_memory(session->plan.pid, O_RDONLY);
 	*result = session;
 	return 0;

@@ -14,6 +14,7 @@ struct fay_known {
 struct fay_session {
 	struct fay_plan plan;
 	struct fay_install install; /* of that plan */
+	struct fay_verdict counted; /* while it attaches, with counts_only */
 	uint64_t pid_start;
 	uint64_t attach_ticks; /* when attaching began, as fay_process_start() counts */
 	/* /proc/PID/mem: bound to the address space that was patched, so reading fails after exit
@@ -41,6 +42,16 @@ void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, 
 
 /* Leaves to the sessions beside this one what they have; hooks stay, each session needs its own. */
 int fay_session_leave_to_others(struct fay_session *session, struct fay_error *error);
+
+/*
+ * counting.c: what a verdict becomes where calls are counted and no probe runs: the same places,
+ * and nothing of the image's own. `counted` has the probes' patterns and the layout of `verdict`.
+ */
+int fay_counting_make(const struct fay_verdict *verdict, struct fay_verdict *counted,
+		      struct fay_error *error);
+void fay_counting_deinit(struct fay_verdict *counted);
+/* No byte of a probe's code goes into a trampoline, or is called. */
+void fay_counting_choose(const struct fay_verdict *counted, struct fay_dispatch *dispatch);
 
 /* cost.c: takes places out in one stop, by their numbers. *left: not all could be. */
 int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count,

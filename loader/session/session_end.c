@@ -170,6 +170,7 @@ void fay_session_destroy(struct fay_session *session)
 	fay_text_deinit(&session->install.text);
 	fay_plan_forget(&session->plan);
 	fay_points_deinit(&session->plan);
+	fay_counting_deinit(&session->counted);
 	free(session->known);
 	free(session);
 }
