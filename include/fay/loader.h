@@ -296,12 +296,20 @@ void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *
 /* How long a cycle of struct fay_point_cost is. */
 double fay_session_cycle_ns(const struct fay_session *session);
 /*
- * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on
+ * Takes points out, in one stop: the program's bytes are put back there, the session goes on
  * without them. Calls that are under way there have no event at their end. An error means that some
  * may still be in place.
  */
 int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count,
 			 struct fay_error *error);
+/*
+ * Patches points again that were taken out, all in one stop, or none. Refused where anything is not
+ * as it was when they were installed; and of markers and of calls that have records
+ * (docs/internals/returns.md) always: fay_session_comes_back() is false.
+ */
+int fay_session_put_back(struct fay_session *session, const size_t *points, size_t count,
+			 struct fay_error *error);
+bool fay_session_comes_back(const struct fay_session *session, size_t point);
 /* Nanoseconds of processor time that a process has used, all its threads; 0: it is gone. */
 uint64_t fay_process_cpu_ns(pid_t pid);
 

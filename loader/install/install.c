@@ -53,8 +53,7 @@ static bool sites_unchanged(struct fay_install *install, const struct fay_stop *
 	return true;
 }
 
-/* The program has not begun to write to its code. */
-static bool none_writable(struct fay_install *install, struct fay_stop *stop)
+bool fay_install_none_writable(struct fay_install *install, struct fay_stop *stop)
 {
 	const struct fay_maps *maps = fay_stop_maps(stop);
 	bool none = maps != NULL;
@@ -100,6 +99,12 @@ static bool is_interrupted(void *context, uint64_t address, uint64_t word)
 	return install->held_count == FAY_HELD_MAX;
 }
 
+bool fay_install_none_interrupted(struct fay_install *install, struct fay_stop *stop)
+{
+	install->held_count = 0;
+	return !fay_stop_visit_words(stop, is_interrupted, install) && !install->held_count;
+}
+
 /* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions
  * as we know them. */
 static bool moved_rip(const struct fay_install *install, uint64_t rip, uint64_t *to)
@@ -117,12 +122,7 @@ static bool moved_rip(const struct fay_install *install, uint64_t rip, uint64_t 
 	return false;
 }
 
-/*
- * Moves threads that are inside a displaced instruction sequence to its copy, or only says if that
- * can be done. Nothing can fail after the move, and no system call is run in the target: those put
- * the registers back, and fay_install_undo() would unmap the copy under them.
- */
-static bool move_threads(const struct fay_install *install, struct fay_stop *stop, bool really)
+bool fay_install_move_threads(const struct fay_install *install, struct fay_stop *stop, bool really)
 {
 	for (size_t i = 0; i < stop->count; i++) {
 		struct fay_stopped_thread *thread = &stop->threads[i];
@@ -140,9 +140,8 @@ static bool move_threads(const struct fay_install *install, struct fay_stop *sto
 	return true;
 }
 
-/* Our bytes go, somebody else's (a uprobe's int3, set meanwhile) stay. */
-static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch,
-		     const uint8_t before[FAY_JUMP_BYTES])
+void fay_install_put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch,
+			  const uint8_t before[FAY_JUMP_BYTES])
 {
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
@@ -177,8 +176,8 @@ static int patch_all(struct fay_install *install, struct fay_stop *stop, struct 
 	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid,
 		      strerror(errno));
 	for (size_t i = 0; i < install->plan->order_count; i++)
-		put_back(stop, &install->plan->sites[install->plan->order[i]].patch,
-			 install->plan->sites[install->plan->order[i]].before);
+		fay_install_put_back(stop, &install->plan->sites[install->plan->order[i]].patch,
+				     install->plan->sites[install->plan->order[i]].before);
 	return busy ? -1 : FAY_E_REFUSED;
 }
 
@@ -323,7 +322,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 {
 	int code;
 
-	if (!sites_unchanged(install, stop) || !none_writable(install, stop)) {
+	if (!sites_unchanged(install, stop) || !fay_install_none_writable(install, stop)) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
 			      (int)stop->pid);
 		return -1;
@@ -341,8 +340,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 			      "process %d: no thread id in the control block", (int)stop->pid);
 		return -1;
 	}
-	install->held_count = 0;
-	if (fay_stop_visit_words(stop, is_interrupted, install) || install->held_count) {
+	if (!fay_install_none_interrupted(install, stop)) {
 		fay_error_set(error, FAY_E_LIMIT,
 			      "process %d: a thread stays interrupted by a signal within a "
 			      "function's first instructions",
@@ -354,7 +352,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 		return code;
 	fay_install_stacks(install, stop);
 	code = fay_install_memory(install, stop, error);
-	if (!code && !move_threads(install, stop, false)) {
+	if (!code && !fay_install_move_threads(install, stop, false)) {
 		fay_error_set(error, FAY_E_LIMIT,
 			      "process %d: a thread stays inside the bytes to patch",
 			      (int)stop->pid);
@@ -373,7 +371,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 					     (int)stop->pid);
 	} else {
 		go_on_top(install, stop, true, NULL);
-		move_threads(install, stop, true);
+		fay_install_move_threads(install, stop, true);
 	}
 	return code;
 }

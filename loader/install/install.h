@@ -27,5 +27,11 @@ int fay_install_prepare(struct fay_install *install, struct fay_error *error);
 /* With the process stopped. -1: something changed since the plan was made; plan again. */
 int fay_install_stopped(struct fay_install *install, struct fay_stop *stop,
 			struct fay_error *error);
+/* again.c: patches places of the session again that were taken out, all of these points or none;
+ * FAY_E_REFUSED: they stay out. */
+int fay_install_again(struct fay_install *install, struct fay_stop *stop, const size_t *points,
+		      size_t count, struct fay_error *error);
+/* Whether it may, if it is taken out. */
+bool fay_install_comes_back(const struct fay_plan *plan, const struct fay_point *point);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What probes cost the program, and taking points out of a session that goes on.
+ * What probes cost the program, and taking points out of a session that goes on, and back.
  *
  * Each thread keeps account of each place in its slot (struct fay_place_cost,
  * dispatcher/user/trampoline_cost.c). The time between the two stamps of an event has the second
@@ -250,4 +250,46 @@ int fay_session_take_out(struct fay_session *session, const size_t *points, size
 	for (size_t i = 0; i < count && !code; i++)
 		session->plan.points[points[i]].taken_out = true;
 	return code;
+}
+
+struct putting_back {
+	struct fay_session *session;
+	const size_t *points;
+	size_t count;
+	struct fay_error *error;
+};
+
+/* In the keeper, likewise. */
+static int put_back_stopped(void *context)
+{
+	struct putting_back *p = context;
+	const struct fay_attach_options *options = &p->session->plan.options;
+	struct fay_stop stop;
+	uint64_t pause;
+	int code = fay_stop_all(p->session->plan.pid, options->stop_timeout_ms,
+				options->tracer_wait_ms, &stop, p->error);
+
+	if (code)
+		return code;
+	code = fay_install_again(&p->session->install, &stop, p->points, p->count, p->error);
+	pause = fay_stop_release(&stop);
+	if (pause > p->session->longest_pause)
+		p->session->longest_pause = pause;
+	return code;
+}
+
+int fay_session_put_back(struct fay_session *session, const size_t *points, size_t count,
+			 struct fay_error *error)
+{
+	struct putting_back context = { session, points, count, error };
+	int code = fay_keeper_run(put_back_stopped, &context, error);
+
+	for (size_t i = 0; i < count && !code; i++)
+		session->plan.points[points[i]].taken_out = false;
+	return code;
+}
+
+bool fay_session_comes_back(const struct fay_session *session, size_t point)
+{
+	return fay_install_comes_back(&session->plan, &session->plan.points[point]);
 }

@@ -2,16 +2,19 @@
 /*
  * Places taken out of a session that goes on, alone and in a chain with another session, which
  * leaves first or last: what is out is not counted any more, the rest is, exactly, and in the end
- * the text is what it was. What the account of costs says of events is exact, too.
+ * the text is what it was. What the account of costs says of events is exact, too. Places come back
+ * where nothing else has changed. Calls are counted without any probe.
  */
 #include "../harness.h"
 
 #define PROGRAM "fay-test-target"
 
-static struct fay_session *attach_with_costs(struct victim *victim, struct fay_target **target,
-					     const struct hand_verdict *hand)
+static struct fay_session *attach_as(struct victim *victim, struct fay_target **target,
+				     const struct hand_verdict *hand, bool counts_only)
 {
-	struct fay_attach_options options = { .size = sizeof(options), .costs = true };
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .costs = !counts_only,
+					      .counts_only = counts_only };
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };
 
@@ -19,6 +22,12 @@ static struct fay_session *attach_with_costs(struct victim *victim, struct fay_t
 	    fay_session_attach(*target, &hand->verdict, &options, &session, &error))
 		fail_msg("attach: %s", error.message);
 	return session;
+}
+
+static struct fay_session *attach_with_costs(struct victim *victim, struct fay_target **target,
+					     const struct hand_verdict *hand)
+{
+	return attach_as(victim, target, hand, false);
 }
 
 static size_t point_named(const struct fay_session *session, const char *name)
@@ -129,6 +138,129 @@ static void test_chains(void **state)
 	victim_end(&victim);
 }
 
+static bool puts_back(struct fay_session *session, const char *name)
+{
+	size_t point = point_named(session, name);
+	struct fay_error error = { 0 };
+	int code = fay_session_put_back(session, &point, 1, &error);
+
+	assert_true(!code || code == FAY_E_REFUSED);
+	return !code;
+}
+
+static void test_back(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	uint64_t checksum;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
+	session = attach_with_costs(&victim, &target, &hand);
+	assert_false(puts_back(session, "fn_c")); /* it is not out */
+	for (uint64_t round = 1; round <= 20; round++) {
+		assert_int_equal(victim_ask(&victim, "run fn_c 4 100"), 400);
+		take_out(session, "fn_c");
+		assert_int_equal(victim_ask(&victim, "run fn_c 4 50"), 200);
+		assert_true(fay_session_comes_back(session, point_named(session, "fn_c")));
+		assert_true(puts_back(session, "fn_c"));
+		assert_false(cost_of(session, "fn_c").taken_out);
+		assert_int_equal(cost_of(session, "fn_c").events, round * 400);
+		assert_int_equal(total(session, 0), round * 400);
+	}
+	/* while it is called */
+	victim_tell(&victim, "run fn_c 4 3000000");
+	for (int round = 0; round < 20; round++) {
+		take_out(session, "fn_c");
+		puts_back(session, "fn_c"); /* or a thread stays where it cannot */
+	}
+	assert_int_equal(victim_answer(&victim), 12000000);
+	assert_int_equal(cost_of(session, "fn_c").events, total(session, 0));
+	detach(session, target);
+	assert_true(victim_ask(&victim, "checksum") == checksum);
+	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
+	victim_end(&victim);
+}
+
+/* Not while another session's jump is there, and not with calls that have records. */
+static void test_stays_out(void **state)
+{
+	struct victim victim;
+	struct fay_target *target, *other_target;
+	struct fay_session *session, *other;
+	struct hand_verdict hand, one;
+
+	victim_start(&victim);
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
+	hand_verdict(&one, PROBE_COUNT, PROGRAM "!fn_c");
+	session = attach_with_costs(&victim, &target, &hand);
+	take_out(session, "fn_c");
+	other = attach(&victim, &other_target, &one);
+	assert_false(puts_back(session, "fn_c"));
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 100"), 200);
+	assert_int_equal(total(session, 0), 0);
+	assert_int_equal(total(other, 0), 200);
+	detach(other, other_target);
+	assert_true(puts_back(session, "fn_c"));
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 100"), 200);
+	assert_int_equal(total(session, 0), 200);
+	detach(session, target);
+	/* installed over another one's */
+	other = attach(&victim, &other_target, &one);
+	session = attach_with_costs(&victim, &target, &hand);
+	take_out(session, "fn_c");
+	assert_false(puts_back(session, "fn_c"));
+	detach(other, other_target);
+	assert_false(puts_back(session, "fn_c"));
+	detach(session, target);
+
+	one.probes[0].kind = FAY_PROBE_RETURN;
+	one.probes[0].event_fields = FAY_FIELD_DURATION;
+	session = attach_with_costs(&victim, &target, &one);
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 100"), 200);
+	assert_int_equal(cost_of(session, "fn_c").events, 200);
+	assert_int_equal(cost_of(session, "fn_c").passes, 400);
+	take_out(session, "fn_c");
+	assert_false(fay_session_comes_back(session, point_named(session, "fn_c")));
+	assert_false(puts_back(session, "fn_c"));
+	detach(session, target);
+	victim_end(&victim);
+}
+
+static void test_counts_only(void **state)
+{
+	static const uint32_t kinds[] = { FAY_PROBE_ENTRY, FAY_PROBE_RETURN, FAY_PROBE_EXCEPTION };
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	uint64_t checksum;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		hand_verdict(&hand, PROBE_SLOW, PROGRAM "!fn_*");
+		hand.probes[0].kind = kinds[i];
+		session = attach_as(&victim, &target, &hand, true);
+		assert_int_equal(victim_ask(&victim, "run fn_c 4 1000"), 4000);
+		assert_int_equal(victim_ask(&victim, "run fn_riprel 2 500"), 1000);
+		assert_int_equal(cost_of(session, "fn_c").events, 4000);
+		assert_int_equal(cost_of(session, "fn_riprel").events, 1000);
+		detach(session, target);
+		assert_true(victim_ask(&victim, "checksum") == checksum);
+	}
+	/* the first place of an image without state is counted, too */
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
+	session = attach_as(&victim, &target, &hand, true);
+	assert_int_equal(victim_ask(&victim, "run fn_c 1 10"), 10);
+	assert_int_equal(cost_of(session, "fn_c").events, 10);
+	detach(session, target);
+	victim_end(&victim);
+}
+
 static void test_target_gone(void **state)
 {
 	struct victim victim;
@@ -150,9 +282,11 @@ static void test_target_gone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alone),
-					    cmocka_unit_test(test_chains),
-					    cmocka_unit_test(test_target_gone) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone),       cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_back),        cmocka_unit_test(test_stays_out),
+		cmocka_unit_test(test_counts_only), cmocka_unit_test(test_target_gone)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
