@@ -24,7 +24,7 @@ own "$loop"
 exec 9>"$work/in"
 
 attach() { # FUNCTIONS PATTERN STRATEGY SHARE
-	"$bin/fay" trace --json --timing --share "$4" --for 0.1s -p "$many" \
+	"$bin/fay" trace --json --timing --budget none --share "$4" --for 0.1s -p "$many" \
 		"cluster.Function(\"many_target!$2\").Count()" >"$work/rows" 2>"$work/err"
 	grep -q "tracing $1 function" "$work/err" || { cat "$work/err" >&2; exit 1; }
 	awk -v n="$1" -v s="$3" \
@@ -43,7 +43,7 @@ least() { # of 40 runs of half a million calls, nanoseconds a call
 }
 traced() { # SHARE QUERY
 	rm -f "$work/err"
-	"$bin/fay" trace --json --share "$1" -p "$loop" "$2" >"$work/rows" 2>"$work/err" &
+	"$bin/fay" trace --json --budget none --share "$1" -p "$loop" "$2" >"$work/rows" 2>"$work/err" &
 	local tracer=$!
 	own $tracer
 	until grep -qs "fay: tracing" "$work/err"; do

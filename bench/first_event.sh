@@ -19,7 +19,7 @@ for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && break; slee
 redis-benchmark -p "$port" -c 4 -l -t get -q >/dev/null 2>&1 &
 own $!
 for _ in $(seq "$rounds"); do
-	"$bin/fay" trace -p "$server" --for 300ms --timing 'from io in cluster.Function("libc!read")
+	"$bin/fay" trace -p "$server" --for 300ms --budget none --timing 'from io in cluster.Function("libc!read")
 		where io.time < Now.AddMinutes(5)
 		let size = io.Arg(2)
 		group io by size/1024 into g

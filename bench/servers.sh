@@ -26,7 +26,7 @@ attach() {
 	tracers=()
 	for what in "$module" libc; do
 		rm -f "$work/$what.err"
-		"$bin/fay" trace --json "${pids[@]}" \
+		"$bin/fay" trace --json --budget none "${pids[@]}" \
 			"from f in cluster.Function(\"$what!*\") group f by f.function into g
 				select new { f = g.Key, n = g.Count() }" \
 			>"$work/$what.json" 2>"$work/$what.err" &

@@ -56,8 +56,10 @@ void fay_trace_help(void)
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a "
 	       "query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
-	       "  --budget P%%      leave functions out, the costliest first, when probes take "
-	       "more than P%% of the processor time\n"
+	       "  --budget P%%      leave functions out, the costliest first, while probes take "
+	       "more than P%% of the processor time;\n"
+	       "                   none: never, and do not ask. Unless given: 5%% where that is "
+	       "expected, or nothing is known yet\n"
 	       "  --share N        N or more functions with the same probes share one trampoline "
 	       "(256 unless given)\n"
 	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each edge: "
@@ -191,21 +193,31 @@ static int set_share(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
-static int set_budget(struct trace *trace, const char *text)
+int fay_trace_set_budget(struct trace *trace, const char *text)
 {
 	char *end;
 	double percent = strtod(text, &end);
+	trace->budget = 0;
+	if (!strcmp(text, "none"))
+		return FAY_OK;
 	if (*end == '%')
 		end++;
-	if (*end || end == text || !(percent > 0 && percent <= 100)) {
-		fprintf(stderr,
-			"fay trace: --budget takes a share of the processor time such as 2%%, not "
-			"'%s'\n",
-			text);
+	if (*end || end == text || !(percent > 0 && percent <= 100))
 		return FAY_E_USAGE;
-	}
 	trace->budget = percent / 100;
 	return FAY_OK;
+}
+
+static int set_budget(struct trace *trace, const char *text)
+{
+	trace->budget_given = true;
+	if (!fay_trace_set_budget(trace, text))
+		return FAY_OK;
+	fprintf(stderr,
+		"fay trace: --budget takes a share of the processor time such as 2%%, or none, not "
+		"'%s'\n",
+		text);
+	return FAY_E_USAGE;
 }
 
 /* After so many bytes, or so long; both may be given. */
@@ -306,9 +318,8 @@ static int check_combination(const struct trace *trace)
 		return usage("--tid names running threads; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
-	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
-		return usage("--budget goes with running processes or a command, not with "
-			     "--follow, --wait or --cluster");
+	if (trace->budget && trace->cluster.root.bus.url)
+		return usage("--budget goes with processes on this machine, not with --cluster");
 	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
 		return usage("--analyze goes with a query on this machine");
 	if (trace->detach && !trace->cluster.root.bus.url)

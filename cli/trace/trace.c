@@ -170,6 +170,8 @@ static int attach(struct trace *trace, struct fay_error *error)
 		return result;
 	if (trace->native)
 		return fay_trace_native_attach(trace, error);
+	if (!fay_trace_is_kernel(trace) && fay_trace_decide_budget(trace, error))
+		return error->code;
 	if (trace->native_side)
 		result = fay_trace_native_side_attach(trace, error);
 	else if (trace->bpf_count)
@@ -183,6 +185,7 @@ static int run(struct trace *trace, struct fay_error *error)
 	if (!fay_trace_is_kernel(trace) && !trace->native)
 		fay_trace_report_points(trace);
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	fay_trace_estimate_print(trace);
 	int result = fay_trace_finish(trace, fay_trace_run(trace, error), error);
 	if (!result && !trace->session_count && !trace->gone_count && trace->first_failure.code) {
 		/* of all that was followed nothing could be traced */

@@ -34,6 +34,7 @@ struct trace {
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
+	bool budget_given; /* by --budget */
 	bool timing, verbose, help, analyze;
 	struct fay_measured measured; /* analyze.c */
 	bool analyze_due;             /* it is printed with this picture */
@@ -135,6 +136,15 @@ struct trace {
 	struct fay_trace_save *save;       /* save.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* windows.c; NULL: the query has none */
 	struct fay_trace_budget *spending; /* budget.c; NULL: there is no budget */
+	struct fay_trace_estimate {        /* estimate.c */
+		bool made;
+		bool idle;          /* the processes hardly ran meanwhile */
+		double share;       /* of the processor time */
+		size_t functions;   /* of the processes that were looked at */
+		uint64_t calls, ns; /* so many in so long */
+		double call_ns;     /* what the probes of one would take */
+		char most[256];     /* functions that are called most */
+	} estimate;
 	/* kernel functions through fay.ko (native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */
@@ -189,6 +199,8 @@ int fay_trace_spawn(struct trace *trace, struct fay_error *error);
 
 /* options.c */
 int fay_trace_options(struct trace *trace, int argc, char **argv);
+/* "2%" or "none"; FAY_E_USAGE: it is neither. */
+int fay_trace_set_budget(struct trace *trace, const char *text);
 void fay_trace_help(void);
 /* The process that the query names. */
 int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
@@ -411,6 +423,12 @@ int fay_trace_cluster_gather(struct trace *trace, struct fay_error *error);
 void fay_trace_cluster_gathered(struct trace *trace);
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last,
 			   struct fay_error *error);
+
+/* estimate.c: what holds where --budget was not given: what the trace would take is estimated, and
+ * asked about or bounded if that is much. */
+int fay_trace_decide_budget(struct trace *trace, struct fay_error *error);
+/* As JSON, if one was made. */
+void fay_trace_estimate_print(const struct trace *trace);
 
 /* budget.c: measures what the probes cost each so often, and takes the costliest points out
  * where that is more than --budget allows. */

@@ -34,6 +34,23 @@ one() { # KIND
 }
 one Function
 one Return
+# with records of calls, which stay out
+trace_durations() {
+	start_target ready "$BUDGET_TARGET"
+	trace -p "$target" --budget 1% "from f in cluster.Return(\"budget_target!*\")
+		group f by f.function into g
+		select new { g.Key, n = g.Count(), t = g.Max(r => r.Duration) }"
+	echo >&9
+	wait_for "$work/trace.err" "left out from now on: budget_target!hot"
+	echo >&9
+	wait_for "$work/target.out" "hot "
+	end_trace
+	equal "durations: events of what was left out, by the account" "$(rows hot)" \
+		"$(jq -s 'map(select(.type == "left_out"))[0].events' "$work/trace.json")"
+	equal "durations: the program's text" "$before" "$(text_hash "$target")"
+	end_target
+}
+trace_durations
 
 start_target ready "$BUDGET_TARGET"
 echo >&9
@@ -49,6 +66,36 @@ for wrong in 0 -1 101% 2percent ""; do
 	exits "--budget '$wrong'" 2 "$FAY" trace -p "$target" --budget "$wrong" \
 		'cluster.Function("budget_target!hot").Count()'
 done
-exits "--budget with --follow" 2 "$FAY" trace -p "$target" --follow --budget 2% \
+exits "--budget with --cluster" 2 "$FAY" trace -p "$target" --cluster nats://127.0.0.1:1 --budget 2% \
 	'cluster.Function("budget_target!hot").Count()'
+kill "$target"
+ended "$target" || true
 exec 9>&-
+
+# What is not called any more comes back, and is exact again.
+start_target ready "$BUDGET_TARGET"
+trace -p "$target" --budget 50% 'cluster.Function("budget_target!hot").Count()'
+echo >&9
+wait_for "$work/trace.err" "left out from now on: budget_target!hot"
+echo >&9
+wait_for "$work/target.out" "hot "
+wait_for "$work/trace.err" "traced again: budget_target!hot"
+known=$(jq -s 'map(select(.type == "row"))[-1].values.Count // 0' "$work/trace.json")
+echo >&9
+wait_for "$work/target.out" "slow 1000"
+end_trace
+equal "events by the account, after it came back" "$(final_sum Count)" \
+	"$(jq -s 'map(select(.type == "left_out"))[0].events' "$work/trace.json")"
+[ "$(final_sum Count)" -ge $((known + 1000)) ] || fail "calls after it came back were not counted"
+equal "the program's text" "$before" "$(text_hash "$target")"
+end_target
+
+# A program that is followed has a budget of its own.
+code=0
+"$FAY" trace --json --follow --budget 5% 'cluster.Function("budget_target!*").Count()' -- \
+	sh -c "'$BUDGET_TARGET' burst; '$BUDGET_TARGET' burst" >"$work/trace.json" \
+	2>"$work/trace.err" </dev/null || code=$?
+equal "--budget with --follow exits with" 0 "$code"
+equal "hot functions of two programs, one after the other" "hot hot" "$(left_out)"
+equal "in two processes" 2 "$(jq -s '[.[] | select(.type == "left_out") | .process] | unique | length' \
+	"$work/trace.json")"

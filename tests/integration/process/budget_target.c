@@ -2,11 +2,14 @@
 /*
  * `budget_target`: calls hot() all the time and rare() once for each 20 million of those, until a
  * line comes on standard input. Then prints how often it called each, and waits for another line.
+ * Then calls hot() a thousand times at leisure, and waits for a third one.
+ * `budget_target burst`: calls hot() for a second and ends.
  */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 uint64_t hot(uint64_t x);
@@ -24,10 +27,22 @@ __attribute__((noinline, noclone)) uint64_t rare(uint64_t x)
 	return x * 7;
 }
 
-int main(void)
+static uint64_t burst(void)
+{
+	time_t end = time(NULL) + 2;
+	uint64_t sum = 0;
+	while (time(NULL) < end)
+		for (unsigned i = 0; i < 100000; i++)
+			sum += hot(i);
+	return sum;
+}
+
+int main(int argc, char **argv)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	uint64_t hots = 0, rares = 0, sum = 0;
+	if (argc > 1)
+		return burst() == 1;
 	printf("ready\n");
 	fflush(stdout);
 	getchar();
@@ -39,6 +54,13 @@ int main(void)
 	}
 	getchar();
 	printf("hot %" PRIu64 " rare %" PRIu64 " sum %" PRIu64 "\n", hots, rares, sum);
+	fflush(stdout);
+	getchar();
+	for (unsigned i = 0; i < 1000; i++) {
+		sum += hot(i);
+		usleep(100);
+	}
+	printf("slow 1000 %" PRIu64 "\n", sum);
 	fflush(stdout);
 	getchar();
 	return 0;
