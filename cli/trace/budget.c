@@ -368,7 +368,7 @@ static bool is_spent(const struct account *account)
 bool fay_trace_budget_exhausted(const struct trace *trace)
 {
 	const struct fay_trace_budget *budget = trace->spending;
-	if (!budget || !budget->left_out || trace->follow || trace->wait)
+	if (!trace->budget_given || !budget || !budget->left_out || trace->follow || trace->wait)
 		return false;
 	for (size_t i = 0; i < budget->count; i++)
 		if (!is_spent(&budget->items[i]))

@@ -266,9 +266,12 @@ static int put_back_stopped(void *context)
 	const struct fay_attach_options *options = &p->session->plan.options;
 	struct fay_stop stop;
 	uint64_t pause;
-	int code = fay_stop_all(p->session->plan.pid, options->stop_timeout_ms,
-				options->tracer_wait_ms, &stop, p->error);
+	int code;
 
+	if (fay_keeper_orphaned())
+		return fay_error_set(p->error, FAY_E_INTERNAL, "fay is gone");
+	code = fay_stop_all(p->session->plan.pid, options->stop_timeout_ms, options->tracer_wait_ms,
+			    &stop, p->error);
 	if (code)
 		return code;
 	code = fay_install_again(&p->session->install, &stop, p->points, p->count, p->error);

@@ -148,7 +148,8 @@ static bool puts_back(struct fay_session *session, const char *name)
 	return !code;
 }
 
-static void test_back(void **state)
+/* Entries, and exits of calls without records. */
+static void back(uint32_t kind)
 {
 	struct victim victim;
 	struct fay_target *target;
@@ -159,6 +160,7 @@ static void test_back(void **state)
 	victim_start(&victim);
 	checksum = victim_ask(&victim, "checksum");
 	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
+	hand.probes[0].kind = kind;
 	session = attach_with_costs(&victim, &target, &hand);
 	assert_false(puts_back(session, "fn_c")); /* it is not out */
 	for (uint64_t round = 1; round <= 20; round++) {
@@ -183,6 +185,12 @@ static void test_back(void **state)
 	assert_true(victim_ask(&victim, "checksum") == checksum);
 	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
 	victim_end(&victim);
+}
+
+static void test_back(void **state)
+{
+	back(FAY_PROBE_ENTRY);
+	back(FAY_PROBE_RETURN);
 }
 
 /* Not while another session's jump is there, and not with calls that have records. */
