@@ -37,8 +37,9 @@ struct scenario {
 	unsigned keeper;
 };
 static const struct scenario plain = { "10ms", NULL, 0 };
-/* the budget is looked at every 250 ms */
+/* the budget is looked at every 20 ms, and what is out comes back after a second */
 static const struct scenario taking_out = { "600ms", "0.01%", 2 };
+static const struct scenario putting_back = { "2500ms", "5%", 3 };
 
 struct outcome {
 	unsigned long steps; /* system calls that count */
@@ -249,6 +250,12 @@ static void test_fay_killed_taking_out(void **state)
 	kill_at_steps(&taking_out);
 }
 
+static void test_fay_killed_putting_back(void **state)
+{
+	(void)state;
+	kill_at_steps(&putting_back);
+}
+
 static void test_target_killed(void **state)
 {
 	struct victim victim;
@@ -280,6 +287,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed),
 					    cmocka_unit_test(test_fay_killed_taking_out),
+					    cmocka_unit_test(test_fay_killed_putting_back),
 					    cmocka_unit_test(test_target_killed) };
 	char command[512];
 	int result;
