@@ -95,6 +95,9 @@ static inline bool fay_source_wants(const struct fay_source *source,
 
 /* --- ring.c --- */
 
+/* A row of a stream: a piece of a text, or for `on_row`. */
+void fay_aggregator_hand_on(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row);
+
 /* Drains one slot's ring. Returns the bytes consumed, or -1 with error set, once, when the ring is
  * corrupt or the budget is exceeded. */
 int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t slot,

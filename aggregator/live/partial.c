@@ -371,8 +371,7 @@ static int put_rows(struct fay_aggregator *aggregator, uint32_t state, const uin
 	for (size_t i = 0; i < count; i++) {
 		memcpy(row, rows + i * of->row_size, of->row_size);
 		if (of->kind == FAY_STATE_STREAM) {
-			if (aggregator->on_row)
-				aggregator->on_row(aggregator->on_row_context, state, row);
+			fay_aggregator_hand_on(aggregator, state, row);
 			continue;
 		}
 		if (!put_row(&aggregator->drained[state], row, replace))

@@ -78,8 +78,7 @@ static const char *check_record(const struct drain *drain, const struct fay_spil
 	return NULL;
 }
 
-/* A row of a stream. */
-static void hand_on(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row)
+void fay_aggregator_hand_on(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row)
 {
 	if (aggregator->texts && index == aggregator->text_state)
 		fay_texts_take(aggregator->texts, row);
@@ -97,7 +96,7 @@ static bool take_rows(const struct drain *drain, uint32_t index, const uint8_t *
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *row = rows + i * state->row_size;
 		if (state->kind == FAY_STATE_STREAM)
-			hand_on(aggregator, index, row);
+			fay_aggregator_hand_on(aggregator, index, row);
 		else if (state->kind == FAY_STATE_TABLE && drain->odd &&
 			 !keep_open_row(drain->view, &aggregator->budget, index, row,
 					state->row_size))
@@ -130,7 +129,7 @@ int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, c
 	aggregator->traffic[index].rows++;
 	aggregator->traffic[index].bytes += aggregator->schema->states[index].row_size;
 	if (aggregator->schema->states[index].kind == FAY_STATE_STREAM) {
-		hand_on(aggregator, index, row);
+		fay_aggregator_hand_on(aggregator, index, row);
 		return FAY_OK;
 	}
 	if (fay_rows_merge(&aggregator->drained[index], row))
