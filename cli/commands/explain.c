@@ -21,7 +21,7 @@ static int compile_and_verify(struct fay_plan *plan, struct fay_buffer *image,
 			      struct fay_verdict *verdict, struct fay_error *error)
 {
 	struct fay_compile_options options = { .size = sizeof(options),
-					       .unfuelled = plan->extended,
+					       .unfuelled = plan->unfuelled,
 					       .debug_lines = plan->extended };
 	struct fay_policy policy;
 	LLVMContextRef context = LLVMContextCreate();

@@ -56,7 +56,7 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 	since = fay_monotonic();
 	if (!result) {
 		struct fay_compile_options options = { .size = sizeof(options),
-						       .unfuelled = trace->plan->extended,
+						       .unfuelled = trace->plan->unfuelled,
 						       .debug_lines = trace->plan->extended };
 		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image,
 					    error);
@@ -80,7 +80,7 @@ static int compile_for_kernel(struct trace *trace, struct fay_buffer *image,
 	struct fay_compile_options options = { .size = sizeof(options),
 					       .march = "general",
 					       .confined = true,
-					       .unfuelled = trace->plan->extended,
+					       .unfuelled = trace->plan->unfuelled,
 					       .debug_lines = trace->plan->extended };
 	int result = fay_plan_generate_kernel(trace->plan, &filter, context, &module, error);
 	if (!result)

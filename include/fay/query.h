@@ -175,6 +175,9 @@ struct fay_plan {
 	struct fay_measured *measured;
 	/* functions of C are called: to be compiled with `unfuelled` and `debug_lines` */
 	bool extended;
+	/* so are strings that are read whole: to be compiled with `unfuelled`, since a probe that
+	 * leaves a loop early would lose an event without a word */
+	bool unfuelled;
 	struct fay_image_spec spec; /* for fay_compile_module(); strings owned by the plan */
 	/* of a join of functions of the kernel with something in programs: the former's probes,
 	 * with the same states */

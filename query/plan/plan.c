@@ -438,6 +438,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
 			plan->extended = query->extension_count;
+			plan->unfuelled |= plan->extended;
 			plan->process = p->checked.process;
 			plan->machine = p->checked.machine;
 			plan->text_key = options->text_key;

@@ -153,6 +153,7 @@ bool fay_planner_texts(struct fay_planner *planner)
 	}
 	if (!most)
 		return true;
+	plan->unfuelled = true;
 	plan->spec.local_size = scratch_at + (uint32_t)(sizeof(struct fay_text_scratch) +
 							most * sizeof(struct fay_text_buffer));
 	plan->kernel_spec.local_size = plan->spec.local_size; /* one aggregator reads both */

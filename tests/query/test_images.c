@@ -27,7 +27,7 @@ static void compile(const struct fay_plan *plan, struct fay_buffer *image)
 {
 	struct fay_error error = { 0 };
 	struct fay_compile_options options = { .size = sizeof(options),
-					       .unfuelled = plan->extended,
+					       .unfuelled = plan->unfuelled,
 					       .debug_lines = plan->extended };
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
@@ -87,7 +87,7 @@ static void verify_in_kernel(const char *name, const struct fay_plan *plan)
 	struct fay_compile_options options = { .size = sizeof(options),
 					       .march = "general",
 					       .confined = true,
-					       .unfuelled = plan->extended };
+					       .unfuelled = plan->unfuelled };
 	LLVMContextRef context = LLVMContextCreate();
 	struct fay_error error = { 0 };
 	struct fay_verdict verdict;

@@ -82,38 +82,41 @@ static LLVMValueRef is_zero(struct fay_codegen *g, LLVMValueRef word)
 }
 
 /*
- *	place = 0;
- *	while (place <= last && place < FAY_TEXT_MAX && what lies there differs)
- *		place++;
- *	return place <= last && place < FAY_TEXT_MAX
+ *	for (place = 0; place < FAY_TEXT_MAX; place++) {
+ *		if (place + size > length)
+ *			return false;
+ *		if (what lies there is the constant)
+ *			return true;
+ *	}
+ *	return false;
  */
 static LLVMValueRef contains(struct fay_codegen *g, LLVMValueRef buffer, LLVMValueRef length,
 			     const struct fay_expr *constant)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(b), head = fay_codegen_block(g, "place"),
+			  inside = fay_codegen_block(g, "inside"),
 			  look = fay_codegen_block(g, "look"), end = fay_codegen_block(g, "found");
+	LLVMValueRef one = fay_codegen_i64(g, 1), size = fay_codegen_i64(g, constant->length),
+		     most = fay_codegen_i64(g, FAY_TEXT_MAX);
 	LLVMBuildBr(b, head);
 	fay_codegen_continue(g, head);
 	LLVMValueRef place = LLVMBuildPhi(b, g->i64, "");
-	LLVMValueRef until = LLVMBuildAdd(b, place, fay_codegen_i64(g, constant->length), "");
-	LLVMValueRef inside = LLVMBuildAnd(
-		b, LLVMBuildICmp(b, LLVMIntULE, until, length, ""),
-		LLVMBuildICmp(b, LLVMIntULT, place, fay_codegen_i64(g, FAY_TEXT_MAX), ""), "");
-	LLVMBuildCondBr(b, inside, look, end);
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, place, most, ""), inside, end);
+	fay_codegen_continue(g, inside);
+	LLVMValueRef until = LLVMBuildAdd(b, place, size, "");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, until, length, ""), look, end);
 	fay_codegen_continue(g, look);
 	LLVMValueRef found = is_zero(g, differences(g, buffer, place, constant));
-	LLVMValueRef next = LLVMBuildAdd(b, place, fay_codegen_i64(g, 1), "");
-	LLVMBasicBlockRef after = LLVMGetInsertBlock(b);
+	LLVMValueRef places[] = { fay_codegen_i64(g, 0), LLVMBuildAdd(b, place, one, "") };
+	LLVMBasicBlockRef after = LLVMGetInsertBlock(b), from[] = { before, after };
 	LLVMBuildCondBr(b, found, end, head);
-	LLVMValueRef places[] = { fay_codegen_i64(g, 0), next };
-	LLVMBasicBlockRef from[] = { before, after };
 	LLVMAddIncoming(place, places, from, 2);
 	fay_codegen_continue(g, end);
-	LLVMValueRef result = LLVMBuildPhi(b, g->i1, "contains");
-	LLVMValueRef results[] = { LLVMConstInt(g->i1, 0, 0), LLVMConstInt(g->i1, 1, 0) };
-	LLVMBasicBlockRef ends[] = { head, after };
-	LLVMAddIncoming(result, results, ends, 2);
+	LLVMValueRef result = LLVMBuildPhi(b, g->i1, "contains"), no = LLVMConstInt(g->i1, 0, 0);
+	LLVMValueRef results[] = { no, no, LLVMConstInt(g->i1, 1, 0) };
+	LLVMBasicBlockRef ends[] = { head, inside, after };
+	LLVMAddIncoming(result, results, ends, 3);
 	return result;
 }
 

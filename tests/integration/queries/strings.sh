@@ -51,6 +51,12 @@ counted() { jq -s "map(select(.text | $1) | .calls) | add // 0" "$work/said"; }
 run lengths -- --json "cluster.Function(\"strings_target!said\").Count(e =>
     e.Arg(0).Text.Contains(\"$part\"))"
 equal "Contains" "$(counted "contains(\"$part\")")" "$(value Count)"
+run deep -- --json 'cluster.Function("strings_target!said").Count(e =>
+    e.Arg(0).Text.Contains("the end"))'
+equal "Contains, at any place" 36 "$(value Count)"
+run deep -- --json 'cluster.Function("strings_target!said").Count(e =>
+    e.Arg(0).Text.Contains("the end 3570") || e.Arg(0).Text.EndsWith("xxxthe end 2550"))'
+equal "Contains and EndsWith at the end" 14 "$(value Count)"
 run lengths -- --json "from e in cluster.Function(\"strings_target!said\")
     group e by e.Arg(0).Text into g where g.Key.EndsWith(\"${string: -20}\") || g.Key.Length == 200
     orderby g.Key select new { g.Key, n = g.Count() }"

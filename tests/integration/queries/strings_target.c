@@ -116,6 +116,18 @@ static void same(void)
 	report(one, 4096, 6);
 }
 
+/* Long strings that differ at their ends. */
+static void deep(void)
+{
+	static char text[4200];
+	for (unsigned at = 0; at < 4080; at += 510) {
+		memset(text, 'x', sizeof(text));
+		snprintf(text + at, 100, "the end %u", at);
+		repeat(text, 1 + at / 510);
+		report(text, strlen(text), 1 + at / 510);
+	}
+}
+
 /* Bytes that are no characters, and those that JSON escapes. */
 static void bytes(void)
 {
@@ -172,6 +184,8 @@ int main(int argc, char **argv)
 		ends();
 	else if (!strcmp(kind, "same"))
 		same();
+	else if (!strcmp(kind, "deep"))
+		deep();
 	else if (!strcmp(kind, "bytes"))
 		bytes();
 	else if (!strcmp(kind, "distinct"))
