@@ -55,7 +55,7 @@ c_core() {
 		"cluster.Function(\"$target!find\").Sum(e => e.n)"
 }
 c_rest() {
-	query "long strings in conditions" "500 1000" \
+	query "long strings in conditions" "250,1000" \
 		"from e in cluster.Function(\"$target!handle\") let t = e.extra->title
 			group e by 1 into g select new { n = g.Count(x => x.extra->title ==
 				\"a title of more than 15 bytes\" && x.path == \"/edge\"),
