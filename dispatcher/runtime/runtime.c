@@ -370,6 +370,12 @@ static void copy_words(void *to, uint64_t from, uint64_t size)
 	const char *next = (const char *)from;
 	char *end = (char *)to + size, *at = to;
 
+	for (; end - at >= 32; at += 32, next += 32) {
+		uint64_t words[4];
+
+		__builtin_memcpy(words, next, sizeof(words));
+		__builtin_memcpy(at, words, sizeof(words));
+	}
 	for (; end - at >= 8; at += 8, next += 8)
 		__builtin_memcpy(at, next, 8);
 	for (; at < end; at++, next++)
