@@ -108,8 +108,8 @@ enum fay_event_field {
 #define FAY_FIELDS_RETURN                                                                          \
 	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT |    \
 	 FAY_FIELD_REGISTERS)
-#define FAY_FIELDS_OFFSET                                                                          \
-	(FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
+/* flags lie where the caller does */
+#define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS)
 /* arg: the marker's operands, as its note says where they are */
 #define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET
 
