@@ -55,9 +55,12 @@ static bool sites_unchanged(struct fay_install *install, const struct fay_stop *
 
 bool fay_install_none_writable(struct fay_install *install, struct fay_stop *stop)
 {
-	const struct fay_maps *maps = fay_stop_maps(stop);
-	bool none = maps != NULL;
+	const struct fay_maps *maps;
+	bool none;
 
+	fay_maps_deinit(&stop->maps); /* as they are now: others may share the memory */
+	maps = fay_stop_maps(stop);
+	none = maps != NULL;
 	for (size_t i = 0; none && i < maps->count; i++)
 		none = !fay_sites_writable(install->plan, &maps->items[i]);
 	return none;
