@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "running.h"
 
+#include <stdlib.h>
+
+#include "tests/query/reference/trees.h"
+
 static struct running *current; /* for the helpers */
 unsigned char *handed_on;       /* rows of fay_flush and fay_emit */
 size_t handed_count;
@@ -150,4 +154,13 @@ int prepare_jit(void)
 {
 	LLVMLinkInMCJIT();
 	return LLVMInitializeNativeTarget() || LLVMInitializeNativeAsmPrinter();
+}
+
+int seed_and_prepare_jit(void **state)
+{
+	const char *text = getenv("FAY_SEED");
+	(void)state;
+	random_state = text ? strtoull(text, NULL, 0) | 1 : 0x5eed;
+	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
+	return prepare_jit();
 }

@@ -48,5 +48,7 @@ void stop(struct running *r);
 int64_t word(const void *row, uint32_t offset);
 /* Once, before anything is started. */
 int prepare_jit(void);
+/* With random_state from FAY_SEED, which is printed; to set a group of tests up. */
+int seed_and_prepare_jit(void **state);
 
 #endif

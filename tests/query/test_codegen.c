@@ -282,14 +282,6 @@ static void stream_rows(void **state)
 	stop(&r);
 }
 
-static int seed(void **state)
-{
-	const char *text = getenv("FAY_SEED");
-	random_state = text ? strtoull(text, NULL, 0) | 1 : 0x5eed;
-	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
-	return prepare_jit();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,7 +289,7 @@ int main(void)
 		cmocka_unit_test(few_groups),         cmocka_unit_test(table_overflow),
 		cmocka_unit_test(no_room_for_flush),  cmocka_unit_test(stream_rows),
 	};
-	int failed = cmocka_run_group_tests(tests, seed, NULL);
+	int failed = cmocka_run_group_tests(tests, seed_and_prepare_jit, NULL);
 	free(groups);
 	return failed;
 }

@@ -263,14 +263,6 @@ static void changing(void **state)
 	stop_rows(&r);
 }
 
-static int seed(void **state)
-{
-	const char *text = getenv("FAY_SEED");
-	random_state = text ? strtoull(text, NULL, 0) | 1 : 0x5eed;
-	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
-	return prepare_jit();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,5 +271,5 @@ int main(void)
 		cmocka_unit_test(changing),
 	};
 	on_try_read = read_memory;
-	return cmocka_run_group_tests(tests, seed, NULL);
+	return cmocka_run_group_tests(tests, seed_and_prepare_jit, NULL);
 }
