@@ -132,7 +132,8 @@ fay_rt_begin_entry:
 	leave_c
 	ret
 
-/* rsi = LOCAL, rax = slot, rdi, rdx = the function's rax and rdx, xmm0 and rbp its own: struct fay_returned lies on the stack. */
+/* rsi = LOCAL, rax = slot, rdi, rdx = the function's rax and rdx, xmm0 and rbp its own: struct
+ * fay_returned lies on the stack. */
 	.globl fay_rt_end_entry
 	.type fay_rt_end_entry, @function
 fay_rt_end_entry:
