@@ -3,6 +3,8 @@
  * */
 #include "soundness_programs_parts.h"
 
+#include <stdbool.h>
+
 #include "fay/event.h"
 #include "tests/xorshift.h"
 
@@ -191,33 +193,41 @@ static void loop(FILE *f, unsigned depth)
 }
 
 /* Two places of one region, at or beyond its ends and the frame's (64 bytes), and what a comparison
- * says of them. */
+ * says of them: mostly without their order if one is beyond, which is refused. */
 static void pointers(FILE *f)
 {
 	static const char *const bases[] = { "rsp", "rsp", "rsi", "rdi" };
 	static const int sizes[] = { 64, 64, LOCAL_SIZE, sizeof(struct fay_event) };
+	static const char *const orderless[] = { "e", "ne", "s", "ns" };
 	unsigned region = program_pick(4);
+	bool within = true;
+	const char *asked;
 
 	for (int i = 0; i < 2; i++) {
-		int at = program_pick(3) ? sizes[region] - 8 * (int)program_pick(3) +
+		const char *to = i ? "r13" : "rbx";
+		int index = program_pick(3)   ? 0
+			    : program_pick(2) ? 8
+					      : 24,
+		    at = program_pick(3) ? sizes[region] - 8 * (int)program_pick(3) +
 						   8 * (int)program_pick(2)
 					 : 8 * (int)program_pick(3) - 8;
 
-		if (program_pick(3) == 0)
+		within &= at >= 0 && at + index <= sizes[region];
+		if (index)
 			fprintf(f,
-				"\tmov %u(%%rdi), %%r10\n\tand $%u, %%r10d\n\tlea %d(%%%s,%%r10), "
+				"\tmov %u(%%rdi), %%r10\n\tand $%d, %%r10d\n\tlea %d(%%%s,%%r10), "
 				"%%%s\n",
-				8 * program_pick(6), program_pick(2) ? 8u : 24u, at, bases[region],
-				i ? "r13" : "rbx");
+				8 * program_pick(6), index, at, bases[region], to);
 		else
-			fprintf(f, "\tlea %d(%%%s), %%%s\n", at, bases[region], i ? "r13" : "rbx");
+			fprintf(f, "\tlea %d(%%%s), %%%s\n", at, bases[region], to);
 	}
+	asked = within || !program_pick(8) ? condition() : orderless[program_pick(4)];
 	fprintf(f, "\t%s %%r13, %%rbx\n", program_pick(4) ? "cmp" : "sub");
 	if (program_pick(2))
-		fprintf(f, "\tset%s %%%s\n", condition(), reg(0));
+		fprintf(f, "\tset%s %%%s\n", asked, reg(0));
 	else
-		fprintf(f, "\tj%s %df\n\tadd $%u, %%%s\n%d:\n", condition(), label,
-			1 + program_pick(9), reg(3), label),
+		fprintf(f, "\tj%s %df\n\tadd $%u, %%%s\n%d:\n", asked, label, 1 + program_pick(9),
+			reg(3), label),
 			label++;
 	fprintf(f, "\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n");
 }
