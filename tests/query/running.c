@@ -15,10 +15,15 @@ int64_t (*on_try_read)(void *to, uint64_t size, uint64_t address);
 
 static void hand_on(const void *row)
 {
-	size_t size = current->plan->spec.states[0].row_size;
-	handed_on = realloc(handed_on, (handed_count + 1) * size);
-	assert_non_null(handed_on);
-	memcpy(handed_on + size * handed_count++, row, size);
+	static size_t room;
+	size_t size = current->plan->spec.states[0].row_size, used = handed_count * size;
+	if (!handed_on || used + size > room) {
+		room = 2 * (used + size);
+		handed_on = realloc(handed_on, room);
+		assert_non_null(handed_on);
+	}
+	memcpy(handed_on + used, row, size);
+	handed_count++;
 }
 
 static uint64_t test_flush(void *local, uint64_t state)
