@@ -13,7 +13,7 @@
 
 #include "trace_parts.h"
 
-#define LOOK_EVERY 20000000u /* ns */
+#define LOOK_EVERY 10000000u /* ns */
 #define LOOK_SHARE 20u       /* of fay's time that looking may take: one part in so many */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
