@@ -16,6 +16,8 @@
 #include "fay/query.h"
 #include "verifier/explain/command.h"
 
+extern const char fay_commit[]; /* commit.cmake; "": unknown */
+
 static int help_main(int argc, char **argv);
 
 static const struct command {
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		name = "help";
 	if (!strcmp(name, "--version")) {
-		printf("fay %s\n", FAY_VERSION);
+		printf(fay_commit[0] ? "fay %s (%s)\n" : "fay %s\n", FAY_VERSION, fay_commit);
 		return FAY_OK;
 	}
 	const struct command *command = find_command(name);
