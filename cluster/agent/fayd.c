@@ -35,9 +35,11 @@ static void on_signal(int number)
 		{ "memory", required_argument, NULL, 'm' },                                        \
 		{ "bytes-per-second", required_argument, NULL, 'b' }
 static const struct option file_names[] = { BOTH, { 0 } };
-static const struct option names[] = {
-	BOTH, { "config", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' }, { 0 }
-};
+static const struct option names[] = { BOTH,
+				       { "config", required_argument, NULL, 'f' },
+				       { "help", no_argument, NULL, 'h' },
+				       { "version", no_argument, NULL, 'V' },
+				       { 0 } };
 
 static const char usage_text[] =
 	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit "
@@ -110,6 +112,10 @@ static int parse(struct settings *settings, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "h", names, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(usage_text, stdout);
+			exit(FAY_OK);
+		}
+		if (option == 'V') {
+			puts("fayd " FAY_VERSION);
 			exit(FAY_OK);
 		}
 		if ((result = option == 'f' ? read_config(settings, optarg)

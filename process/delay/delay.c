@@ -34,7 +34,10 @@ void fay_delay_fill(void **slot)
 	why = load(delayed);
 	if (!why)
 		return;
-	fprintf(stderr, "fay: a library that is needed for this cannot be loaded: %s\n", why);
+	fprintf(stderr,
+		"fay: a library that is needed for this cannot be loaded: %s; the package "
+		"fay-compiler brings it\n",
+		why);
 	exit(FAY_E_REFUSED);
 }
 
