@@ -174,7 +174,7 @@ struct fay_access {
 	uint8_t bytes;   /* 1, 2, 4, 8; the rest of an argument's word is nothing */
 	bool is_signed;
 	bool string; /* the bytes from there on, up to a NUL */
-	bool user;   /* whole: in the memory of the program, of which the kernel's event is */
+	bool user;   /* string: in the memory of the program, of which the kernel's event is */
 	bool whole;  /* string: up to FAY_TEXT_MAX bytes of it, not the first 15 alone */
 	/* string: so many bytes at the most, of an array that is shorter than what is kept; 0: none
 	 * */

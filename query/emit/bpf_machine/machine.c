@@ -452,7 +452,9 @@ static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef 
 	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, size),
 				     fay_codegen_at(g, address, i64(g, access.offset)) };
 	fay_bpf_clear_buffer(g);
-	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
+	fay_bpf_helper(g,
+		       access.user ? BPF_FUNC_probe_read_user_str : BPF_FUNC_probe_read_kernel_str,
+		       arguments, 3);
 	return take_buffer(g);
 }
 
@@ -490,7 +492,7 @@ struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_ex
 		return field(g, &fay_fields[expr->value]);
 	struct fay_access access = fay_access_unpack(expr->value);
 	if (g->bpf->role == ROLE_ENTER || g->bpf->role == ROLE_EXIT)
-		return one(syscall_argument(g, access.offset));
+		return one(fay_codegen_extend(g, syscall_argument(g, access.offset), access));
 	if (!expr->name)
 		return one(plain_argument(g, access.offset));
 	return one(fay_codegen_extend(g, fay_bpf_context(g, access.offset), access));

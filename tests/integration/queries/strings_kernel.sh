@@ -20,6 +20,9 @@ equal "texts lost" "0 0" "$(jq -s -r 'map(select(.type == "end"))[0] |
 part=$(jq -r 'select((.text | length) == 50) | .text[25:50]' "$work/said")
 ask "cluster.Syscall(\"openat\").Count(e => e.Arg(1).Text.Contains(\"$part\"))"
 equal "Contains" "$(counted "contains(\"$part\")")" "$(rows | jq .Count)"
+# what is known from its first bytes alone
+ask 'cluster.Syscall("openat").Count(e => e.Arg(1).Text.StartsWith("/no/such/"))'
+equal "StartsWith" "$(counted 'startswith("/no/such/")')" "$(rows | jq .Count)"
 ask "cluster.Syscall(\"openat\").Count(e => e.Arg(1).Text.EndsWith(\"$part\") ||
     e.Arg(1).Text.Length == 4096 && e.Arg(1).Text != \"$part\")"
 equal "EndsWith and Length" "$(counted "endswith(\"$part\") or length >= 4096")" \
