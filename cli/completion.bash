@@ -23,6 +23,9 @@ _fay() {
 		COMPREPLY=($(compgen \
 			-W "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -xE '[[:alnum:]._:/@+-]+' |
 			sort -u)" -- "$word"))
+	elif [ "$before" = --syscalls ]; then
+		COMPREPLY=($(compgen -W "$("$fay" list --syscalls 2>/dev/null |
+			sed 's/^ *[0-9]* //; s/(.*//')" -- "$word"))
 	elif [[ $word == -* ]]; then
 		COMPREPLY=($(compgen -W "$(_fay_options "$fay" "$command")" -- "$word"))
 	else

@@ -5,8 +5,9 @@
  *
  *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
  *
- * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object
- * a line (docs/internals/symbols.md). For a process this shows exactly what `fay trace` would find.
+ * with --usdt the USDT markers instead, their arguments behind the name; with --syscalls the system
+ * calls, with their numbers and as they are declared in C; or with --json one object a line
+ * (docs/internals/symbols.md). For a process this shows exactly what `fay trace` would find.
  * Of the kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
  * /proc/kallsyms names all functions, and that is said.
  */
@@ -21,6 +22,7 @@
 
 #include "cli/options/options.h"
 #include "cli/output/output.h"
+#include "fay/query.h"
 #include "loader/suggest/suggest.h"
 #include "process/process.h"
 
@@ -29,18 +31,19 @@
 struct list_options {
 	pid_t pid;
 	const char *comm;
-	bool kernel, json, usdt;
+	bool kernel, json, usdt, syscalls;
 	const char *file, *pattern;
 };
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | FILE] "
-		     "['module!glob']\n"
+	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | "
+		     "--syscalls | FILE] ['module!glob']\n"
 		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		     "  fay list /usr/bin/redis-server 'call*'\n"
 		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
-		     "  fay list --kernel 'kernel!vfs_*'\n");
+		     "  fay list --kernel 'kernel!vfs_*'\n"
+		     "  fay list --syscalls 'open*'         system calls and their arguments\n");
 }
 
 static void print_function(const struct list_options *options, const struct fay_function *function)
@@ -207,6 +210,41 @@ static int list_kernel(const struct list_options *options)
 	return FAY_E_REFUSED;
 }
 
+/* --- system calls --- */
+
+static void print_syscall(const struct list_options *options, const struct fay_syscall *call)
+{
+	const char *arguments = fay_syscall_arguments(call->name);
+	if (!options->json) {
+		printf("%4u %s(%s)\n", call->number, call->name, arguments ? arguments : "...");
+		return;
+	}
+	printf("{\"type\":\"syscall\",\"syscall\":\"%s\",\"number\":%u,\"arguments\":", call->name,
+	       call->number);
+	if (arguments)
+		fay_json_string(stdout, arguments, strlen(arguments));
+	else
+		fputs("null", stdout);
+	puts("}");
+}
+
+static int list_syscalls(const struct list_options *options)
+{
+	size_t count, matches = 0;
+	const struct fay_syscall *calls = fay_syscalls(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (fnmatch(options->pattern, calls[i].name, 0))
+			continue;
+		print_syscall(options, &calls[i]);
+		matches++;
+	}
+	if (matches)
+		return finish_output();
+	fprintf(stderr, "fay: no system call matches `%s`; try '*%s*'\n", options->pattern,
+		options->pattern);
+	return FAY_E_USAGE;
+}
+
 /* --- options --- */
 
 static bool parse_pid(const char *text, pid_t *pid)
@@ -229,9 +267,9 @@ static int usage_error(const char *message)
 
 static int parse_operands(struct list_options *options, int count, char **operands)
 {
-	if ((options->pid != 0) + (options->comm != NULL) + options->kernel > 1)
-		return usage_error("-p, --comm and --kernel are mutually exclusive");
-	if (!options->pid && !options->comm && !options->kernel) {
+	if ((options->pid != 0) + (options->comm != NULL) + options->kernel + options->syscalls > 1)
+		return usage_error("-p, --comm, --kernel and --syscalls are mutually exclusive");
+	if (!options->pid && !options->comm && !options->kernel && !options->syscalls) {
 		if (!count)
 			return usage_error(
 				"say where to look: -p PID, --comm NAME, --kernel or a FILE");
@@ -246,9 +284,9 @@ static int parse_operands(struct list_options *options, int count, char **operan
 	}
 	if (count > 1)
 		return usage_error("more than one pattern");
-	if (options->kernel && options->usdt)
+	if ((options->kernel || options->syscalls) && options->usdt)
 		return usage_error("the kernel has no USDT probes");
-	options->pattern = count ? operands[0] : "*!*";
+	options->pattern = count ? operands[0] : options->syscalls ? "*" : "*!*";
 	return FAY_OK;
 }
 
@@ -272,13 +310,12 @@ static int resolve_comm(struct list_options *options)
 
 int fay_list_main(int argc, char **argv)
 {
-	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' },
-						      { "usdt", no_argument, NULL, 'u' },
-						      { "kernel", no_argument, NULL, 'k' },
-						      { "comm", required_argument, NULL, 'c' },
-						      { "pid", required_argument, NULL, 'p' },
-						      { "help", no_argument, NULL, 'h' },
-						      { 0 } };
+	static const struct option long_options[] = {
+		{ "json", no_argument, NULL, 'j' },       { "usdt", no_argument, NULL, 'u' },
+		{ "kernel", no_argument, NULL, 'k' },     { "syscalls", no_argument, NULL, 's' },
+		{ "comm", required_argument, NULL, 'c' }, { "pid", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },       { 0 }
+	};
 	struct list_options options = { 0 };
 	int option;
 	optind = 0;
@@ -290,6 +327,7 @@ int fay_list_main(int argc, char **argv)
 			break;
 		case 'c': options.comm = optarg; break;
 		case 'k': options.kernel = true; break;
+		case 's': options.syscalls = true; break;
 		case 'u': options.usdt = true; break;
 		case 'j': options.json = true; break;
 		case 'h': print_usage(stdout); return FAY_OK;
@@ -301,5 +339,7 @@ int fay_list_main(int argc, char **argv)
 		code = resolve_comm(&options);
 	if (code)
 		return code;
+	if (options.syscalls)
+		return list_syscalls(&options);
 	return options.kernel ? list_kernel(&options) : list_target(&options);
 }

@@ -215,12 +215,37 @@ static struct fay_text_bytes string_of(const struct fay_writer *writer,
 	return text;
 }
 
+/* Longest text of a value: all names of a set, and what is left over. */
+#define NAMES_SIZE 1024u
+
+/* What the value is called, `O_WRONLY|O_CREAT|0x40`; NULL: it is just a number. */
+static const char *value_name(const struct fay_enumeration *enumeration, int64_t value,
+			      char text[NAMES_SIZE])
+{
+	int64_t left = value;
+	size_t used = 0;
+	for (uint32_t i = 0; enumeration && i < enumeration->count && used < NAMES_SIZE; i++) {
+		if ((left & enumeration->items[i].mask) != enumeration->items[i].value)
+			continue;
+		used += (size_t)snprintf(text + used, NAMES_SIZE - used, "%s%s", used ? "|" : "",
+					 enumeration->items[i].name);
+		left &= ~enumeration->items[i].mask;
+	}
+	if (!enumeration || (!used && enumeration->rest == FAY_REST_DECIMAL))
+		return NULL;
+	if (used < NAMES_SIZE && (left || !used))
+		snprintf(text + used, NAMES_SIZE - used,
+			 enumeration->rest == FAY_REST_OCTAL ? "%s%#" PRIo64 : "%s%#" PRIx64,
+			 used ? "|" : "", left);
+	return text;
+}
+
 void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 			  const struct fay_view_column *view, const uint8_t *row)
 {
 	const char *name = NULL;
 	struct fay_value value;
-	char text[FAY_OUTPUT_NAME];
+	char text[FAY_OUTPUT_NAME], names[NAMES_SIZE];
 	if (view->stack_frames && fay_output_stack_depth(view, row)) {
 		fay_output_stack_frame(writer, view, row, 0,
 				       writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE
@@ -235,8 +260,7 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
-					 : NULL;
+		name = value_name(view->enumeration, value.i64, names);
 		if (name)
 			fputs(name, out);
 		else
@@ -287,7 +311,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	const struct fay_schema_column *column = view->column;
 	const char *name = NULL;
 	struct fay_value value;
-	char unknown[32];
+	char unknown[32], names[NAMES_SIZE];
 	FILE *out = writer->out;
 	if (view->stack_frames) {
 		fay_output_json_stack(writer, view, row);
@@ -299,8 +323,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64)
-					 : NULL;
+		name = value_name(view->enumeration, value.i64, names);
 		if (name)
 			fay_json_string(out, name, strlen(name));
 		else

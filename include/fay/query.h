@@ -20,26 +20,27 @@
 #include "fay/shm.h"
 #include "fay/text.h"
 
-/* An enumeration's constants: what an integer of its type is shown as, and may be compared with. */
+/* What an integer's values are called: it is shown so, and may be compared with it. */
 struct fay_enumeration {
 	const char *name;
-	uint32_t type; /* its number among the types that it is of */
+	uint32_t type; /* its number among the types that it is of; 0: of system calls */
 	struct fay_enumeration *next;
+	/* how what has no name is shown */
+	enum { FAY_REST_DECIMAL, FAY_REST_HEX, FAY_REST_OCTAL } rest;
 	uint32_t count;
 	struct {
 		const char *name;
-		int64_t value;
+		int64_t value, mask; /* of the bits of `mask`, which is -1 for the whole value */
 	} items[];
 };
-/* The name of a value; NULL: it has none. */
-static inline const char *fay_enumeration_name(const struct fay_enumeration *enumeration,
-					       int64_t value)
-{
-	for (uint32_t i = 0; i < enumeration->count; i++)
-		if (enumeration->items[i].value == value)
-			return enumeration->items[i].name;
-	return NULL;
-}
+/* System calls that queries can name, in the order of their names. */
+struct fay_syscall {
+	const char *name;
+	uint32_t number;
+};
+const struct fay_syscall *fay_syscalls(size_t *count);
+/* Its arguments in C, "int dfd, const char *filename"; NULL: they are known by number alone. */
+const char *fay_syscall_arguments(const char *name);
 
 /* A column of the result, in the order of the query's select. Values come from state 0 of the
  * image. */

@@ -65,6 +65,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 	}
 	if (fay_check_is_saved(checked, node->name))
 		return fay_check_saved_member(checked, node);
+	if (checked->kind == SOURCE_SYSCALL && strcmp(node->name, "Error") == 0)
+		return fay_check_syscall_error(checked, node);
 	if (strcmp(node->name, "Caller") == 0)
 		return fay_check_caller(checked, node);
 	if (fay_check_is_stack(node->name))
@@ -79,6 +81,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		candidates[count++] = "Arg";
 	if (fay_check_has_caller(checked))
 		candidates[count++] = "Caller";
+	if (checked->kind == SOURCE_SYSCALL)
+		candidates[count++] = "Error";
 	candidates[count++] = "Stack";
 	candidates[count++] = "UserStack";
 	if (checked->domain == DOMAIN_KERNEL)
@@ -98,7 +102,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		   *list = fay_check_argument_list(checked);
 	if (!*list && !*hint)
 		list = checked->kind == SOURCE_SYSCALL
-			       ? "arguments of system calls are known by number, as in `Arg(0)`"
+			       ? "no system call that matches has such an argument; by number they "
+				 "are known, too, as in `Arg(0)`"
 			       : fay_check_function_reason(checked);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
 	return fay_query_fail(query, FAY_E_USAGE, node->name_span,

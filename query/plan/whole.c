@@ -96,12 +96,14 @@ static bool is_field(const char *name)
 	return false;
 }
 
-/* Arguments of a tracepoint or a kernel's function that are numbers or strings. What a pointer
- * points to is not known later, so it is not kept. */
+/* Arguments of a tracepoint or a kernel's function that are numbers or strings; those of a system
+ * call are the registers. What a pointer points to is not known later, so it is not kept. */
 static bool add_named(const struct event_row *row, unsigned outside)
 {
 	struct fay_checked *checked = row->planner->checked;
 	const struct fay_kernel_source *kernel = checked->kernel;
+	if (checked->kind == SOURCE_SYSCALL)
+		return true;
 	for (uint32_t i = 0; kernel && i < kernel->argument_count; i++) {
 		const char *name = kernel->arguments[i].name;
 		if (!fay_check_kernel_is_plain(checked, i) || is_field(name))

@@ -159,8 +159,7 @@ static size_t argument_names(const struct fay_checked *checked, const char **nam
 		return fay_check_function_names(checked, names, max);
 	}
 	if (kernel->argument_count)
-		*of = checked->kind == SOURCE_TRACEPOINT ? kernel->points[0].name
-							 : strchr(checked->pattern, '!') + 1;
+		*of = kernel->count ? kernel->points[0].name : strchr(checked->pattern, '!') + 1;
 	for (size_t i = 0; i < kernel->argument_count && i < max; i++)
 		names[i] = kernel->arguments[i].name;
 	return kernel->argument_count;

@@ -15,15 +15,6 @@
 
 #define NAMES_MAX 4096u
 
-static const struct {
-	const char *name;
-	uint32_t number;
-} syscalls[] = {
-#define FAY_SYSCALL(name, number) { #name, number },
-#include "syscalls.def"
-};
-#define SYSCALL_COUNT (sizeof(syscalls) / sizeof(syscalls[0]))
-
 /* --- patterns
  * -------------------------------------------------------------------------------------------------
  * */
@@ -61,7 +52,7 @@ static bool add_matches(struct fay_checked *checked, const struct fay_node *at, 
 		if (!copy)
 			return false;
 		kernel->points[kernel->count++] = (struct fay_kernel_point){
-			copy, checked->kind == SOURCE_SYSCALL ? syscalls[i].number : 0
+			copy, checked->kind == SOURCE_SYSCALL ? fay_syscalls(&count)[i].number : 0
 		};
 	}
 	if (kernel->count)
@@ -75,10 +66,14 @@ static bool add_matches(struct fay_checked *checked, const struct fay_node *at, 
 
 static bool find_syscalls(struct fay_checked *checked, const struct fay_node *at)
 {
-	const char *names[SYSCALL_COUNT];
-	for (size_t i = 0; i < SYSCALL_COUNT; i++)
+	struct fay_query *query = checked->exprs.query;
+	size_t count;
+	const struct fay_syscall *syscalls = fay_syscalls(&count);
+	const char **names = fay_query_alloc(query, count * sizeof(*names));
+	for (size_t i = 0; names && i < count; i++)
 		names[i] = syscalls[i].name;
-	return add_matches(checked, at, at->name, names, SYSCALL_COUNT, "system call");
+	return names && add_matches(checked, at, at->name, names, count, "system call") &&
+	       fay_check_name_arguments(checked);
 }
 
 static const struct btf *kernel_types(struct fay_checked *checked, struct fay_span span)
@@ -187,6 +182,8 @@ struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked,
 						 const struct fay_node *node)
 {
 	const struct fay_kernel_source *kernel = checked->kernel;
+	if (checked->kind == SOURCE_SYSCALL)
+		return fay_check_syscall_argument(checked, node);
 	if (checked->kind == SOURCE_TRACEPOINT && kernel->count > 1)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
 				      "unknown field `%s`: events of several tracepoints (%u "

@@ -57,6 +57,20 @@ bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at
 			  const struct fay_enumeration *enumeration, const char *name,
 			  int64_t *value);
 
+/* --- system calls --- */
+
+/* The names of the one system call's arguments, into `kernel`; false with the error recorded. */
+bool fay_check_name_arguments(struct fay_checked *checked);
+/* An argument of the system calls that match by its name. NULL without an error: none has it. */
+struct fay_value_node *fay_check_syscall_argument(struct fay_checked *checked,
+						  const struct fay_node *node);
+/* event.Error: the number of the error that the call returned, shown by name; 0: none. */
+struct fay_value_node *fay_check_syscall_error(struct fay_checked *checked,
+					       const struct fay_node *node);
+/* What the values of an argument are called; NULL: they have no names. */
+const struct fay_enumeration *fay_syscall_values(const char *call, const char *argument);
+extern const struct fay_enumeration *const fay_syscall_errors, *const fay_syscall_modes;
+
 /* --- the kernel --- */
 
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the

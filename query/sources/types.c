@@ -127,6 +127,7 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
 			fay_btf_name(btf, is_wide ? wide->name_off : narrow->name_off);
 		enumeration->items[i].value =
 			is_wide ? (int64_t)btf_enum64_value(wide) : narrow->val;
+		enumeration->items[i].mask = -1;
 	}
 	return enumeration;
 }
@@ -154,24 +155,6 @@ static struct fay_value_node *enumerated(struct fay_checked *checked, const stru
 	return enumeration ? scalar(checked,
 				    fay_expr_enumerated(&checked->exprs, value->expr, enumeration))
 			   : NULL;
-}
-
-bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at,
-			  const struct fay_enumeration *enumeration, const char *name,
-			  int64_t *value)
-{
-	struct fay_query *query = checked->exprs.query;
-	const char **names = fay_query_alloc(query, (enumeration->count + 1) * sizeof(*names));
-	for (uint32_t i = 0; names && i < enumeration->count; i++) {
-		names[i] = enumeration->items[i].name;
-		*value = enumeration->items[i].value;
-		if (strcmp(names[i], name) == 0)
-			return true;
-	}
-	return names && fay_query_fail(query, FAY_E_USAGE, at->span,
-				       "`enum %s` has no constant `%s`%s", enumeration->name, name,
-				       fay_query_did_you_mean(query, name, names,
-							      enumeration->count)) != NULL;
 }
 
 /* --- what is reached
@@ -360,18 +343,20 @@ static struct fay_value_node *text_at(struct fay_checked *checked, const struct 
 	struct fay_query *query = checked->exprs.query;
 	bool native = checked->domain == DOMAIN_KERNEL && !fay_source_is_bpf(checked->kind);
 	if (native || checked->domain == DOMAIN_FILE || address->op == EXPR_SIDE)
-		return fay_query_fail(
-			query, FAY_E_REFUSED, node->name_span,
-			"`Text` is a program's: of functions, returns and USDT probes "
-			"of programs, of system calls and tracepoints");
+		return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
+				      "`%s` is a program's: of functions, returns and USDT probes "
+				      "of programs, of system calls and tracepoints",
+				      node->name);
 	if (checked->domain == DOMAIN_KERNEL && !reads_whole(checked))
 		return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
-				      "`Text` of the kernel's events is not supported on a cluster "
-				      "yet");
+				      "`%s` of the kernel's events is not supported on a cluster "
+				      "yet",
+				      node->name);
 	if (is_grouped(address))
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
-				      "`Text` is read when the event happens: write it before the "
-				      "grouping");
+				      "`%s` is read when the event happens: write it before the "
+				      "grouping",
+				      node->name);
 	return string_at(checked, address, 0, 0, true, "Text");
 }
 

@@ -41,6 +41,8 @@ only 1
 gives trace -- = --for --every --comm --output --save --budget
 gives list --u = --usdt
 only 1
+gives list --syscalls openat = openat openat2
+only 2
 gives verify --n = --no-replay
 gives trace -p ${process%?} = $process
 gives trace --comm sle = sleep
