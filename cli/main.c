@@ -95,6 +95,7 @@ static int help_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	fay_messages_guard();
+	fay_names_read_by(fay_demangled_matches);
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;

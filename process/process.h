@@ -20,6 +20,16 @@
 
 #define FAY_TARGETS_MAX 256u /* processes that one trace attaches to */
 
+/* --- demangle.c: C++ and Rust --- */
+
+/* What a symbol is called in its source, with its arguments: "shop::Cart::add(int)". malloc'ed.
+ * NULL: it is another language's, or too intricate. */
+char *fay_demangled(const char *symbol);
+/* Where the name ends in such a text, and its arguments begin. */
+size_t fay_demangled_end(const char *text);
+/* Whether it is called what the glob matches, with its arguments or without: a fay_names_reader. */
+bool fay_demangled_matches(const char *glob, const char *symbol);
+
 /* --- find.c, spawn.c, entry.c: finding and starting --- */
 
 /* The next process of /proc, which is open, or NULL; false: there is no more. */

@@ -51,8 +51,8 @@ static void print_function(const struct list_options *options, const struct fay_
 	const struct fay_marker *marker = function->marker;
 
 	if (!options->json) {
-		char buffer[256];
-		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
+		char buffer[1024];
+		const char *readable = fay_cli_signature(function->name, buffer, sizeof(buffer));
 		printf("%016" PRIx64 " %6" PRIu64 " ", function->address, function->size);
 		fay_printable_put(stdout, function->module);
 		putchar('!');

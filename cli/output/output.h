@@ -98,9 +98,11 @@ extern volatile sig_atomic_t fay_live_due;
 
 /*
  * A C++ or Rust function's name as people write it, without its arguments, or the name itself;
- * demangle.c. Cut to `size` with "..."; lives as long as `buffer` and `name`.
+ * readable.c. Cut to `size` with "..."; lives as long as `buffer` and `name`.
  */
 const char *fay_cli_readable(const char *name, char *buffer, size_t size);
+/* The same with its arguments. */
+const char *fay_cli_signature(const char *name, char *buffer, size_t size);
 
 /* --- address_names.c --- */
 

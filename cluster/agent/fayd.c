@@ -154,6 +154,7 @@ int main(int argc, char **argv)
 	struct fay_error error = { 0 };
 	struct fay_keys keys;
 	fay_messages_guard();
+	fay_names_read_by(fay_demangled_matches);
 	gethostname(host, sizeof(host) - 1);
 	settings.agent.name = host;
 	settings.agent.limits.memory = 256u << 20;

@@ -81,6 +81,14 @@ void fay_files_destroy(struct fay_files *files);
 /* Right after the target was opened. */
 void fay_target_share(struct fay_target *target, struct fay_files *files);
 
+/*
+ * Names as sources have them: whether `symbol` is called what `glob` matches there, "shop::Cart::add"
+ * or "shop::Cart::add(int)". It is asked of patterns that have `::` or end with a bracket, and of a
+ * plain name that no symbol has. Without a reader symbols are all that there is.
+ */
+typedef bool fay_names_reader(const char *glob, const char *symbol);
+void fay_names_read_by(fay_names_reader *reader);
+
 /* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names
  * by edit distance, and the modules there are). */
 int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,

@@ -3,6 +3,10 @@
  * Patterns: "module!function", each side a glob as fnmatch(3) knows it. Most patterns are plain
  * names or have a literal prefix, and an object has tens of thousands of symbols, so those cases
  * are decided before fnmatch is asked.
+ *
+ * A function may also be named as the source has it, "shop::Cart::add" of C++. What a symbol is
+ * called there, whoever uses the loader says: it finds no more than functions of the module that
+ * the pattern names, which are all looked at as any other.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -46,15 +50,24 @@ int fay_pattern_split(const char *pattern, char module[256], char function[256],
 	return copy_part(pattern, bang + 1, strlen(bang + 1), function, "function", error);
 }
 
+static fay_names_reader *source_names;
+
+void fay_names_read_by(fay_names_reader *reader)
+{
+	source_names = reader;
+}
+
 void fay_glob_init(struct fay_glob *glob, const char *text)
 {
+	size_t length = strlen(text);
 	glob->text = text;
 	glob->prefix = strcspn(text, "*?[\\");
 	glob->exact = !text[glob->prefix];
 	glob->all = !strcmp(text, "*");
+	glob->source = strstr(text, "::") || (length && text[length - 1] == ')');
 }
 
-bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length)
+static bool matches_symbol(const struct fay_glob *glob, const char *name, size_t length)
 {
 	char copy[4096];
 	if (glob->all)
@@ -69,4 +82,16 @@ bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length
 	memcpy(copy, name, length);
 	copy[length] = 0;
 	return !fnmatch(glob->text, copy, 0);
+}
+
+bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length)
+{
+	char copy[4096];
+	if (matches_symbol(glob, name, length))
+		return true;
+	if (!glob->source || !source_names || length >= sizeof(copy))
+		return false;
+	memcpy(copy, name, length);
+	copy[length] = 0;
+	return source_names(glob->text, copy);
 }

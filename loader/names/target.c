@@ -293,16 +293,11 @@ int fay_target_no_match(struct fay_target *target, bool markers, const char *mod
 	return fay_error_set(error, FAY_E_USAGE, FAY_NO_MATCH, target->title, module, name);
 }
 
-int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,
-		    struct fay_error *error)
+static int find_in_modules(struct fay_target *target, const char *module_pattern,
+			   const struct fay_glob *glob, struct fay_matches *matches,
+			   struct fay_error *error)
 {
-	char module_pattern[256], function_pattern[256];
-	struct fay_matches matches = { 0 };
-	struct fay_glob glob;
-	int code = fay_pattern_split(pattern, module_pattern, function_pattern, error);
-	if (code)
-		return code;
-	fay_glob_init(&glob, function_pattern);
+	int code = FAY_OK;
 	for (size_t i = 0; !code && i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
 		if (!fay_target_asks(target, module, module_pattern) ||
@@ -313,10 +308,29 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 		for (size_t j = 0; !code && j < module->object->symbol_count; j++) {
 			const struct fay_symbol *symbol = &module->object->symbols[j];
 			if (symbol->kind == FAY_SYMBOL_FUNCTION &&
-			    fay_glob_match(&glob, symbol->name, symbol->length) &&
+			    fay_glob_match(glob, symbol->name, symbol->length) &&
 			    !fay_object_superseded(module->object, symbol))
-				code = add_symbol(target, module, symbol, &matches, error);
+				code = add_symbol(target, module, symbol, matches, error);
 		}
+	}
+	return code;
+}
+
+/* `plain`: a name without globs that no symbol has is looked for as the source has it. */
+static int find(struct fay_target *target, const char *pattern, bool plain,
+		struct fay_function_list *list, struct fay_error *error)
+{
+	char module_pattern[256], function_pattern[256];
+	struct fay_matches matches = { 0 };
+	struct fay_glob glob;
+	int code = fay_pattern_split(pattern, module_pattern, function_pattern, error);
+	if (code)
+		return code;
+	fay_glob_init(&glob, function_pattern);
+	code = find_in_modules(target, module_pattern, &glob, &matches, error);
+	if (!code && !matches.count && plain && glob.exact && !glob.source) {
+		glob.source = true;
+		code = find_in_modules(target, module_pattern, &glob, &matches, error);
 	}
 	if (!code && !matches.count)
 		code = fay_target_no_match(target, false, module_pattern, function_pattern, error);
@@ -328,6 +342,18 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 	list->items = matches.items;
 	list->count = matches.count;
 	return FAY_OK;
+}
+
+int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,
+		    struct fay_error *error)
+{
+	return find(target, pattern, true, list, error);
+}
+
+int fay_target_find_symbols(struct fay_target *target, const char *pattern,
+			    struct fay_function_list *list, struct fay_error *error)
+{
+	return find(target, pattern, false, list, error);
 }
 
 static void read_identity(const struct fay_module *module, struct fay_function_file *file)

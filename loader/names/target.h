@@ -213,6 +213,9 @@ struct fay_matches {
 /* FAY_E_LIMIT: more than FAY_FIND_MAX, or no memory. */
 int fay_matches_add(struct fay_matches *matches, const struct fay_function *function,
 		    struct fay_error *error);
+/* fay_target_find() by symbols alone. */
+int fay_target_find_symbols(struct fay_target *target, const char *pattern,
+			    struct fay_function_list *list, struct fay_error *error);
 /* Says that a pattern matched nothing. */
 int fay_target_no_match(struct fay_target *target, bool markers, const char *module,
 			const char *name, struct fay_error *error);
@@ -265,6 +268,7 @@ struct fay_glob {
 	size_t prefix; /* literal bytes at the start */
 	bool exact;    /* no special character */
 	bool all;      /* "*" */
+	bool source;   /* also what the symbol is called in the source, fay_names_read_by() */
 };
 void fay_glob_init(struct fay_glob *glob, const char *text);
 /* name need not be NUL-terminated at `length`; at most 4095 bytes are looked at. */

@@ -19,11 +19,12 @@ static int find_thread_function(struct fay_target *target, uint32_t kind,
 	char pattern[600];
 
 	snprintf(pattern, sizeof(pattern), "libc!%s", name);
-	if (!fay_target_find(target, pattern, list, NULL))
+	if (!fay_target_find_symbols(target, pattern, list, NULL))
 		return 0;
 	for (size_t i = 0; i < target->module_count; i++) {
 		snprintf(pattern, sizeof(pattern), "%s!%s", target->modules[i].name, name);
-		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
+		if (target->modules[i].main &&
+		    !fay_target_find_symbols(target, pattern, list, NULL))
 			return 0;
 	}
 	return fay_error_set(

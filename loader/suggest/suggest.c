@@ -217,8 +217,8 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 	if (strstr(function, "::")) {
 		print_symbols_of(function, symbols, sizeof(symbols));
 		snprintf(text, size,
-			 "; C++ and Rust functions are matched by their mangled symbols, which "
-			 "`fay list` shows beside the names: try `%s`",
+			 "; C++ and Rust functions are named as in the source, with their "
+			 "namespaces, or by their symbols, which `fay list` shows: try `%s`",
 			 symbols);
 	} else if (plt && !plt[4])
 		snprintf(text, size,

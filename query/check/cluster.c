@@ -57,8 +57,11 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		return fay_query_fail(query, FAY_E_LIMIT, last->span,
 				      "a function's pattern may have at most %u bytes",
 				      FAY_IMAGE_MAX_STRING - 1);
+	/* as the source has it, `shop::Cart::operator long`, `add(unsigned int)` */
+	bool of_source = strstr(bang, "::") || strchr(bang, '(');
 	for (const char *c = pattern; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+		if ((unsigned char)*c < ' ' || *c == 0x7f ||
+		    (*c == ' ' && (!of_source || c <= bang + 1 || !c[1])))
 			return fay_query_fail(query, FAY_E_USAGE, last->span,
 					      "a function's pattern cannot contain blanks");
 	return pattern;
