@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Functions by the names that they have in C++ and Rust sources: one, all of a class, overloads with
-# and without their arguments, templates; what is listed, what is not found.
+# and without their arguments, templates; what is listed, what is not found;
+# several names of one address.
 . "$(dirname "$0")/../lib.sh"
 program=$NAMES_TARGET
 
@@ -43,6 +44,20 @@ equal "each overload by itself" "_ZN4shop4Cart3addEd 10 _ZN4shop4Cart3addEi 30" 
 	grep -v string | xargs)"
 exits "a name that is not there" 2 "$FAY" trace \
 	'cluster.Function("names_target!shop::Cart::ad").Count()' -- "$program"
+
+# --- several names of one address: found by each, called as it was asked for, counted once
+shown() { # PATTERN: each function's name and calls
+	"$FAY" trace --json -o "$work/trace" "from e in cluster.Function(\"$1\")
+		group e by e.function into g select new { g.Key, n = g.Count() }" -- \
+		wc -l /etc/hostname >/dev/null 2>"$work/err" || { cat "$work/err" >&2; fail "$1"; }
+	jq -r 'select(.type == "row" and .final).values | "\(.Key) \(.n)"' "$work/trace" |
+		grep -E "^(__)?read " | xargs
+}
+reads=$(shown 'libc!read')
+[ "${reads#read }" -ge 2 ] || fail "wc reads its file: $reads"
+equal "an alias" "__$reads" "$(shown 'libc!__read')"
+equal "an alias and its function by a glob" "$reads" "$(shown 'libc!*read')"
+equal "aliases by a glob that has some of them" "__$reads" "$(shown 'libc!__*')"
 
 command -v rustc >/dev/null || { echo "not run: rustc is not installed"; exit; }
 cat >"$work/cart.rs" <<'END'
