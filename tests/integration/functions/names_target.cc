@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions whose names in the source are not their symbols': each is called as often as its line in
-// main() says. No two have the same code, which the compiler would merge.
+// Functions whose names in the source are not their symbols': each is called as often as its line
+// in main() says. No two have the same code, which the compiler would merge.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
