@@ -89,7 +89,8 @@ static size_t child_threads(const struct trace *trace)
 	for (size_t i = 0; i < trace->session_count; i++) {
 		size_t size;
 		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
-		if (!shm || size < sizeof(*shm))
+		if (!shm || size < sizeof(*shm) ||
+		    fay_trace_counts_children(trace, fay_target_pid(trace->targets[i])))
 			continue;
 		uint64_t stride = shm->slot_stride, offset = shm->slots_offset,
 			 used = shm->slot_next;
@@ -134,7 +135,7 @@ static bool counts_late(const struct trace *trace)
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
-	size_t children = trace->follow ? 0 : child_threads(trace);
+	size_t children = child_threads(trace);
 	uint64_t lost = lost_events(result), late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
@@ -213,7 +214,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (children)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they "
-			"are not counted\n",
+			"are not counted; with --follow they are\n",
 			children, children == 1 ? "" : "s");
 	if (programs)
 		fprintf(stderr, "fay: children executed other programs, which were not traced; "

@@ -136,6 +136,21 @@ bool fay_trace_is_traced(const struct trace *trace, pid_t pid)
 	return false;
 }
 
+/* Looks at every process, so not often. */
+bool fay_trace_children_run(struct trace *trace)
+{
+	uint64_t now = fay_monotonic();
+	if (now < trace->next_children)
+		return trace->children_run;
+	trace->next_children = now + NAMES_EVERY;
+	trace->children_run = false;
+	for (size_t i = 0; i < trace->session_count && !trace->children_run; i++)
+		trace->children_run =
+			fay_trace_counts_children(trace, fay_target_pid(trace->targets[i])) &&
+			fay_session_in_use(trace->sessions[i]);
+	return trace->children_run;
+}
+
 /* --- --comm NAME --wait --- */
 
 static bool is_seen(const struct trace *trace, pid_t pid)
@@ -178,6 +193,8 @@ static void look_for_names(struct trace *trace)
 		trace->seen[trace->seen_count++] = pids[i];
 		/* A child of one that is followed is counted there. */
 		if (fay_trace_is_traced(trace, pids[i]) ||
+		    (fay_trace_counts_children(trace, pids[i]) &&
+		     fay_sessions_include(trace->sessions, trace->session_count, pids[i])) ||
 		    (trace->follower.follower &&
 		     fay_process_tracer(pids[i]) == trace->follower.follower))
 			continue;

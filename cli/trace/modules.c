@@ -16,10 +16,10 @@ void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
 		fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
 }
 
-static bool is_empty(struct trace *trace, struct fay_session *session)
+static bool is_empty(struct trace *trace, pid_t pid, struct fay_session *session)
 {
 	return !fay_session_has_points(session) && fay_session_target_alive(session) &&
-	       !(trace->follow && fay_session_in_use(session));
+	       !(fay_trace_counts_children(trace, pid) && fay_session_in_use(session));
 }
 
 void fay_trace_retire_empty(struct trace *trace, pid_t pid)
@@ -28,7 +28,8 @@ void fay_trace_retire_empty(struct trace *trace, pid_t pid)
 	struct fay_error error;
 	size_t count = 0, size;
 	for (size_t i = 0; i < trace->session_count; i++)
-		if (fay_target_pid(trace->targets[i]) == pid && is_empty(trace, trace->sessions[i]))
+		if (fay_target_pid(trace->targets[i]) == pid &&
+		    is_empty(trace, pid, trace->sessions[i]))
 			list[count++] = trace->sessions[i];
 	if (count && !trace->wait && !trace->follow &&
 	    count == fay_trace_sessions_of(trace, pid, all))

@@ -9,11 +9,12 @@
 
 #include "trace_parts.h"
 
-static const char usage_text[] = "usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
-				 "[--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
-				 "                 [-o FILE] [--timing] [--verbose] [--policy "
-				 "FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
-				 "[--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+static const char usage_text[] =
+	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
+	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
+	"                 [-o FILE] [--timing] [--verbose] [--policy "
+	"FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
+	"[--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -38,6 +39,7 @@ void fay_trace_help(void)
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process "
 	       "execute\n"
+	       "  --no-follow      do not count children that processes of --comm NAME fork\n"
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    machine-readable results\n"
@@ -112,14 +114,6 @@ static int add_tid(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
-static bool names_process(const struct trace *trace, pid_t pid)
-{
-	for (size_t i = 0; i < trace->pid_count; i++)
-		if (trace->pids[i] == pid)
-			return true;
-	return false;
-}
-
 static int find_threads(struct trace *trace, struct fay_error *error)
 {
 	for (size_t i = 0; i < trace->tid_count; i++) {
@@ -127,7 +121,7 @@ static int find_threads(struct trace *trace, struct fay_error *error)
 		if (!pid)
 			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
 					     (int)trace->tids[i]);
-		if (names_process(trace, pid))
+		if (fay_trace_names(trace, pid))
 			continue;
 		if (trace->pid_count == FAY_TARGETS_MAX)
 			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
@@ -255,6 +249,7 @@ static int parse_option(struct trace *trace, int option)
 	case 'c': return add_comm(trace, optarg);
 	case 'T': return add_tid(trace, optarg);
 	case 'F': trace->follow = true; return FAY_OK;
+	case 'N': trace->no_follow = true; return FAY_OK;
 	case 'w': trace->wait = true; return FAY_OK;
 	case 'f': return set_duration("--for", optarg, &trace->duration);
 	case 'e': return set_duration("--every", optarg, &trace->every);
@@ -314,6 +309,8 @@ static int check_combination(const struct trace *trace)
 		return usage("--keep goes with --rotate");
 	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
 		return usage("--wait goes with --comm NAME, -p PID or a command");
+	if (trace->follow && trace->no_follow)
+		return usage("--follow and --no-follow are mutually exclusive");
 	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
 		return usage("--tid names running threads; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
@@ -344,6 +341,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "policy", required_argument, NULL, 'y' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },
+		{ "no-follow", no_argument, NULL, 'N' },
 		{ "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
 		{ "rotate", required_argument, NULL, 'r' },
@@ -433,7 +431,7 @@ static int check_numbers(struct trace *trace, struct fay_error *error)
 					     "%d is a thread of process %d: -p %d traces the "
 					     "process, --tid %d that thread alone",
 					     (int)pid, (int)process, (int)process, (int)pid);
-		if (!names_process(trace, pid))
+		if (!fay_trace_names(trace, pid))
 			trace->pids[trace->pid_count++] = pid;
 	}
 	return FAY_OK;

@@ -35,7 +35,7 @@ static bool targets_alive(struct trace *trace)
 		if (fay_session_target_alive(trace->sessions[i]))
 			return true;
 	}
-	return false;
+	return fay_trace_children_run(trace);
 }
 
 int fay_trace_errno_of_output; /* of the first write that failed */

@@ -11,6 +11,7 @@
 
 #define SKIPPED_SHOWN 5
 #define LATER_SHOWN 20u
+#define REST_ROUNDS 10u
 
 /* What was found by its name may have ended since. */
 int fay_trace_check_processes(const struct trace *trace, struct fay_error *error)
@@ -21,6 +22,22 @@ int fay_trace_check_processes(const struct trace *trace, struct fay_error *error
 			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d",
 					     trace->pids[i]);
 	return FAY_OK;
+}
+
+bool fay_trace_names(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (trace->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool fay_trace_counts_children(const struct trace *trace, pid_t pid)
+{
+	bool numbered = false;
+	for (size_t i = 0; i < trace->pid_named; i++)
+		numbered |= trace->pids[i] == pid;
+	return trace->follow || (trace->comm_count && !trace->no_follow && !numbered);
 }
 
 static void say_later(struct trace *trace, size_t index)
@@ -136,7 +153,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 			"fay: process %d does not wait when it loads modules: %s; fay polls for "
 			"them\n",
 			pid, fay_session_unhooked(session));
-	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid,
+	return fay_aggregator_add(trace->aggregator, shm, size,
+				  fay_trace_counts_children(trace, pid) ? 0 : shm->target_pid,
 				  error);
 }
 
@@ -194,6 +212,31 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
 				      : "");
 }
 
+/* A process of a name may have forked after they were looked for and before it was patched: such a
+ * child is attached to by itself. Those that were forked later have the patches. */
+static void attach_rest(struct trace *trace)
+{
+	bool found = trace->comm_count && !trace->no_follow;
+	for (unsigned round = 0; found && round < REST_ROUNDS; round++) {
+		pid_t pids[FAY_TARGETS_MAX];
+		struct fay_error error;
+		found = false;
+		for (size_t i = 0; i < trace->comm_count; i++) {
+			size_t count =
+				fay_process_find_comm(trace->comms[i], pids, FAY_TARGETS_MAX);
+			for (size_t k = 0; k < count && k < FAY_TARGETS_MAX; k++) {
+				if (trace->pid_count == FAY_TARGETS_MAX ||
+				    fay_trace_names(trace, pids[k]) ||
+				    fay_sessions_include(trace->sessions, trace->session_count,
+							 pids[k]))
+					continue;
+				trace->pids[trace->pid_count++] = pids[k];
+				found |= !fay_trace_attach_one(trace, pids[k], true, &error);
+			}
+		}
+	}
+}
+
 /* Several processes, or by name with --wait: one that cannot be traced is named, the others are
  * traced. What is followed may come to something that can be traced. */
 int fay_trace_attach(struct trace *trace, struct fay_error *error)
@@ -215,6 +258,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 		fprintf(stderr, "fay: process %d is not traced: %s\n", trace->pids[i],
 			error->message);
 	}
+	attach_rest(trace);
 	fay_trace_stage(trace, "find and attach", since);
 	if (!trace->session_count && !trace->follow && !trace->wait)
 		return error->code ? (int)error->code : FAY_E_REFUSED;

@@ -43,7 +43,7 @@ struct trace {
 	/* of --rotate: after so many bytes, ns a new file begins; 0: never */
 	uint64_t save_bytes, save_age;
 	uint64_t save_keep; /* so many files stay; 0: all */
-	bool follow, wait;
+	bool follow, wait, no_follow;
 	pid_t tids[FAY_TIDS_MAX]; /* of --tid */
 	size_t tid_count;
 	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
@@ -90,9 +90,10 @@ struct trace {
 		/* processes that may load more of what is asked for, traced already or not */
 	} watched[TRACE_WATCHED_MAX];
 	size_t watched_count;
-	uint64_t next_look, next_names; /* monotonic ns */
-	struct fay_error first_failure; /* code 0: none */
-	size_t later, later_failures;   /* processes and modules that came later */
+	uint64_t next_look, next_names, next_children; /* monotonic ns */
+	bool children_run;                             /* when that was last looked at */
+	struct fay_error first_failure;                /* code 0: none */
+	size_t later, later_failures;                  /* processes and modules that came later */
 	/* times that a program that changed its modules went on before they were attached to; of
 	 * sessions that are gone */
 	uint64_t modules_late;
@@ -219,6 +220,11 @@ int fay_trace_side_image(struct trace *trace, struct fay_error *error);
 /* targets.c */
 /* That all processes that are asked for are there. */
 int fay_trace_check_processes(const struct trace *trace, struct fay_error *error);
+/* Whether the process is among those that are asked for. */
+bool fay_trace_names(const struct trace *trace, pid_t pid);
+/* Whether children that the process forks count as it does: with --follow, and of a process that is
+ * traced for its name. */
+bool fay_trace_counts_children(const struct trace *trace, pid_t pid);
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
 /* `later`: it began, or loaded a module, after the others: what is not there is no error, what was
  * attached is said. */
@@ -287,6 +293,8 @@ void fay_trace_watch(struct trace *trace, pid_t pid);
 bool fay_trace_watches(const struct trace *trace);
 /* By a session of ours that still has it. */
 bool fay_trace_is_traced(const struct trace *trace, pid_t pid);
+/* Whether children that have been forked with a session's code, and are counted, still run. */
+bool fay_trace_children_run(struct trace *trace);
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
 /* Makes room for one more session, if need be by letting go of some whose process is gone. False:
  * there is none. */

@@ -210,6 +210,11 @@ bool fay_session_in_use(struct fay_session *session)
 	return in_use;
 }
 
+bool fay_sessions_include(struct fay_session *const *sessions, size_t count, pid_t pid)
+{
+	return maps_our_code(sessions, count, pid, NULL);
+}
+
 /* What is dead forks no more: that is found out first. */
 void fay_sessions_let_go(struct fay_session *const *sessions, size_t count, bool *gone)
 {

@@ -179,6 +179,42 @@ end_trace
 equal "processes of a name that started later" 430 "$(final_sum Count)"
 exits "--wait without a process" 2 "$FAY" trace --wait "$count"
 
+# --comm NAME: children that are forked, before and after it is attached to, however they end
+forks() { # WHAT EXPECTED OPTION...: 40 children of 25 calls
+	local what=$1 want=$2
+	rm -f "$work/target.out"
+	"$program" wait calls 10 fork 40 25 wait <"$work/in" >"$work/target.out" &
+	target=$!
+	own "$target"
+	exec 9>"$work/in"
+	wait_for "$work/target.out" waiting
+	trace "${@:3}" "$count"
+	echo >&9
+	wait_for "$work/target.out" waiting 2
+	end_trace
+	echo >&9
+	exec 9>&-
+	ended "$target"
+	equal "$what" "$want" "$(final_sum Count)"
+	equal "$what: events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' \
+		"$work/trace.json")"
+}
+forks "children of a process of a name" 1010 --comm follow_target
+forks "children, as ever they are born, with --wait" 1010 --comm follow_target --wait
+forks "no children with --no-follow" 10 --comm follow_target --no-follow
+"$program" wait calls 5 orphan 200 <"$work/in" >"$work/target.out" &
+target=$!
+own "$target"
+exec 9>"$work/in"
+trace --comm follow_target "$count"
+echo >&9
+exec 9>&-
+ended "$target"
+ended "$tracer" || fail "the trace of a process whose children outlive it"
+equal "children that outlive the process" 405 "$(final_sum Count)"
+contains "when the trace ends" "$work/trace.err" "ended"
+exits "both ways" 2 "$FAY" trace --follow --no-follow --comm follow_target "$count"
+
 # Slots of threads that have ended are used again.
 many=100000
 [ -z "${FAY_LONG:-}" ] || many=1000000

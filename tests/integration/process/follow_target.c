@@ -4,6 +4,8 @@
  *
  *	calls N       calls work() N times
  *	fork K N      forks K children, one after the other, each of which calls work() N times
+ *	orphan N      forks a child that, when this process has ended, forks one that calls work()
+ *		      N times, and calls it N times
  *	sandbox N     forks a child that may do nothing but write and exit before it calls work() N
  *		      times
  *	sandbox-thread N  likewise a thread
@@ -95,6 +97,19 @@ static void fork_children(long children, long count)
 		if (waitpid(child, &status, 0) != child || status)
 			abort();
 	}
+}
+
+static void fork_orphan(long count)
+{
+	pid_t parent = getpid();
+	if (fork())
+		return;
+	while (getppid() == parent)
+		usleep(10000);
+	usleep(300000);
+	fork_children(1, count);
+	call(count);
+	_exit(0);
 }
 
 /* From now on every system call but read, write, exit and sigreturn kills the thread. */
@@ -194,6 +209,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(what, "fork") && i + 2 < argc) {
 			fork_children(atol(next), atol(argv[i + 2]));
 			i += 2;
+		} else if (!strcmp(what, "orphan")) {
+			fork_orphan(atol(argv[++i]));
 		} else if (!strcmp(what, "sandbox")) {
 			fork_sandboxed(atol(argv[++i]));
 		} else if (!strcmp(what, "sandbox-thread")) {

@@ -24,6 +24,17 @@ for marker in query__start query__done query__parse__start query__parse__done \
 		"$(jq -s --arg k "postgresql:$marker" '[.[] | select(.type == "row" and .final
 			and .values.Key == $k) | .values.n] | add // 0' "$work/trace.json")"
 done
+# --- a process for each connection, which the server forks
+if [ -x "$bin/pgbench" ]; then
+	echo "select 4711;" >"$work/script"
+	trace --comm postgres 'cluster.Usdt("postgres!postgresql:query__start").Count(e =>
+		e.Arg(0).Text == "select 4711;")'
+	as_postgres "$bin/pgbench" -n -C -c 4 -t 50 -f "$work/script" -h "$work/pg" \
+		-p "$port" postgres >"$work/pgbench" 2>&1 ||
+		{ cat "$work/pgbench" >&2; fail "pgbench"; }
+	end_trace
+	equal "statements of 200 connections" 200 "$(final_sum Count)"
+fi
 equal "text of postgres after detach" "$before" "$(text_hash "$backend")"
 echo "select 'still ' || 'serving';" >&9
 wait_for "$work/psql.out" "still serving"
