@@ -34,7 +34,7 @@ int fay_verify_certify(const void *bytes, size_t size, const struct fay_policy *
 	*image = NULL;
 	*image_size = 0;
 	*why = "out of memory";
-	run = fay_prove(bytes, size, policy, NULL, &certificate, verdict);
+	run = fay_prove(bytes, size, policy, NULL, &certificate, NULL, verdict);
 	if (!run)
 		return -1;
 	if (verdict->outcome != FAY_ACCEPTED)

@@ -139,7 +139,7 @@ void fay_explain(struct fay_run *run)
 static int verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		  const char *smt2_dir, struct fay_verdict *verdict)
 {
-	struct fay_run *run = fay_prove(bytes, size, policy, smt2_dir, NULL, verdict);
+	struct fay_run *run = fay_prove(bytes, size, policy, smt2_dir, NULL, NULL, verdict);
 
 	if (!run)
 		return ENOMEM;

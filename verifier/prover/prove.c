@@ -316,6 +316,8 @@ static bool attempt_probe(struct fay_run *run, struct fay_probe_facts *facts,
 		run->verdict->blocks += run->graph.node_count;
 		run->verdict->loops += run->graph.loop_count;
 	}
+	if (ok && !*found_count && run->observer)
+		run->observer->proved(run->observer->context, run);
 	if (ok || *found_count)
 		release(run);
 	return ok;
@@ -399,8 +401,10 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 		return;
 	}
 	fay_thresholds_collect(thresholds, &run->image, &run->cfg);
+	run->thresholds = thresholds;
 	fay_certify_begin(run, bytes, size);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
+		run->probe = i;
 		if (run->smt2)
 			run->smt2->probe = i;
 		ok = verify_probe(run, &run->image.probes[i], thresholds);
@@ -413,7 +417,7 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
 			  const char *smt2_dir, struct fay_bytes *certificate,
-			  struct fay_verdict *verdict)
+			  const struct fay_observer *observer, struct fay_verdict *verdict)
 {
 	uint64_t begin = fay_monotonic_ns();
 	struct fay_run *run = calloc(1, sizeof(*run));
@@ -443,10 +447,30 @@ struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_polic
 	if (smt2_dir && fay_smt2_open(&run->files, smt2_dir, verdict))
 		run->smt2 = &run->files;
 	run->certificate = certificate;
+	run->observer = observer;
 	verify_image(run, bytes, size);
 	if (verdict->outcome == FAY_ACCEPTED)
 		verdict->rejection = (struct fay_rejection){ 0 };
 	return run;
+}
+
+void fay_prove_rest(struct fay_run *run, void (*refused)(void *context, struct fay_run *run),
+		    void *context)
+{
+	struct fay_verdict *decided = run->verdict, scratch = { .outcome = FAY_EXHAUSTED };
+
+	if (decided->outcome == FAY_ACCEPTED || !run->thresholds)
+		return;
+	run->verdict = &scratch;
+	for (uint32_t i = run->probe + 1; i < run->image.probe_count; i++) {
+		release(run);
+		free(run->model);
+		run->model = NULL;
+		run->probe = i;
+		if (!verify_probe(run, &run->image.probes[i], run->thresholds))
+			refused(context, run);
+	}
+	run->verdict = decided;
 }
 
 int fay_run_end(struct fay_run *run)

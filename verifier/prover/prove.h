@@ -24,6 +24,14 @@ enum fay_refused {
 	REFUSED_SPECULATION, /* run->broken, where no branch is believed */
 };
 
+struct fay_run;
+
+/* Told of each probe that was proved, while run->an and run->graph are its own. */
+struct fay_observer {
+	void (*proved)(void *context, struct fay_run *run);
+	void *context;
+};
+
 /* One verification. */
 struct fay_run {
 	struct fay_arena *arena;
@@ -41,6 +49,9 @@ struct fay_run {
 	struct fay_bytes *certificate;
 	struct fay_certify certify;
 	struct check_subject subject;
+	const struct fay_observer *observer; /* or NULL */
+	struct fay_thresholds *thresholds;   /* NULL: no probe was begun */
+	uint32_t probe;                      /* the one in hand, its number */
 	/* The probe in hand; after a refusal, the one refused. */
 	struct fay_graph graph;
 	struct fay_analysis an;
@@ -54,12 +65,18 @@ struct fay_run {
 
 /*
  * Decides. smt2_dir: where every obligation is written (fay_verify_smt2()), or NULL. certificate:
- * where one is written of what is accepted (to be freed), or NULL. The run is to be ended; NULL if
- * there was no memory for it, and the verdict says so.
+ * where one is written of what is accepted (to be freed), or NULL. observer: or NULL. The run is to
+ * be ended; NULL if there was no memory for it, and the verdict says so.
  */
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
 			  const char *smt2_dir, struct fay_bytes *certificate,
-			  struct fay_verdict *verdict);
+			  const struct fay_observer *observer, struct fay_verdict *verdict);
+/*
+ * After a refusal at a probe: tries the probes behind it as well, and tells of each that is refused
+ * while it is in hand; run->verdict is then a scratch one. What was decided stays as it is.
+ */
+void fay_prove_rest(struct fay_run *run, void (*refused)(void *context, struct fay_run *run),
+		    void *context);
 /* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
 int fay_run_end(struct fay_run *run);
 

@@ -115,7 +115,7 @@ static bool prove(struct image *m)
 {
 	struct fay_verdict v;
 	struct fay_bytes c = { 0 };
-	struct fay_run *run = fay_prove(m->bytes, m->size, &m->policy, NULL, &c, &v);
+	struct fay_run *run = fay_prove(m->bytes, m->size, &m->policy, NULL, &c, NULL, &v);
 	bool ok = run && v.outcome == FAY_ACCEPTED;
 
 	if (ok && run->certify.refusal.rule == FAY_RULE_NONE &&
@@ -134,7 +134,7 @@ static bool prove(struct image *m)
 bool find_tables(const struct image *of, struct fay_cfg *cfg)
 {
 	struct fay_verdict v;
-	struct fay_run *run = fay_prove(of->bytes, of->size, &of->policy, NULL, NULL, &v);
+	struct fay_run *run = fay_prove(of->bytes, of->size, &of->policy, NULL, NULL, NULL, &v);
 	bool ok = run != NULL;
 
 	if (ok && run->cfg.jump_count)

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 		n++;
 		if (getenv("TRACE"))
 			fprintf(stderr, "%s\n", argv[i]);
-		run = fay_prove(b, size, &policy, NULL, &c, &v);
+		run = fay_prove(b, size, &policy, NULL, &c, NULL, &v);
 		if (!run)
 			abort();
 		if (v.outcome != FAY_ACCEPTED) {
