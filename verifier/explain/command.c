@@ -106,26 +106,19 @@ static int parse(int argc, char **argv, struct options *options)
 	return 0;
 }
 
-/*
- * Reads the whole file into memory of our own: what is verified cannot change afterwards. A file
- * over the format's limit is read up to one byte more than the limit, so that the verifier itself
- * refuses it by its rule.
- */
-static int read_file(const struct options *options, uint8_t **bytes, size_t *size)
+int fay_command_read(const char *program, const char *path, uint8_t **bytes, size_t *size)
 {
 	struct stat stat;
-	FILE *file = fopen(options->image, "re");
+	FILE *file = fopen(path, "re");
 
 	if (!file || fstat(fileno(file), &stat)) {
-		fprintf(stderr, "%s: cannot open '%s': %s\n", options->program, options->image,
-			strerror(errno));
+		fprintf(stderr, "%s: cannot open '%s': %s\n", program, path, strerror(errno));
 		if (file)
 			fclose(file);
 		return EXIT_USAGE;
 	}
 	if (!S_ISREG(stat.st_mode)) {
-		fprintf(stderr, "%s: '%s' is not a regular file\n", options->program,
-			options->image);
+		fprintf(stderr, "%s: '%s' is not a regular file\n", program, path);
 		fclose(file);
 		return EXIT_USAGE;
 	}
@@ -133,7 +126,7 @@ static int read_file(const struct options *options, uint8_t **bytes, size_t *siz
 							       : (size_t)stat.st_size;
 	*bytes = malloc(room + 1);
 	if (!*bytes) {
-		fprintf(stderr, "%s: out of memory\n", options->program);
+		fprintf(stderr, "%s: out of memory\n", program);
 		fclose(file);
 		return EXIT_LIMIT;
 	}
@@ -141,7 +134,9 @@ static int read_file(const struct options *options, uint8_t **bytes, size_t *siz
 	int failed = ferror(file);
 	fclose(file);
 	if (failed) {
-		fprintf(stderr, "%s: cannot read '%s'\n", options->program, options->image);
+		fprintf(stderr, "%s: cannot read '%s'\n", program, path);
+		free(*bytes);
+		*bytes = NULL;
 		return EXIT_INTERNAL;
 	}
 	return 0;
@@ -224,7 +219,7 @@ int fay_verify_main(int argc, char **argv)
 	}
 	if (options.kernel)
 		fay_policy_restrict_kernel(&policy);
-	result = read_file(&options, &bytes, &size);
+	result = fay_command_read(options.program, options.image, &bytes, &size);
 	if (!result && options.smt2 &&
 	    fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
 		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;

@@ -11,10 +11,13 @@
 
 /* ---- place.c ---- */
 
-/* One line of AT&T or Intel text for messages (Zydis's formatter). Returns the instruction's length
- * or 0. */
-int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, char *text,
+/* One line of text (Zydis's formatter), in Intel's syntax or, if `att`, in AT&T's. Returns the
+ * instruction's length or 0. */
+int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, bool att, char *text,
 		    size_t text_size);
+/* The line information for `offset` in .text: the last line that does not begin behind it, or NULL.
+ */
+const struct fay_image_line *fay_source_line(const struct fay_image *image, uint64_t offset);
 
 /*
  * Fills rule, outcome, what, missing, and, if image is not NULL and refusal->address lies in .text,

@@ -18,7 +18,7 @@
 
 #include "explain.h"
 
-int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, char *text,
+int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, bool att, char *text,
 		    size_t text_size)
 {
 	ZydisDecoder decoder;
@@ -28,7 +28,8 @@ int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, ch
 
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
+	    ZYAN_FAILED(ZydisFormatterInit(&formatter, att ? ZYDIS_FORMATTER_STYLE_ATT
+							   : ZYDIS_FORMATTER_STYLE_INTEL)) ||
 	    ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, available, &insn, operands)) ||
 	    ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
 							insn.operand_count_visible, text, text_size,
@@ -85,7 +86,8 @@ static void format_line(const struct fay_image *image, uint64_t address, uint64_
 {
 	char text[96];
 	size_t left = image->text.size - (address - image->text.start);
-	int size = fay_disassemble(text_at(image, address), left, address, text, sizeof(text));
+	int size =
+		fay_disassemble(text_at(image, address), left, address, false, text, sizeof(text));
 
 	if (size <= 0) {
 		size = 1;
@@ -153,19 +155,25 @@ static const char *rule_hint(enum fay_rule rule)
 	return NULL;
 }
 
-static void find_source_line(const struct fay_image *image, uint64_t offset,
-			     struct fay_rejection *rejection)
+const struct fay_image_line *fay_source_line(const struct fay_image *image, uint64_t offset)
 {
-	for (uint32_t i = 0; i < image->line_count && image->lines[i].code_offset <= offset; i++) {
-		rejection->source_file = image->line_files[image->lines[i].file];
-		rejection->source_line = image->lines[i].line;
-		rejection->source_column = image->lines[i].column;
+	uint32_t low = 0, high = image->line_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (image->lines[middle].code_offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	return low ? &image->lines[low - 1] : NULL;
 }
 
 void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
 			const struct fay_refusal *refusal, struct fay_rejection *rejection)
 {
+	const struct fay_image_line *line;
 	uint64_t start;
 
 	rejection->rule = refusal->rule;
@@ -179,7 +187,12 @@ void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image,
 	rejection->function_offset = refusal->address - start;
 	rejection->text_offset = refusal->address - image->text.start;
 	rejection->disassembly = disassembly(arena, image, refusal->address);
-	find_source_line(image, rejection->text_offset, rejection);
+	line = fay_source_line(image, rejection->text_offset);
+	if (!line)
+		return;
+	rejection->source_file = image->line_files[line->file];
+	rejection->source_line = line->line;
+	rejection->source_column = line->column;
 }
 
 /* ---- the source ---- */

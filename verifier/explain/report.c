@@ -4,6 +4,7 @@
  * as text for people and as one line of JSON (docs/verify-json.md). Everything from the image
  * (names, patterns) is untrusted bytes: control characters never reach the terminal.
  */
+#include "report.h"
 #include "report_names.h"
 
 #include "fay/utf8.h"
@@ -11,9 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
- * with `indent`. */
-static void print_text(FILE *out, const char *indent, const char *text, bool lines)
+void fay_report_text(FILE *out, const char *indent, const char *text, bool lines)
 {
 	const unsigned char *end = (const unsigned char *)text + strlen(text);
 
@@ -39,7 +38,7 @@ static void print_block(FILE *out, const char *title, const char *text)
 	if (!text)
 		return;
 	fprintf(out, "  %s:\n", title);
-	print_text(out, "    ", text, true);
+	fay_report_text(out, "    ", text, true);
 	if (*text && text[strlen(text) - 1] != '\n')
 		fputc('\n', out);
 }
@@ -77,7 +76,7 @@ static void print_source(FILE *out, const struct fay_rejection *rejection)
 		length = column;
 	}
 	fprintf(out, "\n  %5" PRIu32 " | ", rejection->source_line);
-	print_text(out, "", line, false);
+	fay_report_text(out, "", line, false);
 	fputs("\n        | ", out);
 	for (size_t i = 0; i < length; i++)
 		fputc(i < begin ? ' ' : i == begin ? '^' : '~', out);
@@ -99,15 +98,15 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 	fprintf(out, "%s: REJECTED (%s): %s: %s\n", name, fay_outcome_name(verdict->outcome),
 		fay_rule_id(rejection->rule), fay_rule_title(rejection->rule));
 	if (rejection->what) {
-		print_text(out, "  ", rejection->what, false);
+		fay_report_text(out, "  ", rejection->what, false);
 		fputc('\n', out);
 	}
 	if (rejection->function) {
-		print_text(out, "  in ", rejection->function, false);
+		fay_report_text(out, "  in ", rejection->function, false);
 		fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset,
 			rejection->text_offset);
 		if (rejection->source_file) {
-			print_text(out, ", ", rejection->source_file, false);
+			fay_report_text(out, ", ", rejection->source_file, false);
 			fprintf(out, ":%" PRIu32, rejection->source_line);
 			if (rejection->source_column)
 				fprintf(out, ":%" PRIu32, rejection->source_column);
@@ -117,7 +116,7 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 	print_source(out, rejection);
 	if (rejection->disassembly) {
 		fputc('\n', out);
-		print_text(out, "", rejection->disassembly, true);
+		fay_report_text(out, "", rejection->disassembly, true);
 		fputc('\n', out);
 	}
 	print_facts(out, rejection);
@@ -167,9 +166,9 @@ static void print_vectors(FILE *out, const struct fay_probe_facts *probe)
 	print_list(out, probe->cpu_features, feature_name, "nothing beyond SSE2");
 }
 
-static void print_probe(FILE *out, const struct fay_probe_facts *probe)
+void fay_report_probe(FILE *out, const struct fay_probe_facts *probe)
 {
-	print_text(out, "  probe ", probe->pattern, false);
+	fay_report_text(out, "  probe ", probe->pattern, false);
 	fprintf(out, " (%s)\n", kind_name(probe->kind));
 	if (!probe->analysed)
 		return;
@@ -190,7 +189,7 @@ static void print_probe(FILE *out, const struct fay_probe_facts *probe)
 static void print_state(FILE *out, const struct fay_schema *schema,
 			const struct fay_schema_state *state)
 {
-	print_text(out, "  state ", state->name, false);
+	fay_report_text(out, "  state ", state->name, false);
 	fprintf(out, " (%s, %s, %" PRIu32 " bytes", NAME(state_names, state->kind),
 		state->scope == FAY_SCOPE_LOCAL ? "per thread" : "shared", state->size);
 	if (state->kind == FAY_STATE_TABLE)
@@ -199,7 +198,7 @@ static void print_state(FILE *out, const struct fay_schema *schema,
 	for (unsigned i = 0; i < (unsigned)state->keys + state->values; i++) {
 		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
 
-		print_text(out, i ? ", " : " ", column->name, false);
+		fay_report_text(out, i ? ", " : " ", column->name, false);
 		fprintf(out, " %s", NAME(merge_names, column->merge));
 	}
 	fputc('\n', out);
@@ -208,7 +207,7 @@ static void print_state(FILE *out, const struct fay_schema *schema,
 static void print_tables(FILE *out, const struct fay_verdict *verdict)
 {
 	for (uint32_t i = 0; i < verdict->probe_count; i++)
-		print_probe(out, &verdict->probes[i]);
+		fay_report_probe(out, &verdict->probes[i]);
 	for (uint32_t i = 0; i < verdict->schema.state_count; i++)
 		print_state(out, &verdict->schema, &verdict->schema.states[i]);
 }

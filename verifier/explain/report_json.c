@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report.h"
 #include "report_names.h"
 
 /* The length of the well-formed UTF-8 sequence at s (RFC 3629), 0 if there is none. The terminating
@@ -25,9 +26,7 @@ static size_t utf8_sequence(const unsigned char *s)
 	return length;
 }
 
-/* UTF-8 goes through; any other byte becomes U+FFFD, so that the line is valid JSON whatever the
- * file's name holds. */
-static void json_string(FILE *out, const char *text)
+void fay_report_string_json(FILE *out, const char *text)
 {
 	if (!text) {
 		fputs("null", out);
@@ -70,51 +69,51 @@ static void json_list(FILE *out, const char *key, uint32_t mask, const char *(*n
 static void json_rejection(FILE *out, const struct fay_rejection *rejection)
 {
 	fprintf(out, ",\"rejection\":{\"rule\":\"%s\",\"title\":", fay_rule_id(rejection->rule));
-	json_string(out, fay_rule_title(rejection->rule));
+	fay_report_string_json(out, fay_rule_title(rejection->rule));
 	fprintf(out, ",\"what\":");
-	json_string(out, rejection->what);
+	fay_report_string_json(out, rejection->what);
 	fprintf(out, ",\"function\":");
-	json_string(out, rejection->function);
+	fay_report_string_json(out, rejection->function);
 	fprintf(out,
 		",\"function_offset\":%" PRIu64 ",\"text_offset\":%" PRIu64 ",\"source_file\":",
 		rejection->function_offset, rejection->text_offset);
-	json_string(out, rejection->source_file);
+	fay_report_string_json(out, rejection->source_file);
 	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32 ",\"disassembly\":",
 		rejection->source_line, rejection->source_column);
-	json_string(out, rejection->disassembly);
+	fay_report_string_json(out, rejection->disassembly);
 	fprintf(out, ",\"missing\":");
-	json_string(out, rejection->missing);
+	fay_report_string_json(out, rejection->missing);
 	fprintf(out, ",\"counterexample\":");
-	json_string(out, rejection->counterexample);
+	fay_report_string_json(out, rejection->counterexample);
 	fprintf(out, ",\"replayed\":%s,\"native\":\"%s\",\"native_detail\":",
 		rejection->replayed ? "true" : "false", native_name(rejection->native));
-	json_string(out, rejection->native_detail);
+	fay_report_string_json(out, rejection->native_detail);
 	fprintf(out, ",\"path\":[");
 	for (size_t i = 0; i < rejection->path_length && i < FAY_MAX_PATH_STEPS; i++)
 		fprintf(out, "%s%" PRIu64, i ? "," : "", rejection->path[i]);
 	fprintf(out, "],\"steps\":");
-	json_string(out, rejection->steps);
+	fay_report_string_json(out, rejection->steps);
 	fprintf(out, ",\"facts\":[");
 	for (size_t i = 0; i < rejection->fact_count; i++) {
 		fprintf(out, "%s{\"where\":", i ? "," : "");
-		json_string(out, rejection->facts[i].where);
+		fay_report_string_json(out, rejection->facts[i].where);
 		fprintf(out, ",\"value\":");
-		json_string(out, rejection->facts[i].value);
+		fay_report_string_json(out, rejection->facts[i].value);
 		fputc('}', out);
 	}
 	fprintf(out, "],\"source_text\":");
-	json_string(out, rejection->source_text);
+	fay_report_string_json(out, rejection->source_text);
 	fprintf(out, ",\"advice\":");
-	json_string(out, rejection->advice);
+	fay_report_string_json(out, rejection->advice);
 	fprintf(out, ",\"hint\":");
-	json_string(out, rejection->hint);
+	fay_report_string_json(out, rejection->hint);
 	fputc('}', out);
 }
 
-static void json_probe(FILE *out, const struct fay_probe_facts *probe)
+void fay_report_probe_json(FILE *out, const struct fay_probe_facts *probe)
 {
 	fprintf(out, "{\"pattern\":");
-	json_string(out, probe->pattern);
+	fay_report_string_json(out, probe->pattern);
 	fprintf(out, ",\"kind\":\"%s\",\"parameter\":%" PRIu64 ",\"analysed\":%s",
 		kind_name(probe->kind), probe->parameter, probe->analysed ? "true" : "false");
 	if (!probe->analysed) {
@@ -137,7 +136,7 @@ static void json_state(FILE *out, const struct fay_schema *schema,
 		       const struct fay_schema_state *state)
 {
 	fprintf(out, "{\"name\":");
-	json_string(out, state->name);
+	fay_report_string_json(out, state->name);
 	fprintf(out,
 		",\"kind\":\"%s\",\"scope\":\"%s\",\"offset\":%" PRIu32 ",\"size\":%" PRIu32
 		",\"rows\":%" PRIu32 ",\"columns\":[",
@@ -148,7 +147,7 @@ static void json_state(FILE *out, const struct fay_schema *schema,
 		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
 
 		fprintf(out, "%s{\"name\":", i ? "," : "");
-		json_string(out, column->name);
+		fay_report_string_json(out, column->name);
 		fprintf(out, ",\"merge\":\"%s\"}", NAME(merge_names, column->merge));
 	}
 	fprintf(out, "]}");
@@ -169,7 +168,7 @@ static void json_manifest(FILE *out, const struct fay_verdict *verdict)
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		if (i)
 			fputc(',', out);
-		json_probe(out, &verdict->probes[i]);
+		fay_report_probe_json(out, &verdict->probes[i]);
 	}
 	fprintf(out, "],\"states\":[");
 	for (uint32_t i = 0; i < verdict->schema.state_count; i++) {
@@ -183,7 +182,7 @@ static void json_manifest(FILE *out, const struct fay_verdict *verdict)
 void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict)
 {
 	fprintf(out, "{\"version\":1,\"image\":");
-	json_string(out, name);
+	fay_report_string_json(out, name);
 	fprintf(out, ",\"outcome\":\"%s\",\"image_sha256\":\"", fay_outcome_name(verdict->outcome));
 	print_hex(out, verdict->image_sha256, 32);
 	fputc('"', out);

@@ -20,6 +20,7 @@ static const char *const merge_names[] = { "key",
 					   "first",
 					   "last",
 					   "sample" };
+static const char *const type_names[] = { "?", "i64", "u64", "string", "function", "time", "bool" };
 static const char *const state_names[] = { "?", "cell", "table", "stream" };
 
 static inline const char *name_of(const char *const *names, size_t count, unsigned index)

@@ -29,7 +29,8 @@ int main(int argc, char **argv)
 		for (size_t at = 0; at < size;) {
 			struct fay_arena *arena = fay_arena_create(1 << 16);
 			char text[128] = "?";
-			int length = fay_disassemble(bytes + at, size - at, at, text, sizeof(text));
+			int length = fay_disassemble(bytes + at, size - at, at, false, text,
+						     sizeof(text));
 			struct fay_insn insn;
 			struct fay_refusal r = fay_decode(arena, bytes + at, size - at, at, &insn);
 

@@ -111,7 +111,7 @@ static void check_at(const uint8_t *bytes, size_t size, uint64_t address, int le
 	if (refusal.rule != FAY_RULE_NONE || insn.length != length) {
 		char text[128] = "";
 
-		fay_disassemble(bytes, size, address, text, sizeof(text));
+		fay_disassemble(bytes, size, address, false, text, sizeof(text));
 		for (int i = 0; i < 15 && (size_t)i < size; i++)
 			print_message("%02x ", bytes[i]);
 		print_message("\n");
@@ -126,8 +126,8 @@ static void sweep_text(const uint8_t *text, size_t size, uint64_t address, struc
 
 	for (size_t at = 0; at < size;) {
 		char line[128];
-		int length =
-			fay_disassemble(text + at, size - at, address + at, line, sizeof(line));
+		int length = fay_disassemble(text + at, size - at, address + at, false, line,
+					     sizeof(line));
 
 		if (length)
 			check_at(text + at, size - at, address + at, length, arena, counts);
@@ -211,8 +211,8 @@ static void test_random_bytes(void **state)
 			size = 1 + (choice >> 12) % 8;
 		if (fay_decode(arena, bytes, size, 0x400000, &insn).rule == FAY_RULE_NONE)
 			check_at(bytes, size, 0x400000,
-				 fay_disassemble(bytes, size, 0x400000, line, sizeof(line)), arena,
-				 &counts);
+				 fay_disassemble(bytes, size, 0x400000, false, line, sizeof(line)),
+				 arena, &counts);
 		if (i % 50000 == 0) {
 			fay_arena_destroy(arena);
 			arena = fay_arena_create(ARENA_BYTES);

@@ -50,7 +50,7 @@ static void check_form(struct fay_agree *agree, const struct vector_form *form)
 
 	if (refusal.rule == FAY_RULE_NONE)
 		refusal = fay_agree_check(agree, arena, code, length, &insn);
-	fay_disassemble(code, length, 0x1000, text, sizeof(text));
+	fay_disassemble(code, length, 0x1000, false, text, sizeof(text));
 	if (refusal.rule != FAY_RULE_NONE) {
 		disagreements++;
 		print_message("%s %s%u %s: %s (Zydis: %s)\n", form->row->name,

@@ -198,7 +198,8 @@ static void each_form(const struct form *form)
 			failures++;
 			return;
 		}
-		fay_disassemble(bytes, 15, insn.address, running->text, sizeof(running->text));
+		fay_disassemble(bytes, 15, insn.address, false, running->text,
+				sizeof(running->text));
 		if (!silicon_has(fay_op_table[insn.op].features)) {
 			printf("skipped: %s: this CPU lacks %s\n", running->text,
 			       fay_cpu_feature_name(

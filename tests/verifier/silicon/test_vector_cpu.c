@@ -60,7 +60,7 @@ static void complain(const struct fay_insn *insn, const char *what)
 {
 	char text[128] = "";
 
-	fay_disassemble(code, 15, 0x1000, text, sizeof(text));
+	fay_disassemble(code, 15, 0x1000, false, text, sizeof(text));
 	printf("FAIL %s%s.%u %s: %s: %s\n", current_form->vex ? "v" : "", current_form->row->name,
 	       insn->vector * 8u, current_form->memory ? "mem" : "reg", text, what);
 	failures++;

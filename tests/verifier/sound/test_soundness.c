@@ -211,7 +211,7 @@ static bool execute(struct fay_analysis *an)
 			insn = &an->cfg->insns[block->first + i];
 			fay_disassemble(an->image->layout.bytes +
 						(insn->address - an->image->layout_base),
-					15, insn->address, text, sizeof(text));
+					15, insn->address, false, text, sizeof(text));
 			snprintf(where, sizeof(where), "%s%s",
 				 i ? "before " : "at block start, before ", text);
 			if (!described(an->current, where))

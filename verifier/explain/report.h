@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces of a report that other reports on an image have too. Text from the image is untrusted. */
+#ifndef FAY_VERIFIER_REPORT_H
+#define FAY_VERIFIER_REPORT_H
+
+#include "fay/verify.h"
+
+/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins
+ * with `indent`; a newline begins a line if `lines`. */
+void fay_report_text(FILE *out, const char *indent, const char *text, bool lines);
+/* The same as a JSON string, or null. UTF-8 goes through; any other byte becomes U+FFFD, so that
+ * the line is valid JSON whatever the text holds. */
+void fay_report_string_json(FILE *out, const char *text);
+
+/* What is proved of a probe: lines; an object (docs/verify-json.md). */
+void fay_report_probe(FILE *out, const struct fay_probe_facts *probe);
+void fay_report_probe_json(FILE *out, const struct fay_probe_facts *probe);
+
+#endif
