@@ -15,6 +15,7 @@
 #include "fay/compiler.h"
 #include "fay/query.h"
 #include "verifier/explain/command.h"
+#include "verifier/inspect/command.h"
 
 extern const char fay_commit[]; /* commit.cmake; "": unknown */
 
@@ -29,6 +30,7 @@ static const struct command {
 	  "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] [-o FILE] "
 	  "'QUERY' [-- COMMAND...]" },
 	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
+	{ "inspect", fay_inspect_main, "inspect [--json] [--att] IMAGE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
