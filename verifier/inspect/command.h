@@ -4,6 +4,7 @@
 #ifndef FAY_VERIFIER_INSPECT_COMMAND_H
 #define FAY_VERIFIER_INSPECT_COMMAND_H
 
+int fay_diff_main(int argc, char **argv);
 int fay_inspect_main(int argc, char **argv);
 
 #endif
