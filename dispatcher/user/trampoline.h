@@ -12,28 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fay/loader.h"
 #include "fay/verify.h"
-
-/* Where a marker's argument is when the marker is reached: what the loader read in its note, as the
- * trampoline generator needs it. */
-#define FAY_OPERAND_NO_REGISTER 0xffu
-
-enum fay_operand_form {
-	FAY_OPERAND_CONSTANT = 1, /* `value` */
-	FAY_OPERAND_REGISTER,     /* base; its second byte if high_byte */
-	FAY_OPERAND_MEMORY,       /* value + base + index * scale */
-};
-
-struct fay_operand {
-	uint8_t form; /* enum fay_operand_form */
-	uint8_t size; /* bytes: 1, 2, 4 or 8 */
-	/* registers by their numbers, or FAY_OPERAND_NO_REGISTER; 1, 2, 4 or 8 */
-	uint8_t base, index, scale;
-	bool is_signed;
-	bool high_byte; /* ah, ch, dh, bh */
-	bool readable;  /* MEMORY without registers that the loader saw mapped: needs no care */
-	int64_t value;
-};
 
 /* Upper bounds, in bytes, of a trampoline without its hole, for sizing a zone before its address is
  * known. */

@@ -104,6 +104,7 @@ struct fay_function_file {
 	int fd;           /* the target's, open for reading while the target is */
 	const char *path; /* the target's */
 	uint64_t address; /* of the function, as a virtual address in the object */
+	uint64_t offset;  /* of the function, in the file */
 	uint8_t build_id[64];
 	size_t build_id_size; /* 0: it has none */
 	uint64_t device, inode;
@@ -188,6 +189,10 @@ struct fay_attach_options {
 	bool loading;
 	/* find out what would be installed; the target is read, not stopped, and stays as it is */
 	bool plan_only;
+	/* Find out where the kernel may trap instead of points that cannot be patched
+	 * (fay_session_trap()). If nothing can be patched and there are such places, there is a
+	 * session, of which nothing is installed. */
+	bool traps;
 	/*
 	 * No probe runs. At the places that probes are for the calls are counted, those of a
 	 * function once, at its entry, and fay_session_costs() tells them, as with `costs`.
@@ -199,6 +204,46 @@ struct fay_attach_options {
 struct fay_skipped_point {
 	char function[256]; /* module!name */
 	char reason[256];   /* "is 3 bytes long, a jump needs 5" */
+};
+
+/* Where a marker's argument is when the marker is reached, as its note says. */
+#define FAY_OPERAND_NO_REGISTER 0xffu
+#define FAY_MARKER_OPERANDS 6u /* as many as event.arg has */
+
+enum fay_operand_form {
+	FAY_OPERAND_CONSTANT = 1, /* `value` */
+	FAY_OPERAND_REGISTER,     /* base; its second byte if high_byte */
+	FAY_OPERAND_MEMORY,       /* value + base + index * scale */
+};
+
+struct fay_operand {
+	uint8_t form; /* enum fay_operand_form */
+	uint8_t size; /* bytes: 1, 2, 4 or 8 */
+	/* registers by their numbers, or FAY_OPERAND_NO_REGISTER; 1, 2, 4 or 8 */
+	uint8_t base, index, scale;
+	bool is_signed;
+	bool high_byte; /* ah, ch, dh, bh */
+	bool readable;  /* MEMORY without registers that the loader saw mapped: needs no care */
+	int64_t value;
+};
+
+/*
+ * A point that could not be patched, at which the kernel may trap (a uprobe): a whole instruction
+ * begins there, the process has it as its file has, and no jump of any trace's covers it.
+ */
+struct fay_trap {
+	size_t skipped;               /* number of its fay_skipped_point */
+	struct fay_function function; /* strings are the target's */
+	int file;                     /* the target's, open for reading while the target is */
+	uint64_t device, inode;       /* of the file */
+	uint64_t offset;              /* of the instruction in the file */
+	/* where the process's initial stack began, by which its program is known: one that it
+	 * executes has another */
+	uint64_t stack;
+	/* likewise, of the marker's semaphore, and its address in the process; 0: it has none */
+	uint64_t semaphore, semaphore_address;
+	struct fay_operand operands[FAY_MARKER_OPERANDS]; /* of a marker */
+	uint32_t operand_count;
 };
 
 struct fay_session; /* probes of one image installed in one process */
@@ -279,6 +324,9 @@ bool fay_session_point_is_shared(const struct fay_session *session, size_t index
 size_t fay_session_skipped_count(const struct fay_session *session);
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session,
 						    size_t index);
+/* With fay_attach_options.traps. */
+size_t fay_session_trap_count(const struct fay_session *session);
+const struct fay_trap *fay_session_trap(const struct fay_session *session, size_t index);
 /*
  * What the probes at each point have cost the process's own threads since the session began; only
  * with fay_attach_options.costs. Numbers that the program can write over: good for deciding what to

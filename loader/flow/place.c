@@ -8,6 +8,8 @@
 #include "flow_private.h"
 
 #define INSTRUCTION_MAX 15u
+#define NOP 0x90u
+#define INT3 0xccu
 
 struct judging {
 	struct fay_code code;
@@ -189,6 +191,46 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 			       : judge_inside(&judging, place) || (kind == FAY_PLACE_AT_MARKER &&
 								   judge_before(&judging, place));
 	}
+	if (judging.code.no_memory)
+		*reason = 0;
+	fay_code_deinit(&judging.code);
+	return good;
+}
+
+static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
+{
+	struct fay_code *code = &judging->code;
+	uint8_t byte = 0;
+
+	if (judging->step == SIZE_MAX)
+		return fay_code_refuse(code, "has no instruction that begins at +%#lx",
+				       offset_of(judging, at));
+	code->program->read(code->program->context, at, &byte, 1);
+	if (marker)
+		return byte == NOP ||
+		       fay_code_refuse(code, "has no nop at +%#lx", offset_of(judging, at));
+	for (size_t i = 0; i < code->step_count; i++)
+		if (code->steps[i].kind != FAY_STEP_CALL && code->steps[i].target == at)
+			return fay_code_refuse(
+				code, "has a loop back to its first instruction (from +%lu)",
+				offset_of(judging, code->steps[i].at));
+	return byte != INT3 || fay_code_refuse(code, "begins with int3");
+}
+
+bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uint64_t end,
+		     uint64_t at, bool marker, unsigned *length, char reason[FAY_REASON_MAX])
+{
+	struct judging judging = { .code = { .program = program, .reason = reason, .alone = true },
+				   .start = start,
+				   .end = end };
+	bool good = fay_code_read(&judging.code, start, end);
+
+	if (good) {
+		judging.step = fay_code_find(&judging.code, at);
+		good = judge_trap(&judging, at, marker);
+	}
+	if (good)
+		*length = judging.code.steps[judging.step].length;
 	if (judging.code.no_memory)
 		*reason = 0;
 	fay_code_deinit(&judging.code);

@@ -381,10 +381,12 @@ bool fay_target_file_of(const struct fay_target *target, const struct fay_functi
 			if (!range->placed || function->address < range->start ||
 			    function->address >= range->end)
 				continue;
-			*file = (struct fay_function_file){ .fd = module->object->fd,
-							    .path = module->path,
-							    .address = function->address -
-								       range->bias };
+			*file = (struct fay_function_file){
+				.fd = module->object->fd,
+				.path = module->path,
+				.address = function->address - range->bias,
+				.offset = function->address - range->start + range->offset
+			};
 			read_identity(module, file);
 			return true;
 		}

@@ -276,8 +276,6 @@ bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length
 
 /* --- markers.c: USDT markers as places to trace: from a marker's note to what its trampoline
  * and its removal need. */
-#define FAY_MARKER_OPERANDS 6u /* as many as event.arg has */
-
 struct fay_marker_place {
 	struct fay_operand operands[FAY_MARKER_OPERANDS];
 	uint32_t operand_count;

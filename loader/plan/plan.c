@@ -33,6 +33,11 @@ static bool is_worth_it(const struct fay_plan *plan)
 					   : fay_plan_point_count(plan) != 0;
 }
 
+bool fay_plan_only_traps(const struct fay_plan *plan)
+{
+	return plan->trap_count && !is_worth_it(plan);
+}
+
 static int nothing_usable(const struct fay_plan *plan, struct fay_error *error)
 {
 	const struct fay_skipped_point *first = plan->skipped;
@@ -57,9 +62,11 @@ void fay_plan_forget(struct fay_plan *plan)
 	fay_zone_plans_deinit(plan);
 	fay_rseqs_deinit(&plan->rseqs);
 	free(plan->skipped);
+	free(plan->traps);
 	plan->skipped = NULL;
+	plan->traps = NULL;
 	plan->site_count = plan->order_count = 0;
-	plan->skipped_count = plan->shared_points = 0;
+	plan->skipped_count = plan->trap_count = plan->shared_points = 0;
 }
 
 /* What was kept holds for a process that has no other traces, no restartable sequences, and does
@@ -101,11 +108,14 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 			code = check_assembled(plan, &present, &maps, error);
 		else if (!code)
 			code = fay_sites_plan(plan, &present, &maps, memory, error);
+		if (!code && plan->options.traps && !plan->assembled &&
+		    fay_traps_find(plan, &present, &maps, memory))
+			code = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		close(memory);
 	}
 	if (!code && is_worth_it(plan))
 		code = fay_zones_build(plan, &maps, error);
-	if (!code && !is_worth_it(plan))
+	if (!code && !is_worth_it(plan) && !fay_plan_only_traps(plan))
 		code = nothing_usable(plan, error);
 	plan->geometry.modules_follow = fay_rendezvous_hooked(plan);
 	fay_zones_deinit(&present);

@@ -74,7 +74,8 @@ struct fay_point {
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	/* Found when planning; again for each attempt. */
 	bool usable;
-	bool exits; /* they are patched */
+	size_t skipped; /* of one that is not: its number among the skipped ones, plus one; 0 */
+	bool exits;     /* they are patched */
 	size_t first_site, site_count;
 	bool shared; /* shares its trampoline */
 	/* Later. */
@@ -208,6 +209,8 @@ struct fay_plan {
 	size_t given_up_count;
 	struct fay_skipped_point *skipped;
 	size_t skipped_count;
+	struct fay_trap *traps; /* where the kernel may trap instead */
+	size_t trap_count;
 	struct fay_dispatch dispatch;
 	size_t shared_points; /* points that share a trampoline */
 	/* the threads that are traced, as they know themselves; options.tid_count of them */
@@ -273,6 +276,8 @@ void fay_points_deinit(struct fay_plan *plan);
  * attempt. */
 int fay_plan_make(struct fay_plan *plan, struct fay_error *error);
 void fay_plan_forget(struct fay_plan *plan);
+/* Nothing can be patched, but the kernel may trap: nothing is to be installed. */
+bool fay_plan_only_traps(const struct fay_plan *plan);
 /* Points that probes have and that are patched. */
 size_t fay_plan_point_count(const struct fay_plan *plan);
 /* Some probe reads this field of its event. */

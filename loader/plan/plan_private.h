@@ -43,6 +43,8 @@ void fay_program_text_deinit(struct fay_program_text *text);
  * Returns how many there are. */
 size_t fay_text_now(struct fay_program_text *text, uint64_t address, void *to, size_t size);
 size_t fay_text_program(struct fay_program_text *text, uint64_t address, void *to, size_t size);
+/* The latter for struct fay_flow_program; `text` is a struct fay_program_text. */
+size_t fay_text_reader(void *text, uint64_t address, void *to, size_t size);
 
 /* While sites are planned. */
 struct fay_planner {
@@ -63,6 +65,8 @@ int fay_site_refuse_exits(struct fay_plan *plan, struct fay_point *point, const 
 bool fay_sites_order(struct fay_plan *plan);
 /* Whether any usable site lies in [low, high). */
 bool fay_site_between(const struct fay_plan *plan, uint64_t low, uint64_t high);
+/* Whether any byte of [low, high) is to be overwritten, or moved, for a usable one. */
+bool fay_site_over(const struct fay_plan *plan, uint64_t low, uint64_t high);
 /* It cannot be patched: sets the point aside, or its exits alone, then it has no usable sites until
  * it is planned again. */
 int fay_site_refuse(struct fay_plan *plan, struct fay_site *site, const char *reason);
@@ -79,6 +83,10 @@ int fay_inbound_refuse_base(struct fay_plan *plan, struct fay_program_text *prog
 /* A caller that uses flags behind the call gets them from the function: no compiler makes that, but
  * assembly does. Three bytes are read `behind` the call. */
 void fay_inbound_note_flags(const struct fay_plan *plan, const uint8_t *behind, uint64_t to);
+
+/* traps.c: makes plan->traps, for those that were set aside. -1: out of memory. */
+int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
+		   const struct fay_maps *maps, int memory);
 
 /* rendezvous.c: the function by whose hook the program waits when it loads modules; sets
  * `rendezvous`, or `unhooked`. False: there is none. */

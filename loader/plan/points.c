@@ -223,7 +223,12 @@ int fay_plan_skip(struct fay_plan *plan, struct fay_point *point, const char *re
 	if (point->hook == FAY_HOOK_MODULES)
 		snprintf(plan->unhooked, sizeof(plan->unhooked), "%.60s %.130s",
 			 point->function.name, reason);
-	return point->helper ? 0 : fay_plan_note(plan, point, reason);
+	if (point->helper)
+		return 0;
+	if (fay_plan_note(plan, point, reason))
+		return -1;
+	point->skipped = plan->skipped_count;
+	return 0;
 }
 
 void fay_point_deinit(struct fay_point *point)

@@ -80,6 +80,11 @@ size_t fay_text_program(struct fay_program_text *text, uint64_t address, void *t
 	return got;
 }
 
+size_t fay_text_reader(void *text, uint64_t address, void *to, size_t size)
+{
+	return fay_text_program(text, address, to, size);
+}
+
 void fay_program_text_deinit(struct fay_program_text *text)
 {
 	free(text->kept);

@@ -60,6 +60,22 @@ bool fay_site_between(const struct fay_plan *plan, uint64_t low, uint64_t high)
 	return order_below(plan, low) < order_below(plan, high);
 }
 
+bool fay_site_over(const struct fay_plan *plan, uint64_t low, uint64_t high)
+{
+	for (size_t i = order_below(plan, high); i-- > 0;) {
+		const struct fay_site *site = &plan->sites[plan->order[i]];
+		uint8_t closed = fay_site_closed(site);
+
+		/* no site is longer, and there are some that overlap no more than that */
+		if (low - site->site >= FAY_SITE_BYTES && site->site < low)
+			return false;
+		if (site->usable && plan->points[site->point].usable &&
+		    site->site + (site->length > closed ? site->length : closed) > low)
+			return true;
+	}
+	return false;
+}
+
 struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address)
 {
 	/* They do not overlap. */

@@ -26,17 +26,13 @@ bool fay_point_enters(const struct fay_plan *plan, const struct fay_point *point
 	return point->hook != FAY_HOOK_NONE;
 }
 
-static size_t read_program(void *text, uint64_t address, void *to, size_t size)
-{
-	return fay_text_program(text, address, to, size);
-}
-
 /* A single place: the function's entry, or one inside it. */
 static bool place_plan(struct fay_planner *planner, size_t index, enum fay_place_kind kind,
 		       struct fay_place *place, char reason[FAY_REASON_MAX])
 {
 	const struct fay_point *point = &planner->plan->points[index];
-	const struct fay_flow_program program = { .context = &planner->text, .read = read_program };
+	const struct fay_flow_program program = { .context = &planner->text,
+						  .read = fay_text_reader };
 	struct fay_site site = { .kind = FAY_SITE_PLACE };
 	struct fay_displaced displaced;
 	uint8_t bytes[FAY_SITE_BYTES];
@@ -127,7 +123,8 @@ static uint8_t window_reach(const struct fay_flow *flow, const struct fay_window
 static bool exits_plan(struct fay_planner *planner, size_t index, bool enters,
 		       char reason[FAY_REASON_MAX])
 {
-	const struct fay_flow_program program = { .context = &planner->text, .read = read_program };
+	const struct fay_flow_program program = { .context = &planner->text,
+						  .read = fay_text_reader };
 	struct fay_point *point = &planner->plan->points[index];
 	const struct fay_flow *flow = point->flow;
 

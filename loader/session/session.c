@@ -238,8 +238,9 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	struct attempt_context context = { session, error };
 	int code = fay_plan_make(&session->plan, error);
 
-	if (!code)
-		code = fay_install_prepare(&session->install, error);
+	if (code || fay_plan_only_traps(&session->plan))
+		return code;
+	code = fay_install_prepare(&session->install, error);
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 
@@ -341,7 +342,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		usleep(500u << (round < 6 ? round : 6));
 	}
 	fay_text_deinit(&session->install.text);
-	session->attached = code == 0 && !session->plan.options.plan_only;
+	session->attached = code == 0 && !session->plan.options.plan_only &&
+			    !fay_plan_only_traps(&session->plan);
 	if (session->attached)
 		code = fay_host_create(session, &session->host, error);
 	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
@@ -455,36 +457,6 @@ struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *siz
 {
 	*size = session->plan.shm_size;
 	return session->install.shm;
-}
-
-size_t fay_session_point_count(const struct fay_session *session)
-{
-	return fay_plan_point_count(&session->plan);
-}
-
-const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)
-{
-	return &session->plan.points[index].function;
-}
-
-bool fay_session_point_is_shared(const struct fay_session *session, size_t index)
-{
-	return session->plan.points[index].shared;
-}
-
-size_t fay_session_skipped_count(const struct fay_session *session)
-{
-	return session->plan.skipped_count;
-}
-
-const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index)
-{
-	return &session->plan.skipped[index];
-}
-
-size_t fay_session_shared_points(const struct fay_session *session)
-{
-	return session->plan.shared_points;
 }
 
 uint64_t fay_session_longest_pause(const struct fay_session *session)

@@ -182,6 +182,9 @@ bool fay_session_target_alive(struct fay_session *session)
 	if (session->attached && session->memory >= 0 && session->plan.zone_count)
 		return pread(session->memory, &byte, 1,
 			     (off_t)session->plan.zones[0].header.code) == 1;
+	if (session->plan.trap_count && !session->attached &&
+	    session->plan.traps[0].stack != fay_process_stack_begin(session->plan.pid))
+		return false;
 	return session->pid_start != 0 &&
 	       fay_process_start(session->plan.pid) == session->pid_start;
 }

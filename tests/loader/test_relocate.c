@@ -231,13 +231,57 @@ static void test_jumps_back(void **state)
 	}
 }
 
+/* Where one byte may become int3: at a function's start, which nothing in it leads back to, and at
+ * a marker's nop, which begins where an instruction does. */
+static void test_traps(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size, at;
+		bool marker;
+		const char *refused; /* NULL: it may */
+		unsigned length;
+	} cases[] = {
+		{ "\x90\xc3", 2, 0, false, NULL, 1 },
+		{ "\x31\xc0\xff\xc0\x75\xfc\xc3", 7, 0, false, NULL, 2 }, /* to behind the first */
+		{ "\x31\xc0\xff\xc0\x75\xfa\xc3", 7, 0, false, "loop back", 0 },
+		{ "\xe8\xfb\xff\xff\xff\xc3", 6, 0, false, NULL, 5 },     /* calls itself */
+		{ "\xf3\x0f\x1e\xfa\x75\xfe\xc3", 7, 0, false, NULL, 4 }, /* behind endbr64 */
+		{ "\xf3\x0f\x1e\xfa\x75\xfa\xc3", 7, 0, false, "loop back", 0 },
+		{ "\xe2\xfe\xc3", 3, 0, false, "loop back", 0 }, /* loop */
+		{ "\xcc\xc3", 2, 0, false, "begins with int3", 0 },
+		{ "\x06\xc3", 2, 0, false, "not an instruction", 0 },
+		{ "\x31\xc0\x90\xc3", 4, 2, true, NULL, 1 },
+		{ "\x90\x75\xfd\xc3", 4, 0, true, NULL, 1 },         /* each round reaches it */
+		{ "\xb0\x90\xc3", 3, 1, true, "no instruction", 0 }, /* in mov $0x90, %al */
+		{ "\x31\xc0\xc3", 3, 0, true, "no nop", 0 },
+		{ "\x66\x90\xc3", 3, 0, true, "no nop", 0 },
+		{ "\x90\xc3", 2, 2, true, "no instruction", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct function function = { (const uint8_t *)cases[i].bytes, FROM, cases[i].size,
+					     0 };
+		struct fay_flow_program program = { .context = &function, .read = read_function };
+		char reason[FAY_REASON_MAX] = "";
+		unsigned length = 0;
+		bool may = fay_place_traps(&program, FROM, FROM + cases[i].size, FROM + cases[i].at,
+					   cases[i].marker, &length, reason);
+
+		assert_int_equal(may, !cases[i].refused);
+		assert_int_equal(length, cases[i].length);
+		if (!may)
+			assert_non_null(strstr(reason, cases[i].refused));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copied),     cmocka_unit_test(test_rip_relative),
 		cmocka_unit_test(test_branches),   cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_patchable),  cmocka_unit_test(test_goes_away),
-		cmocka_unit_test(test_jumps_back),
+		cmocka_unit_test(test_jumps_back), cmocka_unit_test(test_traps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
