@@ -26,6 +26,11 @@ static size_t slots_size(const struct fay_bpf_object *object)
 		       object->slot_stride);
 }
 
+static size_t events_size(const struct fay_bpf_object *object)
+{
+	return page_up(object->program_count * sizeof(uint64_t));
+}
+
 /* A map's descriptor, or -errno. */
 static int create_map(const struct fay_bpf_object *object, enum fay_bpf_map map)
 {
@@ -38,6 +43,10 @@ static int create_map(const struct fay_bpf_object *object, enum fay_bpf_map map)
 	case FAY_BPF_STARTS:
 		size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] *
 				  sizeof(struct fay_bpf_start));
+		break;
+	case FAY_BPF_EVENTS:
+		size = (uint32_t)events_size(object);
+		options.map_flags = BPF_F_MMAPABLE;
 		break;
 	case FAY_BPF_NAMES: size = FAY_BPF_SYSCALLS * sizeof(uint64_t); break;
 	case FAY_BPF_SLOTS:
@@ -151,11 +160,26 @@ static int map_listed(struct fay_bpf_session *session, struct fay_error *error)
 	return FAY_OK;
 }
 
+static int map_events(struct fay_bpf_session *session, struct fay_error *error)
+{
+	int map = session->maps[FAY_BPF_EVENTS];
+	if (map < 0)
+		return FAY_OK;
+	uint64_t *events = mmap(NULL, events_size(session->object), PROT_READ, MAP_SHARED, map, 0);
+	if (events == MAP_FAILED)
+		return fay_error_set(error, FAY_E_INTERNAL, "mapping the numbers of events: %s",
+				     strerror(errno));
+	session->events = events;
+	return FAY_OK;
+}
+
 int fay_bpf_maps_map(struct fay_bpf_session *session, struct fay_error *error)
 {
 	int code = map_slots(session, error);
 	if (!code)
 		code = map_ring(session, error);
+	if (!code)
+		code = map_events(session, error);
 	return code ? code : map_listed(session, error);
 }
 
@@ -164,6 +188,8 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session)
 	if (session->memory)
 		munmap(session->memory, session->size);
 	ring_buffer__free(session->ring);
+	if (session->events)
+		munmap(session->events, events_size(session->object));
 	if (session->listed)
 		munmap(session->listed, FAY_BPF_PIDS_MAX);
 	for (int i = 0; i < FAY_BPF_MAPS; i++)

@@ -51,6 +51,7 @@ static void free_tables(struct fay_bpf_session *session)
 {
 	free(session->programs);
 	free(session->links);
+	free(session->traps);
 	free(session->refusals);
 	free(session->clocks);
 	free(session->ticked);
@@ -193,6 +194,7 @@ uint32_t fay_bpf_session_tick(struct fay_bpf_session *session)
 static void close_links(struct fay_bpf_session *session)
 {
 	session->timer = NULL;
+	fay_bpf_traps_close(session);
 	for (uint32_t i = 0; i < session->object->program_count; i++) {
 		if (session->links[i] >= 0)
 			close(session->links[i]);

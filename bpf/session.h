@@ -13,8 +13,11 @@ struct fay_bpf_session {
 	uint64_t *ticked;      /* ns that each clock had been on when it was last looked at */
 	uint64_t looked;       /* monotonic ns: when that was */
 	const struct fay_bpf_program *timer; /* what the clocks run; NULL: nothing */
-	int *refusals;                       /* errno of programs that were left out; 0 */
-	uint8_t *memory;                     /* control page, then the slots */
+	int *traps; /* links of perf events, trap_count of them; -1: gone */
+	uint32_t trap_count;
+	uint64_t *events; /* by program, of traps */
+	int *refusals;    /* errno of programs that were left out; 0 */
+	uint8_t *memory;  /* control page, then the slots */
 	size_t size;
 	uint8_t *listed;          /* PIDS; NULL: there is none */
 	struct ring_buffer *ring; /* libbpf's; NULL: there is none */
@@ -37,5 +40,8 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session);
 /* --- programs.c --- */
 /* All programs; of an object with `some`, those that the kernel takes, and at least one. */
 int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error);
+
+/* --- traps.c --- */
+void fay_bpf_traps_close(struct fay_bpf_session *session);
 
 #endif

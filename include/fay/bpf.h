@@ -15,6 +15,7 @@
 #include <linux/btf.h>
 
 #include "fay/error.h"
+#include "fay/loader.h"
 #include "fay/shm.h"
 #include "fay/verify.h"
 
@@ -97,6 +98,7 @@ enum fay_bpf_map {
 	/* hash: address of the context of a function's call to the boot clock's time in ns when it
 	 * began */
 	FAY_BPF_CALLS,
+	FAY_BPF_EVENTS, /* one array element: a number for each program of traps */
 	FAY_BPF_MAPS
 };
 
@@ -212,6 +214,14 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 			   struct fay_error *error);
 /* All programs, or none; of an object with `some`: those that can be, and at least one. */
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
+/* Instead, of an object for traps (fay_bpf_options.traps): the kernel traps at that place in the
+ * process, from now on, and runs the program. */
+int fay_bpf_session_trap(struct fay_bpf_session *session, uint32_t program, pid_t pid,
+			 const struct fay_trap *trap, uint32_t *number, struct fay_error *error);
+/* The trap of this number is gone. */
+void fay_bpf_session_untrap(struct fay_bpf_session *session, uint32_t number);
+/* How many events a program of traps had, whatever the query's conditions. */
+uint64_t fay_bpf_session_events(const struct fay_bpf_session *session, uint32_t program);
 /* Returns when no program runs any more. */
 void fay_bpf_session_detach(struct fay_bpf_session *session);
 void fay_bpf_session_destroy(struct fay_bpf_session *session);

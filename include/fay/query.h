@@ -16,6 +16,7 @@
 #include "fay/error.h"
 #include "fay/event.h"
 #include "fay/join.h"
+#include "fay/loader.h"
 #include "fay/saved.h"
 #include "fay/shm.h"
 #include "fay/text.h"
@@ -311,11 +312,17 @@ struct fay_bpf_options {
 	/* only events of processes with one of these names, and of `pids` */
 	const char *const *comms;
 	size_t comm_count;
+	/* of a query about programs: places in them at which the kernel traps, a program each, in
+	 * this order; all else but `tids` means nothing then */
+	const struct fay_trap *const *traps;
+	size_t trap_count;
 };
 /* A kernel query (system calls, tracepoints) as BPF programs, for this kernel and machine. *object
  * is to be given to fay_bpf_object_deinit(); it refers to options->pids. */
 int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options,
 			  struct fay_bpf_object *object, struct fay_error *error);
+/* Why traps cannot answer a query about programs; NULL: they can. */
+const char *fay_plan_trap_refusal(const struct fay_plan *plan);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the
  * aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);

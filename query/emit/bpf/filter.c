@@ -126,6 +126,21 @@ static LLVMValueRef is_named(struct fay_codegen *g, const struct fay_bpf_options
 	return wanted;
 }
 
+bool fay_bpf_require_program(struct fay_codegen *g)
+{
+	uint32_t mm, stack;
+	LLVMValueRef task = current_task(g);
+	if (!member_offset(g, task, "task_struct", "mm", &mm) ||
+	    !member_offset(g, task, "mm_struct", "start_stack", &stack))
+		return false;
+	LLVMValueRef memory =
+		LLVMBuildIntToPtr(g->builder, fay_bpf_load(g, task, mm, 8), g->pointer, "");
+	LLVMValueRef asked = fay_bpf_helper(g, BPF_FUNC_get_attach_cookie, &g->event, 1);
+	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntEQ, fay_bpf_load(g, memory, stack, 8),
+					 asked, ""));
+	return true;
+}
+
 static void require_thread(struct fay_codegen *g, const struct fay_bpf_options *options)
 {
 	LLVMValueRef thread = LLVMBuildAnd(g->builder, fay_bpf_identity(g),

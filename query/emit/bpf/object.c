@@ -9,6 +9,7 @@
  *				   one notes when they begin
  *   functions of the kernel       one program each; if their duration is asked for, a second one
  *				   each
+ *   traps in programs             one program each
  *
  * The programs are attached by the tracepoint's type (BPF_TRACE_RAW_TP), so that the kernel's
  * verifier knows what the arguments point to and structures are read without a helper.
@@ -114,11 +115,28 @@ static int add_names(struct fay_bpf_object *object, const struct fay_kernel_sour
 	return FAY_OK;
 }
 
+static int add_traps(struct job *job)
+{
+	const struct fay_bpf_options *options = job->bpf.options;
+	int code = FAY_OK;
+	for (size_t i = 0; !code && i < options->trap_count; i++) {
+		struct fay_bpf_program *program = &job->object->programs[i];
+		job->bpf.trap = options->traps[i];
+		code = add_program(job, ROLE_TRAP, job->bpf.trap->function.name, 0, 0);
+		program->type = BPF_PROG_TYPE_KPROBE;
+		snprintf(program->name, sizeof(program->name), "trap %.50s",
+			 job->bpf.trap->function.name);
+	}
+	return code;
+}
+
 static int add_programs(struct job *job)
 {
 	const struct fay_checked *checked = &job->g.p->checked;
 	const struct fay_kernel_source *source = checked->kernel;
 	int code = FAY_OK;
+	if (job->bpf.options->trap_count)
+		return add_traps(job);
 	if (checked->kind == SOURCE_SYSCALL) {
 		if (source->count > 1)
 			code = add_names(job->object, source, job->error);
@@ -156,14 +174,17 @@ static int generate(struct job *job)
 {
 	const struct fay_plan_private *p = job->g.p;
 	struct fay_bpf_object *object = job->object;
-	bool functions = !fay_source_is_bpf(p->checked.kind);
-	uint32_t points = functions ? FAY_KERNEL_POINTS_MAX : p->checked.kernel->count;
+	bool traps = job->bpf.options->trap_count,
+	     functions = !traps && !fay_source_is_bpf(p->checked.kind);
+	uint32_t points = traps       ? (uint32_t)job->bpf.options->trap_count
+			  : functions ? FAY_KERNEL_POINTS_MAX
+				      : p->checked.kernel->count;
 	object->programs = calloc(2 * points + 3, sizeof(*object->programs));
 	job->g.values = calloc(p->checked.exprs.count + 1, sizeof(*job->g.values));
 	if (!object->programs || !job->g.values)
 		return fay_error_set(job->error, FAY_E_LIMIT, "out of memory");
 	job->bpf.source = p->checked.kernel;
-	job->bpf.guarded = p->checked.kind != SOURCE_SYSCALL && points > 1;
+	job->bpf.guarded = traps || (p->checked.kind != SOURCE_SYSCALL && points > 1);
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	fay_codegen_text_emitter(&job->g);
 	int code = add_programs(job);
@@ -235,6 +256,23 @@ static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 				     "frames in total, and this query wants %u",
 				     FAY_BPF_FRAMES_MAX, stack_frames(p));
 	return FAY_OK;
+}
+
+const char *fay_plan_trap_refusal(const struct fay_plan *plan)
+{
+	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
+	enum fay_source kind = p->checked.kind;
+	if (plan->domain != DOMAIN_USER || (kind != SOURCE_ENTRY && kind != SOURCE_MARKER))
+		return "the query is not about calls as they begin, nor about markers";
+	if (plan->joins || plan->window_events)
+		return "the query joins events, or counts windows in them";
+	if (plan->extended)
+		return "C functions run in native probes only";
+	if (stack_frames(p))
+		return "the query asks for stacks";
+	if (stage_uses_field(p, offsetof(struct fay_event, cycles)))
+		return "the query asks for `cycles`";
+	return NULL;
 }
 
 int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options,

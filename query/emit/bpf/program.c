@@ -114,6 +114,16 @@ static void take_call(struct fay_codegen *g)
 	set_duration(g, time);
 }
 
+/* Several processors may be in it. */
+static void count_trap(struct fay_codegen *g)
+{
+	uint64_t number = g->bpf->object->program_count - 1;
+	LLVMValueRef events = fay_bpf_map_reference(g, FAY_BPF_EVENTS, BPF_PSEUDO_MAP_VALUE);
+	LLVMBuildAtomicRMW(g->builder, LLVMAtomicRMWBinOpAdd,
+			   fay_codegen_at(g, events, fay_codegen_i64(g, number * sizeof(uint64_t))),
+			   fay_codegen_i64(g, 1), LLVMAtomicOrderingMonotonic, 0);
+}
+
 static void begin(struct fay_codegen *g, const char *section)
 {
 	char symbol[32];
@@ -139,14 +149,17 @@ static bool generate_event(struct fay_codegen *g)
 {
 	struct fay_codegen_bpf *bpf = g->bpf;
 	bool ended = g->p->checked.uses_duration;
-	if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION || bpf->role == ROLE_TIMER)
+	if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION || bpf->role == ROLE_TIMER ||
+	    bpf->role == ROLE_TRAP)
 		bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point));
 	else
 		require_syscall(g);
 	if (bpf->role == ROLE_FUNCTION && ended)
 		take_call(g);
-	if (!fay_bpf_require_process(g))
+	if (!fay_bpf_require_process(g) || (bpf->trap && !fay_bpf_require_program(g)))
 		return false;
+	if (bpf->trap)
+		count_trap(g);
 	if (bpf->role == ROLE_START) {
 		note_start(g);
 		return true;

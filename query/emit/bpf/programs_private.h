@@ -16,6 +16,9 @@ void fay_bpf_require_native(struct fay_codegen *g);
 /* Leaves unless the event is of a process and thread that is asked for. false: the kernel's types
  * lack what is needed. */
 bool fay_bpf_require_process(struct fay_codegen *g);
+/* Leaves unless the process of a trap still runs the program in which it was set. false: as
+ * above. */
+bool fay_bpf_require_program(struct fay_codegen *g);
 /* Whether children of traced processes are traced, too. */
 bool fay_bpf_is_followed(const struct fay_bpf_options *options);
 /* All that a program of sched_process_fork does. false: as above. */

@@ -21,6 +21,7 @@ enum fay_bpf_role {
 	ROLE_START,    /* it begins: the time is noted for ROLE_EXIT */
 	ROLE_CALL,     /* a function of the kernel begins: the time is noted for ROLE_FUNCTION */
 	ROLE_FORK,     /* children of traced processes are traced, too */
+	ROLE_TRAP,     /* a place in a program */
 };
 
 struct fay_codegen_bpf {
@@ -29,7 +30,8 @@ struct fay_codegen_bpf {
 	const struct fay_kernel_source *source;
 	const struct btf *btf;
 	enum fay_bpf_role role;
-	const char *point; /* TRACEPOINT, FUNCTION: its name */
+	const char *point;           /* TRACEPOINT, FUNCTION, TRAP: its name */
+	const struct fay_trap *trap; /* TRAP; else NULL */
 	/* FUNCTION: words in the context; of one that ends with its value, the last */
 	uint32_t argument_count;
 	struct fay_btf_result result; /* FUNCTION, as it ends */

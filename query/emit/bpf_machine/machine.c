@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where BPF programs differ from native probes: an event's fields come from the kernel's helpers,
- * from the tracepoint's arguments and from the structures that they point to, each read where it is
- * first needed; the state is the processor's slot in a map; there is a ring for rows; and what
- * indexes memory must be bounded in a way that the kernel's verifier sees.
+ * Where BPF programs differ from native probes, but for what an event is made of (event.c): the
+ * state is the processor's slot in a map; there is a ring for rows; and what indexes memory must be
+ * bounded in a way that the kernel's verifier sees.
  */
-#include "bpf_machine.h"
+#include "bpf_machine_private.h"
 
 #include <string.h>
 #include <sys/ptrace.h>
@@ -212,7 +211,7 @@ LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part
  * -------------------------------------------------------------------------------------------------
  * */
 
-static LLVMValueRef processor(struct fay_codegen *g)
+LLVMValueRef fay_bpf_processor(struct fay_codegen *g)
 {
 	if (!g->bpf->cpu)
 		g->bpf->cpu = fay_bpf_helper(g, BPF_FUNC_get_smp_processor_id, NULL, 0);
@@ -225,14 +224,38 @@ static void count_in_slot(struct fay_codegen *g, uint64_t offset)
 	fay_codegen_store(g, g->bpf->slot, offset, LLVMBuildAdd(g->builder, old, i64(g, 1), ""));
 }
 
+static LLVMValueRef busy_of(struct fay_codegen *g)
+{
+	return fay_codegen_at(g, g->bpf->slot, i64(g, offsetof(struct fay_slot_header, busy)));
+}
+
 static void set_busy(struct fay_codegen *g, unsigned busy)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
-	LLVMValueRef at =
-		fay_codegen_at(g, g->bpf->slot, i64(g, offsetof(struct fay_slot_header, busy)));
-	LLVMValueRef store = LLVMBuildStore(g->builder, LLVMConstInt(i32, busy, 0), at);
+	LLVMValueRef store = LLVMBuildStore(g->builder, LLVMConstInt(i32, busy, 0), busy_of(g));
 	LLVMSetVolatile(store, 1);
 	LLVMSetAlignment(store, 4);
+}
+
+/* Sets it; whether it was set. Programs of traps may be put aside for one another between any two
+ * instructions. */
+static LLVMValueRef take_busy(struct fay_codegen *g)
+{
+	if (!g->bpf->trap)
+		return fay_bpf_load(g, g->bpf->slot, offsetof(struct fay_slot_header, busy), 4);
+	return LLVMBuildAtomicRMW(g->builder, LLVMAtomicRMWBinOpXchg, busy_of(g), i64(g, 1),
+				  LLVMAtomicOrderingSequentiallyConsistent, 0);
+}
+
+static void count_lost(struct fay_codegen *g)
+{
+	uint64_t offset = offsetof(struct fay_slot_header, lost_reentrant);
+	if (g->bpf->trap)
+		LLVMBuildAtomicRMW(g->builder, LLVMAtomicRMWBinOpAdd,
+				   fay_codegen_at(g, g->bpf->slot, i64(g, offset)), i64(g, 1),
+				   LLVMAtomicOrderingMonotonic, 0);
+	else
+		count_in_slot(g, offset);
 }
 
 /* An event in the middle of another's update, from an interrupt on the same processor, is counted
@@ -241,12 +264,11 @@ static void guard(struct fay_codegen *g)
 {
 	LLVMBasicBlockRef lost = fay_codegen_block(g, "lost_reentrant"),
 			  free_ = fay_codegen_block(g, "free");
-	LLVMValueRef busy =
-		fay_bpf_load(g, g->bpf->slot, offsetof(struct fay_slot_header, busy), 4);
+	LLVMValueRef busy = take_busy(g);
 	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, busy, i64(g, 0), ""),
 			free_, lost);
 	fay_codegen_continue(g, lost);
-	count_in_slot(g, offsetof(struct fay_slot_header, lost_reentrant));
+	count_lost(g);
 	LLVMBuildBr(g->builder, g->leave);
 	LLVMBasicBlockRef done = fay_codegen_block(g, "done");
 	fay_codegen_continue(g, done);
@@ -254,7 +276,8 @@ static void guard(struct fay_codegen *g)
 	set_busy(g, 0);
 	LLVMBuildBr(g->builder, g->leave);
 	fay_codegen_continue(g, free_);
-	set_busy(g, 1);
+	if (!g->bpf->trap)
+		set_busy(g, 1);
 	fay_bpf_order(g);
 	g->leave = fay_codegen_block(g, "leave_busy");
 	g->bpf->out = done;
@@ -273,7 +296,7 @@ static void take_time(struct fay_codegen *g)
 void fay_bpf_enter(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef cpu = fay_bpf_hide(g, processor(g));
+	LLVMValueRef cpu = fay_bpf_hide(g, fay_bpf_processor(g));
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu,
 					 fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), ""));
 	LLVMValueRef slots = fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE);
@@ -319,181 +342,4 @@ LLVMValueRef fay_bpf_send(struct fay_codegen *g, LLVMValueRef record, LLVMValueR
 	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_RING, BPF_PSEUDO_MAP_FD),
 				     record, size, i64(g, BPF_RB_NO_WAKEUP) };
 	return fay_bpf_helper(g, BPF_FUNC_ringbuf_output, arguments, 4);
-}
-
-/* --- what an event is made of
- * -------------------------------------------------------------------------------------------- */
-
-LLVMValueRef fay_bpf_identity(struct fay_codegen *g)
-{
-	if (!g->bpf->identity)
-		g->bpf->identity = fay_bpf_helper(g, BPF_FUNC_get_current_pid_tgid, NULL, 0);
-	return g->bpf->identity;
-}
-
-LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
-{
-	LLVMBuilderRef b = g->builder;
-	LLVMValueRef thread =
-		fay_bpf_hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread,
-					 fay_bpf_machine_value(g, FAY_BPF_VALUE_THREADS), ""));
-	LLVMValueRef starts = fay_bpf_map_reference(g, FAY_BPF_STARTS, BPF_PSEUDO_MAP_VALUE);
-	return fay_codegen_at(g, starts,
-			      LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));
-}
-
-LLVMValueRef fay_bpf_time(struct fay_codegen *g)
-{
-	if (!g->bpf->time)
-		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
-	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_BOOT),
-			    "");
-}
-
-static struct fay_operand_value one(LLVMValueRef value)
-{
-	return (struct fay_operand_value){ value, NULL };
-}
-
-/* The bytes that a helper put into the buffer. */
-static struct fay_operand_value take_buffer(struct fay_codegen *g)
-{
-	return (struct fay_operand_value){ fay_bpf_load(g, g->bpf->buffer, 0, 8),
-					   fay_bpf_load(g, g->bpf->buffer, 8, 8) };
-}
-
-void fay_bpf_clear_buffer(struct fay_codegen *g)
-{
-	for (unsigned i = 0; i < FAY_COMM_SIZE; i += 8)
-		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0),
-					       fay_codegen_at(g, g->bpf->buffer, i64(g, i))),
-				1);
-}
-
-static struct fay_operand_value comm(struct fay_codegen *g)
-{
-	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, FAY_COMM_SIZE) };
-	fay_bpf_clear_buffer(g); /* not all kernels pad the name */
-	fay_bpf_helper(g, BPF_FUNC_get_current_comm, arguments, 2);
-	return take_buffer(g);
-}
-
-/* A system call's argument `index` in the registers that it began with, which it keeps. */
-static LLVMValueRef syscall_argument(struct fay_codegen *g, uint32_t index)
-{
-	static const uint64_t offsets[] = {
-		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
-		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10),
-		offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9)
-	};
-	return fay_bpf_load(g, pointer(g, fay_bpf_context(g, 0)), offsets[index], 8);
-}
-
-/*
- * A function's argument as a number, whatever it is: a pointer that the kernel's verifier knows as
- * such could not be computed with, so the word is read as the kernel's memory that it lies in.
- */
-static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
-{
-	if (index >= g->bpf->argument_count)
-		return i64(g, 0);
-	/* Hidden, since the optimiser would load a named argument by this address, too, and the
-	 * kernel's verifier wants it by the context and a constant. */
-	LLVMValueRef context =
-		pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, g->event, g->i64, "")));
-	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, 8),
-				     fay_codegen_at(g, context, i64(g, 8 * (uint64_t)index)) };
-	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel, arguments, 3);
-	return fay_bpf_load(g, g->bpf->buffer, 0, 8);
-}
-
-/* A system call's result, or a function's, as its type has it; 0 of one that returns nothing. */
-static LLVMValueRef returned(struct fay_codegen *g)
-{
-	const struct fay_btf_result *result = &g->bpf->result;
-	if (g->bpf->role != ROLE_FUNCTION)
-		return fay_bpf_context(g, 1);
-	if (!result->bytes)
-		return i64(g, 0);
-	return fay_codegen_extend(g, plain_argument(g, g->bpf->argument_count - 1),
-				  (struct fay_access){ .bytes = (uint8_t)result->bytes,
-						       .is_signed = result->is_signed });
-}
-
-static struct fay_operand_value field(struct fay_codegen *g, const struct fay_field *f)
-{
-	LLVMBuilderRef b = g->builder;
-	if (!f->size) /* Failed */
-		return one(fay_codegen_is_error(g, returned(g)));
-	switch (f->offset) {
-	case offsetof(struct fay_event, time): return one(fay_bpf_time(g));
-	case offsetof(struct fay_event, pid):
-		return one(LLVMBuildLShr(b, fay_bpf_identity(g), i64(g, 32), ""));
-	case offsetof(struct fay_event, tid):
-		return one(LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
-	case offsetof(struct fay_event, cpu): return one(processor(g));
-	case offsetof(struct fay_event, comm): return comm(g);
-	case offsetof(struct fay_event, function): return one(g->bpf->name);
-	case offsetof(struct fay_event, module): return one(i64(g, fay_name_hash("kernel")));
-	case offsetof(struct fay_event, duration): return one(g->bpf->duration);
-	default: /* retval */ return one(returned(g));
-	}
-}
-
-static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef address,
-					    struct fay_access access)
-{
-	if (!access.string)
-		return one(fay_codegen_extend(
-			g, fay_bpf_load(g, address, access.offset, access.bytes), access));
-	/* with the NUL that the helper puts at its end */
-	uint64_t size = access.limit ? access.limit + 1u : FAY_COMM_SIZE;
-	LLVMValueRef arguments[] = { g->bpf->buffer, i64(g, size),
-				     fay_codegen_at(g, address, i64(g, access.offset)) };
-	fay_bpf_clear_buffer(g);
-	fay_bpf_helper(g,
-		       access.user ? BPF_FUNC_probe_read_user_str : BPF_FUNC_probe_read_kernel_str,
-		       arguments, 3);
-	return take_buffer(g);
-}
-
-static LLVMValueRef or_zero(struct fay_codegen *g, LLVMValueRef value, LLVMBasicBlockRef from,
-			    LLVMBasicBlockRef without)
-{
-	LLVMValueRef phi = LLVMBuildPhi(g->builder, g->i64, ""), values[] = { value, i64(g, 0) };
-	LLVMBasicBlockRef blocks[] = { from, without };
-	LLVMAddIncoming(phi, values, blocks, 2);
-	return phi;
-}
-
-struct fay_operand_value fay_bpf_member(struct fay_codegen *g, LLVMValueRef address,
-					struct fay_access access)
-{
-	LLVMBasicBlockRef before = LLVMGetInsertBlock(g->builder);
-	LLVMBasicBlockRef there = fay_codegen_block(g, "there"),
-			  after = fay_codegen_block(g, "after");
-	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, address, i64(g, 0), ""),
-			after, there);
-	fay_codegen_continue(g, there);
-	struct fay_operand_value value = read_member(g, pointer(g, address), access);
-	LLVMBasicBlockRef from = LLVMGetInsertBlock(g->builder);
-	LLVMBuildBr(g->builder, after);
-	fay_codegen_continue(g, after);
-	value.low = or_zero(g, value.low, from, before);
-	if (value.high)
-		value.high = or_zero(g, value.high, from, before);
-	return value;
-}
-
-struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr)
-{
-	if (expr->op == EXPR_FIELD)
-		return field(g, &fay_fields[expr->value]);
-	struct fay_access access = fay_access_unpack(expr->value);
-	if (g->bpf->role == ROLE_ENTER || g->bpf->role == ROLE_EXIT)
-		return one(fay_codegen_extend(g, syscall_argument(g, access.offset), access));
-	if (!expr->name)
-		return one(plain_argument(g, access.offset));
-	return one(fay_codegen_extend(g, fay_bpf_context(g, access.offset), access));
 }

@@ -30,7 +30,7 @@ static LLVMValueRef buffer_of(struct fay_codegen *g, unsigned number)
 	LLVMValueRef arguments[] = { text->buffer, address,
 				     fay_codegen_i64(g, access.limit ? access.limit : UINT64_MAX) };
 	/* a BPF program may be asked for either's memory */
-	bool user = g->bpf && access.user;
+	bool user = g->bpf && (access.user || g->bpf->trap);
 	fay_codegen_call(g, user ? "fay_query_text_read_user" : "fay_query_text_read",
 			 LLVMVoidTypeInContext(g->context), arguments, 3);
 	g->texts_read = true;
