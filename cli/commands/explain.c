@@ -68,7 +68,7 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functio
 		       "(--share)\n");
 	}
 	for (size_t i = 0; i < processes; i++)
-		fay_cli_print_points(stdout, json, pids[i], &verdict);
+		fay_cli_print_points(stdout, json, pids[i], &verdict, !fay_plan_trap_refusal(plan));
 	fay_verdict_deinit(&verdict);
 	fay_buffer_deinit(&image);
 }

@@ -56,36 +56,47 @@ static void print_point(FILE *out, pid_t pid, const struct fay_function *functio
 	fprintf(out, ",\"trampoline\":\"%s\"}\n", shared ? "shared" : "own");
 }
 
-static void print_skipped(FILE *out, pid_t pid, const struct fay_skipped_point *skipped)
+static bool has_trap(const struct fay_session *session, size_t skipped)
+{
+	for (size_t i = 0; i < fay_session_trap_count(session); i++)
+		if (fay_session_trap(session, i)->skipped == skipped)
+			return true;
+	return false;
+}
+
+static void print_skipped(FILE *out, pid_t pid, const struct fay_skipped_point *skipped, bool trap)
 {
 	fprintf(out, "{\"type\":\"not_traced\",\"process\":%d,\"function\":", (int)pid);
 	fay_json_string(out, skipped->function, strlen(skipped->function));
 	fay_json_text(out, ",\"reason\":", skipped->reason);
-	fputs("}\n", out);
+	fputs(trap ? ",\"trap\":true}\n" : "}\n", out);
 }
 
 static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_session *session)
 {
 	size_t points = fay_session_point_count(session),
 	       skipped = fay_session_skipped_count(session),
-	       shared = fay_session_shared_points(session);
+	       traps = fay_session_trap_count(session), shared = fay_session_shared_points(session);
 	if (!json) {
 		fprintf(out,
 			"  process %d: %zu trampolines of one function each, %zu functions that "
-			"share one, %zu that cannot be traced\n",
-			(int)pid, points - shared, shared, skipped);
+			"share one, %zu by traps in the kernel, %zu that cannot be traced\n",
+			(int)pid, points - shared, shared, traps, skipped - traps);
 		return;
 	}
 	for (size_t i = 0; i < points; i++)
 		print_point(out, pid, fay_session_point(session, i),
 			    fay_session_point_is_shared(session, i));
 	for (size_t i = 0; i < skipped; i++)
-		print_skipped(out, pid, fay_session_skipped(session, i));
+		print_skipped(out, pid, fay_session_skipped(session, i), has_trap(session, i));
 }
 
-void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict)
+void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict,
+			  bool traps)
 {
-	struct fay_attach_options options = { .size = sizeof(options), .plan_only = true };
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .plan_only = true,
+					      .traps = traps };
 	struct fay_target *target = NULL;
 	struct fay_session *session = NULL;
 	struct fay_error error;

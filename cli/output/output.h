@@ -121,7 +121,8 @@ void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verd
 /* The same as JSON objects. */
 void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict);
 /* What would be done to the functions of a process, which stays as it is: one line, or a JSON
- * object for each function. */
-void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict);
+ * object for each function. `traps`: the kernel may trap where no jump fits. */
+void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict,
+			  bool traps);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace of a query about the kernel, through BPF: docs/internals/bpf.md. Nothing is installed in
- * any process. */
+/*
+ * What a trace does through BPF. A query about the kernel (docs/internals/bpf.md): nothing is
+ * installed in any process. And traps in programs, where no jump fits (docs/internals/traps.md):
+ * the probes' rows and theirs go into one aggregator, since both fill the same states.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 #define SKIPPED_SHOWN 5u
 #define PROGRAMS_SHOWN 4u
 #define LOOK_EVERY 100000000u /* ns */
+#define TRAPS_SHARE 0.05 /* of the processor time, that traps may take unless --budget says more */
 
 static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
 {
@@ -244,4 +248,140 @@ const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash)
 		}
 	}
 	return name;
+}
+
+/* --- traps --- */
+
+static const char *refusal(const struct trace *trace)
+{
+	if (!trace->plan)
+		return "images run in programs alone";
+	if (trace->only_inline)
+		return "--only-inline";
+	if (trace->follow || trace->wait)
+		return "what is followed or waited for gets none";
+	if (trace->save_path)
+		return "events that are saved come from probes alone";
+	if (!fay_bpf_knows_processes())
+		return "fay runs in a PID namespace (a container)";
+	return fay_plan_trap_refusal(trace->plan);
+}
+
+bool fay_trace_traps_may(const struct trace *trace, pid_t pid)
+{
+	return !refusal(trace) && fay_trace_has_our_numbers(pid);
+}
+
+bool fay_trace_traps_keep(struct trace *trace)
+{
+	size_t last = trace->session_count - 1, at = trace->trapped_count;
+	if (fay_session_point_count(trace->sessions[last]) ||
+	    !fay_session_trap_count(trace->sessions[last]))
+		return false;
+	trace->trapped[at].session = trace->sessions[last];
+	trace->trapped[at].target = trace->targets[last];
+	trace->trapped_count++;
+	free(trace->stack_tables[last]);
+	trace->session_count--;
+	return true;
+}
+
+/* The programs in the kernel, with their state among those that are merged. */
+static int load(struct trace *trace, struct fay_error *error)
+{
+	struct trace_bpf *bpf = &trace->bpf[trace->bpf_count];
+	struct fay_bpf_options options = { .tids = trace->tids,
+					   .tid_count = trace->tid_count,
+					   .traps = trace->traps.programs,
+					   .trap_count = trace->traps.program_count };
+	size_t size;
+	if (fay_plan_generate_bpf(trace->plan, &options, &bpf->object, error))
+		return error->code;
+	trace->bpf_count++;
+	bpf->object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
+	if (fay_bpf_session_create(&bpf->object, &bpf->session, error))
+		return error->code;
+	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
+	return fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+}
+
+/* Returns how many points are left out where traps might be set, if they were allowed. */
+static size_t take_traps(struct trace *trace)
+{
+	size_t skipped = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		skipped += fay_session_skipped_count(trace->sessions[i]);
+		fay_traps_take(&trace->traps, trace->sessions[i],
+			       fay_target_pid(trace->targets[i]));
+	}
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		fay_traps_take(&trace->traps, trace->trapped[i].session,
+			       fay_target_pid(trace->trapped[i].target));
+	return skipped;
+}
+
+static void trapped_deinit(struct trace_trapped *trapped)
+{
+	fay_session_destroy(trapped->session);
+	fay_target_close(trapped->target);
+}
+
+/* Processes in which nothing is traced are named, and forgotten. */
+static int drop_empty(struct trace *trace, const struct fay_error *why, struct fay_error *error)
+{
+	for (size_t i = trace->trapped_count; i-- > 0;) {
+		struct trace_trapped *trapped = &trace->trapped[i];
+		const struct fay_skipped_point *point = fay_session_skipped(trapped->session, 0);
+		if (fay_traps_any(&trace->traps, trapped->session))
+			continue;
+		fay_error_set(error, FAY_E_REFUSED,
+			      "%s cannot be traced: it %s; by a trap in the kernel neither: %s",
+			      point->function, point->reason, why->message);
+		if (trace->pid_count > 1)
+			fprintf(stderr, "fay: process %d is not traced: %s\n",
+				fay_target_pid(trapped->target), error->message);
+		trapped_deinit(trapped);
+		*trapped = trace->trapped[--trace->trapped_count];
+	}
+	return trace->session_count + trace->trapped_count ? FAY_OK : error->code;
+}
+
+int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
+{
+	struct fay_error first = { 0 };
+	const char *why = refusal(trace);
+	uint64_t since = fay_monotonic();
+	size_t skipped = take_traps(trace);
+	if (trace->traps.count && !load(trace, &first))
+		fay_traps_set(&trace->traps, trace->bpf[trace->bpf_count - 1].session, &first);
+	if (trace->traps.count)
+		fay_trace_stage(trace, "set traps", since);
+	if (why && skipped && trace->verbose && !trace->only_inline)
+		fprintf(stderr, "fay: no traps are set in the kernel instead: %s\n", why);
+	else if (first.code && trace->session_count)
+		fprintf(stderr, "fay: traps in the kernel instead of jumps: %s\n", first.message);
+	return trace->trapped_count ? drop_empty(trace, &first, error) : FAY_OK;
+}
+
+void fay_trace_traps_tick(struct trace *trace)
+{
+	double share = trace->budget > 0 ? trace->budget : trace->unbounded ? 0 : TRAPS_SHARE;
+	if (trace->traps.set)
+		fay_traps_look(&trace->traps, trace->bpf[trace->bpf_count - 1].session, share,
+			       fay_monotonic());
+}
+
+bool fay_trace_traps_alive(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		if (fay_session_target_alive(trace->trapped[i].session))
+			return true;
+	return false;
+}
+
+void fay_trace_traps_deinit(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		trapped_deinit(&trace->trapped[i]);
+	fay_traps_deinit(&trace->traps);
 }

@@ -157,6 +157,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			fputs(",\"cut_off\":true", trace->writer.out);
 		if (programs)
 			fputs(",\"child_programs_not_traced\":true", trace->writer.out);
+		if (trace->traps.set)
+			fprintf(trace->writer.out, ",\"traps\":%zu,\"traps_left_out\":%zu",
+				trace->traps.set, trace->traps.left_out);
 		if (result->calls_jumped)
 			fprintf(trace->writer.out, ",\"calls_left_by_jump\":%" PRIu64,
 				result->calls_jumped);

@@ -14,7 +14,7 @@ static const char usage_text[] =
 	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
 	"                 [-o FILE] [--timing] [--verbose] [--policy "
 	"FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
-	"[--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"[--only-inline] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -67,6 +67,7 @@ void fay_trace_help(void)
 	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each edge: "
 	       "at the end, with each\n"
 	       "                   result of --every, and on SIGUSR1\n"
+	       "  --only-inline    set no traps in the kernel where no jump fits: leave those out\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
 	       "error\n"
@@ -192,7 +193,7 @@ int fay_trace_set_budget(struct trace *trace, const char *text)
 	char *end;
 	double percent = strtod(text, &end);
 	trace->budget = 0;
-	if (!strcmp(text, "none"))
+	if ((trace->unbounded = !strcmp(text, "none")))
 		return FAY_OK;
 	if (*end == '%')
 		end++;
@@ -272,6 +273,7 @@ static int parse_option(struct trace *trace, int option)
 	case 'k': return set_keep(trace, optarg);
 	case 'H': trace->writer.heat_map = true; return FAY_OK;
 	case 't': trace->timing = true; return FAY_OK;
+	case 'I': trace->only_inline = true; return FAY_OK;
 	case 'v': trace->verbose = true; return FAY_OK;
 	case 'D': trace->detach = true; return FAY_OK;
 	case 'h': trace->help = true; return FAY_OK;
@@ -355,6 +357,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "share", required_argument, NULL, 's' },
 		{ "budget", required_argument, NULL, 'B' },
 		{ "analyze", no_argument, NULL, 'A' },
+		{ "only-inline", no_argument, NULL, 'I' },
 		{ 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */

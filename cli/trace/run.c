@@ -35,7 +35,7 @@ static bool targets_alive(struct trace *trace)
 		if (fay_session_target_alive(trace->sessions[i]))
 			return true;
 	}
-	return fay_trace_children_run(trace);
+	return fay_trace_children_run(trace) || fay_trace_traps_alive(trace);
 }
 
 int fay_trace_errno_of_output; /* of the first write that failed */
@@ -326,6 +326,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_trace_stage(trace, "start to first event", trace->started);
 			waiting_first = false;
 		}
+		fay_trace_traps_tick(trace);
 		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) ||
 		    fay_trace_save_tick(trace, error))
 			return error->code;

@@ -53,8 +53,7 @@ static void say_later(struct trace *trace, size_t index)
 			: "");
 }
 
-/* In our PID namespace, whose numbers the kernel's events have, too (fay_trace_bpf_prepare()). */
-static bool has_our_numbers(pid_t pid)
+bool fay_trace_has_our_numbers(pid_t pid)
 {
 	char path[64];
 	struct stat ours, its;
@@ -71,7 +70,7 @@ static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error 
 	for (uint32_t i = 0; i < trace->verdict.probe_count; i++)
 		fields |= trace->verdict.probes[i].event_fields;
 	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) ||
-	    has_our_numbers(pid))
+	    fay_trace_has_our_numbers(pid))
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED,
 			     "process %d is in another PID namespace (a container): `pid` and "
@@ -116,7 +115,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .when_full = trace->plan ? trace->plan->when_full
 								       : FAY_FULL_BLOCK,
 					      .clock = fay_trace_clock_set(trace),
-					      .costs = trace->budget > 0 || trace->analyze };
+					      .costs = trace->budget > 0 || trace->analyze,
+					      .traps = !later && fay_trace_traps_may(trace, pid) };
 	struct fay_target *target;
 	size_t size;
 	/* before its modules are read: one that comes meanwhile is seen later */
@@ -141,9 +141,11 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	}
 	if (trace->plan && trace->plan->addresses)
 		fay_addresses_take(&trace->addresses, pid);
+	fay_trace_executed_watch(trace, pid);
+	if (fay_trace_traps_keep(trace))
+		return FAY_OK;
 	struct fay_session *session = trace->sessions[index];
 	struct fay_shm_control *shm = fay_session_shm(session, &size);
-	fay_trace_executed_watch(trace, pid);
 	if (first)
 		fay_session_run(session, FAY_PROBE_BEGIN);
 	if (later)
@@ -169,24 +171,36 @@ void fay_trace_report_dispatch(const struct trace *trace)
 		fprintf(stderr, "  %zu functions share a trampoline\n", shared);
 }
 
+static void report_skipped(const struct trace *trace, const struct fay_session *session,
+			   size_t *count)
+{
+	for (size_t i = 0; i < fay_session_skipped_count(session); i++) {
+		const struct fay_skipped_point *skipped = fay_session_skipped(session, i);
+		bool trapped = fay_traps_has(&trace->traps, session, i);
+		if (trapped && trace->verbose)
+			fprintf(stderr, "fay: traced by a trap: %s: %s\n", skipped->function,
+				skipped->reason);
+		if (trapped || (++*count > SKIPPED_SHOWN && !trace->verbose))
+			continue;
+		fprintf(stderr, "fay: not traced: %s: %s\n", skipped->function, skipped->reason);
+	}
+}
+
 void fay_trace_report_points(const struct trace *trace)
 {
-	size_t points = 0, skipped_count = 0;
+	const struct fay_traps *traps = &trace->traps;
+	size_t points = traps->set, skipped_count = 0,
+	       processes = trace->session_count + trace->trapped_count;
 	for (size_t s = 0; s < trace->session_count; s++) {
-		const struct fay_session *session = trace->sessions[s];
-		points += fay_session_point_count(session);
-		for (size_t i = 0; i < fay_session_skipped_count(session); i++) {
-			const struct fay_skipped_point *skipped = fay_session_skipped(session, i);
-			if (++skipped_count > SKIPPED_SHOWN && !trace->verbose)
-				continue;
-			fprintf(stderr, "fay: not traced: %s: %s\n", skipped->function,
-				skipped->reason);
-		}
+		points += fay_session_point_count(trace->sessions[s]);
+		report_skipped(trace, trace->sessions[s], &skipped_count);
 	}
+	for (size_t s = 0; s < trace->trapped_count; s++)
+		report_skipped(trace, trace->trapped[s].session, &skipped_count);
 	if (skipped_count > SKIPPED_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n",
 			skipped_count - SKIPPED_SHOWN);
-	if (!trace->session_count) {
+	if (!processes) {
 		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
 			trace->comm_count ? "waiting for processes"
 			: trace->follow   ? "following"
@@ -195,9 +209,15 @@ void fay_trace_report_points(const struct trace *trace)
 	}
 	if (trace->verbose)
 		fay_trace_report_dispatch(trace);
+	if (traps->set)
+		fprintf(stderr,
+			"fay: %zu of them through traps in the kernel, which cost more than "
+			"jumps%s\n",
+			traps->set,
+			trace->verbose ? ""
+				       : "; --verbose names them, --only-inline leaves them out");
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
-		points == 1 ? "" : "s", trace->session_count,
-		trace->session_count == 1 ? "" : "es");
+		points == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
 }
 
 /* How a module that is not there yet is traced. */
@@ -260,7 +280,9 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 	}
 	attach_rest(trace);
 	fay_trace_stage(trace, "find and attach", since);
-	if (!trace->session_count && !trace->follow && !trace->wait)
+	if (fay_trace_traps_attach(trace, error))
+		return error->code;
+	if (!trace->session_count && !trace->trapped_count && !trace->follow && !trace->wait)
 		return error->code ? (int)error->code : FAY_E_REFUSED;
 	for (size_t i = 0; trace->follow && i < trace->pid_count; i++)
 		fay_follow_take(&trace->follower, trace->pids[i]);
@@ -292,6 +314,10 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	}
 	for (size_t i = 0; i < trace->gone_count; i++) {
 		if ((name = fay_target_function_name(trace->gone[i], hash)))
+			return name;
+	}
+	for (size_t i = 0; i < trace->trapped_count; i++) {
+		if ((name = fay_target_function_name(trace->trapped[i].target, hash)))
 			return name;
 	}
 	return fay_trace_is_mixed(trace) ? fay_trace_bpf_name(trace, hash) : NULL;

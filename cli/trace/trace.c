@@ -76,6 +76,7 @@ void fay_trace_deinit(struct trace *trace)
 		fay_session_destroy(trace->sessions[i]);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_target_close(trace->targets[i]);
+	fay_trace_traps_deinit(trace);
 	for (size_t i = 0; i < trace->gone_count; i++)
 		fay_target_close(trace->gone[i]);
 	fay_files_destroy(trace->files);
@@ -187,7 +188,8 @@ static int run(struct trace *trace, struct fay_error *error)
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	fay_trace_estimate_print(trace);
 	int result = fay_trace_finish(trace, fay_trace_run(trace, error), error);
-	if (!result && !trace->session_count && !trace->gone_count && trace->first_failure.code) {
+	if (!result && !trace->session_count && !trace->trapped_count && !trace->gone_count &&
+	    trace->first_failure.code) {
 		/* of all that was followed nothing could be traced */
 		*error = trace->first_failure;
 		result = error->code;

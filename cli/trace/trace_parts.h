@@ -9,6 +9,7 @@
 #include "cli/options/options.h"
 #include "cli/output/output.h"
 #include "cli/targets/targets.h"
+#include "cli/traps/traps.h"
 #include "fay/bpf.h"
 #include "fay/clock.h"
 #include "fay/kernel.h"
@@ -35,6 +36,8 @@ struct trace {
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
 	bool budget_given; /* by --budget */
+	bool unbounded;    /* `none` */
+	bool only_inline;
 	bool timing, verbose, help, analyze;
 	struct fay_measured measured; /* analyze.c */
 	bool analyze_due;             /* it is printed with this picture */
@@ -134,6 +137,12 @@ struct trace {
 		struct fay_bpf_session *session; /* NULL: not attached */
 	} bpf[FAY_JOIN_SOURCES];
 	size_t bpf_count;
+	struct fay_traps traps; /* where the kernel traps instead of a jump */
+	struct trace_trapped {  /* processes in which no jump fits: nothing is installed */
+		struct fay_session *session;
+		struct fay_target *target;
+	} trapped[FAY_TARGETS_MAX];
+	size_t trapped_count;
 	struct fay_trace_save *save;       /* save.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* windows.c; NULL: the query has none */
 	struct fay_trace_budget *spending; /* budget.c; NULL: there is no budget */
@@ -218,6 +227,8 @@ int fay_trace_image(struct trace *trace, struct fay_error *error);
 int fay_trace_side_image(struct trace *trace, struct fay_error *error);
 
 /* targets.c */
+/* Whether the process is in our PID namespace, whose numbers the kernel's events have. */
+bool fay_trace_has_our_numbers(pid_t pid);
 /* That all processes that are asked for are there. */
 int fay_trace_check_processes(const struct trace *trace, struct fay_error *error);
 /* Whether the process is among those that are asked for. */
@@ -269,6 +280,20 @@ void fay_trace_bpf_detach(struct trace *trace);
 void fay_trace_bpf_deinit(struct trace *trace);
 /* Of an event's function, by its hash; NULL. */
 const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
+
+/* Traps. Whether they may be set in the process, to be known before it is attached to. */
+bool fay_trace_traps_may(const struct trace *trace, pid_t pid);
+/* Of a session that was just attached, the last one: whether nothing is installed of it. Then it is
+ * not one of `sessions` any more. */
+bool fay_trace_traps_keep(struct trace *trace);
+/* Once all processes are attached to: sets the traps. Where none can be set it says why. An error:
+ * nothing is traced. */
+int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
+/* Gives up traps that take too much. */
+void fay_trace_traps_tick(struct trace *trace);
+/* Whether the program still runs of any process that is traced by traps alone. */
+bool fay_trace_traps_alive(const struct trace *trace);
+void fay_trace_traps_deinit(struct trace *trace);
 
 /* native.c */
 /* Whether verified code of the trace's would run in the kernel: sets `native` or `native_side`, and

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* USDT notes written by hand: each form of an operand, and places that cannot be patched. */
-	.macro marker name, arguments
-990:	nop
-	.pushsection .note.stapsdt, "", "note"
-	.balign 4
-	.4byte 992f - 991f, 994f - 993f, 3
-991:	.asciz "stapsdt"
-992:	.balign 4
-993:	.8byte 990b
-	.8byte _.stapsdt.base
-	.8byte 0
-	.asciz "forms"
-	.asciz "\name"
-	.asciz "\arguments"
-994:	.balign 4
-	.popsection
-	.endm
-
-	.macro function name
-	.globl \name
-	.type \name, @function
-	.balign 16
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.endm
+#include "markers.inc"
 
 	.text
 /* long forms_registers(long, long): the sum */
@@ -83,12 +56,6 @@ forms_next:
 	ret
 	.size forms_next, 1
 
-	.section .stapsdt.base, "aG", "progbits", .stapsdt.base, comdat
-	.weak _.stapsdt.base
-	.hidden _.stapsdt.base
-_.stapsdt.base:
-	.space 1
-	.size _.stapsdt.base, 1
 	.data
 	.globl forms_counter
 	.type forms_counter, @object

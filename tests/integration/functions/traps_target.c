@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program with functions and markers at which no jump fits (traps.S). Reads commands, a line
+ * and answers each with a line:
+ *
+ *	run T N		T threads call every function N times, with the numbers from 1 to N
+ *	fork N		a child does so, and ends
+ *	execute N	the program executes itself, and does so
+ *	semaphore	its value
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern unsigned short traps_semaphore;
+
+void traps_nothing(void);
+long traps_behind(void);
+long traps_next(long n);
+long traps_nearby(long n);
+long traps_inside(long n);
+long traps_again(long n);
+long traps_switch(long n, const char *text);
+long traps_asked(long n);
+
+static unsigned long rounds;
+
+static void *run(void *argument)
+{
+	unsigned long sum = 0;
+
+	for (unsigned long i = 1; i <= rounds; i++) {
+		long n = (long)i;
+
+		traps_nothing();
+		traps_next(n);
+		sum += (unsigned long)(traps_behind() + traps_nearby(n) + traps_inside(n) +
+				       traps_again(n % 4) +
+				       traps_switch(-n, i & 1 ? "an odd one" : "an even one") +
+				       traps_asked(n));
+	}
+	*(unsigned long *)argument = sum;
+	return NULL;
+}
+
+static void run_threads(unsigned count)
+{
+	pthread_t threads[16];
+	unsigned long sums[16], sum = 0;
+
+	for (unsigned i = 0; i < count && i < 16; i++)
+		pthread_create(&threads[i], NULL, run, &sums[i]);
+	for (unsigned i = 0; i < count && i < 16; i++) {
+		pthread_join(threads[i], NULL);
+		sum += sums[i];
+	}
+	printf("ran %lu\n", sum);
+}
+
+static void run_child(void)
+{
+	pid_t child = fork();
+	unsigned long sum;
+
+	if (!child) {
+		run(&sum);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	printf("forked\n");
+}
+
+int main(int argc, char **argv)
+{
+	char line[100];
+	unsigned threads;
+
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (argc > 1) {
+		rounds = strtoul(argv[1], NULL, 10);
+		run_threads(1);
+	}
+	printf("ready\n");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "run %u %lu", &threads, &rounds) == 2) {
+			run_threads(threads);
+		} else if (sscanf(line, "fork %lu", &rounds) == 1) {
+			run_child();
+		} else if (sscanf(line, "execute %lu", &rounds) == 1) {
+			char number[24];
+
+			snprintf(number, sizeof(number), "%lu", rounds);
+			execl("/proc/self/exe", argv[0], number, NULL);
+		} else if (!strncmp(line, "semaphore", 9)) {
+			printf("semaphore %u\n", traps_semaphore);
+		}
+		fflush(stdout);
+	}
+	return 0;
+}
