@@ -28,7 +28,7 @@ static size_t slots_size(const struct fay_bpf_object *object)
 
 static size_t events_size(const struct fay_bpf_object *object)
 {
-	return page_up(object->program_count * sizeof(uint64_t));
+	return page_up((1 + object->program_count) * sizeof(uint64_t));
 }
 
 /* A map's descriptor, or -errno. */
@@ -165,7 +165,8 @@ static int map_events(struct fay_bpf_session *session, struct fay_error *error)
 	int map = session->maps[FAY_BPF_EVENTS];
 	if (map < 0)
 		return FAY_OK;
-	uint64_t *events = mmap(NULL, events_size(session->object), PROT_READ, MAP_SHARED, map, 0);
+	uint64_t *events = mmap(NULL, events_size(session->object), PROT_READ | PROT_WRITE,
+				MAP_SHARED, map, 0);
 	if (events == MAP_FAILED)
 		return fay_error_set(error, FAY_E_INTERNAL, "mapping the numbers of events: %s",
 				     strerror(errno));

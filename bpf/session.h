@@ -15,7 +15,7 @@ struct fay_bpf_session {
 	const struct fay_bpf_program *timer; /* what the clocks run; NULL: nothing */
 	int *traps; /* links of perf events, trap_count of them; -1: gone */
 	uint32_t trap_count;
-	uint64_t *events; /* by program, of traps */
+	uint64_t *events; /* whether they count; by program, of traps */
 	int *refusals;    /* errno of programs that were left out; 0 */
 	uint8_t *memory;  /* control page, then the slots */
 	size_t size;

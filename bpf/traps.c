@@ -94,6 +94,11 @@ int fay_bpf_session_trap(struct fay_bpf_session *session, uint32_t program, pid_
 	return FAY_OK;
 }
 
+void fay_bpf_session_count(struct fay_bpf_session *session, bool counted)
+{
+	__atomic_store_n(&session->events[0], counted, __ATOMIC_SEQ_CST);
+}
+
 void fay_bpf_session_untrap(struct fay_bpf_session *session, uint32_t number)
 {
 	close(session->traps[number]);
@@ -102,7 +107,7 @@ void fay_bpf_session_untrap(struct fay_bpf_session *session, uint32_t number)
 
 uint64_t fay_bpf_session_events(const struct fay_bpf_session *session, uint32_t program)
 {
-	return __atomic_load_n(&session->events[program], __ATOMIC_RELAXED);
+	return __atomic_load_n(&session->events[1 + program], __ATOMIC_RELAXED);
 }
 
 void fay_bpf_traps_close(struct fay_bpf_session *session)

@@ -371,6 +371,12 @@ void fay_trace_traps_tick(struct trace *trace)
 			       fay_monotonic());
 }
 
+void fay_trace_traps_stop(struct trace *trace)
+{
+	if (trace->traps.set)
+		fay_bpf_session_count(trace->bpf[trace->bpf_count - 1].session, false);
+}
+
 bool fay_trace_traps_alive(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->trapped_count; i++)

@@ -266,6 +266,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	struct fay_result last = { 0 }, losses;
 	struct fay_error detach_error;
 	bool has_rows = losses_so_far(trace, &losses);
+	fay_trace_traps_stop(trace);
 	int detached = detach_all(trace, &detach_error);
 	fay_trace_bpf_detach(trace);
 	if (trace->functions && !detached)

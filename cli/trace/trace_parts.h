@@ -291,6 +291,8 @@ bool fay_trace_traps_keep(struct trace *trace);
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
 /* Gives up traps that take too much. */
 void fay_trace_traps_tick(struct trace *trace);
+/* What comes from now on does not count. */
+void fay_trace_traps_stop(struct trace *trace);
 /* Whether the program still runs of any process that is traced by traps alone. */
 bool fay_trace_traps_alive(const struct trace *trace);
 void fay_trace_traps_deinit(struct trace *trace);

@@ -11,8 +11,8 @@
 
 #define LOOK_EVERY 20000000u /* ns */
 #define CPU_LEAST 5000000u   /* ns of processor time, below which a share says little */
-/* that an event takes (docs/internals/traps.md): at a marker's nop, which the kernel does itself, and
- * at instructions that it may have to step through */
+/* that an event takes (docs/internals/traps.md): at a marker's nop, which the kernel does itself,
+ * and at instructions that it may have to step through */
 #define NOP_NS 600u
 #define STEP_NS 10000u
 

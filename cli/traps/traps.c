@@ -57,6 +57,7 @@ void fay_traps_set(struct fay_traps *traps, struct fay_bpf_session *session,
 		if (!item->set && !first->code)
 			*first = error;
 	}
+	fay_bpf_session_count(session, true);
 }
 
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session)

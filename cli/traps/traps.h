@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The traps of a trace: where the kernel runs a query, since no jump fits. docs/internals/traps.md */
+/* The traps of a trace: where the kernel runs a query, since no jump fits
+ * (docs/internals/traps.md). */
 #ifndef FAY_CLI_TRAPS_H
 #define FAY_CLI_TRAPS_H
 

@@ -98,7 +98,9 @@ enum fay_bpf_map {
 	/* hash: address of the context of a function's call to the boot clock's time in ns when it
 	 * began */
 	FAY_BPF_CALLS,
-	FAY_BPF_EVENTS, /* one array element: a number for each program of traps */
+	/* one array element, of traps: a word that is not 0 while their events count, then a number
+	 * for each program */
+	FAY_BPF_EVENTS,
 	FAY_BPF_MAPS
 };
 
@@ -215,9 +217,11 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 /* All programs, or none; of an object with `some`: those that can be, and at least one. */
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
 /* Instead, of an object for traps (fay_bpf_options.traps): the kernel traps at that place in the
- * process, from now on, and runs the program. */
+ * process, from now on, and runs the program. Its events count while the session's are counted. */
 int fay_bpf_session_trap(struct fay_bpf_session *session, uint32_t program, pid_t pid,
 			 const struct fay_trap *trap, uint32_t *number, struct fay_error *error);
+/* All traps at once, since to set them and to take them away takes long. At first they are not. */
+void fay_bpf_session_count(struct fay_bpf_session *session, bool counted);
 /* The trap of this number is gone. */
 void fay_bpf_session_untrap(struct fay_bpf_session *session, uint32_t number);
 /* How many events a program of traps had, whatever the query's conditions. */

@@ -114,11 +114,13 @@ static void take_call(struct fay_codegen *g)
 	set_duration(g, time);
 }
 
-/* Several processors may be in it. */
+/* Leaves unless events count now; several processors may count one. */
 static void count_trap(struct fay_codegen *g)
 {
-	uint64_t number = g->bpf->object->program_count - 1;
+	uint64_t number = g->bpf->object->program_count; /* this program's, behind the first word */
 	LLVMValueRef events = fay_bpf_map_reference(g, FAY_BPF_EVENTS, BPF_PSEUDO_MAP_VALUE);
+	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, fay_bpf_load(g, events, 0, 8),
+					 fay_codegen_i64(g, 0), ""));
 	LLVMBuildAtomicRMW(g->builder, LLVMAtomicRMWBinOpAdd,
 			   fay_codegen_at(g, events, fay_codegen_i64(g, number * sizeof(uint64_t))),
 			   fay_codegen_i64(g, 1), LLVMAtomicOrderingMonotonic, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program with functions and markers at which no jump fits (traps.S). Reads commands, a line
- * and answers each with a line:
+ * each, and answers each with a line:
  *
  *	run T N		T threads call every function N times, with the numbers from 1 to N
  *	fork N		a child does so, and ends
