@@ -71,6 +71,16 @@ traps_nearby:
 2:	ret
 	end traps_asked
 
+/* long traps_close(long): a marker where a jump over the function's start lies */
+	function traps_close
+	marker close, "8@%rdi"
+	lea 1f(%rip), %rax
+	jmp *%rax
+	.space 16, 0xcc
+1:	mov %rdi, %rax
+	ret
+	end traps_close
+
 	.data
 	.globl forms_counter
 	.type forms_counter, @object

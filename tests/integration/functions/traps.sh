@@ -34,16 +34,16 @@ done
 contains "a loop back to the start is not" "$work/trace.err" \
 	"not traced: traps_target!traps_again: has a loop back to its first instruction"
 contains "how many" "$work/trace.err" "fay: 3 of them through traps in the kernel"
-contains "in all" "$work/trace.err" "fay: tracing 7 functions in 1 process"
+contains "in all" "$work/trace.err" "fay: tracing 8 functions in 1 process"
 say "run 4 100" ran
 equal "the program's own result" "$right" "$answer"
 say "run 8 1000" ran
 end_trace
 n=$((4 * 100 + 8 * 1000)) sum=$((4 * 5050 + 8 * 500500))
-for name in nothing next inside nearby asked; do
+for name in nothing next inside nearby asked close; do
 	equal "calls of traps_$name" "[$n]" "$(row "traps_$name" n)"
 done
-for name in next inside nearby asked; do
+for name in next inside nearby asked close; do
 	equal "arguments of traps_$name" "[$sum,1000]" "$(row "traps_$name" sum most)"
 done
 equal "traps, as JSON" 3 "$(jq -s 'map(select(.type == "end"))[0].traps' "$work/trace.json")"
@@ -92,6 +92,29 @@ say "run 4 100" ran
 end_trace
 equal "a marker that asks for its semaphore" 20200 "$(final_sum Sum)"
 semaphore "after" 0
+
+# --- no trap inside a jump, nor a jump over a trap; gone with the other, each can be set
+trace -p "$target" 'cluster.Function("traps_target!traps_close").Count()'
+other=$tracer
+mv "$work/trace.json" "$work/other.json"
+exits "a trap inside another trace's jump" 1 "$FAY" trace -p "$target" \
+	'cluster.Usdt("traps_target!forms:close").Count()'
+contains "the reason" "$work/err" "traps_target!forms:close cannot be traced"
+say "run 4 100" ran
+equal "the program's own result" "$right" "$answer"
+kill -INT "$other"
+ended "$other"
+equal "the jump's calls" 400 "$(jq 'select(.type == "row" and .final).values.Count' "$work/other.json")"
+trace -p "$target" 'cluster.Usdt("traps_target!forms:close").Count()'
+contains "a trap once the jump is gone" "$work/trace.err" "fay: 1 of them through traps"
+exits "a jump over another trace's trap" 1 "$FAY" trace -p "$target" \
+	'cluster.Function("traps_target!traps_close").Count()'
+contains "the reason" "$work/err" "traps_target!traps_close cannot be traced: it "
+say "run 4 100" ran
+equal "the program's own result" "$right" "$answer"
+end_trace
+equal "the trap's events" 400 "$(final_sum Count)"
+equal "text after both" "$before" "$(text_hash "$target")"
 
 # --- children, and what is executed, are others
 trace -p "$target" "$by_name"
@@ -192,7 +215,7 @@ as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
 start_target ready "${as_user[@]}" "$work/bin/traps_target"
 runs "$target" traps_target
 "${as_user[@]}" "$work/bin/fay" trace --json --for 200ms -p "$target" "$by_name" >"$work/out" 2>"$work/err"
-contains "a user's own functions" "$work/err" "fay: tracing 4 functions in 1 process"
+contains "a user's own functions" "$work/err" "fay: tracing 5 functions in 1 process"
 contains "but no traps" "$work/err" "not permitted; BPF needs root, or CAP_BPF and CAP_PERFMON"
 exits "a trap for a user" 1 "${as_user[@]}" "$work/bin/fay" trace -p "$target" "$next"
 contains "the reason" "$work/err" "not permitted; BPF needs root, or CAP_BPF and CAP_PERFMON"

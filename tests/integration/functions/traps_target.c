@@ -25,6 +25,7 @@ long traps_inside(long n);
 long traps_again(long n);
 long traps_switch(long n, const char *text);
 long traps_asked(long n);
+long traps_close(long n);
 
 static unsigned long rounds;
 
@@ -40,7 +41,7 @@ static void *run(void *argument)
 		sum += (unsigned long)(traps_behind() + traps_nearby(n) + traps_inside(n) +
 				       traps_again(n % 4) +
 				       traps_switch(-n, i & 1 ? "an odd one" : "an even one") +
-				       traps_asked(n));
+				       traps_asked(n) + traps_close(n));
 	}
 	*(unsigned long *)argument = sum;
 	return NULL;
