@@ -171,6 +171,8 @@ int fay_install_again(struct fay_install *install, struct fay_stop *stop, const 
 	for (size_t i = 0; i < count; i++)
 		may &= install->plan->points[points[i]].taken_out &&
 		       fay_install_comes_back(install->plan, &install->plan->points[points[i]]);
+	install->coming = points;
+	install->coming_count = count;
 	code = may ? read_text(&again, error) : 0;
 	may = may && !code && visit_records(&again, NULL) && is_program(&again) &&
 	      fay_install_none_writable(install, stop) &&
@@ -184,6 +186,8 @@ int fay_install_again(struct fay_install *install, struct fay_stop *stop, const 
 			undo(&again);
 	}
 	fay_text_deinit(&again.text);
+	install->coming = NULL;
+	install->coming_count = 0;
 	if (code || done)
 		return code;
 	return fay_error_set(error, FAY_E_REFUSED,

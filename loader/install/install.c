@@ -66,6 +66,14 @@ bool fay_install_none_writable(struct fay_install *install, struct fay_stop *sto
 	return none;
 }
 
+static bool is_coming(const struct fay_install *install, size_t point)
+{
+	for (size_t i = 0; i < install->coming_count; i++)
+		if (install->coming[i] == point)
+			return true;
+	return !install->coming;
+}
+
 /* The site whose closed bytes, but for the first, contain the address. */
 static const struct fay_site *site_around(const struct fay_install *install, uint64_t address)
 {
@@ -82,7 +90,9 @@ static const struct fay_site *site_around(const struct fay_install *install, uin
 	site = fay_site_around(install->plan, address);
 	if (site && site->kind == FAY_SITE_HOLE) /* of the window that it lies in, if any */
 		site = fay_site_around(install->plan, site->site);
-	return site && site->kind != FAY_SITE_HOLE && address < site->site + fay_site_closed(site)
+	return site && site->kind != FAY_SITE_HOLE &&
+			       address < site->site + fay_site_closed(site) &&
+			       is_coming(install, site->point)
 		       ? site
 		       : NULL;
 }

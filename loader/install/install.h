@@ -15,6 +15,11 @@ struct fay_install {
 	 * this attempt */
 	uint64_t held[FAY_HELD_MAX];
 	size_t held_count;
+	/* points of which alone threads are moved, coming_count of them, ascending; NULL: of all.
+	 * (What is in place has its jumps, and may stand in them; what is out stays so, or its
+	 * module is gone and another one there.) */
+	const size_t *coming;
+	size_t coming_count;
 	/* mapped in the process */
 	bool table_mapped, shm_mapped, records_mapped;
 	/* the session's state, mapped here by fay_owner_map() */

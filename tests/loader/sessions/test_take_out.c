@@ -5,6 +5,13 @@
  * the text is what it was. What the account of costs says of events is exact, too. Places come back
  * where nothing else has changed. Calls are counted without any probe.
  */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "../harness.h"
 
 #define PROGRAM "fay-test-target"
@@ -193,6 +200,65 @@ static void test_back(void **state)
 	back(FAY_PROBE_RETURN);
 }
 
+static pid_t other_thread(pid_t pid)
+{
+	char path[32];
+	struct dirent *entry;
+	pid_t tid = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks)))
+		if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != pid)
+			tid = atoi(entry->d_name);
+	closedir(tasks);
+	return tid;
+}
+
+/* Steps the thread to the address. Its process stands afterwards, until SIGCONT. */
+static void stand_at(pid_t tid, uint64_t address)
+{
+	struct user_regs_struct registers = { 0 };
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, 0, 0), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, 0, 0), 0);
+	assert_int_equal(waitpid(tid, NULL, __WALL), tid);
+	for (int step = 0; step < 10000 && registers.rip != address; step++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, tid, 0, 0), 0);
+		assert_int_equal(waitpid(tid, NULL, __WALL), tid);
+		assert_int_equal(ptrace(PTRACE_GETREGS, tid, 0, &registers), 0);
+	}
+	assert_true(registers.rip == address);
+	assert_int_equal(ptrace(PTRACE_DETACH, tid, 0, (long)SIGSTOP), 0);
+}
+
+/* A thread between a short jump and the one in its hole, of a function that is in place. */
+static void test_back_beside(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+
+	victim_start(&victim);
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
+	hand_verdict_also(&hand, PROGRAM "!hops");
+	hand.probes[0].kind = hand.probes[1].kind = FAY_PROBE_RETURN;
+	session = attach_with_costs(&victim, &target, &hand);
+	take_out(session, "fn_c");
+	victim_ask(&victim, "start hops 1");
+	stand_at(other_thread(victim.pid),
+		 fay_session_point(session, point_named(session, "hops"))->address + 5);
+	assert_true(puts_back(session, "fn_c"));
+	kill(victim.pid, SIGCONT);
+	usleep(10000);
+	assert_true(victim_ask(&victim, "stop") > 0); /* it has not aborted */
+	detach(session, target);
+	victim_end(&victim);
+}
+
 /* Not while another session's jump is there, and not with calls that have records. */
 static void test_stays_out(void **state)
 {
@@ -291,9 +357,10 @@ static void test_target_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),       cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_back),        cmocka_unit_test(test_stays_out),
-		cmocka_unit_test(test_counts_only), cmocka_unit_test(test_target_gone)
+		cmocka_unit_test(test_alone),      cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_back),       cmocka_unit_test(test_back_beside),
+		cmocka_unit_test(test_stays_out),  cmocka_unit_test(test_counts_only),
+		cmocka_unit_test(test_target_gone)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,22 @@ function fn_callreg		/* a 3-byte call that ends at byte 10 */
 	ret
 end fn_callreg
 
+function hops		/* an exit of four bytes; its jump is in a hole at +5, behind the entry's */
+	push %rbx
+	cmp %rsp, %rdi		/* below; not so of the flags after the call */
+	nop
+	.byte 0x0f, 0x83	/* jae */
+	.long 2f - . - 4
+	call fn_plain
+	xor %ecx, %ecx
+	pop %rbx
+	ret
+2:	xor %eax, %eax
+	mov $1, %ecx
+	pop %rbx
+	ret
+end hops
+
 function fn_callearly		/* a call that ends at byte 4: refused */
 	push %rbx
 	call *%r11

@@ -32,7 +32,7 @@
 typedef uint64_t *function(uint64_t *counter);
 function fn_plain, fn_endbr, fn_riprel, fn_call, fn_callreg, fn_callearly, fn_jcc, fn_tail, fn_tiny,
 	fn_short, fn_next, fn_behind, fn_behind_near, fn_beside, enters_near, enters_far,
-	fn_loopback, fn_loopentry;
+	fn_loopback, fn_loopentry, hops;
 uint64_t check_registers(void);
 __attribute__((noinline)) uint64_t *fn_c(uint64_t *counter);
 
@@ -51,7 +51,7 @@ static const struct {
 	F(fn_plain),     F(fn_endbr),    F(fn_riprel),      F(fn_call),   F(fn_callreg),
 	F(fn_callearly), F(fn_jcc),      F(fn_tail),        F(fn_tiny),   F(fn_short),
 	F(fn_next),      F(fn_behind),   F(fn_behind_near), F(fn_beside), F(enters_near),
-	F(enters_far),   F(fn_loopback), F(fn_loopentry),   F(fn_c),
+	F(enters_far),   F(fn_loopback), F(fn_loopentry),   F(fn_c),      F(hops),
 };
 
 static function *find(const char *name)
