@@ -16,13 +16,22 @@
 
 #define PAGE 4096u
 
+static bool is_others(const struct fay_session *session, const struct fay_map *map,
+		      const struct fay_site *site)
+{
+	const struct fay_module *module = fay_target_module_at(session->plan.target, site->site);
+
+	return module &&
+	       (map->inode != module->inode ||
+		makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device);
+}
+
 /* Whether another file lies at the place now, none, or the same one anew: without our jump. In
  * doubt it is there. */
 static bool is_unloaded(const struct fay_session *session, const struct fay_maps *maps,
 			const struct fay_site *site)
 {
 	const struct fay_map *map = fay_maps_find(maps, site->site);
-	const struct fay_module *module = fay_target_module_at(session->plan.target, site->site);
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
 	fay_patch_encode(&site->patch, jump);
@@ -31,10 +40,16 @@ static bool is_unloaded(const struct fay_session *session, const struct fay_maps
 		return !map;
 	if (!memcmp(now, jump, site->patch.size))
 		return false;
-	return !memcmp(now, site->program, site->patch.size) ||
-	       (module &&
-		(map->inode != module->inode ||
-		 makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device));
+	return !memcmp(now, site->program, site->patch.size) || is_others(session, map, site);
+}
+
+/* Of a place that was taken out: no jump tells. In the same file anew it may come back. */
+static bool is_unloaded_while_out(const struct fay_session *session, const struct fay_maps *maps,
+				  const struct fay_site *site)
+{
+	const struct fay_map *map = fay_maps_find(maps, site->site);
+
+	return !map || is_others(session, map, site);
 }
 
 /* The numbers of the points whose modules are gone. One look serves all points on a page. */
@@ -49,9 +64,13 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 		const struct fay_point *point = &session->plan.points[i];
 		const struct fay_site *site = &session->plan.sites[point->first_site];
 
-		if (!point->usable || !point->probe_count || point->hook || point->taken_out ||
-		    point->unloaded)
+		if (!point->usable || !point->probe_count || point->hook || point->unloaded)
 			continue;
+		if (point->taken_out) {
+			if (is_unloaded_while_out(session, maps, site))
+				points[count++] = i;
+			continue;
+		}
 		if (site->site / PAGE != page)
 			gone = is_unloaded(session, maps, site);
 		page = site->site / PAGE;
