@@ -60,11 +60,11 @@ void fay_texts_destroy(struct fay_texts *t)
 	free(t);
 }
 
-/* Where the cell is, or would go. Cells are hashes, but those of a lying program's choice. */
-static struct entry *find(const struct fay_texts *t, struct entry *entries, size_t size,
-			  struct fay_text_cell cell)
+/* Where the cell is, or would go. Cells are hashes, but those of a lying program's choice, which
+ * can read the texts' key: places are by a key that is known here alone. */
+static struct entry *find(struct entry *entries, size_t size, struct fay_text_cell cell)
 {
-	struct fay_hash hash = fay_hash_begin(&t->key);
+	struct fay_hash hash = fay_hash_begin(fay_hash_key());
 	fay_hash_word(&hash, cell.low);
 	fay_hash_word(&hash, cell.high);
 	size_t at = fay_hash_squeeze(&hash) & (size - 1);
@@ -92,7 +92,7 @@ static bool grow(struct fay_texts *t)
 		return false;
 	for (size_t i = 0; i < t->size; i++)
 		if (t->entries[i].cell.high)
-			*find(t, larger, size, t->entries[i].cell) = t->entries[i];
+			*find(larger, size, t->entries[i].cell) = t->entries[i];
 	free(t->entries);
 	t->entries = larger;
 	t->size = size;
@@ -118,7 +118,7 @@ static uint8_t *room_for(struct fay_texts *t, size_t bytes)
 /* The text of that cell, made if need be; NULL: there is no room. */
 static struct entry *entry_of(struct fay_texts *t, struct fay_text_cell cell, uint16_t length)
 {
-	struct entry *entry = t->size ? find(t, t->entries, t->size, cell) : NULL;
+	struct entry *entry = t->size ? find(t->entries, t->size, cell) : NULL;
 	if (entry && entry->cell.high)
 		return entry;
 	if (2 * (t->count + 1) > t->size && !grow(t))
@@ -126,7 +126,7 @@ static struct entry *entry_of(struct fay_texts *t, struct fay_text_cell cell, ui
 	uint8_t *bytes = room_for(t, (length + FAY_TEXT_CUT_MARK + 7u) & ~7u);
 	if (!bytes)
 		return NULL;
-	entry = find(t, t->entries, t->size, cell);
+	entry = find(t->entries, t->size, cell);
 	*entry = (struct entry){ .cell = cell, .bytes = bytes, .length = length };
 	t->count++;
 	return entry;
@@ -220,7 +220,7 @@ struct fay_text_bytes fay_text_of(const struct fay_texts *t, const uint8_t *byte
 		return (struct fay_text_bytes){ .bytes = (const char *)bytes,
 						.length = strnlen((const char *)bytes,
 								  FAY_TEXT_INLINE) };
-	const struct entry *entry = t && t->size ? find(t, t->entries, t->size, cell) : NULL;
+	const struct entry *entry = t && t->size ? find(t->entries, t->size, cell) : NULL;
 	if (!entry || !entry->whole)
 		return (struct fay_text_bytes){ .bytes = lost,
 						.length = sizeof(lost) - 1,

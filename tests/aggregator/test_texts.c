@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -172,11 +173,34 @@ static void too_many(void **unused)
 	fay_texts_destroy(texts);
 }
 
+/* A program that knows the texts' key makes cells that would all lie side by side by it. */
+static void crowded(void **unused)
+{
+	struct fay_text_row row = { .place = FAY_TEXT_INLINE + 1 };
+	clock_t began;
+	begin(FAY_TEXTS_LIMIT);
+	began = clock();
+	for (unsigned i = 0; i < 100000; i++) {
+		struct fay_hash hash;
+		do {
+			row.cell.low = xorshift(&state);
+			row.cell.high = (uint64_t)FAY_TEXT_WHOLE << 56 | i;
+			hash = fay_hash_begin(&key);
+			fay_hash_word(&hash, row.cell.low);
+			fay_hash_word(&hash, row.cell.high);
+		} while (fay_hash_squeeze(&hash) & 0xfc000);
+		take(&row);
+	}
+	assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
+	fay_texts_destroy(texts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(short_ones), cmocka_unit_test(any_order), cmocka_unit_test(cut),
-		cmocka_unit_test(lies),       cmocka_unit_test(too_many),
+		cmocka_unit_test(short_ones), cmocka_unit_test(any_order),
+		cmocka_unit_test(cut),        cmocka_unit_test(lies),
+		cmocka_unit_test(too_many),   cmocka_unit_test(crowded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
