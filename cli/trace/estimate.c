@@ -111,16 +111,24 @@ static double pass_cycles(struct fay_session *session, struct fay_point_cost *to
 	return timed ? (double)(total->cycles - before.cycles) / (double)timed : 0;
 }
 
-/* Called twice: afterwards everything is what came in between. */
+/* Since the clock said `before`; of a process that has ended it says 0. */
+static uint64_t cpu_since(pid_t pid, uint64_t before)
+{
+	uint64_t now = fay_process_cpu_ns(pid);
+	return now > before ? now - before : 0;
+}
+
+/* Called twice: afterwards everything is what came in between, nothing of a process that has
+ * ended. */
 static void take_stock(struct looked *looked)
 {
-	looked->cpu = fay_process_cpu_ns(looked->pid) - looked->cpu;
+	looked->cpu = cpu_since(looked->pid, looked->cpu);
 	fay_session_costs(looked->session, looked->costs);
 	looked->empty = pass_cycles(looked->session, &looked->total);
 	looked->all = 0;
 	for (size_t i = 0; i < looked->count; i++) {
 		looked->calls[i] = looked->costs[i].events - looked->calls[i];
-		looked->all += looked->calls[i];
+		looked->all += looked->cpu ? looked->calls[i] : 0;
 	}
 }
 
@@ -145,7 +153,7 @@ static size_t choose_processes(const struct trace *trace, pid_t pids[LOOKED_MOST
 	if (count > LOOKED_MOST) {
 		wait_until(fay_monotonic() + CHOSEN_FOR);
 		for (size_t i = 0; i < count; i++)
-			all[i].cpu = fay_process_cpu_ns(all[i].pid) - all[i].cpu;
+			all[i].cpu = cpu_since(all[i].pid, all[i].cpu);
 		qsort(all, count, sizeof(*all), busiest_first);
 		count = LOOKED_MOST;
 	}
@@ -432,9 +440,12 @@ int fay_trace_decide_budget(struct trace *trace, struct fay_error *error)
 		return FAY_OK;
 	}
 	if (make_estimate(trace, error)) {
-		/* what cannot be attached to says so itself */
-		if (error->code != FAY_E_LIMIT)
+		/* What cannot be attached to says so itself. But one that has executed a program
+		 * meanwhile, or one of several that has ended, does not hinder the trace. */
+		if (error->code != FAY_E_LIMIT) {
+			trace->budget = LIMIT;
 			return FAY_OK;
+		}
 		snprintf(what, sizeof(what), "%.200s", error->message);
 		return ask_or_bound(trace, what, error);
 	}

@@ -49,6 +49,20 @@ ended "$tracer" || fail "fay trace exits with $?"
 equal "another one there" 0.03 "$(of budget share)"
 exits "none of them" 2 env FAY_BUDGET=much "$FAY" trace -p "$target" "$hot"
 
+# another one that ends while calls are counted
+"$BUDGET_TARGET" < <(echo && exec sleep 60) >/dev/null &
+other=$!
+rest 2
+(
+	until grep -q memfd:fay- "/proc/$other/maps"; do :; done
+	sleep 0.05
+	kill -9 "$other"
+) 2>/dev/null &
+trace -p "$target" -p "$other" "$hot" </dev/null
+wait_for "$work/trace.err" "left out from now on: budget_target!hot"
+end_trace
+equal "another one ends meanwhile: in force" 0.05 "$(of budget share)"
+
 # answers WHAT ANSWER CODE
 answers() {
 	local code=0
