@@ -46,6 +46,7 @@ struct fay_function {
 	/* has no symbol, only an entry in the unwind table; the name is made from the address
 	 * (docs/internals/symbols.md) */
 	bool unnamed;
+	bool guessed; /* its symbol has no size: other code may lie in `size` */
 };
 
 struct fay_function_list {

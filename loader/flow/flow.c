@@ -59,9 +59,23 @@ static bool is_unsure(const struct fay_code *code, size_t exit)
 	return false;
 }
 
+/* It is left by jumps, and addresses inside it are known elsewhere: who has one may come back
+ * there, as programs in continuation-passing style do. Such a call has more exits than one. */
+static bool comes_back(const struct fay_code *code)
+{
+	bool labels = false, jumps = false;
+
+	for (size_t i = 0; i < code->step_count; i++) {
+		labels |= code->steps[i].label && i != code->regions[0].first;
+		jumps |= code->steps[i].exit && code->steps[i].kind != FAY_STEP_RETURN;
+	}
+	return labels && jumps;
+}
+
 static bool write_exits(struct fay_choice *choice)
 {
 	struct fay_flow *flow = choice->flow;
+	bool unsure = comes_back(&choice->code);
 	size_t count = 0;
 
 	for (size_t i = 0; i < choice->code.step_count; i++)
@@ -88,7 +102,8 @@ static bool write_exits(struct fay_choice *choice)
 				: step->kind == FAY_STEP_INDIRECT ? FAY_EXIT_INDIRECT
 								  : FAY_EXIT_JUMP,
 			.conditional = step->kind == FAY_STEP_BRANCH,
-			.unsure = step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i),
+			.unsure = unsure ||
+				  (step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i)),
 			.careful = step->careful || carries_flags(&choice->code, i),
 		};
 	}

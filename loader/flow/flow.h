@@ -94,8 +94,8 @@ struct fay_exit {
 	uint64_t word;
 	uint8_t length, kind; /* enum fay_exit_kind */
 	bool conditional;     /* the function goes on behind it if the condition does not hold */
-	/* of a return: the stack pointer was set to something else before, so perhaps another call
-	 * returns here */
+	/* perhaps another call ends here: at a return, before which the stack pointer was set to
+	 * something else; in a function that is left by jumps and entered again inside */
 	bool unsure;
 	/* it may lead into the middle of something: flags and what is below the stack pointer may
 	 * be in use */

@@ -223,6 +223,7 @@ static bool describe(struct fay_target *target, struct fay_module *module,
 					   .path = module->path,
 					   .address = address,
 					   .size = fay_object_size(module->object, symbol),
+					   .guessed = !symbol->size,
 					   .unnamed = symbol->unnamed };
 	return function->name != NULL;
 }

@@ -284,7 +284,7 @@ static void look_at_exits(struct fay_plan *plan, bool *jumps, bool *unsure)
 		for (size_t k = 0; point->flow && !point->whole && k < point->flow->exit_count;
 		     k++) {
 			*jumps |= point->flow->exits[k].kind != FAY_EXIT_RETURN;
-			point->unsure |= point->flow->exits[k].unsure;
+			point->unsure |= point->flow->exits[k].unsure || point->function.guessed;
 		}
 		*unsure |= point->unsure;
 	}

@@ -20,7 +20,7 @@ count_of() {
 			add // 0' \
 		"$work/trace.json"
 }
-for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee; do
+for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee passes_on unsized; do
 	equal "calls of $function" $rounds "$(count_of $function)"
 done
 refused() { # FUNCTION REASON

@@ -445,6 +445,33 @@ inner_alt:
 	nop
 	ret
 	end dec_user
+/* leaves by a jump, and is entered again inside */
+	begin passes_on
+	push	%rbx
+	mov	%rdi, %rbx
+	lea	1f(%rip), %r10
+	jmp	takes_over
+1:	lea	1(%rbx), %rax
+	pop	%rbx
+	ret
+	end passes_on
+	begin takes_over
+	lea	3(%rdi), %rax
+	jmp	*%r10
+	end takes_over
+/* without a size: what is behind it is another's */
+	.globl	unsized
+	.type	unsized, @function
+unsized: lea	1(%rdi), %rax
+	nopl	0(%rax)
+	ret
+.Linner: lea	1(%rdi), %rax
+	nopl	0(%rax)
+	ret
+	begin uses_inner
+	nopl	0(%rax)
+	jmp	*.Lword(%rip)
+	end uses_inner
 	begin joined
 	cmp	$99, %esi
 	mov	%rdi, %rax
@@ -467,4 +494,7 @@ inner_alt:
 	.p2align 2
 .Lj:	.long .Lj0-carry_user, .Lj1-carry_user, .Lj2-carry_user, .Lj3-carry_user
 	.text
+	.data
+	.p2align 3
+.Lword:	.quad	.Linner
 	.section .note.GNU-stack, "", @progbits

@@ -48,6 +48,9 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(call_imm, 0)                                                                             \
 	F(carry_user, 0)                                                                           \
 	F(dec_user, 0)                                                                             \
+	F(passes_on, 0)                                                                            \
+	F(unsized, 0)                                                                              \
+	F(uses_inner, 0)                                                                           \
 	F(base_table, 3)                                                                           \
 	F(base_table16, 3)                                                                         \
 	F(multiplied, 3)                                                                           \
