@@ -29,7 +29,9 @@ void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
 
 	if (!run->certificate)
 		return;
-	run->certify = (struct fay_certify){ .subject = &run->subject, .policy = run->policy };
+	run->certify = (struct fay_certify){ .subject = &run->subject,
+					     .size = size,
+					     .policy = run->policy };
 	run->certify.refusal = check_parse(bytes, size, &run->subject);
 	if (run->certify.refusal.rule != FAY_RULE_NONE)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proves and certifies images, and has the checker check each: certify_corpus FILE...
+ * Proves and certifies images, and has the checker check each with its certificate in it:
+ * certify_corpus FILE...
  *
  * A policy may lie beside an image, a struct fay_policy as .pol in place of .fay.
  */
@@ -72,11 +73,16 @@ int main(int argc, char **argv)
 			       run->certify.refusal.what,
 			       (unsigned long long)v.obligations_by_solver);
 		} else {
+			struct fay_bytes whole = { 0 };
+
 			certified++;
-			ms = check_room(size);
+			if (!fay_certificate_attach(b, size, &c, &whole))
+				abort();
+			ms = check_room(whole.size);
 			mem = malloc(ms);
-			check_image(b, size, c.at, c.size, &policy, mem, ms, facts, &r);
+			check_image(whole.at, whole.size, NULL, 0, &policy, mem, ms, facts, &r);
 			free(mem);
+			free(whole.at);
 			if (r.refusal.rule != FAY_RULE_NONE) {
 				printf("%s: checker refuses: %s at %llx: %s\n", argv[i],
 				       fay_rule_id(r.refusal.rule),

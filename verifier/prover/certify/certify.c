@@ -9,20 +9,32 @@ static void put_targets(struct certify *k, struct fay_bytes *out, uint32_t at)
 	const struct place *p = &k->places[at];
 	const struct fay_node *n = &k->c->graph->nodes[p->node];
 	const struct fay_block *block = &k->c->cfg->blocks[n->block];
-	const struct fay_insn *last = &k->c->cfg->insns[block->first + block->count - 1];
-	unsigned count = n->branch || last->op == OP_JCC ? 2 : n->succ[0] == FAY_NONE ? 0 : 1;
+	const struct fay_insn *last = &k->c->cfg->insns[block->first + p->skip + p->count - 1];
+	unsigned condition = p->parted ? p->condition : n->branch;
+	unsigned count = condition || last->op == OP_JCC        ? 2
+			 : !p->parted && n->succ[0] == FAY_NONE ? 0
+								: 1;
 
-	if (last->op == OP_JMP_TABLE && !n->branch) {
+	if (last->op == OP_JMP_TABLE && !condition) {
 		fay_bytes_number(out, (uint64_t)p->table_count << 2);
 		for (uint32_t i = 0; i < p->table_count; i++)
 			fay_bytes_signed(out, (int64_t)p->table[i] - at);
 		return;
 	}
-	fay_bytes_number(out, count << 2 | (n->branch ? END_CONDITION : END_NATURAL));
-	if (n->branch)
-		fay_bytes_number(out, n->branch - 1u);
+	fay_bytes_number(out, count << 2 | (condition ? END_CONDITION : END_NATURAL));
+	if (condition)
+		fay_bytes_number(out, condition - 1u);
 	for (unsigned i = 0; i < count; i++)
 		fay_bytes_signed(out, (int64_t)p->to[i] - at);
+}
+
+/* From the start of .text. */
+static uint32_t place_address(const struct certify *k, uint32_t node, uint32_t skip)
+{
+	const struct fay_cfg *cfg = k->c->cfg;
+	const struct fay_block *block = &cfg->blocks[k->c->graph->nodes[node].block];
+
+	return (uint32_t)(cfg->insns[block->first + skip].address - k->c->subject->text.start);
 }
 
 void certify_put(struct certify *k, struct fay_bytes *out)
@@ -32,13 +44,10 @@ void certify_put(struct certify *k, struct fay_bytes *out)
 	fay_bytes_number(out, k->count);
 	for (uint32_t i = 0; i < k->count; i++) {
 		const struct place *p = &k->places[i];
-		const struct fay_block *block =
-			&k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
-		int64_t address = (int64_t)(k->c->cfg->insns[block->first].address -
-					    k->c->subject->text.start);
+		int64_t address = place_address(k, p->node, p->skip);
 		unsigned flags = p->head ? NODE_HEAD : p->join ? NODE_JOIN : 0;
 
-		fay_bytes_number(out, (uint64_t)block->count << 2 | flags);
+		fay_bytes_number(out, (uint64_t)p->count << 2 | flags);
 		fay_bytes_signed(out, address - before);
 		before = address;
 		put_targets(k, out, i);
@@ -109,14 +118,14 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 	machine_entry(&w->m);
 }
 
-void certify_make_place(struct certify *k, uint32_t at, uint32_t node)
+void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t skip)
 {
-	const struct fay_cfg *cfg = k->c->cfg;
-	uint32_t block = k->c->graph->nodes[node].block;
+	struct place *p = &k->places[at];
 
-	k->places[at].node = node;
-	k->w->nodes[at].address = (uint32_t)(cfg->insns[cfg->blocks[block].first].address -
-					     k->c->subject->text.start);
+	p->node = node;
+	p->skip = skip;
+	p->count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count - skip;
+	k->w->nodes[at].address = place_address(k, node, skip);
 }
 
 /* One place for each node of the graph, in order. */
@@ -127,7 +136,7 @@ static void make_places(struct certify *k)
 		const struct fay_node *node = &k->c->graph->nodes[k->order.at[i]];
 		struct place *p = &k->places[i];
 
-		certify_make_place(k, i, k->order.at[i]);
+		certify_make_place(k, i, k->order.at[i], 0);
 		p->end = k->order.end[p->node];
 		p->head = node->is_header;
 		for (unsigned side = 0; side < 2; side++)
@@ -138,17 +147,22 @@ static void make_places(struct certify *k)
 	}
 }
 
+void certify_release_place(struct place *p)
+{
+	certify_drop(&p->in);
+	certify_drop(&p->back);
+	free(p->reps);
+	free(p->unwritten);
+	free(p->list.at);
+	free(p->body.at);
+	free(p->table);
+	free(p->turn);
+}
+
 void certify_end(struct certify *k)
 {
-	for (uint32_t i = 0; i < k->count; i++) {
-		certify_drop(&k->places[i].in);
-		certify_drop(&k->places[i].back);
-		free(k->places[i].reps);
-		free(k->places[i].unwritten);
-		free(k->places[i].list.at);
-		free(k->places[i].body.at);
-		free(k->places[i].table);
-	}
+	for (uint32_t i = 0; i < k->count; i++)
+		certify_release_place(&k->places[i]);
 	free(k->places);
 	free(k->stops);
 	free(k->w->nodes);
@@ -163,6 +177,7 @@ bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, str
 	bool ok;
 
 	c->refusal.rule = FAY_RULE_NONE;
+	k.most = 4000 + 300 * (uint64_t)c->graph->node_count;
 	certify_begin(&k, c->graph->node_count, &facts);
 	make_places(&k);
 	certify_deliver(&k, 0, 0);
@@ -178,14 +193,15 @@ bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, str
 bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 {
 	struct check_refusal why;
+	size_t begin = out->size;
 
-	if (certify_attempt(c, EFFORT_NEEDED, false, out) ||
-	    certify_attempt(c, EFFORT_RELATED, false, out) ||
-	    certify_attempt(c, EFFORT_HOPEFUL, false, out))
-		return true;
+	for (enum effort effort = EFFORT_NEEDED; effort <= EFFORT_HOPEFUL; effort++)
+		if (certify_attempt(c, effort, false, out) && certify_holds(c, begin, out))
+			return true;
 	why = c->refusal;
-	if (certify_unfold(c, false, out) || certify_unfold(c, true, out))
-		return true;
+	for (enum effort effort = EFFORT_RELATED; effort <= EFFORT_HOPEFUL; effort++)
+		if (certify_search(c, effort, out))
+			return true;
 	c->refusal = why; /* of the code as it stands */
 	return false;
 }

@@ -27,6 +27,7 @@ fay_hint_function fay_hint_analysis;
 
 struct fay_certify {
 	const struct check_subject *subject;
+	size_t size; /* of the image, without a certificate */
 	const struct fay_policy *policy;
 	const struct fay_cfg *cfg;
 	const struct fay_graph *graph;

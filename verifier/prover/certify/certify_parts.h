@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
- * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes), unfold.c (loops
- * written out).
+ * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes), unfold.c (several
+ * places of one node), turn.c (their order), search.c (which nodes need several).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
@@ -56,8 +56,13 @@ struct place {
 	int32_t filled_low, filled_high; /* bytes that the first round wrote */
 	struct relation facts[FACTS];
 	uint32_t fact_count;
-	uint32_t node; /* of the graph */
-	uint32_t end;  /* of a loop */
+	uint32_t node;        /* of the graph */
+	uint32_t skip, count; /* instructions of its block: left out, and those that it has */
+	bool parted;          /* ends within its block */
+	bool one_case;        /* begins where one case of a condition is */
+	uint16_t fresh;       /* registers that become numbers of their own where it begins */
+	uint8_t condition;    /* 0, or 1 + that by which its ways part within the block */
+	uint32_t end;         /* of a loop */
 	bool head;
 	uint32_t to[2]; /* places, but for a table's */
 	struct waiting *in, *back;
@@ -73,7 +78,10 @@ struct place {
 	uint32_t entries;            /* of it */
 	uint32_t *table;             /* places, by entry */
 	uint32_t table_count;
-	struct turn *turn; /* unfold.c */
+	struct turn *turn;                  /* turn.c */
+	bool open;                          /* a head whose loop is being looked at */
+	uint32_t outer;                     /* of an open head: the one around it that is open */
+	uint32_t first_inside, done_before; /* of a head: places and places run before its loop's */
 };
 
 #define COMMON_STOPS 9u /* the first: -1, 0, 1 and the ends of words */
@@ -89,8 +97,9 @@ struct certify {
 	struct place *places;
 	uint32_t count;
 	enum effort effort;
-	uint64_t runs;            /* of nodes, so far */
-	struct unfolding *unfold; /* unfold.c; NULL: loops have heads */
+	uint64_t runs, most;      /* of nodes: so far, and at most */
+	uint32_t at;              /* the place that was looked at last */
+	struct unfolding *unfold; /* unfold.c; NULL: one place for each node of the graph */
 	wide *stops;
 	uint32_t stop_count;
 };
@@ -143,19 +152,68 @@ bool certify_process_loop(struct certify *k, uint32_t at);
 /* Appends the probe's part of a certificate; `partly`: also what there is if it gives up, which is
  * false. */
 bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, struct fay_bytes *out);
-/* The same with every round of each loop written out; `apart`: ways meet only where they have the
- * same constants. */
-bool certify_unfold(struct fay_certify *c, bool apart, struct fay_bytes *out);
-/* Where an edge from place `from` to a node of the graph leads; FAY_NONE: that is too much. */
-uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node);
+
+/* How the places of a node of the graph are made. */
+enum {
+	TREAT_WRITTEN_OUT = 1, /* of a head: each round of its loop has places of its own */
+	TREAT_CONSTANTS = 2,   /* ways meet only where they have the same constants */
+	TREAT_APART = 4,       /* ways never meet */
+	TREAT_CASES = 8,       /* ways part where an instruction asks the flags */
+	TREAT_REJOIN = 16,     /* and meet again before the next that sets them */
+};
+/* The same with several places for a node; `treat`: per node of the graph. *failed: the node where
+ * it gave up. *runs: of nodes, at most; what is left of them. */
+bool certify_unfold(struct fay_certify *c, enum effort effort, const uint8_t *treat, uint64_t *runs,
+		    uint32_t *failed, struct fay_bytes *out);
+/* The same; it finds by trying what has to be told apart. */
+bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes *out);
+/* Whether the checker accepts what stands in *out from `begin` on; if not, it goes. */
+bool certify_holds(struct fay_certify *c, size_t begin, struct fay_bytes *out);
+
+/* ---- unfold.c, turn.c ---- */
+
+/* For each loop around a node, the outermost first, where its head is in the order of the graph,
+ * and the round; last where the node is, and how many of its instructions are left out. */
+struct turn {
+	uint32_t size, at[2 * NEST_MOST + 2];
+};
+/* Of a place of the node behind one at turn *from. False: too many loops within each other. */
+bool certify_turn_find(const struct certify *k, const struct turn *from, uint32_t node,
+		       uint32_t skip, struct turn *t);
+int certify_turn_compare(const struct turn *a, const struct turn *b);
+/* Whether place `at` lies in the loop of the head, or is the head. */
+bool certify_turn_inside(const struct certify *k, uint32_t at, uint32_t head);
+
+/* Where an edge from place `from` to a node of the graph leads, `skip` instructions behind its
+ * beginning; FAY_NONE: that is too much. */
+uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, uint32_t skip);
+/* Whether the place's ways part before its next instruction, if that asks the flags. */
+bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay_insn *insn);
+#define NO_REGISTER (1u << 16)
+/* Registers that had better be numbers of their own: sums of two variables which the instruction
+ * compares or adds to another. The place ends before it; also if it is only NO_REGISTER. */
+unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn);
+/* The same where a place begins: words that were read as unsigned and have their highest bit. */
+unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct state *s);
+/* Runs what waits within the loop of `head`. */
+bool certify_unfold_loop(struct certify *k, uint32_t head);
+/* The loop of `head` begins, or begins once more: nothing of it was run. */
+void certify_unfold_begin(struct certify *k, uint32_t head);
+void certify_unfold_rewind(struct certify *k, uint32_t head);
+void certify_unfold_end(struct certify *k, uint32_t head);
+
 /* With room for so many places; w->m has the state at the entry. */
 void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts);
 /* Place `at` is one of a node of the graph. */
-void certify_make_place(struct certify *k, uint32_t at, uint32_t node);
+void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t skip);
+/* Frees what the place has. */
+void certify_release_place(struct place *p);
 void certify_end(struct certify *k);
 /* Appends the places as nodes. */
 void certify_put(struct certify *k, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
+/* Drops what came from places in [begin, end). */
+void certify_drop_from(struct waiting **list, uint32_t begin, uint32_t end);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */
 bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		    struct meaning *x, uint32_t vars);

@@ -121,7 +121,7 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 			return;
 		}
 		pointer |= v->kind == KIND_POINTER;
-		narrow &= v->bits <= 32;
+		narrow &= v->bits <= 32 || k->unfold;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct value *v = walk_locate(states[i], r->location);
@@ -152,7 +152,9 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 				s.hi = x.hi;
 			first = false;
 		}
-		if (s.hi - s.lo < u.hi - u.lo || pointer) {
+		/* any word had better be read as signed where that is hoped for */
+		if (s.hi - s.lo < u.hi - u.lo || pointer ||
+		    (b == 32 && k->unfold && k->effort == EFFORT_HOPEFUL)) {
 			u = s;
 			bits = b;
 		}
@@ -180,7 +182,8 @@ static bool is_dead(const struct certify *k, const struct place *p, unsigned reg
 {
 	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
 
-	if (!k->c->live || k->c->live[p->node] >> reg & 1 || !certify_numeric(v) || reg == FAY_RSP)
+	if (!k->c->live || p->skip || k->c->live[p->node] >> reg & 1 || !certify_numeric(v) ||
+	    reg == FAY_RSP)
 		return false;
 	return v->kind == KIND_NUMBER || v->tag > REGION_GLOBAL || argument[v->tag] != reg ||
 	       v->f.v[0] || v->f.c;
@@ -308,6 +311,7 @@ static void find_location(struct certify *k, struct place *p, uint64_t location,
 		if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
 			certify_rep_add(p, location)->bytes &= other->init;
 	}
+	same &= location >= 16 || !(p->fresh >> location & 1);
 	if (same && !bounded_by_facts(k, states[0], v) && find_range(p, location, states, n))
 		return;
 	r = certify_rep_add(p, location);

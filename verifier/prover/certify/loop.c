@@ -175,7 +175,7 @@ static void clear(struct certify *k, uint32_t begin, uint32_t end)
 	}
 }
 
-static void drop_from(struct waiting **list, uint32_t begin, uint32_t end)
+void certify_drop_from(struct waiting **list, uint32_t begin, uint32_t end)
 {
 	while (*list) {
 		struct waiting *next = (*list)->next;
@@ -194,9 +194,28 @@ static void drop_from(struct waiting **list, uint32_t begin, uint32_t end)
 static void clear_outside(struct certify *k, uint32_t begin, uint32_t end)
 {
 	for (uint32_t i = end; i < k->count; i++)
-		drop_from(&k->places[i].in, begin, end);
+		certify_drop_from(&k->places[i].in, begin, end);
 	for (uint32_t i = 0; i < begin; i++)
-		drop_from(&k->places[i].back, begin, end);
+		certify_drop_from(&k->places[i].back, begin, end);
+}
+
+/* What the loop's nodes had, but for what its head is entered with, goes. */
+static void rewind_loop(struct certify *k, uint32_t at)
+{
+	certify_drop(&k->places[at].back);
+	if (k->unfold) {
+		certify_unfold_rewind(k, at);
+		return;
+	}
+	clear(k, at + 1, k->places[at].end);
+	clear_outside(k, at, k->places[at].end);
+}
+
+static bool run_loop(struct certify *k, uint32_t at)
+{
+	return certify_run_from(k, at) &&
+	       (k->unfold ? certify_unfold_loop(k, at)
+			  : certify_process(k, at + 1, k->places[at].end));
 }
 
 /* Is the form of a value, as it stands, its 64 bits? */
@@ -384,14 +403,14 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 
 	p->measure = p->fact_count = 0;
 	p->plain = false;
+	if (k->unfold)
+		certify_unfold_begin(k, at);
 	certify_find_list(k, p, states, n);
 	for (unsigned round = 0; round < 60; round++) {
 		bool changed = false, ran;
 		struct state *t;
 
-		certify_drop(&p->back);
-		clear(k, at + 1, p->end);
-		clear_outside(k, at, p->end);
+		rewind_loop(k, at);
 		if (!certify_settle(k, at, states, n, x, &vars))
 			break;
 		/* what the head counts by must be there all along */
@@ -399,7 +418,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			if (var_find(&k->w->t.s, x[i].id))
 				var_find(&k->w->t.s, x[i].id)->pin = at + 1;
 		t = certify_copy(&k->w->t.s);
-		ran = certify_run_from(k, at) && certify_process(k, at + 1, p->end);
+		ran = run_loop(k, at);
 		memcpy(&k->w->t.s, t, sizeof(*t));
 		free(t);
 		if (!tied && round && ran && tie(k, at, states, n, x, vars)) {
@@ -460,6 +479,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			}
 			k->c->refusal = why;
 		}
+		k->at = ran ? at : k->at;
 		if (ran)
 			certify_fail(k, FAY_RULE_TRM_LOOP, k->w->nodes[at].address,
 				     "a loop without a measure");
@@ -469,6 +489,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		certify_fail(k, FAY_RULE_CRT_JOIN, k->w->nodes[at].address,
 			     "a loop does not settle");
 out:
+	if (k->unfold)
+		certify_unfold_end(k, at);
 	p->join = true;
 	free(states);
 	free(x);

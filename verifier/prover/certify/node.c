@@ -47,18 +47,28 @@ void certify_drop(struct waiting **list)
 	}
 }
 
+/* In a state at place `to`, what counts loops that it lies outside of is like other variables. */
+static void unpin(const struct certify *k, struct state *s, uint32_t to)
+{
+	for (unsigned i = 0; i < s->vars; i++)
+		if (s->var[i].pin && !certify_turn_inside(k, to, s->var[i].pin - 1u))
+			s->var[i].pin = 0;
+}
+
 void certify_deliver(struct certify *k, uint32_t from, uint32_t to)
 {
 	struct waiting *wait = malloc(sizeof(*wait)), **list = &k->places[to].in;
 
 	if (!wait)
 		abort();
-	if (to <= from && !k->unfold)
+	if (k->unfold ? k->places[to].open : to <= from)
 		list = &k->places[to].back;
 	*wait = (struct waiting){ .from = from,
 				  .s = certify_copy(&k->w->m.s),
 				  .defs = k->w->m.defs };
 	memcpy(wait->def, k->w->m.def, sizeof(wait->def));
+	if (k->unfold)
+		unpin(k, wait->s, to);
 	while (*list)
 		list = &(*list)->next;
 	*list = wait;
@@ -68,20 +78,28 @@ void certify_deliver(struct certify *k, uint32_t from, uint32_t to)
 
 static bool refused(struct certify *k, uint64_t address)
 {
+	if (k->w->m.refusal.rule == FAY_RULE_NONE)
+		return false; /* by an edge, which said why */
 	k->c->refusal = k->w->m.refusal;
 	k->c->refusal.place = address;
 	return false;
 }
 
-static bool edge(struct certify *k, uint32_t from, uint32_t node, uint32_t *to)
+/* To `skip` instructions behind where the node begins. */
+static bool edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t skip, uint32_t *to)
 {
 	if (node == FAY_NONE)
 		return certify_fail(k, FAY_RULE_CRT_NODE, 0, "the graph lacks an edge");
-	*to = k->unfold ? certify_unfold_edge(k, from, node) : k->order.of[node];
+	*to = k->unfold ? certify_unfold_edge(k, from, node, skip) : k->order.of[node];
 	if (*to == FAY_NONE)
 		return certify_fail(k, FAY_RULE_LIM_RESOURCE, 0, "too many nodes");
 	certify_deliver(k, from, *to);
 	return true;
+}
+
+static bool edge(struct certify *k, uint32_t from, uint32_t node, uint32_t *to)
+{
+	return edge_into(k, from, node, 0, to);
 }
 
 static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, unsigned cc)
@@ -147,27 +165,105 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 	return true;
 }
 
+/* The place ends here, `done` instructions behind where it begins. */
+static void part(struct certify *k, uint32_t at, uint32_t done)
+{
+	check_collect(&k->w->m);
+	k->places[at].parted = true;
+	k->places[at].count = done;
+}
+
+/* By a condition, if it may be either way. */
+static bool part_cases(struct certify *k, uint32_t at, uint32_t done, unsigned cc)
+{
+	struct machine *m = &k->w->m;
+	struct place *p = &k->places[at];
+	unsigned need = fay_cc_flags((enum fay_cc)cc);
+
+	if ((need & m->s.flags.covered) != need)
+		return false; /* it tells nothing */
+	for (unsigned side = 0; side < 2; side++) {
+		bool may;
+
+		trail_begin(m);
+		may = flags_assume(m, side ? cc ^ 1 : cc);
+		trail_undo(m);
+		if (!may)
+			return false;
+	}
+	part(k, at, done);
+	p->condition = (uint8_t)(1 + cc);
+	for (unsigned side = 0; side < 2; side++) {
+		trail_begin(m);
+		flags_assume(m, side ? cc ^ 1 : cc);
+		if (edge_into(k, at, p->node, p->skip + done, &p->to[side]))
+			k->places[p->to[side]].one_case = true;
+		trail_undo(m);
+	}
+	return true;
+}
+
+/* Before an instruction for which these registers had better be numbers of their own. */
+static bool part_sums(struct certify *k, uint32_t at, uint32_t done, unsigned mask)
+{
+	struct place *p = &k->places[at];
+
+	part(k, at, done);
+	if (edge_into(k, at, p->node, p->skip + done, &p->to[0]))
+		k->places[p->to[0]].fresh = (uint16_t)mask;
+	return true;
+}
+
+static bool parts(struct certify *k, uint32_t at, uint32_t done, const struct fay_insn *insn)
+{
+	unsigned cc = insn->op == OP_ADC || insn->op == OP_SBB ? CC_B : insn->cc;
+	unsigned sums = certify_unfold_sums(k, at, insn);
+
+	if (done && sums)
+		return part_sums(k, at, done, sums);
+	return done && certify_unfold_cases(k, at, insn) && part_cases(k, at, done, cc);
+}
+
+/* The place's instructions up to its last, or to where it parts; false: refused. */
+static bool run_straight(struct certify *k, uint32_t at, const struct fay_insn **insn)
+{
+	struct place *p = &k->places[at];
+	const struct fay_block *block = &k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
+	struct machine *m = &k->w->m;
+
+	p->parted = false;
+	p->condition = 0;
+	p->count = block->count - p->skip;
+	for (uint32_t i = 0; i < p->count; i++) {
+		*insn = &k->c->cfg->insns[block->first + p->skip + i];
+		if (fay_op_table[(*insn)->op].attributes & ATTR_CONTROL &&
+		    (*insn)->op != OP_CALL_SLOT && (*insn)->op != OP_CALL_REG)
+			break;
+		if (parts(k, at, i, *insn))
+			break;
+		if (!machine_step(m, *insn))
+			return refused(k, (*insn)->address);
+	}
+	return true;
+}
+
 bool certify_run_node(struct certify *k, uint32_t at)
 {
 	const struct fay_node *n = &k->c->graph->nodes[k->places[at].node];
-	const struct fay_block *block = &k->c->cfg->blocks[n->block];
 	const struct fay_insn *insn = NULL;
 	struct machine *m = &k->w->m;
 	uint32_t *to;
 	int64_t depth;
 
-	if (++k->runs > 4000 + 300 * (uint64_t)k->count)
+	k->at = at;
+	if (++k->runs > k->most)
 		return certify_fail(k, FAY_RULE_LIM_RESOURCE, 0,
 				    "no certificate was found in time");
 	m->defs = 0;
-	for (uint32_t i = 0; i < block->count; i++) {
-		insn = &k->c->cfg->insns[block->first + i];
-		if (fay_op_table[insn->op].attributes & ATTR_CONTROL && insn->op != OP_CALL_SLOT &&
-		    insn->op != OP_CALL_REG)
-			break;
-		if (!machine_step(m, insn))
-			return refused(k, insn->address);
-	}
+	if (!run_straight(k, at, &insn))
+		return false;
+	if (k->places[at].parted)
+		return k->c->refusal.rule == FAY_RULE_NONE;
 	check_collect(m);
 	depth = m->s.depth;
 	if (n->branch) {
@@ -223,7 +319,9 @@ bool certify_process_place(struct certify *k, uint32_t at)
 	uint32_t n = certify_gather(p->in, &states);
 	bool ok;
 
-	p->join = n > 1;
+	k->at = at;
+	p->fresh |= (uint16_t)certify_unfold_words(k, at, states[0]);
+	p->join = n > 1 || p->fresh;
 	if (p->join) {
 		struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 		uint32_t vars;

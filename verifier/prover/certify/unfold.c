@@ -1,63 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops written out: each round of a loop gets places of its own, so that no head needs a list or a
- * measure. What differs from round to round stays as it is in each: a counter is a constant, bytes
- * of the stack that were written are known one by one. In a certificate that is straight code.
+ * Several places of one node. A loop may be written out: each of its rounds gets places of its own,
+ * so that its head needs no list and no measure. What differs from round to round stays as it is in
+ * each: a counter is a constant, bytes of the stack that were written are known one by one. Ways
+ * may be kept apart: what each of them knows is not lost where they meet. And what an instruction
+ * makes of the flags may be two cases.
  *
- * A place is a node of the graph at a *turn*: how often the head of each loop around it was come
- * back to. Turns are in order, and every edge leads to a later one, so places are run in the order
- * of turns, and that is their order in the certificate.
+ * Places are made as edges lead to them, and wait in the order of their turns.
  */
 #include "certify_parts.h"
 
-#define UNFOLD_PLACES 6000u
-
-/* For each loop around a node, the outermost first, where its head is in the order of the graph,
- * and the round; last where the node is. */
-struct turn {
-	uint32_t size, at[2 * NEST_MOST + 1];
-};
+#define UNFOLD_PLACES 6000u /* beside those of a graph without any of this */
 
 struct unfolding {
-	bool apart;
+	const uint8_t *treat; /* per node of the graph */
+	uint32_t room;
 	uint32_t *next;           /* per place: the next that waits, by turns */
 	uint32_t first;           /* that waits; FAY_NONE: none */
+	uint32_t open;            /* the innermost head whose loop is being looked at; FAY_NONE */
 	uint32_t *sequence, done; /* places as they were run */
 };
-
-/* False: too many loops within each other. */
-static bool find_turn(const struct certify *k, const struct turn *from, uint32_t node,
-		      struct turn *t)
-{
-	const struct fay_graph *graph = k->c->graph;
-	uint32_t loops[NEST_MOST], depth = 0;
-	bool common = from != NULL;
-
-	for (uint32_t h = fay_graph_loop(graph, node); h != FAY_NONE; h = graph->nodes[h].header) {
-		if (depth == NEST_MOST)
-			return false;
-		loops[depth++] = h;
-	}
-	t->size = 0;
-	while (depth--) {
-		uint32_t head = k->order.of[loops[depth]], i = t->size;
-
-		common = common && i + 1 < from->size && from->at[i] == head;
-		t->at[i] = head;
-		t->at[i + 1] = common ? from->at[i + 1] + (loops[depth] == node) : 0;
-		t->size += 2;
-	}
-	t->at[t->size++] = k->order.of[node];
-	return true;
-}
-
-static int compare(const struct turn *a, const struct turn *b)
-{
-	for (uint32_t i = 0; i < a->size && i < b->size; i++)
-		if (a->at[i] != b->at[i])
-			return a->at[i] < b->at[i] ? -1 : 1;
-	return 0;
-}
 
 static bool constant(const struct value *v)
 {
@@ -80,15 +42,17 @@ static bool alike(const struct certify *k, uint32_t node, struct state *a, struc
 	return true;
 }
 
-static uint32_t make_place(struct certify *k, uint32_t node, const struct turn *turn)
+static uint32_t make_place(struct certify *k, uint32_t node, uint32_t skip, const struct turn *turn)
 {
 	struct place *p = &k->places[k->count];
 
-	if (k->count == UNFOLD_PLACES)
+	if (k->count == k->unfold->room)
 		return FAY_NONE;
-	certify_make_place(k, k->count, node);
-	p->plain = true;
-	p->to[0] = p->to[1] = FAY_NONE;
+	memset(&k->w->nodes[k->count], 0, sizeof(*k->w->nodes));
+	*p = (struct place){ .to = { FAY_NONE, FAY_NONE }, .plain = true };
+	certify_make_place(k, k->count, node, skip);
+	p->head = k->c->graph->nodes[node].is_header && !skip &&
+		  !(k->unfold->treat[node] & TREAT_WRITTEN_OUT);
 	p->turn = malloc(sizeof(*p->turn));
 	if (!p->turn)
 		abort();
@@ -96,24 +60,38 @@ static uint32_t make_place(struct certify *k, uint32_t node, const struct turn *
 	return k->count++;
 }
 
-uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node)
+/* Whether what is in hand may meet what waits at a place. */
+static bool may_meet(const struct certify *k, const struct place *p)
+{
+	uint8_t treat = k->unfold->treat[p->node];
+
+	if (p->skip ? p->one_case || !(treat & TREAT_REJOIN) : treat & TREAT_APART)
+		return false;
+	return !(treat & TREAT_CONSTANTS) || alike(k, p->node, p->in->s, &k->w->m.s);
+}
+
+uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, uint32_t skip)
 {
 	struct unfolding *u = k->unfold;
 	uint32_t *link = &u->first, to;
 	struct turn turn;
 
-	if (!find_turn(k, from == FAY_NONE ? NULL : k->places[from].turn, node, &turn))
+	for (to = u->open; to != FAY_NONE && !skip; to = k->places[to].outer)
+		if (k->places[to].node == node)
+			return to; /* back to its head */
+	if (!certify_turn_find(k, from == FAY_NONE ? NULL : k->places[from].turn, node, skip,
+			       &turn))
 		return FAY_NONE;
 	for (; *link != FAY_NONE; link = &u->next[*link]) {
 		struct place *p = &k->places[*link];
-		int order = compare(&turn, p->turn);
+		int order = certify_turn_compare(&turn, p->turn);
 
 		if (order < 0)
 			break;
-		if (!order && (!u->apart || alike(k, node, p->in->s, &k->w->m.s)))
+		if (!order && may_meet(k, p))
 			return *link;
 	}
-	to = make_place(k, node, &turn);
+	to = make_place(k, node, skip, &turn);
 	if (to == FAY_NONE)
 		return to;
 	u->next[to] = *link;
@@ -121,21 +99,153 @@ uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node)
 	return to;
 }
 
-static bool run_all(struct certify *k)
+bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay_insn *insn)
+{
+	const struct place *p = &k->places[at];
+
+	return k->unfold && k->unfold->treat[p->node] & TREAT_CASES &&
+	       (insn->op == OP_CMOV || insn->op == OP_SETCC || insn->op == OP_ADC ||
+		insn->op == OP_SBB);
+}
+
+/* Registers of the operand with more variables than one. */
+static unsigned sums_of(const struct certify *k, const struct fay_operand *o)
+{
+	const uint8_t regs[] = { o->kind == OPERAND_REG ? o->reg : FAY_NO_REG,
+				 o->kind == OPERAND_MEM ? o->base : FAY_NO_REG,
+				 o->kind == OPERAND_MEM ? o->index : FAY_NO_REG };
+	unsigned mask = 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (regs[i] < 16 && k->w->m.s.reg[regs[i]].kind == KIND_NUMBER &&
+		    k->w->m.s.reg[regs[i]].f.v[1])
+			mask |= 1u << regs[i];
+	return mask;
+}
+
+/* A register of which nothing could be learned: a sum that may have wrapped, or is larger than what
+ * a fact says. */
+static unsigned wrapping(const struct certify *k, const struct fay_operand *o, unsigned bits)
+{
+	struct machine *m = &k->w->m;
+	struct form f;
+
+	const struct value *v = o->kind == OPERAND_REG ? &m->s.reg[o->reg] : NULL;
+	bool known;
+
+	if (!v || !sums_of(k, o))
+		return 0;
+	known = value_form(m, v, bits, false, &f) || value_form(m, v, bits, true, &f);
+	return known && form_range(m, &f).hi < INT64_MAX ? 0 : 1u << o->reg;
+}
+
+unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn)
+{
+	uint8_t treat = k->unfold ? k->unfold->treat[k->places[at].node] : 0;
+	unsigned rejoin = treat & TREAT_REJOIN ? NO_REGISTER : 0;
+
+	if (!(treat & TREAT_CASES))
+		return 0;
+	switch (insn->op) {
+	case OP_CMP:
+	case OP_TEST:
+		return wrapping(k, &insn->dst, insn->width) | wrapping(k, &insn->src, insn->width) |
+		       rejoin;
+	case OP_LEA: return sums_of(k, &insn->src);
+	default: return 0;
+	}
+}
+
+unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct state *s)
+{
+	unsigned mask = 0;
+
+	if (!k->unfold || !(k->unfold->treat[k->places[at].node] & TREAT_CASES))
+		return 0;
+	for (unsigned r = 0; r < 16; r++) {
+		const struct form *f = &s->reg[r].f;
+		const struct var *v = s->reg[r].kind == KIND_NUMBER && f->v[0] && !f->v[1]
+					      ? var_find((struct state *)s, f->v[0])
+					      : NULL;
+
+		if (v && !v->negative && v->lo > INT64_MAX)
+			mask |= 1u << r;
+	}
+	return mask;
+}
+
+/* ---- running them ---- */
+
+bool certify_unfold_loop(struct certify *k, uint32_t head)
 {
 	struct unfolding *u = k->unfold;
-	uint32_t at = certify_unfold_edge(k, FAY_NONE, 0);
 
-	certify_deliver(k, 0, at);
-	while (u->first != FAY_NONE) {
-		at = u->first;
-		u->first = u->next[at];
+	for (;;) {
+		uint32_t *link = &u->first, at;
+
+		while (*link != FAY_NONE && head != FAY_NONE &&
+		       !certify_turn_inside(k, *link, head))
+			link = &u->next[*link];
+		at = *link;
+		if (at == FAY_NONE)
+			return true;
+		*link = u->next[at];
 		u->sequence[u->done++] = at;
-		if (!certify_process_place(k, at))
+		if (!(k->places[at].head ? certify_process_loop(k, at)
+					 : certify_process_place(k, at)))
 			return false;
 	}
-	return true;
 }
+
+void certify_unfold_begin(struct certify *k, uint32_t head)
+{
+	struct place *p = &k->places[head];
+
+	p->open = true;
+	p->outer = k->unfold->open;
+	p->first_inside = k->count;
+	p->done_before = k->unfold->done;
+	k->unfold->open = head;
+	/* which places lie in the loop turns say, not numbers */
+	k->w->nodes[head].body = UINT32_MAX - head;
+}
+
+void certify_unfold_rewind(struct certify *k, uint32_t head)
+{
+	struct unfolding *u = k->unfold;
+	struct place *p = &k->places[head];
+	uint32_t *link = &u->first;
+
+	while (*link != FAY_NONE) {
+		if (*link >= p->first_inside) {
+			*link = u->next[*link];
+			continue;
+		}
+		certify_drop_from(&k->places[*link].in, p->first_inside, k->count);
+		certify_drop_from(&k->places[*link].in, head, head + 1);
+		link = &u->next[*link];
+	}
+	for (uint32_t h = u->open; h != FAY_NONE; h = k->places[h].outer) {
+		certify_drop_from(&k->places[h].back, p->first_inside, k->count);
+		certify_drop_from(&k->places[h].back, head, head + 1);
+	}
+	while (k->count > p->first_inside)
+		certify_release_place(&k->places[--k->count]);
+	u->done = p->done_before;
+	p->to[0] = p->to[1] = FAY_NONE;
+	p->table_count = 0;
+}
+
+void certify_unfold_end(struct certify *k, uint32_t head)
+{
+	struct place *p = &k->places[head];
+
+	p->open = false;
+	p->end = k->unfold->done;
+	k->unfold->open = p->outer;
+}
+
+/* ---- as nodes ---- */
 
 /* A place for where no way leads: one of the same code, or one that is never come to. */
 static uint32_t dead_place(struct certify *k, uint32_t *of_block, uint32_t node)
@@ -144,9 +254,11 @@ static uint32_t dead_place(struct certify *k, uint32_t *of_block, uint32_t node)
 	uint32_t *of = &of_block[k->c->graph->nodes[node].block];
 
 	if (*of == FAY_NONE) {
-		*of = make_place(k, node, &nowhere);
-		if (*of != FAY_NONE)
+		*of = make_place(k, node, 0, &nowhere);
+		if (*of != FAY_NONE) {
+			k->places[*of].head = false;
 			k->unfold->sequence[k->unfold->done++] = *of;
+		}
 	}
 	return *of;
 }
@@ -159,11 +271,12 @@ static bool lead_everywhere(struct certify *k)
 	for (uint32_t i = 0; ok && i < blocks; i++)
 		of_block[i] = FAY_NONE;
 	for (uint32_t i = 0; ok && i < k->count; i++)
-		of_block[k->c->graph->nodes[k->places[i].node].block] = i;
+		if (!k->places[i].skip)
+			of_block[k->c->graph->nodes[k->places[i].node].block] = i;
 	for (uint32_t i = 0; ok && i < k->count; i++) {
 		const struct fay_node *n = &k->c->graph->nodes[k->places[i].node];
 
-		for (unsigned side = 0; ok && side < 2; side++) {
+		for (unsigned side = 0; ok && side < 2 && !k->places[i].parted; side++) {
 			uint32_t *to = &k->places[i].to[side];
 
 			if (*to != FAY_NONE || n->succ[side] == FAY_NONE)
@@ -176,6 +289,28 @@ static bool lead_everywhere(struct certify *k)
 	return ok;
 }
 
+/* A list may name what a loop around counts by, by how far its head is. */
+static uint64_t counted_from(uint64_t location, uint32_t at, const uint32_t *now)
+{
+	uint64_t apart;
+
+	if (location < LOCATION_COUNTS)
+		return location;
+	apart = (location - LOCATION_COUNTS) >> 8;
+	apart = now[at] - now[at - apart];
+	return LOCATION_COUNTS + (apart << 8) + (location & 255);
+}
+
+static void move_counts(struct place *p, uint32_t at, const uint32_t *now)
+{
+	for (uint32_t i = 0; i < p->rep_count; i++)
+		p->reps[i].location = counted_from(p->reps[i].location, at, now);
+	for (uint32_t i = 0; i < p->fact_count; i++)
+		p->facts[i].b = counted_from(p->facts[i].b, at, now);
+	if (p->join)
+		certify_write_list(p);
+}
+
 /* The places become as many in the order in which they were run. */
 static void sort(struct certify *k)
 {
@@ -185,9 +320,11 @@ static void sort(struct certify *k)
 
 	if (!sorted || !now)
 		abort();
-	for (uint32_t i = 0; i < k->count; i++) {
-		sorted[i] = k->places[u->sequence[i]];
+	for (uint32_t i = 0; i < k->count; i++)
 		now[u->sequence[i]] = i;
+	for (uint32_t i = 0; i < k->count; i++) {
+		move_counts(&k->places[i], i, now);
+		sorted[now[i]] = k->places[i];
 	}
 	for (uint32_t i = 0; i < k->count; i++) {
 		for (unsigned side = 0; side < 2; side++)
@@ -201,29 +338,32 @@ static void sort(struct certify *k)
 	k->places = sorted;
 }
 
-bool certify_unfold(struct fay_certify *c, bool apart, struct fay_bytes *out)
+bool certify_unfold(struct fay_certify *c, enum effort effort, const uint8_t *treat, uint64_t *runs,
+		    uint32_t *failed, struct fay_bytes *out)
 {
-	struct unfolding u = { .apart = apart, .first = FAY_NONE };
-	struct certify k = { .c = c, .effort = EFFORT_RELATED, .unfold = &u };
+	struct unfolding u = { .treat = treat,
+			       .room = c->graph->node_count + UNFOLD_PLACES,
+			       .first = FAY_NONE,
+			       .open = FAY_NONE };
+	struct certify k = { .c = c, .effort = effort, .most = *runs, .unfold = &u };
 	struct fay_probe_facts facts = { 0 };
 	bool ok;
 
-	/* a mispredicted run may go around for ever; without loops there are only ways to part */
-	if (c->graph->loop_count ? c->mispredicted : !apart)
-		return false;
 	c->refusal.rule = FAY_RULE_NONE;
-	u.next = calloc(UNFOLD_PLACES, sizeof(*u.next));
-	u.sequence = calloc(UNFOLD_PLACES, sizeof(*u.sequence));
+	u.next = calloc(u.room, sizeof(*u.next));
+	u.sequence = calloc(u.room, sizeof(*u.sequence));
 	if (!u.next || !u.sequence)
 		abort();
-	certify_begin(&k, UNFOLD_PLACES, &facts);
-	ok = run_all(&k) && lead_everywhere(&k);
+	certify_begin(&k, u.room, &facts);
+	certify_deliver(&k, 0, certify_unfold_edge(&k, FAY_NONE, 0, 0));
+	ok = certify_unfold_loop(&k, FAY_NONE);
+	*failed = k.places[k.at].node;
+	*runs -= k.runs < *runs ? k.runs : *runs;
+	ok = ok && lead_everywhere(&k);
 	if (ok) {
 		sort(&k);
 		certify_put(&k, out);
 	}
-	for (uint32_t i = 0; i < k.count; i++)
-		free(k.places[i].turn);
 	certify_end(&k);
 	free(u.next);
 	free(u.sequence);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What has to be told apart, found by trying: where the writer gives up, the ways that lead there
+ * are kept apart for some nodes before, or the loop around is written out, and it tries again.
+ */
+#include "certify_parts.h"
+
+#define TRIES 40u
+#define RUNS 60000u /* of nodes, in all */
+
+struct search {
+	struct fay_certify *c;
+	uint8_t *treat; /* per node */
+	uint8_t *level; /* per node: how often it gave up there */
+	uint32_t *list; /* nodes, of which the edges before are followed */
+	uint64_t runs;  /* that are left */
+};
+
+/* The node, and those from which it is reached by so many edges, are treated so. */
+static void treat_before(struct search *s, uint32_t node, unsigned edges, uint8_t how)
+{
+	const struct fay_graph *g = s->c->graph;
+	uint32_t begin = 0, end = 1, next;
+	uint8_t *seen = calloc(g->node_count, 1);
+
+	if (!seen)
+		abort();
+	s->list[0] = node;
+	seen[node] = 1;
+	for (unsigned round = 0; round <= edges; round++) {
+		next = end;
+		for (; begin < next; begin++) {
+			const struct fay_node *n = &g->nodes[s->list[begin]];
+
+			s->treat[s->list[begin]] |= how;
+			for (uint32_t i = 0; i < n->pred_count; i++) {
+				uint32_t pred = g->preds[n->first_pred + i];
+
+				if (!seen[pred])
+					s->list[end++] = pred;
+				seen[pred] = 1;
+			}
+		}
+	}
+	free(seen);
+}
+
+/* The innermost loop around the node that is not written out yet is. False: there is none. */
+static bool write_out(struct search *s, uint32_t node)
+{
+	const struct fay_graph *g = s->c->graph;
+	uint32_t head = fay_graph_loop(g, node);
+
+	while (head != FAY_NONE && s->treat[head] & TREAT_WRITTEN_OUT)
+		head = g->nodes[head].header;
+	if (head == FAY_NONE)
+		return false;
+	s->treat[head] |= TREAT_WRITTEN_OUT;
+	for (uint32_t i = 0; i < g->node_count; i++)
+		if (fay_graph_in_loop(g, i, head))
+			s->treat[i] |= TREAT_CONSTANTS | TREAT_CASES;
+	return true;
+}
+
+/* What cases make too many meets again. False: it does already. */
+static bool rejoin(struct search *s)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < s->c->graph->node_count; i++) {
+		more |= s->treat[i] & TREAT_CASES && !(s->treat[i] & TREAT_REJOIN);
+		s->treat[i] |= TREAT_REJOIN;
+	}
+	return more;
+}
+
+/* It gave up at `node`. False: there is nothing more to try. */
+static bool refine(struct search *s, uint32_t node)
+{
+	unsigned level = s->level[node]++;
+
+	switch (s->c->refusal.rule) {
+	case FAY_RULE_LIM_RESOURCE:
+	case FAY_RULE_CRT_NODE: return rejoin(s);
+	case FAY_RULE_TRM_LOOP:
+	case FAY_RULE_CRT_JOIN:
+		if (write_out(s, node))
+			return true;
+		break;
+	default: break;
+	}
+	if (level > 6)
+		return false;
+	if (level % 2 && write_out(s, node))
+		return true;
+	treat_before(s, node, 2u << level, TREAT_APART | TREAT_CASES);
+	return true;
+}
+
+static bool attempt(struct search *s, enum effort effort, uint32_t *failed, struct fay_bytes *out)
+{
+	size_t begin = out->size;
+
+	return certify_unfold(s->c, effort, s->treat, &s->runs, failed, out) &&
+	       certify_holds(s->c, begin, out);
+}
+
+/* All loops written out. */
+static bool all_written_out(struct search *s, enum effort effort, struct fay_bytes *out)
+{
+	const struct fay_graph *g = s->c->graph;
+	uint32_t failed;
+
+	if (g->loop_count) {
+		memset(s->treat, TREAT_WRITTEN_OUT, g->node_count);
+		if (attempt(s, effort, &failed, out))
+			return true;
+	}
+	memset(s->treat, TREAT_WRITTEN_OUT | TREAT_CONSTANTS, g->node_count);
+	return attempt(s, effort, &failed, out);
+}
+
+bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes *out)
+{
+	uint32_t nodes = c->graph->node_count, failed;
+	struct search s = { c, calloc(nodes, 1), calloc(nodes, 1), calloc(nodes, sizeof(*s.list)),
+			    RUNS };
+	bool ok, more = true;
+
+	if (!s.treat || !s.level || !s.list)
+		abort();
+	/* a mispredicted run may go around for ever, and its branches tell nothing */
+	ok = !c->mispredicted && all_written_out(&s, effort, out);
+	memset(s.treat, 0, nodes);
+	for (unsigned i = 0; i < TRIES && !ok && more && !c->mispredicted; i++) {
+		ok = attempt(&s, effort, &failed, out);
+		more = ok || refine(&s, failed);
+	}
+	free(s.treat);
+	free(s.level);
+	free(s.list);
+	return ok;
+}
