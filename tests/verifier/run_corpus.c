@@ -27,6 +27,7 @@
  *	truncate=N            keep N bytes (negative: drop the last -N)
  *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1
  *	  rdtsc=1 fields= kinds= deny=NAME policy
+ *	certified             a certificate is written for it (tests/verifier/checker)
  *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs
  *			      leaves it out)
  *	todo=REASON           known imprecision: an accept that is refused for now is reported, not

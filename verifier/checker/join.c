@@ -52,8 +52,6 @@ bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v)
 	x->raw = at->f;
 	x->exact = value_form(&w->m, at, bits, r.lo < 0, &x->whole);
 	x->low = at->bits < bits ? at->bits : (uint8_t)bits;
-	if (at->bits > bits && !x->exact)
-		return false;
 	if (x->k != 1 || x->c) {
 		struct form off = form_number(x->c);
 

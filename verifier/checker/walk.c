@@ -156,12 +156,12 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 	uint64_t count;
 
 	f.c = 0;
-	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f) : NULL;
+	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f, DEF_TABLE)
+							       : NULL;
 	if (!m->refine)
 		return walk_refuse(w, FAY_RULE_SPC_BRANCH, insn->address,
 				   "an indirect jump may be mispredicted to anywhere");
-	if (!d || d->kind != DEF_TABLE || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0 ||
-	    d->f.k[0] % 4)
+	if (!d || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0 || d->f.k[0] % 4)
 		return walk_refuse(w, FAY_RULE_CFI_INDIRECT, insn->address,
 				   "an indirect jump, and not through a table of constants");
 	r = form_range(m, &d->f);

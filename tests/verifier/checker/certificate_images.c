@@ -173,6 +173,8 @@ void add_image(const char *path, const char *name, const char *line, const char 
 			fail(m, r.refusal.what, m->bytes, m->size, m->certificate,
 			     m->certificate_size);
 		m->probes = r.probe_count;
+	} else if (strstr(line, "| certified")) {
+		fail(m, "no certificate is written", m->bytes, m->size, NULL, 0);
 	}
 }
 

@@ -49,6 +49,9 @@ static bool assume_order(struct machine *m, bool sign, wide lo, wide hi)
 	if (!bound(m, &f->a, f->bits, sign, &a, rb.lo + lo, rb.hi + hi) ||
 	    !bound(m, &f->b, f->bits, sign, &b, ra.lo - hi, ra.hi - lo))
 		return false;
+	/* now some word may be read as signed */
+	value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
+	value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
 	if (!exact_a || !exact_b || !b.v[0] || !form_plus(&a, &b, -1))
 		return true;
 	return form_narrow(m, &a, lo - shift_a + shift_b, hi - shift_a + shift_b);
@@ -110,4 +113,19 @@ bool flags_assume(struct machine *m, unsigned cc)
 	case CC_NS: return !difference(m, &d) || form_window(m, &d, f->bits, 0, half - 1);
 	default: return true;
 	}
+}
+
+static bool may_hold(struct machine *m, unsigned cc)
+{
+	bool may;
+
+	trail_begin(m);
+	may = flags_assume(m, cc);
+	trail_undo(m);
+	return may;
+}
+
+struct value flags_truth(struct machine *m, unsigned cc)
+{
+	return value_fresh(m, may_hold(m, cc ^ 1) ? 0 : 1, may_hold(m, cc) ? 1 : 0, 64);
 }

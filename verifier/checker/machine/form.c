@@ -71,8 +71,8 @@ struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits)
 		return value_number(0);
 	}
 	if (lo < INT64_MIN || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX)) {
-		lo = 0; /* any word: the integer is its unsigned reading */
-		hi = UINT64_MAX;
+		lo = 0; /* any number of so many bits, as it is read unsigned */
+		hi = POWER(bits) - 1;
 	}
 	s->var[s->vars] = (struct var){ .id = ++*m->next_id };
 	var_set(&s->var[s->vars++], lo, hi);
@@ -301,10 +301,12 @@ void check_define(struct machine *m, const struct value *v, struct def def)
 	m->def[m->defs < DEFS ? m->defs++ : m->turn++ % DEFS] = def;
 }
 
-const struct def *check_definition(const struct machine *m, const struct form *f)
+const struct def *check_definition(const struct machine *m, const struct form *f,
+				   enum def_kind kind)
 {
 	for (unsigned i = m->defs; i-- > 0;)
-		if (f->v[0] == m->def[i].id && f->k[0] == 1 && !f->v[1] && !f->c)
+		if (m->def[i].kind == kind && f->v[0] == m->def[i].id && f->k[0] == 1 && !f->v[1] &&
+		    !f->c)
 			return &m->def[i];
 	return NULL;
 }

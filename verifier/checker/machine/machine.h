@@ -65,6 +65,8 @@ void flags_set(struct machine *m, const struct fay_insn *insn, const struct valu
 bool flags_ready(struct machine *m, unsigned cc);
 /* What the condition says is learned. False: it cannot hold. */
 bool flags_assume(struct machine *m, unsigned cc);
+/* 1 where the condition holds, else 0. */
+struct value flags_truth(struct machine *m, unsigned cc);
 
 /* ---- the instructions ---- */
 /* One instruction but for control transfers. */

@@ -203,14 +203,6 @@ bool operand_write(struct machine *m, const struct fay_insn *insn, const struct 
 
 /* ---- sums and products ---- */
 
-/* A number of which the integer range is known, modulo 2^bits. */
-static struct value fresh_integer(struct machine *m, struct range r, unsigned bits)
-{
-	if (r.lo < INT64_MIN || r.hi > UINT64_MAX || (r.lo < 0 && r.hi > INT64_MAX))
-		r = (struct range){ 0, ((wide)1 << bits) - 1 };
-	return value_fresh(m, r.lo, r.hi, bits);
-}
-
 static struct value sum(struct machine *m, const struct value *a, const struct value *b, int64_t k,
 			unsigned bits)
 {
@@ -226,10 +218,8 @@ static struct value sum(struct machine *m, const struct value *a, const struct v
 	rb = value_range(m, b, bits, sign);
 	if (k < -8 || k > 8)
 		return value_fresh(m, 0, ((wide)1 << bits) - 1, bits);
-	return fresh_integer(m,
-			     (struct range){ ra.lo + k * (k > 0 ? rb.lo : rb.hi),
-					     ra.hi + k * (k > 0 ? rb.hi : rb.lo) },
-			     bits);
+	return value_fresh(m, ra.lo + k * (k > 0 ? rb.lo : rb.hi),
+			   ra.hi + k * (k > 0 ? rb.hi : rb.lo), bits);
 }
 
 bool value_add(struct machine *m, const struct value *a, const struct value *b, int64_t k,
@@ -277,5 +267,5 @@ void value_product(struct machine *m, const struct value *a, const struct value 
 		all.lo = p[i] < all.lo ? p[i] : all.lo;
 		all.hi = p[i] > all.hi ? p[i] : all.hi;
 	}
-	*r = fresh_integer(m, all, bits);
+	*r = value_fresh(m, all.lo, all.hi, bits);
 }

@@ -159,9 +159,9 @@ static struct range sum_range(struct machine *m, struct sum *s)
 		sum_meet(m, s, &r);
 		for (unsigned i = 0; i < s->terms; i++) {
 			struct form q = { .k[0] = 1, .v[0] = s->v[i] };
-			const struct def *other = check_definition(m, &q);
+			const struct def *other = check_definition(m, &q, DEF_FLOOR);
 
-			if (other && other->kind == DEF_FLOOR && (!d || other->id > d->id)) {
+			if (other && (!d || other->id > d->id)) {
 				d = other;
 				at = i;
 			}

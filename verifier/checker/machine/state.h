@@ -193,6 +193,8 @@ void check_collect(struct machine *m);
 void trail_begin(struct machine *m);
 void trail_undo(struct machine *m);
 void check_define(struct machine *m, const struct value *v, struct def def);
-const struct def *check_definition(const struct machine *m, const struct form *f);
+/* Of this kind, of the variable that the form is; NULL: none. */
+const struct def *check_definition(const struct machine *m, const struct form *f,
+				   enum def_kind kind);
 
 #endif

@@ -61,8 +61,8 @@ static bool step_extend(struct machine *m, const struct fay_insn *insn)
 		struct range n = value_range(m, &v, from, true);
 
 		r = value_fresh(m, n.lo, n.hi, insn->width);
-		d = check_definition(m, &v.f);
-		if (d && d->kind == DEF_TABLE && from == 32 && insn->width == 64 && v.bits >= 32)
+		d = check_definition(m, &v.f, DEF_TABLE);
+		if (d && from == 32 && insn->width == 64 && v.bits >= 32)
 			check_define(m, &r,
 				     (struct def){ .kind = DEF_TABLE, .sign = true, .f = d->f });
 	}
@@ -163,16 +163,6 @@ static bool step_cmpxchg(struct machine *m, const struct fay_insn *insn)
 	return true;
 }
 
-static bool may_hold(struct machine *m, unsigned cc)
-{
-	bool may;
-
-	trail_begin(m);
-	may = flags_assume(m, cc);
-	trail_undo(m);
-	return may;
-}
-
 /* What `v` is where cc holds. False: it cannot hold. */
 static bool range_where(struct machine *m, unsigned cc, const struct value *v, unsigned bits,
 			struct range *r)
@@ -237,7 +227,7 @@ static bool step_setcc(struct machine *m, const struct fay_insn *insn)
 
 	if (!flags_ready(m, insn->cc))
 		return false;
-	r = value_fresh(m, may_hold(m, insn->cc ^ 1) ? 0 : 1, may_hold(m, insn->cc) ? 1 : 0, 64);
+	r = flags_truth(m, insn->cc);
 	return operand_write(m, insn, &insn->dst, 8, &r);
 }
 

@@ -3,9 +3,9 @@
 #ifndef FAY_CHECKER_STEP_H
 #define FAY_CHECKER_STEP_H
 
+#include "form.h"
 #include "machine.h"
 
-#define POWER(n) ((wide)1 << (n))
 #define ALL_BUT_P (FLAG_ALL & ~FLAG_PF)
 
 static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX },

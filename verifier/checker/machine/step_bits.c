@@ -28,18 +28,20 @@ static struct value shift_right(struct machine *m, const struct value *a, struct
 	wide lo = ra.lo >> (ra.lo < 0 ? by.lo : by.hi), hi = ra.hi >> (ra.hi < 0 ? by.hi : by.lo);
 	struct value r = value_fresh(m, lo, hi, ra.lo < 0 ? bits : 64);
 	struct form f;
+	bool exact = by.lo == by.hi && value_form(m, a, bits, sign, &f);
 
-	if (by.lo != by.hi || !value_form(m, a, bits, sign, &f))
-		return r;
-	if (!(((uint64_t)f.c | (uint64_t)f.k[0] | (uint64_t)f.k[1]) &
-	      (uint64_t)(POWER((unsigned)by.lo) - 1))) {
+	if (exact && !(((uint64_t)f.c | (uint64_t)f.k[0] | (uint64_t)f.k[1]) &
+		       (uint64_t)(POWER((unsigned)by.lo) - 1))) {
 		f.c >>= by.lo;
 		f.k[0] >>= by.lo;
 		f.k[1] >>= by.lo;
 		r.f = f;
 		return r;
 	}
-	step_floor(m, &r, &f, 1, (unsigned)by.lo);
+	if (exact)
+		step_floor(m, &r, &f, 1, (unsigned)by.lo);
+	if (sign && by.lo == bits - 1 && a->bits >= bits)
+		check_define(m, &r, (struct def){ .kind = DEF_SIGN, .shift = bits, .f = a->f });
 	return r;
 }
 
@@ -84,6 +86,18 @@ bool step_shift(struct machine *m, const struct fay_insn *insn)
 			m->s.flags.undefined &= (uint8_t)~FLAG_OF;
 	}
 	return operand_write(m, insn, &insn->dst, bits, &r);
+}
+
+bool step_sign(struct machine *m, const struct fay_insn *insn)
+{
+	struct range all = { insn->width - 1, insn->width - 1 };
+	struct value a, r;
+
+	if (!operand_number(m, &rax, insn->width, &a))
+		return false;
+	r = shift_right(m, &a, all, insn->width, true);
+	register_write(m, FAY_RDX, insn->width, &r);
+	return true;
 }
 
 /* ---- bits ---- */
@@ -151,11 +165,11 @@ bool step_count(struct machine *m, const struct fay_insn *insn)
 			*to = value_nothing();
 		return true;
 	}
-	d = check_definition(m, &a.f);
+	d = check_definition(m, &a.f, DEF_ONES);
 	if ((insn->op == OP_BSF || insn->op == OP_TZCNT) && ra.lo > 0)
-		result.hi = ra.lo == ra.hi             ? lowest(ra.lo, bits)
-			    : d && d->kind == DEF_ONES ? lowest((wide)d->factor, bits)
-						       : highest(ra.hi);
+		result.hi = ra.lo == ra.hi ? lowest(ra.lo, bits)
+			    : d            ? lowest((wide)d->factor, bits)
+					   : highest(ra.hi);
 	if (insn->op == OP_POPCNT) /* of so many bits at most */
 		result.hi = ra.hi ? highest(ra.hi) + 1 : 0;
 	if (insn->op == OP_BSR)

@@ -93,12 +93,12 @@ static bool is_extended(struct machine *m, const struct value *low, const struct
 			unsigned bits)
 {
 	struct range n = value_range(m, low, bits, true), h = value_range(m, high, bits, true);
-	const struct def *d = check_definition(m, &high->f);
+	const struct def *d = check_definition(m, &high->f, DEF_SIGN);
 
 	if (h.lo == h.hi && ((h.lo == 0 && n.lo >= 0) || (h.lo == -1 && n.hi < 0)))
 		return true;
-	return d && d->kind == DEF_SIGN && d->shift == bits && high->bits >= bits &&
-	       form_equal(&d->f, &low->f) && low->bits >= bits;
+	return d && d->shift == bits && high->bits >= bits && form_equal(&d->f, &low->f) &&
+	       low->bits >= bits;
 }
 
 /* n / d rounded to zero; both fit in 64 bits and a sign. */
@@ -145,20 +145,4 @@ bool step_divide(struct machine *m, const struct fay_insn *insn)
 	flags_set(m, insn, NULL, NULL, 0);
 	return operand_write(m, insn, &rax, bits, &q) &&
 	       operand_write(m, insn, upper(bits), bits, &r);
-}
-
-bool step_sign(struct machine *m, const struct fay_insn *insn)
-{
-	struct value a, r;
-	struct range n;
-
-	if (!operand_number(m, &rax, insn->width, &a))
-		return false;
-	n = value_range(m, &a, insn->width, true);
-	r = value_fresh(m, n.lo < 0 ? -1 : 0, n.hi < 0 ? -1 : 0, insn->width);
-	if (r.f.v[0] && a.bits >= insn->width)
-		check_define(m, &r,
-			     (struct def){ .kind = DEF_SIGN, .shift = insn->width, .f = a.f });
-	register_write(m, FAY_RDX, insn->width, &r);
-	return true;
 }

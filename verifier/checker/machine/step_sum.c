@@ -273,11 +273,12 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 /* adc, sbb: the carry is 0 or 1. */
 bool step_carry(struct machine *m, const struct fay_insn *insn)
 {
-	struct value a, b, carry = value_fresh(m, 0, 1, 64), r = value_number(0);
+	struct value a, b, carry, r = value_number(0);
 	int64_t k = insn->op == OP_ADC ? 1 : -1;
 
 	if (!flags_ready(m, CC_B))
 		return false;
+	carry = flags_truth(m, CC_B);
 	if (k > 0 || !same_register(insn)) {
 		if (!operand_read(m, &insn->dst, insn->width, &a) ||
 		    !operand_number(m, &insn->src, insn->width, &b) ||

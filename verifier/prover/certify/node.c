@@ -133,8 +133,9 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 	uint64_t count;
 
 	f.c = 0;
-	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f) : NULL;
-	if (!d || d->kind != DEF_TABLE || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0)
+	d = v->kind == KIND_POINTER && v->tag == REGION_RODATA ? check_definition(m, &f, DEF_TABLE)
+							       : NULL;
+	if (!d || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0)
 		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "no table");
 	r = form_range(m, &d->f);
 	count = (uint64_t)(r.hi - r.lo) / (uint64_t)d->f.k[0] + 1;

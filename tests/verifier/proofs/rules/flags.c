@@ -96,3 +96,25 @@ RUN_RULE(flags_assume_far)
 	assume(admits());
 	prove_condition(cc, 64);
 }
+
+/* What a condition is as a number. */
+RUN_RULE(flags_truth)
+{
+	unsigned cc = choose_condition(), bits = choose_width();
+	struct value v;
+	uint64_t a, b;
+
+	any_state(2);
+	m.s.flags.a = any_value(2);
+	m.s.flags.b = any_value(4);
+	m.s.flags.bits = (uint8_t)bits;
+	m.s.flags.covered = FLAG_ALL;
+	m.s.flags.inverted = choose("inverted", 2);
+	a = low(number_of(&m.s.flags.a), bits);
+	b = low(number_of(&m.s.flags.b), bits);
+	assume(!m.s.flags.inverted || b);
+	v = flags_truth(&m, cc);
+	ghost[3] = holds(cc, a, b, bits, m.s.flags.inverted);
+	prove(number_of(&v) == (uint64_t)ghost[3], "the truth");
+	prove(admits(), "that nothing is lost");
+}

@@ -150,3 +150,22 @@ void replace_reads(void)
 	replace("value_form", "contract_value_form");
 	replace("form_range", "contract_form_range");
 }
+
+RULE(value_fresh)
+{
+	unsigned bits = choose_width();
+	struct range r = { any128("lo"), any128("hi") };
+	wide n = any128("n");
+	struct value v;
+
+	any_state(1);
+	assume(r.lo <= n && n <= r.hi && r.lo > -POWER(120) && r.hi < POWER(120));
+	v = value_fresh(&m, r.lo, r.hi, bits);
+	prove(v.f.v[0] ? 1 : number_of(&v) == low((uint64_t)n, bits), "a constant");
+	if (v.f.v[0]) {
+		struct range of = var_range(var_find(&m.s, v.f.v[0]));
+
+		prove(v.bits == bits && v.f.k[0] == 1 && !v.f.c && !v.f.v[1], "a new variable");
+		prove(within(&of, n) || within(&of, low((uint64_t)n, bits)), "its range");
+	}
+}

@@ -4,25 +4,6 @@
 
 #include "verifier/checker/machine/operand.c"
 
-RULE(fresh_integer)
-{
-	unsigned bits = choose_width();
-	struct range r = { any128("lo"), any128("hi") };
-	wide n = any128("n");
-	struct value v;
-
-	any_state(1);
-	assume(r.lo <= n && n <= r.hi && r.lo > -POWER(120) && r.hi < POWER(120));
-	v = fresh_integer(&m, r, bits);
-	prove(v.f.v[0] ? 1 : number_of(&v) == low((uint64_t)n, bits), "a constant");
-	if (v.f.v[0]) {
-		struct range of = var_range(var_find(&m.s, v.f.v[0]));
-
-		prove(v.bits == bits && v.f.k[0] == 1 && !v.f.c && !v.f.v[1], "a new variable");
-		prove(within(&of, n) || within(&of, low((uint64_t)n, bits)), "its range");
-	}
-}
-
 /* Whether the variables made since can be such that v is n. */
 static void prove_sum(const struct value *v, uint64_t n, unsigned bits)
 {
@@ -56,7 +37,7 @@ RUN_RULE(sum)
 	y = number_of(&b);
 	r = sum(&m, &a, &b, k, bits);
 	if (var_find(&m.s, 3))
-		return; /* three variables: fresh_integer */
+		return; /* three variables: value_fresh */
 	prove_sum(&r, low(x + (uint64_t)k * y, bits), bits);
 }
 
