@@ -366,13 +366,15 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 void fay_trace_traps_tick(struct trace *trace)
 {
 	double share = trace->budget > 0 ? trace->budget : trace->unbounded ? 0 : TRAPS_SHARE;
+	uint64_t now = fay_monotonic();
+	fay_traps_check(&trace->traps, now);
 	if (trace->traps.set)
-		fay_traps_look(&trace->traps, trace->bpf[trace->bpf_count - 1].session, share,
-			       fay_monotonic());
+		fay_traps_look(&trace->traps, trace->bpf[trace->bpf_count - 1].session, share, now);
 }
 
 void fay_trace_traps_stop(struct trace *trace)
 {
+	fay_traps_check(&trace->traps, UINT64_MAX);
 	if (trace->traps.set)
 		fay_bpf_session_count(trace->bpf[trace->bpf_count - 1].session, false);
 }

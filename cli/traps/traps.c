@@ -2,8 +2,11 @@
 /* Which traps there are, and which program each runs. */
 #include "traps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CHECK_EVERY 100000000u /* ns */
 
 static bool is_same_place(const struct fay_trap *a, const struct fay_trap *b)
 {
@@ -76,6 +79,25 @@ bool fay_traps_has(const struct fay_traps *traps, const struct fay_session *sess
 			return true;
 	}
 	return false;
+}
+
+void fay_traps_check(struct fay_traps *traps, uint64_t now)
+{
+	char line[128];
+	if (now < traps->next_check)
+		return;
+	traps->next_check = now + CHECK_EVERY;
+	for (size_t i = 0; traps->set && i < traps->process_count; i++) {
+		pid_t pid = traps->processes[i];
+		if (traps->ended[i] || !fay_process_status(pid, "State:", line) ||
+		    !strchr(line, 'Z') || !fay_process_start(pid))
+			continue;
+		traps->ended[i] = true;
+		fprintf(stderr,
+			"fay: process %d: its first thread has ended, and its traps with it; what "
+			"other threads do there is not traced any more\n",
+			(int)pid);
+	}
 }
 
 void fay_traps_deinit(struct fay_traps *traps)

@@ -26,10 +26,12 @@ struct fay_traps {
 	const struct fay_trap *programs[FAY_TRAP_PROGRAMS_MAX];
 	uint32_t program_count;
 	pid_t processes[FAY_TARGETS_MAX];
+	bool ended[FAY_TARGETS_MAX]; /* its first thread has, which was said */
 	size_t process_count;
 	/* at the last look: processor time of all processes in ns, events by program; monotonic ns
 	 * when the next one is due */
 	uint64_t cpu, events[FAY_TRAP_PROGRAMS_MAX], next;
+	uint64_t next_check;
 };
 
 /* Takes up what the session has listed, as far as there is room. False: out of memory. */
@@ -42,6 +44,9 @@ void fay_traps_set(struct fay_traps *traps, struct fay_bpf_session *session,
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session);
 bool fay_traps_has(const struct fay_traps *traps, const struct fay_session *session,
 		   size_t skipped);
+/* The kernel knows a process by its first thread, and sets no traps without it: says so where that
+ * has ended. */
+void fay_traps_check(struct fay_traps *traps, uint64_t now);
 /* spending.c: to be called again and again. Gives up traps that take more than `share` of their
  * processes' processor time, and says so; 0: whatever they take. */
 void fay_traps_look(struct fay_traps *traps, struct fay_bpf_session *session, double share,

@@ -138,6 +138,14 @@ for query in "$by_name" 'cluster.Function("traps_target!traps_next").Count()'; d
 		select(.Key == "traps_next" or .Count) | .n // .Count) | add' "$work/trace.json")"
 done
 
+start_target ready "$bin/traps_target"
+trace -p "$target" "$by_name"
+say "run 1 10" ran
+echo leave >&9
+wait_for "$work/trace.err" "process $target: its first thread has ended, and its traps with it"
+end_trace
+equal "until then" "[10]" "$(row traps_next n)"
+
 # --- only some threads; two processes; a command
 start_target ready "$bin/traps_target"
 first=$target

@@ -6,6 +6,7 @@
  *	run T N		T threads call every function N times, with the numbers from 1 to N
  *	fork N		a child does so, and ends
  *	execute N	the program executes itself, and does so
+ *	leave		the first thread ends, another one some seconds later
  *	semaphore	its value
  */
 #include <pthread.h>
@@ -61,6 +62,20 @@ static void run_threads(unsigned count)
 	printf("ran %lu\n", sum);
 }
 
+static void *linger(void *argument)
+{
+	sleep(5);
+	return argument;
+}
+
+static void leave(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, linger, NULL);
+	pthread_exit(NULL);
+}
+
 static void run_child(void)
 {
 	pid_t child = fork();
@@ -96,6 +111,8 @@ int main(int argc, char **argv)
 
 			snprintf(number, sizeof(number), "%lu", rounds);
 			execl("/proc/self/exe", argv[0], number, NULL);
+		} else if (!strncmp(line, "leave", 5)) {
+			leave();
 		} else if (!strncmp(line, "semaphore", 9)) {
 			printf("semaphore %u\n", traps_semaphore);
 		}
