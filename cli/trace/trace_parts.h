@@ -283,11 +283,9 @@ const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 
 /* Traps. Whether they may be set in the process, to be known before it is attached to. */
 bool fay_trace_traps_may(const struct trace *trace, pid_t pid);
-/* Of a session that was just attached, the last one: whether nothing is installed of it. Then it is
- * not one of `sessions` any more. */
+/* Whether nothing is installed of the last session: then it is not one of `sessions` any more. */
 bool fay_trace_traps_keep(struct trace *trace);
-/* Once all processes are attached to: sets the traps. Where none can be set it says why. An error:
- * nothing is traced. */
+/* Once all are attached to: sets them, or says why not. An error: nothing is traced. */
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
 /* Gives up traps that take too much. */
 void fay_trace_traps_tick(struct trace *trace);
