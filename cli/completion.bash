@@ -23,6 +23,8 @@ _fay() {
 		COMPREPLY=($(compgen \
 			-W "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -xE '[[:alnum:]._:/@+-]+' |
 			sort -u)" -- "$word"))
+	elif [ "$before" = --user ]; then
+		COMPREPLY=($(compgen -u -- "$word"))
 	elif [ "$before" = --syscalls ]; then
 		COMPREPLY=($(compgen -W "$("$fay" list --syscalls 2>/dev/null |
 			sed 's/^ *[0-9]* //; s/(.*//')" -- "$word"))

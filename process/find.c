@@ -20,7 +20,7 @@ bool fay_process_status(pid_t pid, const char *key, char line[128])
 	return found;
 }
 
-static bool has_ended(pid_t pid)
+bool fay_process_has_ended(pid_t pid)
 {
 	char line[128], state;
 	return !fay_process_status(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 ||
@@ -60,7 +60,7 @@ size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max)
 	while (fay_process_next(proc, &pid)) {
 		/* The kernel keeps 15 characters of a name. */
 		if (!fay_process_name(pid, name) || strncmp(name, comm, FAY_COMM_SIZE - 1) ||
-		    pid == getpid() || has_ended(pid))
+		    pid == getpid() || fay_process_has_ended(pid))
 			continue;
 		if (count < max)
 			pids[count] = pid;

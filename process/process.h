@@ -8,6 +8,7 @@
 #define FAY_PROCESS_H
 
 #include <dirent.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,6 +46,27 @@ pid_t fay_process_tracer(pid_t pid);
 /* Appends the ids of the processes whose thread name is `comm`, the caller's own and ended ones
  * (zombies) left out. Returns how many there are. */
 size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max);
+/* A zombie, or gone. */
+bool fay_process_has_ended(pid_t pid);
+
+/* --- select.c --- */
+
+/* Which processes: those of which all holds that is given; what is NULL is not. */
+struct fay_selection {
+	const char *cmdline; /* a regular expression (POSIX, extended) in the command line */
+	const char *user;    /* name or number */
+	/* a path of cgroups, with what is below it; without `/` a glob of one part of it */
+	const char *cgroup;
+	const char *const *comms; /* one of these names, if there are any */
+	size_t comm_count;
+	regex_t expression;
+	uid_t uid;
+};
+bool fay_selection_is_given(const struct fay_selection *selection);
+/* FAY_E_USAGE: what is given means nothing. */
+int fay_selection_init(struct fay_selection *selection, struct fay_error *error);
+/* As fay_process_find_comm(); neither the caller nor its parents. */
+size_t fay_selection_find(const struct fay_selection *selection, pid_t *pids, size_t max);
 
 /*
  * Starts a command and stops it at its executable's first instruction: the dynamic loader has

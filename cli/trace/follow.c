@@ -179,11 +179,8 @@ static void look_for_names(struct trace *trace)
 {
 	static pid_t pids[4 * FAY_TARGETS_MAX];
 	const size_t max = sizeof(pids) / sizeof(pids[0]);
-	size_t count = 0;
-	for (size_t i = 0; i < trace->comm_count; i++) {
-		count += fay_process_find_comm(trace->comms[i], pids + count, max - count);
-		count = count < max ? count : max;
-	}
+	size_t count = fay_trace_find_named(trace, pids, max);
+	count = count < max ? count : max;
 	if (!trace->seen && !(trace->seen = calloc(max, sizeof(*trace->seen))))
 		return;
 	forget_unlisted(trace, pids, count);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `fay trace`. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +32,11 @@ void fay_trace_help(void)
 	       "combines with -p\n"
 	       "                   (a query about the kernel needs neither: it is about the whole "
 	       "machine then)\n"
+	       "  --cmdline REGEX, --user USER, --cgroup NAME  of these, or of all processes, "
+	       "those "
+	       "of which all holds:\n"
+	       "                   the command line, the user, a part or path of the cgroup "
+	       "(nginx.service)\n"
 	       "  --tid TID        only this thread; may be given several times\n"
 	       "  --wait           wait for what does not exist yet: processes of the name, "
 	       "modules that a process loads\n"
@@ -250,6 +254,9 @@ static int parse_option(struct trace *trace, int option)
 	case 'c': return add_comm(trace, optarg);
 	case 'T': return add_tid(trace, optarg);
 	case 'F': trace->follow = true; return FAY_OK;
+	case 'L': trace->select.cmdline = optarg; return FAY_OK;
+	case 'U': trace->select.user = optarg; return FAY_OK;
+	case 'G': trace->select.cgroup = optarg; return FAY_OK;
 	case 'N': trace->no_follow = true; return FAY_OK;
 	case 'w': trace->wait = true; return FAY_OK;
 	case 'f': return set_duration("--for", optarg, &trace->duration);
@@ -285,9 +292,10 @@ static int parse_option(struct trace *trace, int option)
 /* Processes are looked for on the machines. */
 static int check_cluster(const struct trace *trace)
 {
-	if (trace->command || trace->save_path || trace->tid_count)
-		return usage(
-			"--cluster goes with --comm or -p, not with a command, --tid or --save");
+	if (trace->command || trace->save_path || trace->tid_count ||
+	    fay_selection_is_given(&trace->select))
+		return usage("--cluster goes with --comm or -p, not with a command, --tid, "
+			     "--cmdline, --user, --cgroup or --save");
 	return FAY_OK;
 }
 
@@ -309,13 +317,13 @@ static int check_combination(const struct trace *trace)
 		return usage("--rotate goes with --save FILE");
 	if (trace->save_keep && !trace->save_bytes && !trace->save_age)
 		return usage("--keep goes with --rotate");
-	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
+	if (trace->wait && !fay_trace_is_by_name(trace) && !trace->pid_count && !trace->command)
 		return usage("--wait goes with --comm NAME, -p PID or a command");
 	if (trace->follow && trace->no_follow)
 		return usage("--follow and --no-follow are mutually exclusive");
-	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
+	if (trace->tid_count && (fay_trace_is_by_name(trace) || trace->command || trace->follow))
 		return usage("--tid names running threads; it goes with -p or alone");
-	if (trace->command && (trace->pid_count || trace->comm_count))
+	if (trace->command && (trace->pid_count || fay_trace_is_by_name(trace)))
 		return usage("either running processes or a command, not both");
 	if (trace->budget && trace->cluster.root.bus.url)
 		return usage("--budget goes with processes on this machine, not with --cluster");
@@ -343,6 +351,9 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "policy", required_argument, NULL, 'y' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },
+		{ "cmdline", required_argument, NULL, 'L' },
+		{ "user", required_argument, NULL, 'U' },
+		{ "cgroup", required_argument, NULL, 'G' },
 		{ "no-follow", no_argument, NULL, 'N' },
 		{ "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
@@ -390,35 +401,6 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage(NULL);
 	}
 	return check_combination(trace);
-}
-
-int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
-			  struct fay_error *error)
-{
-	if (trace->pid_count || trace->comm_count || trace->command || trace->tid_count)
-		return fay_error_set(
-			error, FAY_E_USAGE,
-			"the query names its process: leave out -p, --comm, --tid and the command");
-	if (process->comm)
-		trace->comms[trace->comm_count++] = process->comm;
-	else
-		trace->pids[trace->pid_count++] = process->pid;
-	return FAY_OK;
-}
-
-int fay_trace_check_machine(const struct trace *trace, const char *machine, struct fay_error *error)
-{
-	char name[256] = "", first[256];
-	if (trace->cluster.root.bus.url)
-		return FAY_OK; /* agents say what they are called */
-	gethostname(name, sizeof(name) - 1);
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
-	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
-		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED,
-			     "the query is about machine(\"%s\"), and this machine is named '%s'; "
-			     "query other machines with --cluster",
-			     machine, name);
 }
 
 /* Each process once, whatever ways it was named, and by its own number: what looks like a process
@@ -482,7 +464,7 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	}
 	if ((result = check_numbers(trace, error)))
 		return result;
-	trace->pid_named = trace->pid_count;
+	trace->pid_named = trace->pid_count - trace->selected;
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;
@@ -490,7 +472,7 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 		return result;
 	if ((result = find_threads(trace, error)))
 		return result;
-	if (!trace->command && !trace->pid_count && !(trace->wait && trace->comm_count))
+	if (!trace->command && !trace->pid_count && !(trace->wait && fay_trace_is_by_name(trace)))
 		return fay_error_set(error, FAY_E_USAGE,
 				     "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;

@@ -25,7 +25,7 @@ static bool targets_alive(struct trace *trace)
 	fay_trace_executed_tick(trace);
 	if (fay_trace_is_kernel(trace) || trace->native)
 		return fay_trace_bpf_goes_on(trace);
-	if (trace->wait && trace->comm_count)
+	if (trace->wait && fay_trace_is_by_name(trace))
 		return true;
 	if (trace->follow)
 		return !trace->follower.ended;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that a trace attaches to. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "loader/suggest/suggest.h"
 #include "trace_parts.h"
@@ -37,7 +39,79 @@ bool fay_trace_counts_children(const struct trace *trace, pid_t pid)
 	bool numbered = false;
 	for (size_t i = 0; i < trace->pid_named; i++)
 		numbered |= trace->pids[i] == pid;
-	return trace->follow || (trace->comm_count && !trace->no_follow && !numbered);
+	return trace->follow || (fay_trace_is_by_name(trace) && !trace->no_follow && !numbered);
+}
+
+size_t fay_trace_find_named(const struct trace *trace, pid_t *pids, size_t max)
+{
+	size_t count = 0;
+	if (fay_selection_is_given(&trace->select))
+		return fay_selection_find(&trace->select, pids, max);
+	for (size_t i = 0; i < trace->comm_count; i++) {
+		size_t room = count < max ? max - count : 0;
+		count += fay_process_find_comm(trace->comms[i], pids + (max - room), room);
+	}
+	return count;
+}
+
+int fay_trace_select(struct trace *trace, struct fay_error *error)
+{
+	struct fay_selection *select = &trace->select;
+	pid_t pids[FAY_TARGETS_MAX];
+	if (!fay_selection_is_given(select))
+		return FAY_OK;
+	select->comms = trace->comms;
+	select->comm_count = trace->comm_count;
+	trace->comm_count = 0;
+	if (fay_selection_init(select, error))
+		return error->code;
+	size_t count = fay_selection_find(select, pids, FAY_TARGETS_MAX);
+	if (!count && !trace->wait)
+		return fay_error_set(
+			error, FAY_E_REFUSED, "no process has all of%s%s%s%s%s%s%s",
+			select->comm_count ? " --comm" : "", select->user ? " --user " : "",
+			select->user ? select->user : "", select->cgroup ? " --cgroup " : "",
+			select->cgroup ? select->cgroup : "", select->cmdline ? " --cmdline " : "",
+			select->cmdline ? select->cmdline : "");
+	for (size_t i = 0; i < count; i++) {
+		if (i < FAY_TARGETS_MAX && fay_trace_names(trace, pids[i]))
+			continue;
+		if (i >= FAY_TARGETS_MAX || trace->pid_count == FAY_TARGETS_MAX)
+			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
+					     FAY_TARGETS_MAX);
+		trace->pids[trace->pid_count++] = pids[i];
+		trace->selected++;
+	}
+	return FAY_OK;
+}
+
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,
+			  struct fay_error *error)
+{
+	if (trace->pid_count || trace->comm_count || trace->command || trace->tid_count)
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"the query names its process: leave out -p, --comm, --tid and the command");
+	if (process->comm)
+		trace->comms[trace->comm_count++] = process->comm;
+	else
+		trace->pids[trace->pid_count++] = process->pid;
+	return FAY_OK;
+}
+
+int fay_trace_check_machine(const struct trace *trace, const char *machine, struct fay_error *error)
+{
+	char name[256] = "", first[256];
+	if (trace->cluster.root.bus.url)
+		return FAY_OK; /* agents say what they are called */
+	gethostname(name, sizeof(name) - 1);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
+	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the query is about machine(\"%s\"), and this machine is named '%s'; "
+			     "query other machines with --cluster",
+			     machine, name);
 }
 
 static void say_later(struct trace *trace, size_t index)
@@ -202,9 +276,9 @@ void fay_trace_report_points(const struct trace *trace)
 			skipped_count - SKIPPED_SHOWN);
 	if (!processes) {
 		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
-			trace->comm_count ? "waiting for processes"
-			: trace->follow   ? "following"
-					  : "waiting for modules");
+			fay_trace_is_by_name(trace) ? "waiting for processes"
+			: trace->follow             ? "following"
+						    : "waiting for modules");
 		return;
 	}
 	if (trace->verbose)
@@ -236,23 +310,19 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
  * child is attached to by itself. Those that were forked later have the patches. */
 static void attach_rest(struct trace *trace)
 {
-	bool found = trace->comm_count && !trace->no_follow;
+	bool found = fay_trace_is_by_name(trace) && !trace->no_follow;
 	for (unsigned round = 0; found && round < REST_ROUNDS; round++) {
 		pid_t pids[FAY_TARGETS_MAX];
 		struct fay_error error;
+		size_t count = fay_trace_find_named(trace, pids, FAY_TARGETS_MAX);
 		found = false;
-		for (size_t i = 0; i < trace->comm_count; i++) {
-			size_t count =
-				fay_process_find_comm(trace->comms[i], pids, FAY_TARGETS_MAX);
-			for (size_t k = 0; k < count && k < FAY_TARGETS_MAX; k++) {
-				if (trace->pid_count == FAY_TARGETS_MAX ||
-				    fay_trace_names(trace, pids[k]) ||
-				    fay_sessions_include(trace->sessions, trace->session_count,
-							 pids[k]))
-					continue;
-				trace->pids[trace->pid_count++] = pids[k];
-				found |= !fay_trace_attach_one(trace, pids[k], true, &error);
-			}
+		for (size_t i = 0; i < count && i < FAY_TARGETS_MAX; i++) {
+			if (trace->pid_count == FAY_TARGETS_MAX ||
+			    fay_trace_names(trace, pids[i]) ||
+			    fay_sessions_include(trace->sessions, trace->session_count, pids[i]))
+				continue;
+			trace->pids[trace->pid_count++] = pids[i];
+			found |= !fay_trace_attach_one(trace, pids[i], true, &error);
 		}
 	}
 }

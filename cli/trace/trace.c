@@ -209,7 +209,9 @@ int fay_trace_main(int argc, char **argv)
 		fay_trace_help();
 		return FAY_OK;
 	}
-	result = prepare(&trace, &error);
+	result = fay_trace_select(&trace, &error);
+	if (!result)
+		result = prepare(&trace, &error);
 	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;
 	if (!result && !file && !cluster)
 		result = attach(&trace, &error);

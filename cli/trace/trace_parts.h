@@ -51,6 +51,9 @@ struct trace {
 	size_t tid_count;
 	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
 	size_t comm_count;
+	/* of --cmdline, --user, --cgroup, which narrow --comm: comm_count is 0 then */
+	struct fay_selection select;
+	size_t selected; /* of `pids`, the last ones */
 	/* what is traced */
 	pid_t pids[FAY_TARGETS_MAX];
 	size_t pid_count;
@@ -236,6 +239,15 @@ bool fay_trace_names(const struct trace *trace, pid_t pid);
 /* Whether children that the process forks count as it does: with --follow, and of a process that is
  * traced for its name. */
 bool fay_trace_counts_children(const struct trace *trace, pid_t pid);
+/* Whether processes are asked for by what they are called, or by what else they have. */
+static inline bool fay_trace_is_by_name(const struct trace *trace)
+{
+	return trace->comm_count || fay_selection_is_given(&trace->select);
+}
+/* Those that are called so now; how many there are. */
+size_t fay_trace_find_named(const struct trace *trace, pid_t *pids, size_t max);
+/* --cmdline, --user, --cgroup: which processes they mean. */
+int fay_trace_select(struct trace *trace, struct fay_error *error);
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
 /* `later`: it began, or loaded a module, after the others: what is not there is no error, what was
  * attached is said. */

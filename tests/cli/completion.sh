@@ -41,6 +41,7 @@ only 1
 gives trace -- = --for --every --comm --output --save --budget
 gives list --u = --usdt
 only 1
+gives trace --user roo = root
 gives list --syscalls openat = openat openat2
 only 2
 gives verify --n = --no-replay

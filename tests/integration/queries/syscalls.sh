@@ -119,6 +119,14 @@ equal "flags as they are shown" "$(theirs_of openat cat /etc/hostname /no/such/f
 	grep -c 'O_RDONLY|O_CLOEXEC')" "$(ask 'cluster.Syscall("openat").Count(e =>
 	e.flags == "O_RDONLY|O_CLOEXEC")')"
 
+# --- of a process that is chosen by its command line
+sleep 1.2345 &
+own $!
+"$FAY" trace --json -o "$work/trace" --cmdline '^sleep 1[.]2345$' \
+	'cluster.Syscall("exit_group").Count(e => e.error_code == 0)' 2>"$work/err"
+equal "a process that is chosen by its command line" 1 \
+	"$(jq 'select(.type == "row" and .final).values.Count' "$work/trace")"
+
 # --- the running kernel's names
 "$FAY" list --syscalls >"$work/list"
 tracefs=/sys/kernel/tracing/events/syscalls
