@@ -52,6 +52,18 @@ struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an,
 				     .missing = o->missing };
 }
 
+struct fay_refusal fay_speculation_refusal(const struct fay_analysis *an,
+					   const struct fay_obligation *o)
+{
+	struct fay_refusal r = fay_obligation_refusal(an, o);
+
+	r.rule = FAY_RULE_SPC_BRANCH;
+	r.outcome = FAY_UNPROVED;
+	r.missing = "a mask, a conditional move or an lfence between the branch and this "
+		    "instruction";
+	return r;
+}
+
 /* ---- one probe ---- */
 
 /* Asks the solver for what the abstract values left open. False: rejected. */
@@ -136,7 +148,7 @@ static bool analyse(struct fay_run *run)
 			r = fay_policy_too_many(an, an->too_many);
 	}
 	if (r.rule == FAY_RULE_NONE)
-		r = fay_policy_costs(an);
+		r = fay_policy_costs(an, NULL);
 	if (r.rule == FAY_RULE_NONE)
 		r = write_proof(run);
 	if (r.rule != FAY_RULE_NONE && !an->found_count) {
@@ -190,7 +202,7 @@ static bool speculate(struct fay_run *run)
 	an->facts = facts;
 	add_facts(facts, &scratch);
 	if (r.rule == FAY_RULE_NONE)
-		r = fay_policy_costs(an);
+		r = fay_policy_costs(an, NULL);
 	if (r.rule != FAY_RULE_NONE) {
 		reject(run, true, r);
 		ok = false;
@@ -200,12 +212,7 @@ static bool speculate(struct fay_run *run)
 
 		if (o->goal == GOAL_DIVIDE)
 			continue; /* a division that faults is not retired */
-		r = fay_obligation_refusal(an, o);
-		r.rule = FAY_RULE_SPC_BRANCH;
-		r.outcome = FAY_UNPROVED;
-		r.missing = "a mask, a conditional move or an lfence between the branch and this "
-			    "instruction";
-		reject_obligation(run, REFUSED_SPECULATION, o, r);
+		reject_obligation(run, REFUSED_SPECULATION, o, fay_speculation_refusal(an, o));
 		ok = false;
 	}
 	if (ok) {
@@ -346,7 +353,7 @@ static bool verify_probe(struct fay_run *run, struct fay_probe_facts *facts,
 		*facts = blank;
 		run->verdict->instructions = run->cfg.insn_count;
 		if (r.rule == FAY_RULE_NONE)
-			r = fay_policy_operations(run); /* there is more code than before */
+			r = fay_policy_operations(run, NULL); /* there is more code than before */
 		if (r.rule != FAY_RULE_NONE) {
 			reject(run, true, r);
 			return false;
@@ -387,11 +394,11 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 	run->verdict->schema = run->image.schema;
 	run->verdict->probe_count = run->image.probe_count;
 	run->verdict->probes = run->image.probes;
-	r = fay_policy_image(run);
+	r = fay_policy_image(run, NULL);
 	if (r.rule == FAY_RULE_NONE)
 		r = fay_cfg_build(&run->cfg, run->arena, &run->image, run->deadline);
 	if (r.rule == FAY_RULE_NONE)
-		r = fay_policy_operations(run);
+		r = fay_policy_operations(run, NULL);
 	run->verdict->instructions = run->cfg.insn_count;
 	thresholds = fay_arena_alloc(run->arena, sizeof(*thresholds));
 	if (r.rule == FAY_RULE_NONE && !thresholds)

@@ -80,11 +80,27 @@ void fay_prove_rest(struct fay_run *run, void (*refused)(void *context, struct f
 /* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
 int fay_run_end(struct fay_run *run);
 
+/* What a policy does not allow; the first one is returned. */
+#define FAY_MAX_VIOLATIONS 64u
+struct fay_violations {
+	uint32_t count;
+	struct fay_refusal at[FAY_MAX_VIOLATIONS];
+};
+/* Sizes of state, kinds and patterns of the probes. all: where each is added, or NULL. */
+struct fay_refusal fay_policy_image(const struct fay_run *run, struct fay_violations *all);
+/* All instructions that were decoded. */
+struct fay_refusal fay_policy_operations(const struct fay_run *run, struct fay_violations *all);
+/* What the probe in hand costs and reads, which becomes facts. */
+struct fay_refusal fay_policy_costs(struct fay_analysis *an, struct fay_violations *all);
+
 /* Fills an->in, gathers facts and open obligations: first the cheap attempt (sweep), then the
  * thorough way (fixpoint), and if something is left to prove, once more with relations between what
  * moves in the loops. */
 struct fay_refusal fay_prove_invariant(struct fay_analysis *an);
 struct fay_refusal fay_obligation_refusal(const struct fay_analysis *an,
 					  const struct fay_obligation *o);
+/* Of an obligation that is open where no branch is believed. */
+struct fay_refusal fay_speculation_refusal(const struct fay_analysis *an,
+					   const struct fay_obligation *o);
 
 #endif

@@ -5,12 +5,6 @@
 
 #include "prove.h"
 
-/* Sizes of state, kinds and patterns of the probes. */
-struct fay_refusal fay_policy_image(const struct fay_run *run);
-/* All instructions that were decoded. */
-struct fay_refusal fay_policy_operations(const struct fay_run *run);
-/* What the probe in hand costs and reads, which becomes facts. */
-struct fay_refusal fay_policy_costs(struct fay_analysis *an);
 struct fay_refusal fay_policy_too_many(const struct fay_analysis *an, uint64_t instructions);
 
 /* Begins the certificate of the image of `size` bytes, if one is asked for. */

@@ -138,7 +138,7 @@ static void compare_policy(const char *name, const struct fay_image *image,
 	run->arena = fay_arena_create((size_t)1 << 20);
 	run->policy = policy;
 	run->image = *image;
-	there = fay_policy_image(run).rule;
+	there = fay_policy_image(run, NULL).rule;
 	policies++;
 	if (there != here && here == FAY_RULE_POL_TRACEPOINT && doubtful(policy))
 		careful++;
