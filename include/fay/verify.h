@@ -146,7 +146,11 @@ struct fay_verdict {
 	enum fay_outcome outcome;
 	uint8_t image_sha256[32];
 	struct fay_rejection rejection; /* if not accepted */
-	struct fay_layout layout;       /* only if accepted */
+	/* What else is refused, if it was looked for, as `fay verify` does: rule, place, what,
+	 * missing, hint. */
+	uint32_t other_count;
+	struct fay_rejection *others;
+	struct fay_layout layout; /* only if accepted */
 	/* The manifest: of a refused image what its tables say, and of probes what was proved
 	 * before the refusal. */
 	struct fay_schema schema;

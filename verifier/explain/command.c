@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "fay/verify.h"
+#include "explain.h"
 
 enum { EXIT_ACCEPTED = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_INTERNAL = 4 };
 
@@ -239,6 +239,8 @@ int fay_verify_main(int argc, char **argv)
 			certified = certify(&options, bytes, size, &policy, &verdict);
 		else if (!options.smt2)
 			fay_verify(bytes, size, &policy, &verdict);
+		if (!options.smt2)
+			fay_others_fill(bytes, size, &policy, &verdict);
 		if (!options.no_replay)
 			fay_verdict_replay(&verdict);
 		if (options.source)

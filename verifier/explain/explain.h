@@ -49,4 +49,11 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 /* Fills in the verdict's rejection. */
 void fay_explain(struct fay_run *run);
 
+/* ---- others.c ---- */
+
+/* Of a refused image: looks for everything else that is refused, by another run, and fills in the
+ * verdict's `others`. policy as it was for the verdict. */
+void fay_others_fill(const void *bytes, size_t size, const struct fay_policy *policy,
+		     struct fay_verdict *verdict);
+
 #endif

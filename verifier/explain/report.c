@@ -91,6 +91,22 @@ static void print_facts(FILE *out, const struct fay_rejection *rejection)
 		fprintf(out, "    %s: %s\n", rejection->facts[i].where, rejection->facts[i].value);
 }
 
+static void print_place(FILE *out, const char *before, const struct fay_rejection *rejection)
+{
+	if (!rejection->function)
+		return;
+	fay_report_text(out, before, rejection->function, false);
+	fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset,
+		rejection->text_offset);
+	if (rejection->source_file) {
+		fay_report_text(out, ", ", rejection->source_file, false);
+		fprintf(out, ":%" PRIu32, rejection->source_line);
+		if (rejection->source_column)
+			fprintf(out, ":%" PRIu32, rejection->source_column);
+	}
+	fputc('\n', out);
+}
+
 static void print_rejection(FILE *out, const char *name, const struct fay_verdict *verdict)
 {
 	const struct fay_rejection *rejection = &verdict->rejection;
@@ -101,18 +117,7 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 		fay_report_text(out, "  ", rejection->what, false);
 		fputc('\n', out);
 	}
-	if (rejection->function) {
-		fay_report_text(out, "  in ", rejection->function, false);
-		fprintf(out, "+0x%" PRIx64 " (.text+0x%" PRIx64 ")", rejection->function_offset,
-			rejection->text_offset);
-		if (rejection->source_file) {
-			fay_report_text(out, ", ", rejection->source_file, false);
-			fprintf(out, ":%" PRIu32, rejection->source_line);
-			if (rejection->source_column)
-				fprintf(out, ":%" PRIu32, rejection->source_column);
-		}
-		fputc('\n', out);
-	}
+	print_place(out, "  in ", rejection);
 	print_source(out, rejection);
 	if (rejection->disassembly) {
 		fputc('\n', out);
@@ -140,6 +145,26 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 	if (rejection->hint)
 		fprintf(out, "    %s\n", rejection->hint);
 	fprintf(out, "  see docs/rules.md, section %s\n", fay_rule_id(rejection->rule));
+}
+
+/* The rest, in short. */
+static void print_others(FILE *out, const struct fay_verdict *verdict)
+{
+	for (uint32_t i = 0; i < verdict->other_count; i++) {
+		const struct fay_rejection *other = &verdict->others[i];
+
+		fprintf(out, "%s    %s: %s\n", i ? "" : "  also refused:\n",
+			fay_rule_id(other->rule), fay_rule_title(other->rule));
+		if (other->what) {
+			fay_report_text(out, "      ", other->what, false);
+			fputc('\n', out);
+		}
+		print_place(out, "      in ", other);
+		if (other->missing) {
+			fay_report_text(out, "      missing: ", other->missing, false);
+			fputc('\n', out);
+		}
+	}
 }
 
 static void print_list(FILE *out, uint32_t mask, const char *(*name)(unsigned), const char *none)
@@ -243,6 +268,7 @@ void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *ve
 		return;
 	}
 	print_rejection(out, name, verdict);
+	print_others(out, verdict);
 	if (!verdict->probe_count)
 		return;
 	fprintf(out,

@@ -66,9 +66,10 @@ static void json_list(FILE *out, const char *key, uint32_t mask, const char *(*n
 	fputc(']', out);
 }
 
-static void json_rejection(FILE *out, const struct fay_rejection *rejection)
+/* What every refusal has: the members up to the source's column. */
+static void json_refusal(FILE *out, const struct fay_rejection *rejection)
 {
-	fprintf(out, ",\"rejection\":{\"rule\":\"%s\",\"title\":", fay_rule_id(rejection->rule));
+	fprintf(out, "{\"rule\":\"%s\",\"title\":", fay_rule_id(rejection->rule));
 	fay_report_string_json(out, fay_rule_title(rejection->rule));
 	fprintf(out, ",\"what\":");
 	fay_report_string_json(out, rejection->what);
@@ -78,8 +79,30 @@ static void json_rejection(FILE *out, const struct fay_rejection *rejection)
 		",\"function_offset\":%" PRIu64 ",\"text_offset\":%" PRIu64 ",\"source_file\":",
 		rejection->function_offset, rejection->text_offset);
 	fay_report_string_json(out, rejection->source_file);
-	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32 ",\"disassembly\":",
+	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32,
 		rejection->source_line, rejection->source_column);
+}
+
+static void json_others(FILE *out, const struct fay_verdict *verdict)
+{
+	fprintf(out, ",\"others\":[");
+	for (uint32_t i = 0; i < verdict->other_count; i++) {
+		fputs(i ? "," : "", out);
+		json_refusal(out, &verdict->others[i]);
+		fprintf(out, ",\"missing\":");
+		fay_report_string_json(out, verdict->others[i].missing);
+		fprintf(out, ",\"hint\":");
+		fay_report_string_json(out, verdict->others[i].hint);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
+static void json_rejection(FILE *out, const struct fay_rejection *rejection)
+{
+	fprintf(out, ",\"rejection\":");
+	json_refusal(out, rejection);
+	fprintf(out, ",\"disassembly\":");
 	fay_report_string_json(out, rejection->disassembly);
 	fprintf(out, ",\"missing\":");
 	fay_report_string_json(out, rejection->missing);
@@ -187,8 +210,10 @@ void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdic
 	print_hex(out, verdict->image_sha256, 32);
 	fputc('"', out);
 	json_manifest(out, verdict);
-	if (verdict->outcome != FAY_ACCEPTED)
+	if (verdict->outcome != FAY_ACCEPTED) {
 		json_rejection(out, &verdict->rejection);
+		json_others(out, verdict);
+	}
 	fprintf(out,
 		",\"instructions\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"loops\":%" PRIu64
 		",\"obligations\":%" PRIu64 ",\"obligations_by_solver\":%" PRIu64
