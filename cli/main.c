@@ -32,6 +32,7 @@ static const struct command {
 	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
 	{ "inspect", fay_inspect_main, "inspect [--json] [--att] IMAGE" },
 	{ "diff", fay_diff_main, "diff [--json] [--factor N] OLD NEW" },
+	{ "policy", fay_policy_main, "policy init IMAGE | policy check FILE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },

@@ -32,7 +32,7 @@ gives() {
 only() { [ "${#COMPREPLY[@]}" = "$1" ] || fail "${COMP_WORDS[*]}: ${COMPREPLY[*]}"; }
 work=$(mktemp -d)
 trap 'kill $process; rm -rf "$work"' EXIT
-gives "" = trace verify inspect diff cc list explain doctor export cluster attach bench help
+gives "" = trace verify inspect diff policy cc list explain doctor export cluster attach bench help
 gives tr = trace
 only 1
 gives help li = list

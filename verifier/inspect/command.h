@@ -6,5 +6,6 @@
 
 int fay_diff_main(int argc, char **argv);
 int fay_inspect_main(int argc, char **argv);
+int fay_policy_main(int argc, char **argv);
 
 #endif

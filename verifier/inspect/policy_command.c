@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `fay policy init`: the tightest policy that admits an image, which is the manifest of the image
+ * as limits. What is printed was read back and does admit it. `fay policy check`: whether a policy
+ * file has errors, and what it says with what it leaves out.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "fay/error.h"
+#include "policy_write.h"
+#include "verifier/explain/command.h"
+#include "verifier/explain/report.h"
+
+struct image {
+	const char *program, *path;
+	uint8_t *bytes;
+	size_t size;
+};
+
+static void print_usage(FILE *out, const char *program)
+{
+	fprintf(out, "usage: %s init IMAGE | check FILE\n", program);
+}
+
+static int help(const char *program)
+{
+	print_usage(stdout, program);
+	printf("\n"
+	       "  init IMAGE  prints the tightest policy that admits the probe image, with "
+	       "comments "
+	       "(docs/policy.md)\n"
+	       "  check FILE  says what is wrong with a policy file, or prints what it says, with "
+	       "the "
+	       "defaults of what it\n"
+	       "              leaves out\n"
+	       "\n"
+	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors, 3 "
+	       "a "
+	       "limit was reached, 4 internal\n");
+	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+}
+
+static bool admits(const struct image *image, const struct fay_policy *policy,
+		   struct fay_verdict *verdict)
+{
+	fay_verify(image->bytes, image->size, policy, verdict);
+	return verdict->outcome == FAY_ACCEPTED;
+}
+
+/* Keeps what `tighter` says if the image is admitted all the same; *verdict is by the policy. */
+static void tighten(const struct image *image, struct fay_policy *policy,
+		    const struct fay_policy *tighter, struct fay_verdict *verdict)
+{
+	struct fay_verdict tried;
+
+	if (admits(image, tighter, &tried)) {
+		*policy = *tighter;
+		fay_verdict_deinit(verdict);
+		*verdict = tried;
+	} else {
+		fay_verdict_deinit(&tried);
+	}
+}
+
+/* What is permitted or not, beginning with all. False: nothing admits the image. */
+static bool find_permissions(const struct image *image, struct fay_policy *policy,
+			     struct fay_verdict *verdict)
+{
+	struct fay_policy tighter;
+
+	fay_policy_default(policy);
+	policy->allow_rdtsc = true;
+	policy->max_stack = UINT64_MAX;
+	if (!admits(image, policy, verdict)) {
+		if (verdict->rejection.rule != FAY_RULE_POL_INSTRUCTIONS)
+			return false;
+		policy->max_instructions = UINT64_MAX;
+		fay_verdict_deinit(verdict);
+		if (!admits(image, policy, verdict))
+			return false;
+	}
+	tighter = *policy;
+	tighter.allow_rdtsc = false;
+	tighten(image, policy, &tighter, verdict);
+	tighter = *policy;
+	tighter.allow_vectors = false;
+	tighten(image, policy, &tighter, verdict);
+	tighter = *policy;
+	tighter.speculation_confined = true;
+	tighten(image, policy, &tighter, verdict);
+	return true;
+}
+
+#define PATTERNS_BYTES 900u /* of a line of a policy file */
+
+/* Adds a pattern as one word of a policy file. False: there is no room. */
+static bool add_pattern(struct fay_policy *policy, const char *pattern)
+{
+	char word[FAY_IMAGE_MAX_STRING];
+	size_t used = 0;
+
+	/* A probe without a place has none; that is the pattern of no function. */
+	if (strlen(*pattern ? pattern : "*!") >= sizeof(word))
+		return false;
+	strcpy(word, *pattern ? pattern : "*!");
+	for (char *c = word; *c; c++)
+		if (strchr(" ,#", *c))
+			*c = '?';
+	for (uint32_t i = 0; i < policy->pattern_count; i++) {
+		if (!strcmp(policy->patterns[i], word))
+			return true;
+		used += strlen(policy->patterns[i]) + 1;
+	}
+	if (policy->pattern_count == sizeof(policy->patterns) / sizeof(*policy->patterns) ||
+	    used + strlen(word) > PATTERNS_BYTES)
+		return false;
+	strcpy(policy->patterns[policy->pattern_count++], word);
+	return true;
+}
+
+/* The manifest as limits. False: it has more patterns than a policy can name. */
+static bool find_limits(const struct fay_verdict *verdict, struct fay_policy *policy)
+{
+	bool named = true;
+
+	policy->allow_kinds = policy->allow_fields = 0;
+	policy->allow_helpers = policy->max_instructions = policy->max_stack = 0;
+	policy->max_local = verdict->schema.local_size;
+	policy->max_global = verdict->schema.global_size;
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const struct fay_probe_facts *probe = &verdict->probes[i];
+
+		policy->allow_kinds |= 1u << probe->kind;
+		policy->allow_fields |= probe->event_fields;
+		policy->allow_helpers |= probe->helpers;
+		if (probe->worst_instructions > policy->max_instructions)
+			policy->max_instructions = probe->worst_instructions;
+		if (probe->worst_stack > policy->max_stack)
+			policy->max_stack = probe->worst_stack;
+		named &= add_pattern(policy, probe->pattern);
+	}
+	if (!named)
+		policy->pattern_count = 0;
+	return named;
+}
+
+static void write_all(FILE *out, const struct image *image, const struct fay_policy *policy,
+		      bool named)
+{
+	fay_report_text(out, "# The tightest policy that admits ", image->path, false);
+	fputs("\n", out);
+	if (!named)
+		fputs("# Any function may be traced: the image names more patterns than a policy "
+		      "can\n",
+		      out);
+	fay_policy_write(out, policy);
+}
+
+/* Whether the text is a policy that admits the image. */
+static bool read_back(const struct image *image, const char *text, size_t size)
+{
+	struct fay_verdict verdict;
+	struct fay_policy policy;
+	char path[64], message[512];
+	int fd = memfd_create("policy", MFD_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, size) == (ssize_t)size;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ok = ok && !fay_policy_read(path, &policy, message, sizeof(message));
+	if (ok) {
+		ok = admits(image, &policy, &verdict);
+		fay_verdict_deinit(&verdict);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static int print_policy(const struct image *image, const struct fay_policy *policy, bool named)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int result = FAY_E_INTERNAL;
+
+	if (out)
+		write_all(out, image, policy, named);
+	if (!out || fclose(out)) {
+		fprintf(stderr, "%s: out of memory\n", image->program);
+	} else if (!read_back(image, text, size)) {
+		fprintf(stderr, "%s: '%s' cannot be said in a policy file\n", image->program,
+			image->path);
+		result = FAY_E_REFUSED;
+	} else {
+		fwrite(text, 1, size, stdout);
+		result = fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+	}
+	free(text);
+	return result;
+}
+
+static int init(const char *program, const char *path)
+{
+	struct image image = { .program = program, .path = path };
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+	int result = fay_command_read(program, path, &image.bytes, &image.size);
+
+	if (result)
+		return result;
+	if (find_permissions(&image, &policy, &verdict)) {
+		bool named = find_limits(&verdict, &policy);
+
+		result = print_policy(&image, &policy, named);
+	} else {
+		fprintf(stderr, "%s: no policy admits '%s': %s: %s\n", program, path,
+			fay_rule_id(verdict.rejection.rule),
+			fay_rule_title(verdict.rejection.rule));
+		result = verdict.outcome == FAY_EXHAUSTED ? FAY_E_LIMIT : FAY_E_REFUSED;
+	}
+	fay_verdict_deinit(&verdict);
+	free(image.bytes);
+	return result;
+}
+
+static int check(const char *program, const char *path)
+{
+	struct fay_policy policy;
+	char message[512];
+
+	if (fay_policy_read(path, &policy, message, sizeof(message))) {
+		fprintf(stderr, "%s: %s\n", program, message);
+		return FAY_E_USAGE;
+	}
+	fay_report_text(stdout, "# What ", path, false);
+	fputs(" says\n", stdout);
+	fay_policy_write(stdout, &policy);
+	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+}
+
+int fay_policy_main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--help"))
+		return help(argv[0]);
+	if (argc == 3 && !strcmp(argv[1], "init"))
+		return init(argv[0], argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "check"))
+		return check(argv[0], argv[2]);
+	print_usage(stderr, argv[0]);
+	return FAY_E_USAGE;
+}
