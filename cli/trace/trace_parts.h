@@ -17,11 +17,6 @@
 
 #include "trace.h"
 
-struct stage {
-	const char *name;
-	uint64_t nanoseconds;
-};
-
 #define TRACE_COMMS_MAX 16u
 #define TRACE_WATCHED_MAX 1024u
 #define TRACE_EXECUTED_MAX 64u
@@ -175,11 +170,13 @@ struct trace {
 	uint64_t asked;                      /* ns since the epoch: what `Now` means; 0: now */
 	struct fay_aggregator *cluster_rows; /* what the root merges into */
 	/* bookkeeping */
-	/* ns from the boot clock to the system clock's epoch, as that was set when the trace began
-	 * */
+	/* ns from the boot clock to the epoch of the system's clock when the trace began */
 	uint64_t epoch;
 	uint64_t started; /* monotonic ns at main */
-	struct stage stages[16];
+	struct stage {
+		const char *name;
+		uint64_t nanoseconds;
+	} stages[16];
 	size_t stage_count;
 	/* that are in no window since all of theirs had been looked at for the last time; where the
 	 * query counts */
@@ -196,12 +193,10 @@ extern volatile sig_atomic_t fay_trace_asked_for_snapshot; /* SIGUSR2 came, of -
 /* Output, names and signals; all else is zero. */
 void fay_trace_init(struct trace *trace);
 void fay_trace_deinit(struct trace *trace);
-/*
- * The time by which events are stamped, ns since the epoch: the system's clock as it was set when
+/* The time by which events are stamped, ns since the epoch: the system's clock as it was set when
  * the trace began. It goes on evenly when that clock is set, and while the machine sleeps. On a
  * cluster, and of functions of the kernel through fay.ko, it is the system's clock as it is set
- * now, as of the events there.
- */
+ * now, as of the events there. */
 uint64_t fay_trace_now(const struct trace *trace);
 /* What is to be added to times of the system's clock, if that was set since; else 0. */
 int64_t fay_trace_clock_set(const struct trace *trace);
@@ -380,8 +375,7 @@ int fay_trace_open_output(struct trace *trace, struct fay_error *error);
  * error, too. */
 int fay_trace_close_output(struct trace *trace, struct fay_error *error);
 
-/* executed.c: processes that execute another program, which is not traced, without --follow.
- * */
+/* executed.c: processes that execute another program, which is not traced, without --follow. */
 /* From now on; the process has just been attached to. */
 void fay_trace_executed_watch(struct trace *trace, pid_t pid);
 /* Again and again while a command runs. */
@@ -411,18 +405,15 @@ bool fay_trace_has_all_rows(const struct trace *trace);
 /* FAY_E_LIMIT if rows could not be kept. */
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 
-/*
- * join.c: a query with several sources. Rows that the aggregator takes are joined, and the
- * pairs fill an aggregator of their own, whose rows are shown.
- */
+/* join.c: a query with several sources. Rows that the aggregator takes are joined, and the
+ * pairs fill an aggregator of their own, whose rows are shown. */
 int fay_trace_join_start(struct trace *trace, struct fay_error *error);
 void fay_trace_join_deinit(struct trace *trace);
 /* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was
  * not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
-/* counted.c: windows of so many events. Rows of events that the aggregator takes are put in
- * order and counted; windows are shown as they are full. */
+/* counted.c: windows of so many events, put in order, counted, and shown as they are full. */
 int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
 void fay_trace_counted_deinit(struct trace *trace);
 /* As fay_trace_join_advance(). */
@@ -431,8 +422,7 @@ int fay_trace_counted_error(const struct trace *trace, struct fay_error *error);
 /* Shows the last window as far as it went; what was lost goes to *last. */
 int fay_trace_counted_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 void fay_trace_counted_print_end(const struct trace *trace);
-/* analyze.c: --analyze. What is measured of each poll and of the last picture is measured
- * always. */
+/* analyze.c: --analyze. Each poll and the last picture are measured always. */
 void fay_trace_analyze_start(struct trace *trace);
 int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);
 /* `last`: the merged rows. */
@@ -502,8 +492,7 @@ static inline bool fay_trace_is_file(const struct trace *trace)
 	return trace->plan && trace->plan->domain == DOMAIN_FILE;
 }
 
-/* end.c: detaches first in every case; then the last picture, if the output still takes it.
- * */
+/* end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
 /* How it ended, and what was lost. */
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result);
