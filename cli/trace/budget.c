@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
+/* --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
  * with the processor time that it has used. If that is more than the budget allows, the costliest
  * points are taken out, as many as it takes. While a point is out nobody knows how often its
  * function is called: so after a rest it is put back, and if it is too much still it goes again,
  * for longer. What was left out is said at once and, with the exact number of its events whose
- * probes ran, at the end.
- */
+ * probes ran, at the end. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +44,9 @@ struct account {
 	struct fay_point_cost beside; /* of functions without probes */
 	uint64_t *spent;              /* ns, between the last two looks */
 	struct left_out *left;
-	uint64_t cpu_before; /* ns, of the process */
-	bool stuck;          /* points could not be taken out, which was said */
-	bool warm;           /* it has been looked at: memory is not touched for the first time */
+	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
+	bool stuck;                  /* points could not be taken out, which was said */
+	bool warm; /* it has been looked at: memory is not touched for the first time */
 };
 
 /* What is known in the end of a point that was left out. */
@@ -83,7 +81,8 @@ static int account_init(struct account *account, struct fay_session *session, pi
 	*account = (struct account){ .session = session,
 				     .pid = pid,
 				     .count = count,
-				     .cpu_before = fay_process_cpu_ns(pid) };
+				     .cpu_before = fay_process_cpu_ns(pid),
+				     .looked = fay_monotonic() };
 	account->costs = calloc(count + 1, sizeof(*account->costs));
 	account->spent = calloc(count + 1, sizeof(*account->spent));
 	account->left = calloc(count + 1, sizeof(*account->left));
@@ -301,8 +300,8 @@ static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
 {
 	struct fay_trace_budget *budget = trace->spending;
 	struct account *items = budget->items;
-	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid);
-	double spent = 0;
+	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid), now = fay_monotonic();
+	double spent = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
 	*cpu = cpu_now - items[first].cpu_before;
 	if (cpu_now < items[first].cpu_before || *cpu < CPU_LEAST)
 		return 0;
@@ -311,9 +310,12 @@ static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
 		if (items[i].pid == items[first].pid)
 			spent += account_look(&items[i], &budget->spent);
 	budget->cpu += (double)*cpu;
+	allowed = trace->budget * (double)*cpu;
+	floor *= (double)(now - items[first].looked);
 	bool warm = items[first].warm;
 	items[first].warm = true;
-	return warm ? spent - trace->budget * (double)*cpu : 0;
+	items[first].looked = now;
+	return warm ? spent - (allowed > floor ? allowed : floor) : 0;
 }
 
 static int look_at(struct trace *trace, size_t first)

@@ -384,6 +384,7 @@ static int make_estimate(struct trace *trace, struct fay_error *error)
 static void put_in_force(struct trace *trace, const char *why)
 {
 	trace->budget = LIMIT;
+	trace->budget_by_default = true;
 	fprintf(stderr,
 		"fay: %s: --budget %g%% is in force, which leaves the costliest functions out "
 		"while they take more; --budget none lifts it\n",
@@ -411,6 +412,13 @@ static int ask(const char *what, struct fay_error *error)
 	return fay_error_set(error, FAY_E_REFUSED,
 			     "not traced; --budget 5%% leaves out functions that cost too much, "
 			     "--budget none does not ask");
+}
+
+/* A program that hardly runs may have a large part of little taken. */
+static bool is_much(const struct fay_trace_estimate *estimate)
+{
+	return estimate->share > LIMIT && estimate->call_ns * (double)estimate->calls >
+						  FAY_BUDGET_FLOOR * (double)estimate->ns;
 }
 
 /* Above the limit, or not known. */
@@ -456,7 +464,7 @@ int fay_trace_decide_budget(struct trace *trace, struct fay_error *error)
 	describe(trace, what, sizeof(what));
 	if (trace->verbose && trace->estimate.calls)
 		fprintf(stderr, "fay: %s\n", what);
-	return trace->estimate.share > LIMIT ? ask_or_bound(trace, what, error) : FAY_OK;
+	return is_much(&trace->estimate) ? ask_or_bound(trace, what, error) : FAY_OK;
 }
 
 void fay_trace_estimate_print(const struct trace *trace)

@@ -30,8 +30,8 @@ struct trace {
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
-	bool budget_given; /* by --budget */
-	bool unbounded;    /* `none` */
+	bool budget_given, budget_by_default; /* by --budget; since nobody said anything */
+	bool unbounded;                       /* `none` */
 	bool only_inline;
 	bool timing, verbose, help, analyze;
 	struct fay_measured measured; /* analyze.c */
@@ -459,8 +459,8 @@ void fay_trace_cluster_gathered(struct trace *trace);
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last,
 			   struct fay_error *error);
 
-/* estimate.c: what holds where --budget was not given: what the trace would take is estimated, and
- * asked about or bounded if that is much. */
+/* estimate.c: a budget where nobody gave one. Then probes may take this part of one processor: */
+#define FAY_BUDGET_FLOOR 0.01
 int fay_trace_decide_budget(struct trace *trace, struct fay_error *error);
 /* As JSON, if one was made. */
 void fay_trace_estimate_print(const struct trace *trace);

@@ -98,3 +98,17 @@ exits "a command" 0 "$FAY" trace --json 'cluster.Function("budget_target!rare").
 	"$BUDGET_TARGET" burst </dev/null
 contains "a command: the budget" "$work/err" "--budget 5% is in force"
 equal "and nothing is left out" 0 "$(jq -s 'map(select(.type == "budget"))[0].left_out' "$work/out")"
+
+# A program that hardly runs: probes may take a large part of its little, and nothing is left out.
+"$BUDGET_TARGET" seldom >"$work/seldom" &
+seldom=$!
+trace -p "$seldom" "$hot" </dev/null
+wait "$seldom"
+ended "$tracer" || fail "fay trace exits with $?"
+equal "a program that rests: nothing is left out" null "$(of left_out events)"
+[ "$(of row values.Count)" -gt 1000000 ] || fail "counted $(of row values.Count)"
+exits "the same from its start" 0 "$FAY" trace --json -o "$work/trace.json" "$hot" -- \
+	"$BUDGET_TARGET" seldom </dev/null
+equal "likewise from its start: nothing" null "$(of left_out events)"
+equal "and all is counted" "$(tail -1 "$work/out")" \
+	"$(jq -s 'map(select(.type == "row"))[-1].values.Count' "$work/trace.json")"

@@ -4,6 +4,8 @@
  * line comes on standard input. Then prints how often it called each, and waits for another line.
  * Then calls hot() a thousand times at leisure, and waits for a third one.
  * `budget_target burst`: calls hot() for a second and ends.
+ * `budget_target seldom`: rests most of two seconds, and else calls hot() and computes; prints how
+ * often it called it.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -37,12 +39,26 @@ static uint64_t burst(void)
 	return sum;
 }
 
+static uint64_t seldom(void)
+{
+	uint64_t hots = 0, sum = 0;
+	for (unsigned round = 0; round < 400; round++) {
+		for (unsigned i = 0; i < 5000; i++, hots++)
+			sum += hot(i);
+		for (volatile unsigned i = 0; i < 60000; i++)
+			;
+		usleep(5000);
+	}
+	printf("%" PRIu64 "\n", hots);
+	return sum;
+}
+
 int main(int argc, char **argv)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	uint64_t hots = 0, rares = 0, sum = 0;
 	if (argc > 1)
-		return burst() == 1;
+		return (*argv[1] == 's' ? seldom() : burst()) == 1;
 	printf("ready\n");
 	fflush(stdout);
 	getchar();
