@@ -15,7 +15,9 @@
 #include "output_parts.h"
 
 #define MAX_BAR 40
+/* characters of a cell in rows that are shown as they come; of a time */
 #define STREAM_CELL 16
+#define STREAM_TIME 29
 #define LEAST_CELL 12
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 
@@ -284,11 +286,19 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 				      row_at(result, table->ranked, r));
 }
 
+/* `widths`: NULL if the rows that come are not known. */
+static int cell_width(const struct fay_view *view, uint32_t column, const int *widths)
+{
+	if (widths)
+		return widths[column];
+	return view->columns[column].column->type == FAY_TYPE_TIME ? STREAM_TIME : STREAM_CELL;
+}
+
 static void print_head(const struct fay_writer *writer, const struct fay_view *view,
 		       const int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL,
+		print_cell(writer, &view->columns[c], cell_width(view, c, widths),
 			   view->columns[c].name);
 	fputc('\n', writer->out);
 }
@@ -299,7 +309,7 @@ static void print_cells(const struct fay_writer *writer, const struct fay_view *
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
 		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL, text);
+		print_cell(writer, &view->columns[c], cell_width(view, c, widths), text);
 	}
 }
 
@@ -447,7 +457,9 @@ static void write_table_row(struct fay_writer *writer, const struct fay_view *vi
 			    const uint8_t *row)
 {
 	const struct fay_view_column *heat = fay_output_heat_column(view);
-	int used = (int)view->column_count * (STREAM_CELL + 2);
+	int used = 0;
+	for (uint32_t c = 0; c < view->column_count; c++)
+		used += cell_width(view, c, NULL) + 2;
 	fay_live_clear(writer);
 	if (!writer->header_written)
 		print_head(writer, view, NULL);
