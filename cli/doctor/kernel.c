@@ -125,13 +125,14 @@ void fay_doctor_uprobes(struct finding *finding)
 	char line[32];
 	if (fay_doctor_first_line("/sys/bus/event_source/devices/uprobe/type", line, sizeof(line)))
 		fay_doctor_found(finding, true,
-				 "perf event source uprobe, type %s: for comparison only, fay does "
-				 "not use it",
+				 "perf event source uprobe, type %s: where no jump fits, fay has "
+				 "the kernel trap",
 				 line);
 	else
 		fay_doctor_found(
 			finding, false,
-			"no uprobe event source (CONFIG_UPROBE_EVENTS); fay does not need it");
+			"no uprobe event source (CONFIG_UPROBE_EVENTS): where no jump fits, "
+			"functions and markers are left out");
 }
 
 void fay_doctor_clang(struct finding *finding)
