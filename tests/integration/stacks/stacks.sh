@@ -96,7 +96,8 @@ exits "as JSON" 0 "$FAY" trace \
 equal "innermost first" "o2!reached o2!leaf o2!main" \
 	"$(jq -r 'select(.type == "row") | .values.UserStack[0:3] | map(sub("\\+.*"; "")) |
 		join(" ")' "$work/out")"
-exits "distinct" 0 "$FAY" trace \
+# an estimate, which depends on the addresses: they are always the same here
+exits "distinct" 0 setarch -R "$FAY" trace \
 	--csv 'cluster.Function("*!reached").DistinctCount(e => e.Stack(3))' -- "$work/o2"
 equal "distinct innermost three" 5 "$(tail -1 "$work/out")"
 exits "as a table" 0 "$FAY" trace \
