@@ -21,14 +21,14 @@ struct options {
 	const char *smt2;
 	const char *source;
 	const char *certify;
-	bool json, no_replay, kernel, help;
+	bool json, no_replay, kernel, first, help;
 };
 
 static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
 		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--certify FILE] "
-		"[--source DIR] [--no-replay] IMAGE\n",
+		"[--source DIR] [--no-replay] [--first] IMAGE\n",
 		program);
 }
 
@@ -57,6 +57,7 @@ static int help(const char *program)
 	       "names\n"
 	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a child "
 	       "process\n"
+	       "  --first        end at the first refusal instead of looking for all of them\n"
 	       "\n"
 	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, "
 	       "4 internal\n");
@@ -73,6 +74,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "certify", required_argument, NULL, 'c' },
 		{ "kernel", no_argument, NULL, 'k' },
 		{ "no-replay", no_argument, NULL, 'n' },
+		{ "first", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -89,6 +91,7 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'c': options->certify = optarg; break;
 		case 'k': options->kernel = true; break;
 		case 'n': options->no_replay = true; break;
+		case 'f': options->first = true; break;
 		case 'h': options->help = true; return 0;
 		default: return usage(argv[0]);
 		}
@@ -239,7 +242,7 @@ int fay_verify_main(int argc, char **argv)
 			certified = certify(&options, bytes, size, &policy, &verdict);
 		else if (!options.smt2)
 			fay_verify(bytes, size, &policy, &verdict);
-		if (!options.smt2)
+		if (!options.smt2 && !options.first)
 			fay_others_fill(bytes, size, &policy, &verdict);
 		if (!options.no_replay)
 			fay_verdict_replay(&verdict);
