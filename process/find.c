@@ -51,16 +51,14 @@ bool fay_process_name(pid_t pid, char comm[FAY_COMM_SIZE])
 	return is;
 }
 
-size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max)
+size_t fay_process_find(bool (*fits)(const void *context, pid_t pid), const void *context,
+			pid_t *pids, size_t max)
 {
-	char name[FAY_COMM_SIZE];
 	size_t count = 0;
 	pid_t pid;
 	DIR *proc = opendir("/proc");
 	while (fay_process_next(proc, &pid)) {
-		/* The kernel keeps 15 characters of a name. */
-		if (!fay_process_name(pid, name) || strncmp(name, comm, FAY_COMM_SIZE - 1) ||
-		    pid == getpid() || fay_process_has_ended(pid))
+		if (!fits(context, pid) || fay_process_has_ended(pid))
 			continue;
 		if (count < max)
 			pids[count] = pid;
@@ -69,6 +67,19 @@ size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max)
 	if (proc)
 		closedir(proc);
 	return count;
+}
+
+/* The kernel keeps 15 characters of a name. */
+static bool is_called(const void *comm, pid_t pid)
+{
+	char name[FAY_COMM_SIZE];
+	return fay_process_name(pid, name) && !strncmp(name, comm, FAY_COMM_SIZE - 1) &&
+	       pid != getpid();
+}
+
+size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max)
+{
+	return fay_process_find(is_called, comm, pids, max);
 }
 
 pid_t fay_process_of_thread(pid_t tid)

@@ -43,8 +43,11 @@ bool fay_process_status(pid_t pid, const char *key, char line[128]);
 pid_t fay_process_of_thread(pid_t tid);
 /* Who holds the process by ptrace; 0: nobody. */
 pid_t fay_process_tracer(pid_t pid);
-/* Appends the ids of the processes whose thread name is `comm`, the caller's own and ended ones
- * (zombies) left out. Returns how many there are. */
+/* Appends the ids of the processes that fit, `max` at most, ended ones (zombies) left out. Returns
+ * how many there are. */
+size_t fay_process_find(bool (*fits)(const void *context, pid_t pid), const void *context,
+			pid_t *pids, size_t max);
+/* The same: those whose thread name is `comm`, but not the caller's own. */
 size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max);
 /* A zombie, or gone. */
 bool fay_process_has_ended(pid_t pid);
@@ -65,7 +68,7 @@ struct fay_selection {
 bool fay_selection_is_given(const struct fay_selection *selection);
 /* FAY_E_USAGE: what is given means nothing. */
 int fay_selection_init(struct fay_selection *selection, struct fay_error *error);
-/* As fay_process_find_comm(); neither the caller nor its parents. */
+/* As fay_process_find(); neither the caller nor its parents. */
 size_t fay_selection_find(const struct fay_selection *selection, pid_t *pids, size_t max);
 
 /*

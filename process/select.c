@@ -141,22 +141,15 @@ static bool has_started_us(pid_t pid)
 	return false;
 }
 
+static bool is_selected(const void *context, pid_t pid)
+{
+	const struct fay_selection *selection = context;
+	return has_name(selection, pid) && (!selection->user || has_user(selection, pid)) &&
+	       (!selection->cgroup || has_cgroup(selection, pid)) &&
+	       (!selection->cmdline || has_command_line(selection, pid)) && !has_started_us(pid);
+}
+
 size_t fay_selection_find(const struct fay_selection *selection, pid_t *pids, size_t max)
 {
-	size_t count = 0;
-	pid_t pid;
-	DIR *proc = opendir("/proc");
-	while (fay_process_next(proc, &pid)) {
-		if (!has_name(selection, pid) || (selection->user && !has_user(selection, pid)) ||
-		    (selection->cgroup && !has_cgroup(selection, pid)) ||
-		    (selection->cmdline && !has_command_line(selection, pid)) ||
-		    fay_process_has_ended(pid) || has_started_us(pid))
-			continue;
-		if (count < max)
-			pids[count] = pid;
-		count++;
-	}
-	if (proc)
-		closedir(proc);
-	return count;
+	return fay_process_find(is_selected, selection, pids, max);
 }

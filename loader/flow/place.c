@@ -171,18 +171,38 @@ static bool judge_before(const struct judging *judging, struct fay_place *place)
 	return first != judging->step && jump_into(judging, place->site + 1, end, true) == SIZE_MAX;
 }
 
+/* The function from start to end; `step` is the instruction that begins at `at`, if one does. */
+static bool judging_begin(struct judging *judging, const struct fay_flow_program *program,
+			  uint64_t start, uint64_t end, uint64_t at, char reason[FAY_REASON_MAX])
+{
+	*judging =
+		(struct judging){ .code = { .program = program, .reason = reason, .alone = true },
+				  .start = start,
+				  .end = end };
+	if (!fay_code_read(&judging->code, start, end))
+		return false;
+	judging->step = fay_code_find(&judging->code, at);
+	return true;
+}
+
+/* No reason: there is no memory. */
+static bool judging_end(struct judging *judging, bool good)
+{
+	if (judging->code.no_memory)
+		*judging->code.reason = 0;
+	fay_code_deinit(&judging->code);
+	return good;
+}
+
 bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uint64_t end,
 		     uint64_t at, enum fay_place_kind kind, struct fay_place *place,
 		     char reason[FAY_REASON_MAX])
 {
-	struct judging judging = { .code = { .program = program, .reason = reason, .alone = true },
-				   .start = start,
-				   .end = end };
-	bool good = fay_code_read(&judging.code, start, end);
+	struct judging judging;
+	bool good = judging_begin(&judging, program, start, end, at, reason);
 
 	*place = (struct fay_place){ .site = at };
 	if (good) {
-		judging.step = fay_code_find(&judging.code, at);
 		for (size_t i = 0; i < judging.code.step_count; i++)
 			judging.indirect |= judging.code.steps[i].kind == FAY_STEP_INDIRECT ||
 					    judging.code.steps[i].away;
@@ -191,10 +211,7 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 			       : judge_inside(&judging, place) || (kind == FAY_PLACE_AT_MARKER &&
 								   judge_before(&judging, place));
 	}
-	if (judging.code.no_memory)
-		*reason = 0;
-	fay_code_deinit(&judging.code);
-	return good;
+	return judging_end(&judging, good);
 }
 
 static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
@@ -220,19 +237,11 @@ static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
 bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uint64_t end,
 		     uint64_t at, bool marker, unsigned *length, char reason[FAY_REASON_MAX])
 {
-	struct judging judging = { .code = { .program = program, .reason = reason, .alone = true },
-				   .start = start,
-				   .end = end };
-	bool good = fay_code_read(&judging.code, start, end);
+	struct judging judging;
+	bool good = judging_begin(&judging, program, start, end, at, reason) &&
+		    judge_trap(&judging, at, marker);
 
-	if (good) {
-		judging.step = fay_code_find(&judging.code, at);
-		good = judge_trap(&judging, at, marker);
-	}
 	if (good)
 		*length = judging.code.steps[judging.step].length;
-	if (judging.code.no_memory)
-		*reason = 0;
-	fay_code_deinit(&judging.code);
-	return good;
+	return judging_end(&judging, good);
 }

@@ -29,6 +29,34 @@ static uint8_t *slurp(const char *path, size_t *size)
 	return b;
 }
 
+static bool facts_equal(const struct fay_probe_facts *a, const struct fay_probe_facts *b)
+{
+	return a->worst_instructions == b->worst_instructions &&
+	       a->clobbered_gprs == b->clobbered_gprs && a->event_fields == b->event_fields &&
+	       a->arguments_used == b->arguments_used && a->helpers == b->helpers &&
+	       a->clobbered_vectors == b->clobbered_vectors && a->worst_stack == b->worst_stack &&
+	       a->cpu_features == b->cpu_features && a->code_offset == b->code_offset;
+}
+
+/* The checker's, and the prover's. */
+static void compare_facts(const char *name, const struct fay_probe_facts *facts,
+			  const struct fay_verdict *verdict)
+{
+	for (uint32_t k = 0; k < verdict->probe_count; k++) {
+		const struct fay_probe_facts *a = &facts[k], *b = &verdict->probes[k];
+
+		if (!facts_equal(a, b))
+			printf("%s: facts differ: worst %llu %llu gprs %x %x fields %x %x "
+			       "args %x %x stack %llu %llu\n",
+			       name, (unsigned long long)a->worst_instructions,
+			       (unsigned long long)b->worst_instructions, a->clobbered_gprs,
+			       b->clobbered_gprs, a->event_fields, b->event_fields,
+			       a->arguments_used, b->arguments_used,
+			       (unsigned long long)a->worst_stack,
+			       (unsigned long long)b->worst_stack);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	bool verbose = argc > 1 && !strcmp(argv[1], "-v");
@@ -91,34 +119,7 @@ int main(int argc, char **argv)
 				accepted++;
 				code += v.layout.code_size;
 				cert += c.size;
-				for (uint32_t k = 0; k < v.probe_count; k++)
-					if (facts[k].worst_instructions !=
-						    v.probes[k].worst_instructions ||
-					    facts[k].clobbered_gprs != v.probes[k].clobbered_gprs ||
-					    facts[k].event_fields != v.probes[k].event_fields ||
-					    facts[k].arguments_used != v.probes[k].arguments_used ||
-					    facts[k].helpers != v.probes[k].helpers ||
-					    facts[k].clobbered_vectors !=
-						    v.probes[k].clobbered_vectors ||
-					    facts[k].worst_stack != v.probes[k].worst_stack ||
-					    facts[k].cpu_features != v.probes[k].cpu_features ||
-					    facts[k].code_offset != v.probes[k].code_offset)
-						printf("%s: facts differ: worst %llu %llu gprs %x "
-						       "%x fields %x %x args %x %x stack %llu "
-						       "%llu\n",
-						       argv[i],
-						       (unsigned long long)facts[k]
-							       .worst_instructions,
-						       (unsigned long long)v.probes[k]
-							       .worst_instructions,
-						       facts[k].clobbered_gprs,
-						       v.probes[k].clobbered_gprs,
-						       facts[k].event_fields,
-						       v.probes[k].event_fields,
-						       facts[k].arguments_used,
-						       v.probes[k].arguments_used,
-						       (unsigned long long)facts[k].worst_stack,
-						       (unsigned long long)v.probes[k].worst_stack);
+				compare_facts(argv[i], facts, &v);
 			}
 		}
 		fay_run_end(run);

@@ -2,6 +2,13 @@
 /* Heads of loops: values that move together, that one stays ahead of the other, measures. */
 #include "certify_parts.h"
 
+/* What was refused last was a try. */
+static void try_again(struct certify *k)
+{
+	k->c->refusal.rule = FAY_RULE_NONE;
+	k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+}
+
 /* The form of a value with variables that can only be one number put in. */
 static struct form plain_form(struct state *s, const struct value *v)
 {
@@ -408,7 +415,6 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	certify_find_list(k, p, states, n);
 	for (unsigned round = 0; round < 60; round++) {
 		bool changed = false, ran;
-		struct state *t;
 
 		rewind_loop(k, at);
 		if (!certify_settle(k, at, states, n, x, &vars))
@@ -417,7 +423,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		for (uint32_t i = 0; i < vars && !fixed; i++)
 			if (var_find(&k->w->t.s, x[i].id))
 				var_find(&k->w->t.s, x[i].id)->pin = at + 1;
-		t = certify_copy(&k->w->t.s);
+		struct state *t = certify_copy(&k->w->t.s);
 		ran = run_loop(k, at);
 		memcpy(&k->w->t.s, t, sizeof(*t));
 		free(t);
@@ -427,9 +433,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		}
 		if (!round && p->back)
 			note_filled(p, states[0], p->back->s);
-		if (k->effort != EFFORT_NEEDED && !related && round && ran) {
+		if (k->effort != EFFORT_NEEDED && !related && round && ran)
 			fill(k, at, states, x, vars);
-		}
 		if (k->effort != EFFORT_NEEDED && !related && round) {
 			related = true;
 			if (certify_relate(k, at, states, n, x, vars) || p->fill_count)
@@ -441,14 +446,12 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		if (changed && round >= 50)
 			break;
 		if (changed) {
-			k->c->refusal.rule = FAY_RULE_NONE;
-			k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+			try_again(k);
 			continue;
 		}
-		if (ran && fixed) {
-			ok = true;
+		ok = ran && fixed;
+		if (ok)
 			break;
-		}
 		if (ran && measure(k, at, x, vars)) {
 			fixed = true;
 			continue;
@@ -457,8 +460,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			p->plain = true;
 			tied = false;
 			certify_find_list(k, p, states, n);
-			k->c->refusal.rule = FAY_RULE_NONE;
-			k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+			try_again(k);
 			continue;
 		}
 		if (!related && round) {
@@ -473,8 +475,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 
 				certify_find_list(k, p, states, n);
 				p->fact_count = facts;
-				k->c->refusal.rule = FAY_RULE_NONE;
-				k->w->m.refusal.rule = k->w->t.refusal.rule = FAY_RULE_NONE;
+				try_again(k);
 				continue;
 			}
 			k->c->refusal = why;
