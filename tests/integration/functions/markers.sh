@@ -2,6 +2,7 @@
 # USDT probes: listed, counted exactly in threads of two modules, arguments of every form,
 # semaphores up and down, killed fay included.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/say_lib.sh"
 bin=$(dirname "$TARGET")
 mkfifo "$work/in"
 "$bin/markers_target" <"$work/in" >"$work/target.out" 2>&1 &
@@ -9,14 +10,6 @@ target=$!
 own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" ready
-say() { # COMMAND ANSWER-PREFIX: the answer in $answer
-	local had
-	had=$(grep -cF "$2" "$work/target.out" || true)
-	echo "$1" >&9
-	wait_for "$work/target.out" "$2" $((had + 1))
-	answer=$(grep "^$2" "$work/target.out" | tail -1)
-}
-semaphore() { say semaphore semaphore; equal "$1" "semaphore $2" "$answer"; }
 # As text: to jq a number is a double.
 rows() {
 	sed -n 's/.*"type":"row".*"values":\({[^}]*}\).*/\1/p' "$work/trace.json" | sort | uniq -c |

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_threads.h"
+
 unsigned short faytest_step_semaphore __attribute__((section(".probes")));
 
 unsigned long library_step(unsigned long n);
@@ -48,20 +50,6 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static void run_threads(unsigned count)
-{
-	pthread_t threads[16];
-	unsigned long sums[16], sum = 0;
-
-	for (unsigned i = 0; i < count && i < 16; i++)
-		pthread_create(&threads[i], NULL, run, &sums[i]);
-	for (unsigned i = 0; i < count && i < 16; i++) {
-		pthread_join(threads[i], NULL);
-		sum += sums[i];
-	}
-	printf("step %lu\n", sum);
-}
-
 static void run_forms(long count)
 {
 	const long array[4] = { 11, 22, 0x7fff8000fffffffe, 44 };
@@ -87,7 +75,7 @@ int main(void)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "step %u %lu", &threads, &steps) == 2)
-			run_threads(threads);
+			run_threads(threads, run, "step");
 		else if (sscanf(line, "forms %ld", &count) == 1)
 			run_forms(count);
 		else if (!strncmp(line, "semaphore", 9))

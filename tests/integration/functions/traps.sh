@@ -4,16 +4,9 @@
 # gone afterwards, also after kill -9; and refused with the reason where they cannot be.
 host=1
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/say_lib.sh"
 bin=$(dirname "$TARGET")
 needs_bpf
-say() { # COMMAND ANSWER-PREFIX: the answer in $answer
-	local had
-	had=$(grep -c "^$2" "$work/target.out" || true)
-	echo "$1" >&9
-	wait_for "$work/target.out" "$2" $((had + 1))
-	answer=$(grep "^$2" "$work/target.out" | tail -1)
-}
-semaphore() { say semaphore semaphore; equal "$1" "semaphore $2" "$answer"; }
 row() { # KEY COLUMN...: of the final row with that key
 	local key=$1
 	shift

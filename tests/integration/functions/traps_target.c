@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run_threads.h"
+
 extern unsigned short traps_semaphore;
 
 void traps_nothing(void);
@@ -46,20 +48,6 @@ static void *run(void *argument)
 	}
 	*(unsigned long *)argument = sum;
 	return NULL;
-}
-
-static void run_threads(unsigned count)
-{
-	pthread_t threads[16];
-	unsigned long sums[16], sum = 0;
-
-	for (unsigned i = 0; i < count && i < 16; i++)
-		pthread_create(&threads[i], NULL, run, &sums[i]);
-	for (unsigned i = 0; i < count && i < 16; i++) {
-		pthread_join(threads[i], NULL);
-		sum += sums[i];
-	}
-	printf("ran %lu\n", sum);
 }
 
 static void *linger(void *argument)
@@ -97,13 +85,13 @@ int main(int argc, char **argv)
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (argc > 1) {
 		rounds = strtoul(argv[1], NULL, 10);
-		run_threads(1);
+		run_threads(1, run, "ran");
 	}
 	printf("ready\n");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "run %u %lu", &threads, &rounds) == 2) {
-			run_threads(threads);
+			run_threads(threads, run, "ran");
 		} else if (sscanf(line, "fork %lu", &rounds) == 1) {
 			run_child();
 		} else if (sscanf(line, "execute %lu", &rounds) == 1) {
