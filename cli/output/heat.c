@@ -98,8 +98,8 @@ void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat
 	if (!heat->end)
 		return;
 	int width = characters(heat, buckets_together(writer, heat, used));
-	fay_output_bucket_label(column->column, heat->first, heat->buckets, low);
-	fay_output_bucket_label(column->column, heat->end - 1, heat->buckets, high);
+	fay_output_bucket_label(writer, column, heat->first, heat->buckets, low);
+	fay_output_bucket_label(writer, column, heat->end - 1, heat->buckets, high);
 	char *dots = strstr(low, ".."), *last = strstr(high, "..");
 	if (dots && dots != low)
 		*dots = 0;

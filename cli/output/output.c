@@ -14,12 +14,10 @@
 
 #include "output_parts.h"
 
-#define MAX_BAR 40
 /* characters of a cell in rows that are shown as they come; of a time */
 #define STREAM_CELL 16
 #define STREAM_TIME 29
 #define LEAST_CELL 12
-#define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 
 static const char *const merge_names[] = { "key",       "count",     "sum",       "min",
 					   "max",       "average",   "histogram", "histogram",
@@ -42,57 +40,6 @@ static const char *type_name(const struct fay_view_column *view)
 	if (view->address || view->enumeration)
 		return view->address ? "address" : "enum";
 	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
-}
-
-/* --- histograms ---------------------------------------------------------------------------------
- * */
-
-/* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and
- * could not be drawn over. */
-static int bar_width(const struct fay_writer *writer, int used)
-{
-	int width = fay_output_width(writer), room = width - used - 2;
-	return !width ? MAX_BAR : room < 0 ? 0 : room < MAX_BAR ? room : MAX_BAR;
-}
-
-static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest, int width)
-{
-	unsigned length = largest ? (unsigned)((double)value * width / (double)largest + 0.5) : 0;
-	if (value && !length && width)
-		length = 1;
-	memset(text, '#', length);
-	text[length] = 0;
-}
-
-/* The buckets from the first to the last that is not empty: how many. */
-static size_t find_buckets(const uint64_t *buckets, size_t count, size_t *first)
-{
-	*first = 0;
-	while (*first < count && !buckets[*first])
-		++*first;
-	while (count > *first && !buckets[count - 1])
-		count--;
-	return count - *first;
-}
-
-static void print_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
-			    const uint64_t *buckets, size_t count)
-{
-	size_t first, last = find_buckets(buckets, count, &first);
-	uint64_t largest = 0;
-	last += first;
-	for (size_t i = first; i < last; i++)
-		largest = buckets[i] > largest ? buckets[i] : largest;
-	FILE *out = writer->out;
-	int width = bar_width(writer, HISTOGRAM_LABELS);
-	for (size_t i = first; i < last; i++) {
-		char label[64], text[MAX_BAR + 1];
-		fay_output_bucket_label(view->column, i, count, label);
-		bar(text, buckets[i], largest, width);
-		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], width, text);
-	}
-	if (first == last)
-		fprintf(out, "  (no value yet)\n");
 }
 
 /* --- whole results --- */
@@ -275,7 +222,7 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 	narrow(writer, view, table->widths);
 	for (uint32_t c = 0; c < view->column_count; c++)
 		table->used += table->widths[c] + 2;
-	table->bar_width = bar_width(writer, table->used);
+	table->bar_width = fay_output_bar_width(writer, table->used);
 	for (size_t r = 0; table->bars >= 0 && r < result->row_count; r++) {
 		uint64_t count =
 			column_count_value(view, table->bars, result->rows + r * result->row_size);
@@ -324,8 +271,8 @@ static void print_below(const struct fay_writer *writer, const struct fay_view *
 			fay_output_stack_lines(writer, column, row);
 		if (fay_output_is_histogram(column) && column != table->heat_column &&
 		    fay_value_decode(column->column, row, &value))
-			print_histogram(writer, column, value.histogram.buckets,
-					value.histogram.count);
+			fay_output_histogram(writer, column, value.histogram.buckets,
+					     value.histogram.count);
 	}
 }
 
@@ -337,14 +284,13 @@ static unsigned row_height(const struct fay_view *view, const struct table *tabl
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		struct fay_value value;
-		size_t first, count;
 		uint32_t depth = column->stack_frames ? fay_output_stack_depth(column, row) : 0;
 		lines += depth ? depth - 1 : 0;
 		if (!fay_output_is_histogram(column) || column == table->heat_column ||
 		    !fay_value_decode(column->column, row, &value))
 			continue;
-		count = find_buckets(value.histogram.buckets, value.histogram.count, &first);
-		lines += count ? (unsigned)count : 1;
+		lines +=
+			fay_output_histogram_height(value.histogram.buckets, value.histogram.count);
 	}
 	return lines;
 }
@@ -372,9 +318,9 @@ static void print_rows(const struct fay_writer *writer, const struct fay_view *v
 			fay_output_heat_line(writer, &table->heat, table->heat_column, row,
 					     table->used);
 		} else if (table->bars >= 0 && table->bar_width) {
-			char text[MAX_BAR + 1];
-			bar(text, column_count_value(view, table->bars, row), table->largest,
-			    table->bar_width);
+			char text[FAY_OUTPUT_BAR + 1];
+			fay_output_bar(text, column_count_value(view, table->bars, row),
+				       table->largest, table->bar_width);
 			fprintf(writer->out, "|%-*s|", table->bar_width, text);
 		}
 		fputc('\n', writer->out);

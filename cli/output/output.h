@@ -24,6 +24,7 @@ struct fay_view_column {
 	bool address;                              /* of code: shown by name */
 	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
 	bool kernel_stack;
+	bool nanoseconds; /* its numbers are spans of time */
 };
 
 /* One state of the image as the user sees it. */
@@ -66,6 +67,7 @@ struct fay_writer {
 	uint16_t drawn[FAY_LIVE_LINES];
 	bool header_written; /* of a stream or of CSV */
 	bool revised;        /* rows were shown before, with other values */
+	bool raw;            /* tables have numbers as they are, without units */
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
 	 * any case */
 	bool heat_map;

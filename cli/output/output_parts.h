@@ -10,9 +10,9 @@
 #define CELL_SIZE 128
 #define FAY_OUTPUT_NAME 8192 /* of a place in code, for programs to read */
 
-/* The inclusive lower and upper bound of a histogram's bucket. */
-void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
-			     char label[64]);
+/* The inclusive lower and upper bound of a histogram's bucket, as text. */
+void fay_output_bucket_label(const struct fay_writer *writer, const struct fay_view_column *view,
+			     size_t bucket, size_t count, char label[64]);
 /* A value as text, whole, whatever its bytes are; of a stack its innermost frame, of a histogram in
  * tables how many values it has. */
 void fay_output_put_value(FILE *out, const struct fay_writer *writer,
@@ -27,6 +27,18 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 
 void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
 void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+
+/* --- histogram.c --- */
+
+#define FAY_OUTPUT_BAR 40 /* characters of the longest */
+int fay_output_bar_width(const struct fay_writer *writer, int used);
+void fay_output_bar(char text[FAY_OUTPUT_BAR + 1], uint64_t value, uint64_t largest, int width);
+/* A line for each bucket from the first to the last that is not empty; many empty ones in a row are
+ * one line. */
+void fay_output_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
+			  const uint64_t *buckets, size_t count);
+/* How many lines these are. */
+unsigned fay_output_histogram_height(const uint64_t *buckets, size_t count);
 
 /* --- columns.c --- */
 

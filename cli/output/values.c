@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Single values as text: cells of tables and of CSV, JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,52 +48,108 @@ static void format_time(uint64_t ns, char *text, size_t size)
 	snprintf(text, size, "%s.%09u", date, (unsigned)(ns % 1000000000u));
 }
 
-/* The inclusive lower and upper bound of a bucket, as text. */
-void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
-			     char label[64])
+/* --- spans of time and histograms' buckets --- */
+
+/* The unit in which people read so many nanoseconds. */
+static const struct unit {
+	const char *name;
+	double ns;
+} *unit_of(double ns)
 {
-	if (column->merge == FAY_MERGE_HIST_LOG2) {
-		if (bucket == 0)
-			snprintf(label, 64, "<= 0");
-		else if (bucket == 1)
-			snprintf(label, 64, "1");
-		else
-			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, (uint64_t)1 << (bucket - 1),
-				 ((uint64_t)1 << (bucket - 1)) - 1 + ((uint64_t)1 << (bucket - 1)));
-		return;
-	}
-	if (column->merge == FAY_MERGE_HIST_LOGLINEAR) {
-		unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
-		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket,
-			 next = bucket + 1;
-		if (exponent) {
-			start = (part + (1u << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
-			next = start + (UINT64_C(1) << (exponent - 1));
-		}
-		if (bucket == 0)
-			snprintf(label, 64, "<= 0");
-		else if (next - start == 1)
-			snprintf(label, 64, "%" PRIu64, start);
-		else
-			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, start, next - 1);
-		return;
-	}
+	static const struct unit units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 } },
+				 smallest = { "ns", 1 };
+	ns = fabs(ns) * 1.0005; /* 999.6 us are shown as a ms */
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ns >= units[i].ns)
+			return &units[i];
+	return &smallest;
+}
+
+/* Three digits, or all before the point; whole numbers of the smallest unit are. */
+static void format_span(char *text, size_t size, double ns, const struct unit *unit)
+{
+	double n = ns / unit->ns, least = fabs(n) * 1.0005;
+	bool whole = unit->ns == 1 && n == floor(n);
+	snprintf(text, size, "%.*f", whole || least >= 100 ? 0 : least >= 10 ? 1 : 2, n);
+}
+
+static bool has_unit(const struct fay_writer *writer, const struct fay_view_column *view)
+{
+	return view->nanoseconds && writer->format == FAY_FORMAT_TABLE && !writer->raw;
+}
+
+static void put_span(FILE *out, double ns)
+{
+	const struct unit *unit = unit_of(ns);
+	char text[32];
+	format_span(text, sizeof(text), ns, unit);
+	fprintf(out, "%s %s", text, unit->name);
+}
+
+/* What falls into a bucket, bounds included. `open`: it has one bound, `low`. */
+struct bucket {
+	const char *open;
+	bool is_signed;
+	uint64_t low, high;
+};
+
+static struct bucket bucket_of(const struct fay_schema_column *column, size_t bucket, size_t count)
+{
+	uint64_t one = 1, part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1);
+	unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
 	int64_t low = column->param[0], width = column->param[1];
+	if (column->merge == FAY_MERGE_HIST_LOG2 || column->merge == FAY_MERGE_HIST_LOGLINEAR) {
+		if (bucket == 0)
+			return (struct bucket){ .open = "<= " };
+		if (column->merge == FAY_MERGE_HIST_LOG2)
+			return (struct bucket){ .low = one << (bucket - 1),
+						.high = (one << (bucket - 1)) * 2 - 1 };
+		if (!exponent)
+			return (struct bucket){ .low = bucket, .high = bucket };
+		part = (part + (one << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
+		return (struct bucket){ .low = part, .high = part + (one << (exponent - 1)) - 1 };
+	}
 	if (bucket == 0)
-		snprintf(label, 64, "< %" PRId64, low);
-	else if (bucket == count - 1)
-		snprintf(label, 64, ">= %" PRId64, low + width * (int64_t)(count - 2));
-	else
-		snprintf(label, 64, "%" PRId64 "..%" PRId64, low + width * (int64_t)(bucket - 1),
-			 low + width * (int64_t)bucket - 1);
+		return (struct bucket){ .open = "< ", .is_signed = true, .low = (uint64_t)low };
+	low += width * (int64_t)(bucket - 1);
+	return (struct bucket){ .open = bucket == count - 1 ? ">= " : NULL,
+				.is_signed = true,
+				.low = (uint64_t)low,
+				.high = (uint64_t)(low + width - 1) };
+}
+
+static double bound(const struct bucket *bucket, uint64_t value)
+{
+	return bucket->is_signed ? (double)(int64_t)value : (double)value;
+}
+
+void fay_output_bucket_label(const struct fay_writer *writer, const struct fay_view_column *view,
+			     size_t bucket, size_t count, char label[64])
+{
+	struct bucket b = bucket_of(view->column, bucket, count);
+	bool single = b.open || b.low == b.high, units = has_unit(writer, view);
+	char low[24], high[24];
+	const struct unit *unit = unit_of(bound(&b, b.low));
+	if (units && bound(&b, b.low) != 0) {
+		format_span(low, sizeof(low), bound(&b, b.low), unit);
+		format_span(high, sizeof(high), bound(&b, b.high), unit);
+	} else {
+		snprintf(low, sizeof(low), b.is_signed ? "%" PRId64 : "%" PRIu64, b.low);
+		snprintf(high, sizeof(high), b.is_signed ? "%" PRId64 : "%" PRIu64, b.high);
+	}
+	snprintf(label, 64, "%s%s%s%s%s%s", b.open ? b.open : "", low, single ? "" : "..",
+		 single ? "" : high, units ? " " : "", units ? unit->name : "");
 }
 
 /* A key of a list, by the column's type. */
-static void put_key(FILE *out, const struct fay_writer *writer,
-		    const struct fay_schema_column *column, uint64_t key)
+static void put_key(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view,
+		    uint64_t key)
 {
+	const struct fay_schema_column *column = view->column;
 	char unknown[32], readable[READABLE];
-	if (column->type == FAY_TYPE_I64)
+	if (has_unit(writer, view))
+		put_span(out, (double)(int64_t)key);
+	else if (column->type == FAY_TYPE_I64)
 		fprintf(out, "%" PRId64, (int64_t)key);
 	else if (column->type == FAY_TYPE_FUNCTION)
 		fputs(shown_function(writer, key, unknown, readable), out);
@@ -100,10 +157,20 @@ static void put_key(FILE *out, const struct fay_writer *writer,
 		fprintf(out, "%" PRIu64, key);
 }
 
-/* People get six digits, programs as many as there are. */
-static void put_real(FILE *out, const struct fay_writer *writer, double value)
+/* People get six digits, or all before the point; programs as many as there are. */
+static void put_real(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view,
+		     double value)
 {
 	char text[32];
+	bool large = fabs(value) >= 1e6 && fabs(value) < 1e15;
+	if (has_unit(writer, view)) {
+		put_span(out, value);
+		return;
+	}
+	if (writer->format == FAY_FORMAT_TABLE && large) {
+		fprintf(out, "%.0f", value);
+		return;
+	}
 	for (int digits = writer->format == FAY_FORMAT_TABLE ? 6 : 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (writer->format == FAY_FORMAT_TABLE || strtod(text, NULL) == value)
@@ -113,19 +180,20 @@ static void put_real(FILE *out, const struct fay_writer *writer, double value)
 }
 
 /* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample. */
-static void put_list(FILE *out, const struct fay_writer *writer,
-		     const struct fay_schema_column *column, const uint8_t *row)
+static void put_list(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view,
+		     const uint8_t *row)
 {
+	const struct fay_schema_column *column = view->column;
 	struct fay_item item;
 	size_t i = 0;
 	for (; fay_value_item(column, row, i, &item); i++) {
 		fputs(i ? " " : "", out);
 		if (item.label) {
 			fprintf(out, "%s ", item.label);
-			put_real(out, writer, item.value);
+			put_real(out, writer, view, item.value);
 			continue;
 		}
-		put_key(out, writer, column, item.key);
+		put_key(out, writer, view, item.key);
 		if (column->merge == FAY_MERGE_TOP)
 			fprintf(out, ":%" PRIu64, item.count);
 	}
@@ -135,9 +203,10 @@ static void put_list(FILE *out, const struct fay_writer *writer,
 
 /* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a
  * sample an array of values. */
-static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column,
+static void json_list(const struct fay_writer *writer, const struct fay_view_column *view,
 		      const uint8_t *row)
 {
+	const struct fay_schema_column *column = view->column;
 	FILE *out = writer->out;
 	struct fay_item item;
 	fputc(column->merge == FAY_MERGE_QUANTILE ? '{' : '[', out);
@@ -155,7 +224,7 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 			const char *name = function_name(writer, item.key, unknown);
 			fay_json_string(out, name, strlen(name));
 		} else {
-			put_key(out, writer, column, item.key);
+			put_key(out, writer, view, item.key);
 		}
 		if (column->merge == FAY_MERGE_TOP)
 			fprintf(out, ",\"count\":%" PRIu64 "}", item.count);
@@ -164,7 +233,7 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 }
 
 static void put_histogram(FILE *out, const struct fay_writer *writer,
-			  const struct fay_schema_column *column, const struct fay_value *value)
+			  const struct fay_view_column *view, const struct fay_value *value)
 {
 	uint64_t total = 0;
 	size_t shown = 0;
@@ -173,7 +242,7 @@ static void put_histogram(FILE *out, const struct fay_writer *writer,
 		total += value->histogram.buckets[i];
 		if (!value->histogram.buckets[i] || writer->format != FAY_FORMAT_CSV)
 			continue;
-		fay_output_bucket_label(column, i, value->histogram.count, label);
+		fay_output_bucket_label(writer, view, i, value->histogram.count, label);
 		fprintf(out, "%s%s:%" PRIu64, shown++ ? " " : "", label,
 			value->histogram.buckets[i]);
 	}
@@ -198,6 +267,8 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 		fputs(text, out);
 	} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
 		fputs(value ? "true" : "false", out);
+	} else if (has_unit(writer, view)) {
+		put_span(out, (double)value);
 	} else {
 		fprintf(out, "%" PRIu64, value);
 	}
@@ -263,18 +334,20 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 		name = value_name(view->enumeration, value.i64, names);
 		if (name)
 			fputs(name, out);
+		else if (has_unit(writer, view))
+			put_span(out, (double)value.i64);
 		else
 			fprintf(out, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
-	case FAY_VALUE_DOUBLE: put_real(out, writer, value.d); break;
+	case FAY_VALUE_DOUBLE: put_real(out, writer, view, value.d); break;
 	case FAY_VALUE_STRING: {
 		struct fay_text_bytes string = string_of(writer, view, row, &value);
 		fwrite(string.bytes, string.length, 1, out);
 		break;
 	}
-	case FAY_VALUE_HISTOGRAM: put_histogram(out, writer, view->column, &value); break;
-	case FAY_VALUE_LIST: put_list(out, writer, view->column, row); break;
+	case FAY_VALUE_HISTOGRAM: put_histogram(out, writer, view, &value); break;
+	case FAY_VALUE_LIST: put_list(out, writer, view, row); break;
 	}
 }
 
@@ -356,12 +429,12 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 			char label[64];
 			if (!value.histogram.buckets[i])
 				continue;
-			fay_output_bucket_label(column, i, value.histogram.count, label);
+			fay_output_bucket_label(writer, view, i, value.histogram.count, label);
 			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}",
 				shown++ ? "," : "", label, value.histogram.buckets[i]);
 		}
 		fputc(']', out);
 		break;
-	case FAY_VALUE_LIST: json_list(writer, column, row); break;
+	case FAY_VALUE_LIST: json_list(writer, view, row); break;
 	}
 }

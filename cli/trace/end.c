@@ -146,6 +146,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		cut_off |= fay_saved_cut_off(fay_plan_saved(trace->plan, side));
 	}
 	fay_trace_budget_print(trace);
+	if (trace->writer.format == FAY_FORMAT_TABLE && trace->view_count == 1 &&
+	    trace->views[0].streams && !trace->save_path && !trace->writer.header_written)
+		fputs("(no event matched)\n", trace->writer.out);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fay_json_text(trace->writer.out,
 			      "{\"type\":\"end\",\"reason\":", trace->end_reason);

@@ -395,8 +395,8 @@ static void describe(const struct trace *trace, char *text, size_t size)
 {
 	const struct fay_trace_estimate *estimate = &trace->estimate;
 	snprintf(text, size,
-		 "the probes would take about %.0f%% of the processor time (%zu function%s, %.3g "
-		 "calls a second at %.3g ns, most of them of %s)",
+		 "the probes would take about %.0f%% of the processor time (%zu function%s, %.0f "
+		 "calls a second at %.0f ns, most of them of %s)",
 		 estimate->share * 100, estimate->functions, estimate->functions == 1 ? "" : "s",
 		 (double)estimate->calls * 1e9 / (double)estimate->ns, estimate->call_ns,
 		 estimate->most);

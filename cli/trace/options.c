@@ -47,6 +47,7 @@ void fay_trace_help(void)
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    machine-readable results\n"
+	       "  --raw            numbers without units in tables: 1024..2047, not 1.02..2.05 us\n"
 	       "  -o, --output FILE  write results to FILE, made anew, instead of standard output; "
 	       "messages stay on standard error\n"
 	       "  --heat-map       show histograms of groups as lines of a heat map; those of time "
@@ -279,6 +280,7 @@ static int parse_option(struct trace *trace, int option)
 	case 'r': return set_rotation(trace, optarg);
 	case 'k': return set_keep(trace, optarg);
 	case 'H': trace->writer.heat_map = true; return FAY_OK;
+	case 'W': trace->writer.raw = true; return FAY_OK;
 	case 't': trace->timing = true; return FAY_OK;
 	case 'I': trace->only_inline = true; return FAY_OK;
 	case 'v': trace->verbose = true; return FAY_OK;
@@ -361,6 +363,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "keep", required_argument, NULL, 'k' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "heat-map", no_argument, NULL, 'H' },
+		{ "raw", no_argument, NULL, 'W' },
 		FAY_CLUSTER_OPTIONS,
 		{ "detach", no_argument, NULL, 'D' },
 		{ "tid", required_argument, NULL, 'T' },

@@ -60,6 +60,7 @@ struct fay_plan_column {
 	bool kernel_stack; /* of the kernel's code, else of the program's */
 	/* KEY: what the values are called; NULL: they are just numbers */
 	const struct fay_enumeration *enumeration;
+	bool nanoseconds; /* what is fed in is a span of time */
 };
 
 /* Where the events are that a query is about. */

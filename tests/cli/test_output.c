@@ -103,6 +103,66 @@ static void print_linear_heat(FILE *out, enum fay_format format)
 	fay_write_row(&writer, &view, (const uint8_t *)row);
 }
 
+/* The cell of a span of so many nanoseconds. */
+static void expect_span(int64_t ns, enum fay_format format, bool raw, const char *want)
+{
+	static struct fay_schema_column span = { "t", FAY_TYPE_I64, FAY_MERGE_KEY, 0, 8, { 0, 0 } };
+	struct fay_view_column shown = { .name = "t", .column = &span, .nanoseconds = true };
+	struct fay_view view = { .columns = &shown, .column_count = 1, .row_size = sizeof(ns) };
+	char *text = NULL;
+	size_t size = 0;
+	struct fay_writer writer = { .out = open_memstream(&text, &size),
+				     .format = format,
+				     .header_written = true,
+				     .raw = raw };
+	assert_non_null(writer.out);
+	fay_write_row(&writer, &view, (const uint8_t *)&ns);
+	fclose(writer.out);
+	assert_non_null(strstr(text, want));
+	free(text);
+}
+
+static void spans_have_units(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *want;
+	} cases[] = {
+		{ 0, " 0 ns" },
+		{ 7, " 7 ns" },
+		{ 999, " 999 ns" },
+		{ 1000, " 1.00 us" },
+		{ 1024, " 1.02 us" },
+		{ -1500, " -1.50 us" },
+		{ 12345, " 12.3 us" },
+		{ 999400, " 999 us" },
+		{ 999600, " 1.00 ms" },
+		{ 61000000, " 61.0 ms" },
+		{ 2500000000, " 2.50 s" },
+		{ 86400000000000, " 86400 s" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_span(cases[i].ns, FAY_FORMAT_TABLE, false, cases[i].want);
+	expect_span(12345, FAY_FORMAT_TABLE, true, " 12345 ");
+	expect_span(12345, FAY_FORMAT_JSON, false, "{\"t\":12345}");
+	expect_span(12345, FAY_FORMAT_CSV, false, "12345\n");
+}
+
+/* Buckets of spans: 0, 1, 512..1023 and 1024..2047 of a histogram by powers of two. */
+static void print_span_histogram(FILE *out, enum fay_format format)
+{
+	static struct fay_schema_column span = { "t", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2,
+						 0,   65 * 8,       { 0, 0 } };
+	static uint64_t row[65] = { [0] = 1, [1] = 2, [10] = 30, [11] = 4, [64] = 1 };
+	struct fay_view_column shown = { .name = "t", .column = &span, .nanoseconds = true };
+	struct fay_view view = { .columns = &shown, .column_count = 1, .row_size = sizeof(row) };
+	struct fay_result result = { .row_size = sizeof(row),
+				     .row_count = 1,
+				     .rows = (uint8_t *)row };
+	struct fay_writer writer = { .out = out, .format = format };
+	fay_write_result(&writer, &view, &result, true);
+}
+
 typedef void print_function(FILE *out, enum fay_format format);
 
 static void compare_printed(const char *name, enum fay_format format, print_function *print)
@@ -172,6 +232,12 @@ static void heat_maps_are_as_recorded(void **state)
 	compare_printed("heat.txt", FAY_FORMAT_TABLE, print_heat);
 	compare_printed("heat_linear.txt", FAY_FORMAT_TABLE, print_linear_heat);
 	compare_printed("heat.json", FAY_FORMAT_JSON, print_heat);
+}
+
+static void spans_are_as_recorded(void **state)
+{
+	compare_printed("spans.txt", FAY_FORMAT_TABLE, print_span_histogram);
+	compare_printed("spans.csv", FAY_FORMAT_CSV, print_span_histogram);
 }
 
 static void table_is_as_recorded(void **state)
@@ -300,7 +366,7 @@ static void programs_get_values_whole(void **state)
 	expect_in(json, "[\"m!%s\\u001b\",\"m!%s\\u001b\"]", 5, 6);
 	/* of a table the names are cut, and that is to be seen */
 	assert_non_null(strstr(table, "fff..."));
-	assert_non_null(strstr(table, "6.17284e+11"));
+	assert_non_null(strstr(table, "617283945062"));
 	free(csv);
 	free(json);
 	free(table);
@@ -425,6 +491,8 @@ int main(void)
 		cmocka_unit_test(csv_has_no_formulas),
 		cmocka_unit_test(programs_get_values_whole),
 		cmocka_unit_test(durations_are_read),
+		cmocka_unit_test(spans_have_units),
+		cmocka_unit_test(spans_are_as_recorded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
