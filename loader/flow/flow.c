@@ -102,6 +102,7 @@ static bool write_exits(struct fay_choice *choice)
 				: step->kind == FAY_STEP_INDIRECT ? FAY_EXIT_INDIRECT
 								  : FAY_EXIT_JUMP,
 			.conditional = step->kind == FAY_STEP_BRANCH,
+			.doubt = step->doubt,
 			.unsure = unsure ||
 				  (step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i)),
 			.careful = step->careful || carries_flags(&choice->code, i),
@@ -111,10 +112,10 @@ static bool write_exits(struct fay_choice *choice)
 	return true;
 }
 
-static bool write_flow(struct fay_choice *choice)
+/* What is known of the function, whatever was chosen of it. */
+static bool write_known(struct fay_choice *choice)
 {
 	struct fay_flow *flow = choice->flow;
-	const struct fay_step *steps = choice->code.steps;
 
 	flow->parts = calloc(choice->code.region_count, sizeof(*flow->parts));
 	for (size_t i = 0; flow->parts && i < choice->code.region_count; i++)
@@ -122,11 +123,18 @@ static bool write_flow(struct fay_choice *choice)
 			(struct fay_flow_part){ choice->code.regions[i].start,
 						choice->code.regions[i].end,
 						choice->code.regions[i].hash };
+	return flow->parts && write_exits(choice);
+}
+
+static bool write_flow(struct fay_choice *choice)
+{
+	struct fay_flow *flow = choice->flow;
+	const struct fay_step *steps = choice->code.steps;
+
 	flow->windows = calloc(choice->span_count + 1, sizeof(*flow->windows));
 	flow->blocks = calloc(choice->block_count + 1, sizeof(*flow->blocks));
 	flow->redirects = calloc(choice->redirect_count + 1, sizeof(*flow->redirects));
-	if (!flow->parts || !flow->windows || !flow->blocks || !flow->redirects ||
-	    !write_exits(choice))
+	if (!flow->windows || !flow->blocks || !flow->redirects)
 		return false;
 	if (choice->span_count)
 		qsort_r(choice->spans, choice->span_count, sizeof(*choice->spans), by_first,
@@ -204,20 +212,25 @@ static void choice_deinit(struct fay_choice *choice)
 	fay_code_deinit(&choice->code);
 }
 
-static void forget(struct fay_flow *flow)
+static void forget_chosen(struct fay_flow *flow)
 {
-	free(flow->parts);
-	free(flow->exits);
 	free(flow->windows);
 	free(flow->blocks);
 	free(flow->redirects);
-	flow->parts = NULL;
-	flow->exits = NULL;
 	flow->windows = NULL;
 	flow->blocks = NULL;
 	flow->redirects = NULL;
-	flow->part_count = flow->exit_count = flow->window_count = flow->block_count =
-		flow->redirect_count = 0;
+	flow->window_count = flow->block_count = flow->redirect_count = 0;
+}
+
+static void forget(struct fay_flow *flow)
+{
+	forget_chosen(flow);
+	free(flow->parts);
+	free(flow->exits);
+	flow->parts = NULL;
+	flow->exits = NULL;
+	flow->part_count = flow->exit_count = 0;
 }
 
 static void *copy_of(const void *items, size_t count, size_t size)
@@ -266,14 +279,15 @@ bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint6
 {
 	struct fay_choice choice = { .code = { .program = program, .reason = flow->reason },
 				     .flow = flow };
-	bool done;
+	bool read, done;
 
 	memset(flow, 0, sizeof(*flow));
-	done = fay_code_read(&choice.code, start, end) && fay_cover_all(&choice, entry);
-	if (done && !write_flow(&choice))
+	read = fay_code_read(&choice.code, start, end);
+	done = read && !*flow->reason && fay_cover_all(&choice, entry);
+	if ((read && !write_known(&choice)) || (done && !write_flow(&choice)))
 		choice.code.no_memory = true;
 	else if (done && !check_moves(&choice))
-		forget(flow);
+		forget_chosen(flow);
 	flow->splits = choice.code.splits;
 	choice_deinit(&choice);
 	return !choice.code.no_memory;

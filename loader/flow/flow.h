@@ -77,6 +77,8 @@ struct fay_flow_program {
 	 * the next call. NULL: that is not known. */
 	const uint64_t *(*taken)(void *context, enum fay_taken_kind kind, uint64_t start,
 				 uint64_t end, size_t *count);
+	/* Whether something else is there but for an int3, a tracer's trap. NULL: there is none. */
+	bool (*trapped)(void *context, uint64_t address);
 };
 
 enum fay_exit_kind {
@@ -94,6 +96,8 @@ struct fay_exit {
 	uint64_t word;
 	uint8_t length, kind; /* enum fay_exit_kind */
 	bool conditional;     /* the function goes on behind it if the condition does not hold */
+	/* INDIRECT: perhaps it leads into the function; the reason says so */
+	bool doubt;
 	/* perhaps another call ends here: at a return, before which the stack pointer was set to
 	 * something else; in a function that is left by jumps and entered again inside */
 	bool unsure;
@@ -149,8 +153,8 @@ struct fay_flow {
 	/* it may go on with another stack, by gcc's __morestack: then it returns twice, of which
 	 * the first time, on the other stack, is an exit */
 	bool splits;
-	/* "": every exit is covered. Else why not, to follow the function's name; then there is at
-	 * most the entry's window */
+	/* "": every exit is covered. Else why not, to follow the function's name; then there are no
+	 * windows, blocks and redirects; parts and exits there are if these are known */
 	char reason[FAY_REASON_MAX];
 };
 
@@ -201,6 +205,10 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
  */
 bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uint64_t end,
 		     uint64_t at, bool marker, unsigned *length, char reason[FAY_REASON_MAX]);
+/* Where an indirect jump leads, from a register or memory: an operand of 8 bytes. False: it is none
+ * that is understood. */
+struct fay_operand;
+bool fay_jump_operand(const uint8_t *bytes, size_t size, struct fay_operand *operand);
 /*
  * Whether any of the instructions in these bytes may fault, but for those that use the stack. They
  * end where one does not decode: nothing behind it is moved, either (fay_displace()).

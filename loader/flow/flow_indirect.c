@@ -241,7 +241,7 @@ static bool returns_elsewhere(const struct fay_code *code, size_t begin, size_t 
 	return false;
 }
 
-/* False: refused. */
+/* False: where it leads is not known. */
 static bool judge(struct fay_code *code, size_t jump, size_t begin,
 		  const struct fay_line_value *target, bool labels)
 {
@@ -274,15 +274,12 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin,
 		break;
 	default: break;
 	}
-	return known ||
-	       fay_code_refuse(code,
-			       "has an indirect jump at +%#lx, and where that leads is not known",
-			       (unsigned long)(step->at - code->regions[0].start));
+	return known;
 }
 
 bool fay_code_resolve_indirect(struct fay_code *code)
 {
-	bool labels = any_label(code);
+	bool labels = any_label(code), ways_missed = *code->reason;
 	struct fay_line_value target;
 	size_t begin;
 
@@ -303,8 +300,17 @@ bool fay_code_resolve_indirect(struct fay_code *code)
 			continue;
 		if (!fay_line_target(code, i, &target, &begin))
 			return fay_code_refuse(code, "has bytes that are not an instruction");
-		if (!judge(code, i, begin, &target, labels))
-			return false;
+		if (judge(code, i, begin, &target, labels)) {
+			code->steps[i].doubt = code->steps[i].exit && ways_missed;
+			continue;
+		}
+		/* with something on the stack it does not leave the function */
+		code->steps[i].exit = code->steps[i].doubt = code->steps[i].depth <= 0;
+		if (!*code->reason)
+			fay_code_refuse(code,
+					"has an indirect jump at +%#lx, and where that leads is "
+					"not known",
+					fay_code_offset(code, code->steps[i].at));
 	}
 	return true;
 }

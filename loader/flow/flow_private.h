@@ -42,6 +42,7 @@ struct fay_step {
 	uint64_t reads; /* an indirect jump: the table that it reads; 0: that is not known */
 	bool reached;   /* some way in is known */
 	bool exit;
+	bool doubt; /* an indirect jump: where it leads is not known, perhaps out of the function */
 	/* __morestack, called in front of it, goes on behind it, and comes back to it at last */
 	bool passed;
 	/* a far jump or return, or xabort: what is behind it is not run next, and where it leads
@@ -103,14 +104,14 @@ bool fay_step_depth_after(const ZydisDecodedInstruction *insn, const uint8_t *by
 uint8_t *fay_code_bytes(const struct fay_flow_program *program, uint64_t start, uint64_t end,
 			uint64_t *hash, bool *unreadable);
 /* Decodes all, and marks what is entered. False: no memory, or the reason says why nothing can be
- * said of the function. */
+ * said of the function. If it is set all the same, all exits are known, but not all ways in. */
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end);
 void fay_code_deinit(struct fay_code *code);
 unsigned long fay_code_offset(const struct fay_code *code, uint64_t at);
 /* flow_ways.c: of decoded instructions, all else that is known of them. */
 bool fay_code_find_ways(struct fay_code *code);
-/* flow_indirect.c: which indirect jumps are exits. False: the reason says of which that is not
- * known. */
+/* flow_indirect.c: which indirect jumps are exits. If the reason is set then, it says of which that
+ * is not known. False: as above. */
 bool fay_code_resolve_indirect(struct fay_code *code);
 /* The instruction that begins at an address; SIZE_MAX: none. */
 size_t fay_code_find(const struct fay_code *code, uint64_t at);

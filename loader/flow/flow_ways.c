@@ -230,20 +230,40 @@ static bool check_ends(struct fay_code *code)
 	return true;
 }
 
+static bool may_leave(const struct fay_step *step)
+{
+	return step->exit || step->away || step->kind == FAY_STEP_RETURN ||
+	       step->kind == FAY_STEP_INDIRECT;
+}
+
 /*
  * What nothing known leads to was found by no table that was read: then there may be others.
  * Padding is no code; behind a call that does not return there may be anything, which counts as
- * entered.
+ * entered. If no way out of the function is there, all ways out are known in spite of that.
  */
 static bool check_reached(struct fay_code *code)
 {
-	for (size_t i = 0; i < code->step_count; i++)
-		if (!code->steps[i].reached && code->steps[i].kind != FAY_STEP_PADDING &&
-		    code->steps[i].kind != FAY_STEP_STOP)
-			return fay_code_refuse(code,
-					       "has code at +%#lx that nothing known leads to",
-					       fay_code_offset(code, code->steps[i].at));
-	return true;
+	const struct fay_flow_program *program = code->program;
+	bool leaves = false;
+
+	for (size_t i = 0; i < code->step_count; i++) {
+		const struct fay_step *step = &code->steps[i];
+		bool padding = step->kind == FAY_STEP_PADDING;
+
+		if (!step->reached && !padding && step->kind != FAY_STEP_STOP) {
+			leaves |= may_leave(step);
+			if (!*code->reason)
+				fay_code_refuse(code,
+						"has code at +%#lx that nothing known leads to",
+						fay_code_offset(code, step->at));
+		}
+		/* it may hide an exit */
+		if (padding && step->reached && program->trapped &&
+		    program->trapped(program->context, step->at))
+			return fay_code_refuse(code, "has another tracer's trap at +%#lx",
+					       fay_code_offset(code, step->at));
+	}
+	return !leaves;
 }
 
 static bool find_returns(struct fay_code *code)
@@ -262,6 +282,6 @@ static bool find_returns(struct fay_code *code)
 
 bool fay_code_find_ways(struct fay_code *code)
 {
-	return mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) &&
-	       check_reached(code) && fay_code_resolve_indirect(code) && find_returns(code);
+	return mark_entered(code) && join_jumps(code) && reach(code) && check_reached(code) &&
+	       check_ends(code) && fay_code_resolve_indirect(code) && find_returns(code);
 }

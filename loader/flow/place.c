@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "fay/loader.h"
 #include "flow_private.h"
 
 #define INSTRUCTION_MAX 15u
@@ -244,4 +245,39 @@ bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uin
 	if (good)
 		*length = judging.code.steps[judging.step].length;
 	return judging_end(&judging, good);
+}
+
+static bool operand_register(ZydisRegister reg, uint8_t *number)
+{
+	*number = FAY_OPERAND_NO_REGISTER;
+	if (reg != ZYDIS_REGISTER_NONE && fay_line_register(reg) >= 0)
+		*number = (uint8_t)fay_line_register(reg);
+	return reg == ZYDIS_REGISTER_NONE || *number != FAY_OPERAND_NO_REGISTER;
+}
+
+bool fay_jump_operand(const uint8_t *bytes, size_t size, struct fay_operand *operand)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	const ZydisDecodedOperand *to = &operands[0];
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+
+	*operand = (struct fay_operand){ .size = 8, .index = FAY_OPERAND_NO_REGISTER };
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, &insn, operands)) ||
+	    insn.mnemonic != ZYDIS_MNEMONIC_JMP || insn.operand_width != 64 ||
+	    insn.address_width != 64 || to->size != 64)
+		return false;
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		operand->form = FAY_OPERAND_REGISTER;
+		return to->reg.value != ZYDIS_REGISTER_NONE &&
+		       operand_register(to->reg.value, &operand->base);
+	}
+	operand->form = FAY_OPERAND_MEMORY;
+	operand->scale = to->mem.scale;
+	operand->value = to->mem.disp.value;
+	return to->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       (to->mem.segment == ZYDIS_REGISTER_DS || to->mem.segment == ZYDIS_REGISTER_SS) &&
+	       operand_register(to->mem.base, &operand->base) &&
+	       operand_register(to->mem.index, &operand->index);
 }

@@ -23,6 +23,7 @@
 
 #define HELPER_ROUNDS 16u
 #define PLT_BYTES 16u
+#define INT3 0xccu
 #define WHOLE_MAX 24u /* bytes of a function that may be whole within its entry's window */
 
 /* A process as the analysis sees it. */
@@ -47,6 +48,16 @@ static size_t read_bytes(void *context, uint64_t address, void *to, size_t size)
 static enum fay_flow_place place(void *context, uint64_t address, uint64_t *start, uint64_t *end)
 {
 	return fay_target_place(((struct program *)context)->target, address, start, end);
+}
+
+/* The kernel puts an int3 over an instruction where another tracer has a uprobe. */
+static bool trapped(void *context, uint64_t address)
+{
+	struct program *program = context;
+	uint8_t now, file;
+
+	return fay_text_program(&program->text, address, &now, 1) == 1 && now == INT3 &&
+	       fay_target_file_text(program->target, address, &file, 1) == 1 && file != INT3;
 }
 
 static void leave_module(struct program *program)
@@ -281,7 +292,8 @@ static void look_at_exits(struct fay_plan *plan, bool *jumps, bool *unsure)
 	for (size_t i = 0; i < plan->point_count; i++) {
 		struct fay_point *point = &plan->points[i];
 
-		for (size_t k = 0; point->flow && !point->whole && k < point->flow->exit_count;
+		for (size_t k = 0; point->flow && !point->whole && !*point->flow->reason &&
+				   k < point->flow->exit_count;
 		     k++) {
 			*jumps |= point->flow->exits[k].kind != FAY_EXIT_RETURN;
 			point->unsure |= point->flow->exits[k].unsure || point->function.guessed;
@@ -387,8 +399,11 @@ int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error 
 	if (code)
 		return code;
 	program.text.memory = fay_process_memory(plan->pid, O_RDONLY);
-	program.flow =
-		(struct fay_flow_program){ &program, false, false, read_bytes, place, taken };
+	program.flow = (struct fay_flow_program){ .context = &program,
+						  .read = read_bytes,
+						  .place = place,
+						  .taken = taken,
+						  .trapped = trapped };
 	if (program.text.memory < 0)
 		code = fay_error_set(
 			error, FAY_E_REFUSED,

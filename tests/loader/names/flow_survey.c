@@ -110,8 +110,11 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct fay_flow_program program = {
-			&survey,    false, survey.taken && fay_taken_faults(survey.taken),
-			read_bytes, place, taken
+			.context = &survey,
+			.keeps_faults = survey.taken && fay_taken_faults(survey.taken),
+			.read = read_bytes,
+			.place = place,
+			.taken = taken
 		};
 		const struct fay_function *function = &list.items[i];
 		struct fay_flow flow;
