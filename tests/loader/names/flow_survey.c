@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the
- * entry with them (-e), and why not of the others. -v names these. The analysis is the loader's, on
+ * entry with them (-e), of how many more they are known, so that the kernel may trap there, and why
+ * they cannot be patched. -v names these. The analysis is the loader's, on
  * the file as it would be mapped.
  */
 #include <stdio.h>
@@ -96,7 +97,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	struct survey survey = { 0 };
 	struct timespec begin, end;
 	struct fay_error error;
-	size_t parts = 0, whole = 0, exits = 0, windows = 0, blocks = 0;
+	size_t parts = 0, whole = 0, known = 0, exits = 0, windows = 0, blocks = 0;
 
 	if (fay_target_open_file(path, &survey.target, &error) ||
 	    fay_target_find(survey.target, "*!*", &list, &error)) {
@@ -132,6 +133,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 			count_reason(tallies, flow.reason, function->name);
 		else
 			whole++;
+		known += !part && *flow.reason && flow.exit_count;
 		if (*flow.reason && verbose)
 			printf("%s%s %s\n", function->name, part ? " (a part)" : "", flow.reason);
 		else if (part && verbose)
@@ -146,6 +148,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	       list.count - parts, parts, whole,
 	       100.0 * (double)whole / (double)(list.count - parts),
 	       entry ? "with entry" : "without entry");
+	printf("%zu more by traps; ", known);
 	printf("%zu exits, %zu windows, %zu blocks; %.1f ms%s\n", exits, windows, blocks,
 	       1e3 * (double)(end.tv_sec - begin.tv_sec) +
 		       1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
