@@ -40,6 +40,9 @@ static int create_map(const struct fay_bpf_object *object, enum fay_bpf_map map)
 	case FAY_BPF_RING:
 		return bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, RING_BYTES, NULL);
 	case FAY_BPF_CALLS: return bpf_map_create(BPF_MAP_TYPE_HASH, NULL, 8, 8, CALLS_MAX, NULL);
+	case FAY_BPF_TRAPPED:
+		return bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(struct fay_bpf_call_key),
+				      sizeof(struct fay_bpf_call), CALLS_MAX, NULL);
 	case FAY_BPF_STARTS:
 		size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] *
 				  sizeof(struct fay_bpf_start));

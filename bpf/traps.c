@@ -43,7 +43,7 @@ static bool is_set(pid_t pid, const struct fay_trap *trap)
 	int memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory < 0)
 		return false;
-	bool set = pread(memory, &byte, 1, (off_t)trap->function.address) == 1 && byte == INT3;
+	bool set = pread(memory, &byte, 1, (off_t)trap->address) == 1 && byte == INT3;
 	if (set && trap->semaphore)
 		set = pread(memory, &semaphore, sizeof(semaphore),
 			    (off_t)trap->semaphore_address) == sizeof(semaphore) &&

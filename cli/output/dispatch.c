@@ -56,6 +56,16 @@ static void print_point(FILE *out, pid_t pid, const struct fay_function *functio
 	fprintf(out, ",\"trampoline\":\"%s\"}\n", shared ? "shared" : "own");
 }
 
+/* Points that have traps, which follow each other. */
+static size_t count_trapped(const struct fay_session *session)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < fay_session_trap_count(session); i++)
+		count += !i || fay_session_trap(session, i)->skipped !=
+				       fay_session_trap(session, i - 1)->skipped;
+	return count;
+}
+
 static bool has_trap(const struct fay_session *session, size_t skipped)
 {
 	for (size_t i = 0; i < fay_session_trap_count(session); i++)
@@ -75,8 +85,8 @@ static void print_skipped(FILE *out, pid_t pid, const struct fay_skipped_point *
 static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_session *session)
 {
 	size_t points = fay_session_point_count(session),
-	       skipped = fay_session_skipped_count(session),
-	       traps = fay_session_trap_count(session), shared = fay_session_shared_points(session);
+	       skipped = fay_session_skipped_count(session), traps = count_trapped(session),
+	       shared = fay_session_shared_points(session);
 	if (!json) {
 		fprintf(out,
 			"  process %d: %zu trampolines of one function each, %zu functions that "

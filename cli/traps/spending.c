@@ -24,32 +24,40 @@ static uint64_t cpu_of_all(const struct fay_traps *traps)
 	return cpu;
 }
 
+/* All of the function that the program is for. */
 static void give_up(struct fay_traps *traps, struct fay_bpf_session *session, uint32_t program,
 		    double share)
 {
-	const struct fay_function *function = &traps->programs[program]->function;
+	const struct fay_trap *of = traps->programs[program];
+	const struct fay_trap_item *last = NULL;
 	for (size_t i = 0; i < traps->count; i++) {
 		struct fay_trap_item *item = &traps->items[i];
-		if (item->program != program || !item->set)
+		if (!item->set || !fay_trap_of_same(&item->trap, of))
 			continue;
 		fay_bpf_session_untrap(session, item->number);
 		item->set = false;
-		traps->left_out++;
+		traps->left_out += !last || last->session != item->session ||
+				   last->trap.skipped != item->trap.skipped;
+		last = item;
 	}
 	share = share < 1 ? share : 1;
 	fprintf(stderr,
 		"fay: not traced any more: %s!%s: its traps took about %.0f%% of the processor "
 		"time; --budget none keeps them\n",
-		function->module, function->name, 100 * share);
+		of->function.module, of->function.name, 100 * share);
 }
 
-/* Nanoseconds since the last look, by program. */
+/* Nanoseconds since the last look, by the first program of each function. */
 static void spent_by(struct fay_traps *traps, const struct fay_bpf_session *session,
 		     uint64_t *spent)
 {
 	for (uint32_t i = 0; i < traps->program_count; i++) {
 		uint64_t all = fay_bpf_session_events(session, i), events = all - traps->events[i];
-		spent[i] = events * (traps->programs[i]->function.marker ? NOP_NS : STEP_NS);
+		uint32_t first = 0;
+		while (!fay_trap_of_same(traps->programs[first], traps->programs[i]))
+			first++;
+		spent[i] = 0;
+		spent[first] += events * (traps->programs[i]->function.marker ? NOP_NS : STEP_NS);
 		traps->events[i] = all;
 	}
 }

@@ -8,7 +8,9 @@
 #include "fay/loader.h"
 #include "process/process.h"
 
-#define FAY_TRAP_PROGRAMS_MAX 256u /* one for each place that is not the same in another process */
+/* Of a place one; of a function's ends one for all exits alike, and one for its entry. Processes
+ * that have the same file share them. */
+#define FAY_TRAP_PROGRAMS_MAX 256u
 #define FAY_TRAPS_MAX 4096u
 
 struct fay_traps {
@@ -20,9 +22,10 @@ struct fay_traps {
 		uint32_t number; /* of the session's traps */
 		bool set;
 	} *items;
-	size_t count, set; /* of them so many were set */
-	size_t left_out;   /* and so many of these given up again */
-	/* a place that each program is for */
+	size_t count;
+	size_t set;      /* functions and markers, in each process, that have all theirs */
+	size_t left_out; /* of these so many were given up again */
+	/* what each program is for, of one process */
 	const struct fay_trap *programs[FAY_TRAP_PROGRAMS_MAX];
 	uint32_t program_count;
 	pid_t processes[FAY_TARGETS_MAX];

@@ -101,6 +101,7 @@ enum fay_bpf_map {
 	/* one array element, of traps: a word that is not 0 while their events count, then a number
 	 * for each program */
 	FAY_BPF_EVENTS,
+	FAY_BPF_TRAPPED, /* hash, of traps: struct fay_bpf_call_key to struct fay_bpf_call */
 	FAY_BPF_MAPS
 };
 
@@ -134,6 +135,18 @@ enum fay_bpf_value {
 	  BPF_FUNC_get_current_task_btf,  BPF_FUNC_ringbuf_reserve,                                \
 	  BPF_FUNC_ringbuf_submit,        BPF_FUNC_get_stack,                                      \
 	  BPF_FUNC_probe_read_user_str,   BPF_FUNC_ringbuf_output }
+
+/* A call in a program that is traced by traps: by where its return address lies, which no two calls
+ * that are under way share, whatever stack they are on and whatever thread runs them. */
+struct fay_bpf_call_key {
+	uint64_t stack;
+	uint32_t process, function; /* the number of the function's first program */
+};
+/* What it began with. */
+struct fay_bpf_call {
+	uint64_t time; /* ns of the boot clock */
+	uint64_t arguments[6];
+};
 
 struct fay_bpf_start {
 	uint64_t time; /* ns of the boot clock; 0: none */

@@ -158,7 +158,7 @@ enum opcode { NO_BRANCH, SHORT, NEAR, TWO_BYTES, LEA, ADDRESS };
 static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kind)
 {
 	struct fay_site *site = fay_site_around(s->plan, to);
-	const struct fay_point *point;
+	struct fay_point *point;
 	char reason[FAY_REASON_MAX];
 	uint64_t own;
 
@@ -169,6 +169,7 @@ static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kin
 	if (fay_point_has(point, source) ||
 	    (kind != LEA && !instruction_has(s, source, kind == ADDRESS)))
 		return 0;
+	point->others_end = true;
 	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)",
 		 kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
 		 (unsigned long)(to - own),

@@ -106,7 +106,7 @@ static bool is_base(struct fay_program_text *program, uint64_t source)
 int fay_inbound_refuse_base(struct fay_plan *plan, struct fay_program_text *program,
 			    const char *module, uint64_t bias, uint64_t source, uint64_t start)
 {
-	const struct fay_point *point = fay_points_at(plan, start);
+	struct fay_point *point = fay_points_at(plan, start);
 	char reason[FAY_REASON_MAX];
 
 	if (!point || !is_base(program, source))
@@ -115,6 +115,7 @@ int fay_inbound_refuse_base(struct fay_plan *plan, struct fay_program_text *prog
 		 "may be entered anywhere by what adds to its address, another function "
 		 "(at %s+%#lx)",
 		 module, (unsigned long)(source - bias));
+	point->others_end = true;
 	/* places inside a function follow its start */
 	for (; point < plan->points + plan->point_count &&
 	       point->function.address - point->offset == start;

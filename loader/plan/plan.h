@@ -69,6 +69,7 @@ struct fay_point {
 	struct fay_flow *flow; /* how it is left; read once (exits.c) */
 	/* at some exit another call may return: its calls have records in any case */
 	bool unsure;
+	bool others_end; /* other functions run into it: their calls end there, too */
 	/* why its exits are not patched, although they should be; NULL: they can be */
 	char *no_exits;
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */

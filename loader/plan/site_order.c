@@ -104,11 +104,11 @@ int fay_site_refuse(struct fay_plan *plan, struct fay_site *site, const char *re
 /* Of two that overlap, a function's exits go first; then what comes behind. */
 static int refuse_overlap(struct fay_plan *plan, struct fay_site *one, struct fay_site *next)
 {
-	const struct fay_point *point = &plan->points[one->point],
-			       *other = &plan->points[next->point];
+	struct fay_point *point = &plan->points[one->point], *other = &plan->points[next->point];
 	uint64_t start = point->function.address - point->offset;
 	char reason[FAY_REASON_MAX];
 
+	point->others_end = other->others_end = true;
 	if (start == other->function.address - other->offset && !other->exits && !point->exits) {
 		snprintf(reason, sizeof(reason), "is traced at +%#lx, which is too close for +%#lx",
 			 (unsigned long)point->offset, (unsigned long)other->offset);

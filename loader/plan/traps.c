@@ -1,31 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the kernel may trap instead of a point that cannot be patched
- * (docs/decisions/0026-traps.md). Nothing is written here: what sets traps is told the place.
+ * (docs/decisions/0026-traps.md, 0029-returns-by-traps.md). Nothing is written here: what sets
+ * traps is told the places.
  *
  * The kernel puts one byte, int3, over the first byte of an instruction, and runs a copy of that
  * instruction that it takes from the file. So a place is given only where a whole instruction
  * begins, the process's bytes are the file's, and no trace's jump is, or is about to be, over them.
+ * Of a function whose calls' ends are wanted all exits must be such places, or it gets no trap.
  */
 #include "plan_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/names/target.h"
 #include "loader/process/process.h"
 
 #define INSTRUCTION_MAX 15u
+#define EXITS_MAX 256u /* of a function */
+/* what is another function's business once a call goes on there */
+#define FIELDS_AT_RETURN                                                                           \
+	(FAY_FIELD_DURATION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
+
+struct finder {
+	struct fay_plan *plan;
+	const struct fay_zones *present;
+	const struct fay_maps *maps;
+	struct fay_program_text text;
+	size_t room; /* of plan->traps */
+	bool no_memory;
+};
+
+static bool has_only(const struct fay_plan *plan, const struct fay_point *point, uint32_t kinds)
+{
+	for (uint32_t i = 0; i < point->probe_count; i++)
+		if (!(kinds >> plan->verdict->probes[point->probes[i]].kind & 1))
+			return false;
+	return point->probe_count != 0;
+}
 
 /* Whether all that its probes want is where the place is. */
 static bool is_of_place(const struct fay_plan *plan, const struct fay_point *point)
 {
-	for (uint32_t i = 0; i < point->probe_count; i++) {
-		uint32_t kind = plan->verdict->probes[point->probes[i]].kind;
+	return has_only(plan, point, 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_MARKER) &&
+	       (!point->inside || point->marker) && !point->function.unnamed;
+}
 
-		if (kind != FAY_PROBE_ENTRY && kind != FAY_PROBE_MARKER)
-			return false;
-	}
-	return point->probe_count && (!point->inside || point->marker);
+static bool is_of_ends(const struct fay_plan *plan, const struct fay_point *point)
+{
+	return has_only(plan, point, 1u << FAY_PROBE_RETURN) && !point->inside;
 }
 
 /* What forbids a jump because of what the program is, forbids a trap, too. */
@@ -34,8 +59,7 @@ static bool is_allowed(const struct fay_plan *plan, const struct fay_point *poin
 	char reason[FAY_REASON_MAX];
 
 	return !point->untraced && !point->argless && !point->go && !plan->jumps_followed &&
-	       !point->function.unnamed && point->function.size &&
-	       !(point->marker && *point->marker->reason) &&
+	       point->function.size && !(point->marker && *point->marker->reason) &&
 	       !fay_unpatchable(point->function.name, reason) &&
 	       !fay_rendezvous_unsettled(plan, point, reason);
 }
@@ -96,17 +120,23 @@ static bool find_semaphore(const struct fay_plan *plan, const struct fay_functio
 static bool find_file(const struct fay_plan *plan, const struct fay_point *point,
 		      struct fay_trap *trap)
 {
-	struct fay_function_file file;
+	struct fay_function place = point->function;
+	struct fay_function_file file, start;
 	const struct fay_marker *marker = point->function.marker;
 
-	if (!fay_target_file_of(plan->target, &point->function, &file) ||
+	place.address = trap->address;
+	if (!fay_target_file_of(plan->target, &place, &file) ||
+	    !fay_target_file_of(plan->target, &point->function, &start) ||
+	    file.device != start.device || file.inode != start.inode ||
 	    (marker && marker->semaphore && !find_semaphore(plan, &point->function, trap)))
 		return false;
+	trap->skipped = point->skipped - 1;
 	trap->function = point->function;
 	trap->file = file.fd;
 	trap->device = file.device;
 	trap->inode = file.inode;
 	trap->offset = file.offset;
+	trap->start = start.offset;
 	trap->stack = fay_process_stack_begin(plan->pid);
 	if (point->marker) {
 		memcpy(trap->operands, point->marker->operands, sizeof(trap->operands));
@@ -115,39 +145,189 @@ static bool find_file(const struct fay_plan *plan, const struct fay_point *point
 	return trap->stack != 0;
 }
 
-static bool judge(const struct fay_plan *plan, const struct fay_zones *present,
-		  const struct fay_maps *maps, struct fay_program_text *text,
-		  const struct fay_point *point)
+/* One more for the point, at an instruction of `length` bytes. False: there it cannot be, or memory
+ * is out. */
+static bool add(struct finder *finder, const struct fay_point *point, unsigned length,
+		struct fay_trap trap)
 {
-	const struct fay_flow_program program = { .context = text, .read = fay_text_reader };
+	struct fay_plan *plan = finder->plan;
+	uint64_t at = trap.address;
+
+	if (!is_files(plan, &finder->text, finder->maps, at, length) ||
+	    fay_rseqs_touch(&plan->rseqs, at, length) || fay_site_over(plan, at, at + length) ||
+	    others_have(finder->present, at, at + length) || !find_file(plan, point, &trap))
+		return false;
+	if (plan->trap_count == finder->room) {
+		size_t room = finder->room ? 2 * finder->room : 16;
+		struct fay_trap *grown = realloc(plan->traps, room * sizeof(*grown));
+
+		if (!grown)
+			return finder->no_memory = true, false;
+		plan->traps = grown;
+		finder->room = room;
+	}
+	plan->traps[plan->trap_count++] = trap;
+	return true;
+}
+
+/* At the function's first instruction, or the marker. */
+static bool add_place(struct finder *finder, const struct fay_point *point, uint8_t kind)
+{
+	const struct fay_flow_program program = { .context = &finder->text,
+						  .read = fay_text_reader };
 	uint64_t at = point->function.address;
 	char reason[FAY_REASON_MAX];
 	unsigned length;
 
 	return fay_place_traps(&program, at - point->offset, at + point->function.size, at,
 			       point->marker != NULL, &length, reason) &&
-	       is_files(plan, text, maps, at, length) &&
-	       !fay_rseqs_touch(&plan->rseqs, at, length) &&
-	       !fay_site_over(plan, at, at + length) && !others_have(present, at, at + length);
+	       add(finder, point, length, (struct fay_trap){ .kind = kind, .address = at });
+}
+
+static bool read_condition(struct finder *finder, const struct fay_exit *exit, uint8_t *condition)
+{
+	uint8_t bytes[2];
+
+	*condition = FAY_TRAP_ALWAYS;
+	if (!exit->conditional)
+		return true;
+	if (fay_text_program(&finder->text, exit->at, bytes, sizeof(bytes)) != sizeof(bytes))
+		return false;
+	if (exit->length == 2 && (bytes[0] & 0xf0) == 0x70)
+		*condition = bytes[0] & 15;
+	else if (exit->length == 6 && bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80)
+		*condition = bytes[1] & 15;
+	return *condition != FAY_TRAP_ALWAYS;
+}
+
+/* Of a jump that may lead into the function: what tells whether it does. */
+static bool read_target(struct finder *finder, const struct fay_flow *flow,
+			const struct fay_exit *exit, struct fay_trap *trap)
+{
+	uint8_t bytes[INSTRUCTION_MAX];
+	size_t size = fay_text_program(&finder->text, exit->at, bytes, exit->length);
+
+	if (!exit->doubt)
+		return true;
+	if (flow->part_count > FAY_TRAP_PARTS || !fay_jump_operand(bytes, size, &trap->operands[0]))
+		return false;
+	trap->operand_count = 1;
+	for (size_t i = 0; i < flow->part_count; i++) {
+		trap->parts[i].from = (int64_t)(flow->parts[i].start - exit->at);
+		trap->parts[i].to = (int64_t)(flow->parts[i].end - exit->at);
+	}
+	trap->part_count = (uint8_t)flow->part_count;
+	return true;
+}
+
+/* At an exit. `why` says why not, to follow "it". */
+static bool add_end(struct finder *finder, const struct fay_point *point,
+		    const struct fay_exit *exit, bool kept, uint32_t fields,
+		    char why[FAY_REASON_MAX])
+{
+	bool elsewhere = exit->kind != FAY_EXIT_RETURN && fields & FIELDS_AT_RETURN;
+	struct fay_trap trap = {
+		.kind = FAY_TRAP_END, .kept = kept, .lost = elsewhere, .address = exit->at
+	};
+	const char *text = NULL;
+
+	if (!exit->length)
+		text = "runs on into another function";
+	else if (elsewhere && !exit->doubt)
+		text = "goes on in another function, where its end is not seen,";
+	else if (!read_condition(finder, exit, &trap.condition) ||
+		 !read_target(finder, point->flow, exit, &trap))
+		text = "has an unusual jump";
+	else if (!add(finder, point, exit->length, trap))
+		text = "has no room for a trap";
+	if (text)
+		snprintf(why, FAY_REASON_MAX, "%s at +%#lx", text,
+			 (unsigned long)(exit->at - point->function.address));
+	return !text;
+}
+
+static uint32_t fields_of(const struct fay_plan *plan, const struct fay_point *point)
+{
+	uint32_t fields = 0;
+
+	for (uint32_t i = 0; i < point->probe_count; i++)
+		fields |= plan->verdict->probes[point->probes[i]].event_fields;
+	return fields;
+}
+
+/* Whether more has to be known of an end than is known there: what the call began with, or whether
+ * it is one. */
+static bool needs_begin(const struct fay_point *point, uint32_t fields)
+{
+	bool needs = point->others_end || fields & (FAY_FIELD_DURATION | FAY_FIELDS_ARGUMENTS);
+
+	for (size_t i = 0; i < point->flow->exit_count; i++)
+		needs |= point->flow->exits[i].unsure;
+	return needs;
+}
+
+/* At all exits, and at the entry if calls are to be kept. */
+static bool add_ends(struct finder *finder, const struct fay_point *point, char why[FAY_REASON_MAX])
+{
+	const struct fay_flow_program program = { .context = &finder->text,
+						  .read = fay_text_reader };
+	const struct fay_plan *plan = finder->plan;
+	const struct fay_flow *flow = point->flow;
+	uint32_t fields = fields_of(plan, point);
+	uint64_t start, end;
+	bool kept;
+
+	if (!flow || !flow->exit_count) /* what was said of it holds for traps, too */
+		return *why = 0, false;
+	kept = needs_begin(point, fields);
+	if (point->function.guessed || flow->splits || (kept && point->stack_moves) ||
+	    fay_target_place(plan->target, point->function.address, &start, &end) == FAY_PLACE_PART)
+		return *why = 0, false;
+	if (flow->exit_count > EXITS_MAX)
+		return snprintf(why, FAY_REASON_MAX, "has more than %u exits", EXITS_MAX) < 0;
+	if (!fay_flow_unchanged(&program, flow))
+		return snprintf(why, FAY_REASON_MAX, "has changed since its exits were found") < 0;
+	if (kept && !add_place(finder, point, FAY_TRAP_CALL))
+		return snprintf(why, FAY_REASON_MAX, "has no room for a trap at its entry") < 0;
+	for (size_t i = 0; i < flow->exit_count; i++)
+		if (!add_end(finder, point, &flow->exits[i], kept, fields, why))
+			return false;
+	return true;
+}
+
+static void find_ends(struct finder *finder, const struct fay_point *point)
+{
+	struct fay_plan *plan = finder->plan;
+	char *reason = plan->skipped[point->skipped - 1].reason, why[FAY_REASON_MAX] = "";
+	size_t first = plan->trap_count, used = strlen(reason);
+
+	if (add_ends(finder, point, why))
+		return;
+	plan->trap_count = first;
+	if (*why)
+		snprintf(reason + used, sizeof(plan->skipped->reason) - used,
+			 "; nor by traps in the kernel, since it %s", why);
 }
 
 int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
 		   const struct fay_maps *maps, int memory)
 {
-	struct fay_program_text text = { .present = present, .memory = memory };
+	struct finder finder = { .plan = plan,
+				 .present = present,
+				 .maps = maps,
+				 .text = { .present = present, .memory = memory } };
 
-	plan->traps = calloc(plan->skipped_count + 1, sizeof(*plan->traps));
-	for (size_t i = 0; plan->traps && i < plan->point_count; i++) {
+	for (size_t i = 0; i < plan->point_count && !finder.no_memory; i++) {
 		const struct fay_point *point = &plan->points[i];
-		struct fay_trap trap = { 0 };
 
 		if (point->usable || !point->skipped || point->skipped > plan->skipped_count ||
-		    !is_of_place(plan, point) || !is_allowed(plan, point) ||
-		    !judge(plan, present, maps, &text, point) || !find_file(plan, point, &trap))
+		    !is_allowed(plan, point))
 			continue;
-		trap.skipped = point->skipped - 1;
-		plan->traps[plan->trap_count++] = trap;
+		if (is_of_place(plan, point))
+			add_place(&finder, point, FAY_TRAP_PLACE);
+		else if (is_of_ends(plan, point))
+			find_ends(&finder, point);
 	}
-	fay_program_text_deinit(&text);
-	return plan->traps ? 0 : -1;
+	fay_program_text_deinit(&finder.text);
+	return finder.no_memory ? -1 : 0;
 }

@@ -115,13 +115,31 @@ static int add_names(struct fay_bpf_object *object, const struct fay_kernel_sour
 	return FAY_OK;
 }
 
+/* What the loader took to be asked of calls' ends is what the query asks. */
+static bool fits_query(const struct job *job, const struct fay_trap *trap)
+{
+	const struct fay_checked *checked = &job->g.p->checked;
+	bool ends = checked->kind == SOURCE_RETURN;
+	if (trap->kind != FAY_TRAP_END)
+		return ends == (trap->kind == FAY_TRAP_CALL);
+	return ends && (trap->kept || !(checked->uses_duration || checked->return_arguments));
+}
+
 static int add_traps(struct job *job)
 {
 	const struct fay_bpf_options *options = job->bpf.options;
 	int code = FAY_OK;
 	for (size_t i = 0; !code && i < options->trap_count; i++) {
 		struct fay_bpf_program *program = &job->object->programs[i];
+		uint32_t first = 0;
 		job->bpf.trap = options->traps[i];
+		while (!fay_trap_of_same(options->traps[first], job->bpf.trap))
+			first++;
+		job->bpf.function = first;
+		if (!fits_query(job, job->bpf.trap))
+			return fay_error_set(job->error, FAY_E_INTERNAL,
+					     "a trap in %s does not fit the query",
+					     job->bpf.trap->function.name);
 		code = add_program(job, ROLE_TRAP, job->bpf.trap->function.name, 0, 0);
 		program->type = BPF_PROG_TYPE_KPROBE;
 		snprintf(program->name, sizeof(program->name), "trap %.50s",
@@ -262,8 +280,10 @@ const char *fay_plan_trap_refusal(const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
 	enum fay_source kind = p->checked.kind;
-	if (plan->domain != DOMAIN_USER || (kind != SOURCE_ENTRY && kind != SOURCE_MARKER))
-		return "the query is not about calls as they begin, nor about markers";
+	if (plan->domain != DOMAIN_USER || !(kind & (SOURCE_ENTRY | SOURCE_MARKER | SOURCE_RETURN)))
+		return "the query is not about functions or markers";
+	if (fay_check_has_exceptions(&p->checked))
+		return "the query asks for calls that end by an exception";
 	if (plan->joins || plan->window_events)
 		return "the query joins events, or counts windows in them";
 	if (plan->extended)

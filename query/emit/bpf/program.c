@@ -75,17 +75,20 @@ static void put_call(struct fay_codegen *g)
 			  LLVMBuildPtrToInt(g->builder, g->event, g->i64, ""));
 }
 
-/* Without room the event is lost, and counted behind the processors' slots, atomically. */
-static void note_call(struct fay_codegen *g)
+static LLVMValueRef keep_call(struct fay_codegen *g)
 {
-	LLVMBuilderRef b = g->builder;
 	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
 	put_call(g);
 	fay_codegen_store(g, value, 0, fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
 	LLVMValueRef arguments[] = { fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD),
 				     g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY) };
-	LLVMValueRef failed = fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));
+	return fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
+}
+
+/* Behind the processors' slots, atomically. */
+static void count_lost_call(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
 	LLVMValueRef own = LLVMBuildMul(b, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS),
 					fay_codegen_i64(g, g->bpf->stride), "");
 	LLVMValueRef slot = fay_codegen_at(
@@ -95,7 +98,42 @@ static void note_call(struct fay_codegen *g)
 	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, lost, fay_codegen_i64(g, 1),
 			   LLVMAtomicOrderingMonotonic, 0);
 	LLVMBuildBr(b, g->leave);
+}
+
+/* Without room the event is lost. */
+static void note_call(struct fay_codegen *g)
+{
+	LLVMValueRef failed = g->bpf->trap ? fay_bpf_keep_call(g) : keep_call(g);
+	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));
+	count_lost_call(g);
 	fay_codegen_continue(g, g->leave);
+}
+
+/* Goes on where a call ends by the jump at the trap. False: it never does, as an event. */
+static bool require_end(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
+	const struct fay_trap *trap = g->bpf->trap;
+	fay_bpf_require_jump(g);
+	if (trap->part_count) {
+		/* what cannot be read, and the program would first have to fetch from a disk */
+		LLVMBasicBlockRef known = fay_codegen_block(g, "known"),
+				  unknown = fay_codegen_block(g, "unknown");
+		LLVMValueRef target = fay_bpf_trap_target(g);
+		LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, target, fay_codegen_i64(g, 0), ""),
+				known, unknown);
+		fay_codegen_continue(g, unknown);
+		count_lost_call(g);
+		fay_codegen_continue(g, known);
+		fay_bpf_require_outside(g, target);
+	}
+	if (trap->kept)
+		fay_bpf_take_kept(g);
+	if (!trap->lost)
+		return true;
+	count_lost_call(g);
+	fay_codegen_continue(g, g->leave);
+	return false;
 }
 
 /* Before anything is decided about the event: what was noted must not stay. */
@@ -134,6 +172,7 @@ static void begin(struct fay_codegen *g, const char *section)
 	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
 	bpf->slot = bpf->cpu = bpf->identity = bpf->time = bpf->name = bpf->number = bpf->duration =
 		NULL;
+	memset(bpf->arguments, 0, sizeof(bpf->arguments));
 	bpf->out = NULL;
 	memset(g->texts, 0, sizeof(g->texts));
 	snprintf(symbol, sizeof(symbol), "fay_%s", section);
@@ -162,6 +201,12 @@ static bool generate_event(struct fay_codegen *g)
 		return false;
 	if (bpf->trap)
 		count_trap(g);
+	if (bpf->trap && bpf->trap->kind == FAY_TRAP_CALL) {
+		note_call(g);
+		return true;
+	}
+	if (bpf->trap && bpf->trap->kind == FAY_TRAP_END && !require_end(g))
+		return true;
 	if (bpf->role == ROLE_START) {
 		note_start(g);
 		return true;

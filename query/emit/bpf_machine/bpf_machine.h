@@ -32,6 +32,7 @@ struct fay_codegen_bpf {
 	enum fay_bpf_role role;
 	const char *point;           /* TRACEPOINT, FUNCTION, TRAP: its name */
 	const struct fay_trap *trap; /* TRAP; else NULL */
+	uint32_t function;           /* TRAP: the number of its function's first program */
 	/* FUNCTION: words in the context; of one that ends with its value, the last */
 	uint32_t argument_count;
 	struct fay_btf_result result; /* FUNCTION, as it ends */
@@ -43,6 +44,7 @@ struct fay_codegen_bpf {
 	LLVMBasicBlockRef out;
 	LLVMValueRef buffer; /* FAY_COMM_SIZE bytes of the stack */
 	LLVMValueRef slot, cpu, identity, time, name, number, duration;
+	LLVMValueRef arguments[6]; /* that a trapped call began with, if they are asked for */
 };
 
 /* Calls a helper of the kernel by its number. */
@@ -66,6 +68,15 @@ LLVMValueRef fay_bpf_identity(struct fay_codegen *g);
 /* Where STARTS keeps the thread's call; leaves if there is no place. */
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g);
 
+/* trap.c: a call begins in a program: what its end asks for is kept. 0: there was room. And the one
+ * that ends: leaves if none is kept. */
+LLVMValueRef fay_bpf_keep_call(struct fay_codegen *g);
+void fay_bpf_take_kept(struct fay_codegen *g);
+/* Leaves if the jump at the trap is a conditional one that is not taken. */
+void fay_bpf_require_jump(struct fay_codegen *g);
+/* Where the jump there leads; 0: that cannot be read. Leaves if it leads into the function. */
+LLVMValueRef fay_bpf_trap_target(struct fay_codegen *g);
+void fay_bpf_require_outside(struct fay_codegen *g, LLVMValueRef target);
 /* An event's field or argument. */
 struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr);
 /* What lies at an address; behind a null pointer, zero. */

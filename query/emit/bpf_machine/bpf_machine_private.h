@@ -7,12 +7,15 @@
 
 /* --- machine.c --- */
 LLVMValueRef fay_bpf_processor(struct fay_codegen *g);
+/* So many words of the program's stack. */
+LLVMValueRef fay_bpf_stack_words(struct fay_codegen *g, uint32_t words);
 
 /* --- trap.c: where g->bpf->trap is one --- */
 /* `bytes` of the program's memory, zero-extended; 0 where they cannot be read. */
 LLVMValueRef fay_bpf_user_word(struct fay_codegen *g, LLVMValueRef address, uint32_t bytes);
 LLVMValueRef fay_bpf_trap_argument(struct fay_codegen *g, uint32_t index);
 LLVMValueRef fay_bpf_trap_caller(struct fay_codegen *g);
+LLVMValueRef fay_bpf_trap_result(struct fay_codegen *g);
 
 /* --- top.c --- */
 /* Feeds x to the `k` counters of a TOP column. */

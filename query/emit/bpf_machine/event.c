@@ -109,6 +109,8 @@ static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
 static LLVMValueRef returned(struct fay_codegen *g)
 {
 	const struct fay_btf_result *result = &g->bpf->result;
+	if (g->bpf->trap)
+		return fay_bpf_trap_result(g);
 	if (g->bpf->role != ROLE_FUNCTION)
 		return fay_bpf_context(g, 1);
 	if (!result->bytes)

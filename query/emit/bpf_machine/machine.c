@@ -107,12 +107,12 @@ LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t o
 }
 
 /* Memory of the program's stack has its place where the program begins. */
-static LLVMValueRef place_for(struct fay_codegen *g, uint32_t words)
+LLVMValueRef fay_bpf_stack_words(struct fay_codegen *g, uint32_t words)
 {
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(g->builder),
 			  entry = LLVMGetEntryBasicBlock(g->function);
 	LLVMPositionBuilderBefore(g->builder, LLVMGetFirstInstruction(entry));
-	LLVMValueRef place = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, words), "frames");
+	LLVMValueRef place = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, words), "words");
 	LLVMSetAlignment(place, 8);
 	LLVMPositionBuilderAtEnd(g->builder, here);
 	return place;
@@ -141,7 +141,7 @@ static LLVMValueRef own_frames(struct fay_codegen *g, LLVMValueRef frames)
 LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	uint32_t count = (uint32_t)expr->value;
-	LLVMValueRef frames = place_for(g, count);
+	LLVMValueRef frames = fay_bpf_stack_words(g, count);
 	for (uint32_t i = 0; i < count; i++)
 		fay_codegen_store(g, frames, 8 * i, fay_codegen_i64(g, 0));
 	LLVMValueRef arguments[] = { g->event, frames, fay_codegen_i64(g, 8 * count),

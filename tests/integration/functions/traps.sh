@@ -187,7 +187,6 @@ refused() { # WHAT TEXT OPTIONS... QUERY
 }
 next='cluster.Function("traps_target!traps_next").Count()'
 refused --only-inline "is 4 bytes long, a jump needs 5" --only-inline "$next"
-refused returns "traps_target!traps_next" 'cluster.Return("traps_target!traps_next").Count()'
 refused cycles "is 4 bytes long, a jump needs 5" \
 	'cluster.Function("traps_target!traps_next").Sum(c => c.cycles)'
 refused "a loop back" "has a loop back to its first instruction" \

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Returns of functions with an exit where no jump fits are traced by traps in the kernel at all
+# their exits: exact in threads and by recursion; at jumps to other functions, conditional or from a
+# table; with durations and arguments, also of calls that are left or go on in another thread; and
+# refused with the reason where an end cannot be seen.
+host=1
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/say_lib.sh"
+bin=$(dirname "$TARGET")
+needs_bpf
+row() { # KEY COLUMN...: of the final row with that key
+	local key=$1
+	shift
+	jq -c --arg k "$key" --arg c "$*" 'select(.type == "row" and .final and .values.Key == $k)
+		.values | [.[$c | split(" ")[]]]' "$work/trace.json"
+}
+conditions="o no b ae e ne be a s ns p np l ge le g"
+start_target ready "$bin/traps_ends_target"
+say "run 4 100" ran
+right=$answer
+
+# --- counted: all ends, once each
+by_name='from r in cluster.Return("traps_ends_target!ends_*") group r by r.function into g
+	select new { g.Key, n = g.Count() }'
+trace --verbose -p "$target" "$by_name"
+contains "a lone ret" "$work/trace.err" "traced by a trap: traps_ends_target!ends_call:"
+contains "how many" "$work/trace.err" "fay: 22 of them through traps in the kernel"
+say "run 4 100" ran
+equal "the program's own result" "$right" "$answer"
+say "run 8 1000" ran
+say "fork 1000" forked
+end_trace
+n=$((4 * 100 + 8 * 1000))
+for name in call somewhere table; do
+	equal "returns of ends_$name" "[$n]" "$(row "ends_$name" n)"
+done
+equal "ends of what others enter behind its begin" "[$((2 * n))]" "$(row ends_entered n)"
+equal "of a recursive function" "[$((6 * n))]" "$(row ends_recursive n)"
+for name in $conditions; do
+	equal "after a jump or not, by flags: ends_$name" "[$((12 * 32))]" "$(row "ends_$name" n)"
+done
+equal "traps, as JSON" 22 "$(jq -s 'map(select(.type == "end"))[0].traps' "$work/trace.json")"
+equal "text after" "$before" "$(text_hash "$target")"
+
+# --- values, arguments, durations
+trace --verbose -p "$target" 'from r in cluster.Return("traps_ends_target!ends_*")
+	group r by r.function into g select new { g.Key, n = g.Count(), value = g.Sum(x => x.ReturnValue),
+		argument = g.Sum(x => x.Arg(0)), least = g.Min(x => x.Duration),
+		most = g.Max(x => x.Duration) }'
+contains "a jump whose end is not seen" "$work/trace.err" "traps_ends_target!ends_o: has no room \
+for a jump at +0xc, which may be entered by more than its own jumps; nor by traps in the kernel, since it \
+goes on in another function, where its end is not seen, at +0x2"
+say "run 4 100" ran
+equal "the program's own result" "$right" "$answer"
+say pause paused
+say moved moved
+say "left 2" left
+lost=$((2 * 4 * 50))
+kill -INT "$tracer"
+ended "$tracer"
+equal "calls that went on elsewhere are lost, and counted" "$lost" \
+	"$(jq -s 'map(select(.type == "end"))[0].lost_calls' "$work/trace.json")"
+sum=$((4 * 5050))
+equal "values, arguments" "[$((4 * 100 + 3)),$((sum + 20 + 7 + 2)),$((sum + 20 + 7 + 2))]" \
+	"$(row ends_call n value argument)"
+equal "by recursion" "[$((6 * 400)),$((15 * 400))]" "$(row ends_recursive n argument)"
+equal "of calls that entered at the begin" "[400,$sum,$sum]" "$(row ends_entered n value argument)"
+for name in somewhere table; do
+	equal "of those whose end is seen: ends_$name" "[200,$((4 * 2550))]" \
+		"$(row "ends_$name" n argument)"
+done
+equal "durations" true "$(jq 'select(.type == "row" and .final and .values.Key == "ends_call").values |
+	.least < 10000000 and .most >= 20000000 and .most < 290000000' "$work/trace.json")"
+
+trace -p "$target" 'cluster.Return("traps_ends_target!ends_call").Count(r => r.Arg(0) % 2 == 0)'
+say "left 1000" left
+say "left 1000" left
+end_trace
+equal "of calls that are left in between" 1000 "$(final_sum Count)"
+
+# --- each trap is an open file
+ulimit -Sn 64
+trace -p "$target" "$by_name"
+contains "with few files allowed" "$work/trace.err" "fay: 22 of them through traps in the kernel"
+end_trace
+
+# --- two traces of one function; gone with the first, the second is possible
+trace -p "$target" 'cluster.Return("traps_ends_target!ends_call").Count()'
+exits "under another trace's traps" 1 "$FAY" trace -p "$target" \
+	'cluster.Return("traps_ends_target!ends_call").Count()'
+contains "the reason" "$work/err" "has another tracer's trap at +0x"
+end_trace
+equal "text after all" "$before" "$(text_hash "$target")"
+
+# --- on and off while it runs
+echo "run 4 100000" >&9
+for _ in $(seq 10); do
+	trace -p "$target" 'cluster.Return("traps_ends_target!ends_*").Max(r => r.Duration)'
+	kill -INT "$tracer"
+	ended "$tracer"
+done
+wait_for "$work/target.out" ran 4
+equal "text after that" "$before" "$(text_hash "$target")"
+
+# --- where it cannot be
+refused() { # WHAT TEXT OPTIONS... QUERY
+	local what=$1 text=$2
+	shift 2
+	exits "$what" 1 "$FAY" trace -p "$target" "$@"
+	contains "$what: the reason" "$work/err" "$text"
+}
+refused --only-inline "has no room for a jump at" --only-inline \
+	'cluster.Return("traps_ends_target!ends_call").Count()'
+refused "exceptions" "has no room for a jump at" \
+	'cluster.Return("traps_ends_target!ends_call").Count(r => r.Failed)'
+trace --budget 5% -p "$target" 'cluster.Return("traps_ends_target!ends_recursive").Max(r => r.Duration)'
+echo "run 1 1000000" >&9
+wait_for "$work/trace.err" "not traced any more: traps_ends_target!ends_recursive: its traps took about"
+end_trace
+equal "a function that was given up" 1 \
+	"$(jq -s 'map(select(.type == "end"))[0].traps_left_out' "$work/trace.json")"
+end_target
