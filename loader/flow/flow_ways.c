@@ -8,6 +8,7 @@
 
 #define INSTRUCTION_MAX 15u
 #define PADDING_MOST 64u /* bytes between two functions */
+#define LOCK_PREFIX 0xf0u
 
 static bool is_behind_call(const struct fay_code *code, size_t step)
 {
@@ -87,6 +88,14 @@ static bool mark_entered(struct fay_code *code)
 	return true;
 }
 
+static bool begins_with_lock(const struct fay_code *code, size_t step)
+{
+	uint8_t byte = 0;
+
+	return code->program->read(code->program->context, code->steps[step].at, &byte, 1) == 1 &&
+	       byte == LOCK_PREFIX;
+}
+
 static bool join_jumps(struct fay_code *code)
 {
 	for (size_t i = 0; i < code->step_count; i++) {
@@ -103,9 +112,9 @@ static bool join_jumps(struct fay_code *code)
 						       fay_code_offset(code, step->at));
 			continue;
 		}
-		if (to == SIZE_MAX) { /* past a lock prefix, or into something else */
+		if (to == SIZE_MAX) { /* past a lock prefix */
 			to = fay_code_find(code, step->target - 1);
-			if (to == SIZE_MAX)
+			if (to == SIZE_MAX || !begins_with_lock(code, to))
 				return fay_code_refuse(
 					code,
 					"has a jump at +%#lx into the middle of an instruction",

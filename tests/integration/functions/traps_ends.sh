@@ -92,6 +92,14 @@ contains "the reason" "$work/err" "has another tracer's trap at +0x"
 end_trace
 equal "text after all" "$before" "$(text_hash "$target")"
 
+# --- killed
+trace -p "$target" "$by_name"
+kill -KILL "$tracer"
+wait "$tracer" || true
+is_back() { [ "$(text_hash "$target")" = "$before" ]; }
+"$FAY" doctor --clean >"$work/out" 2>&1 || true
+await "the text comes back after kill -9" is_back
+
 # --- on and off while it runs
 echo "run 4 100000" >&9
 for _ in $(seq 10); do
