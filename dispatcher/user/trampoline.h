@@ -98,6 +98,7 @@ struct fay_trampoline {
 	size_t size;
 	size_t entry;     /* where execution begins */
 	size_t displaced; /* the hole: execution goes on here after the probes */
+	size_t place;     /* of a stub that has names: the 8 bytes that are spec->place; 0: none */
 };
 
 /* Writes the trampoline to `code`. False if `capacity` is too small or something is out of a

@@ -96,8 +96,10 @@ bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampolin
 		fay_emit_byte(&e, 0xeb);
 		fay_emit_byte(&e, sizeof(names));
 	}
-	if (shared->names)
+	if (shared->names) {
+		trampoline->place = e.size + 2 * sizeof(*names);
 		fay_emit_bytes(&e, names, sizeof(names));
+	}
 	if (spec->role == FAY_ROLE_ENTRY)
 		trampoline->entry = e.size;
 	fay_emit_call(&e, body);

@@ -91,6 +91,7 @@ static void put_push_address(struct fay_displaced *displaced, uint64_t address)
 	int32_t low = (int32_t)address;
 	uint32_t high = (uint32_t)(address >> 32);
 
+	displaced->pushed = displaced->size + 1;
 	put(displaced, "\x68", 1);
 	put(displaced, &low, 4);
 	if ((uint64_t)(int64_t)low != address) {

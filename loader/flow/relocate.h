@@ -24,6 +24,9 @@ struct fay_displaced {
 	} map[FAY_JUMP_BYTES + 1];
 	uint8_t code[FAY_DISPLACED_ROOM];
 	size_t size;
+	/* where, plus one, a call's return address is pushed; 0: none is. All else of the copy is
+	 * relative */
+	size_t pushed;
 };
 
 /*

@@ -22,7 +22,7 @@
 #define PAGE 4096u
 #define CLUSTER_SPAN (1ull << 30) /* points of one zone lie within this */
 
-static int reserve(struct fay_maps *maps, uint64_t start, uint64_t size)
+int fay_zone_reserve(struct fay_maps *maps, uint64_t start, uint64_t size)
 {
 	struct fay_map *grown = realloc(maps->items, (maps->count + 1) * sizeof(*grown));
 	size_t at = maps->count;
@@ -112,12 +112,49 @@ static void write_states(struct fay_plan *plan, uint8_t *to)
 	}
 }
 
+void fay_zone_write_own(struct fay_plan *plan, struct fay_zone_plan *zone, uint64_t data_size)
+{
+	uint64_t states = fay_round_up(zone->image + plan->verdict->layout.size, 64);
+
+	write_runtime(plan, zone, states);
+	write_image(plan, zone);
+	write_states(plan, zone->code + (states - zone->address));
+	zone->header = (struct fay_zone_header){ .magic = FAY_ZONE_MAGIC,
+						 .version = FAY_ZONE_VERSION,
+						 .session = plan->id,
+						 .code = zone->address,
+						 .code_size = zone->capacity,
+						 .data = zone->address + zone->capacity,
+						 .data_size = data_size,
+						 .shm = plan->shm_address,
+						 .shm_size = plan->shm_size,
+						 .table = plan->table_address,
+						 .table_size = FAY_THREAD_TABLE_BYTES,
+						 .records = plan->records_address,
+						 .records_size = plan->records_size };
+	fay_owner_self(&zone->header.owner);
+}
+
+void fay_zone_note_address(struct fay_zone_plan *zone, size_t at, bool pushed)
+{
+	struct fay_zone_address *grown = zone->addresses;
+
+	if ((zone->address_count & (zone->address_count - 1)) == 0) /* a power of two: full */
+		grown = realloc(grown, (2 * zone->address_count + 1) * sizeof(*grown));
+	zone->unnoted |= !grown;
+	if (!grown)
+		return;
+	zone->addresses = grown;
+	grown[zone->address_count++] = (struct fay_zone_address){ at, pushed };
+}
+
 /* All trampolines and the records of the patches. */
 static int write_points(struct fay_plan *plan, struct fay_zone_plan *zone, struct fay_error *error)
 {
 	for (size_t i = zone->first; i < zone->last; i++) {
 		struct fay_point *point = &plan->points[i];
-		size_t code_size = zone->code_size, watched = zone->watched_count;
+		size_t code_size = zone->code_size, watched = zone->watched_count,
+		       addresses = zone->address_count;
 		uint32_t patches = zone->header.patch_count;
 		char reason[FAY_REASON_MAX] = "";
 
@@ -125,6 +162,7 @@ static int write_points(struct fay_plan *plan, struct fay_zone_plan *zone, struc
 			continue;
 		zone->code_size = code_size;
 		zone->watched_count = watched;
+		zone->address_count = addresses;
 		zone->header.patch_count = patches;
 		if (!*reason || fay_plan_skip(plan, point, reason))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -182,7 +220,7 @@ static int zone_build(struct fay_plan *plan, struct fay_zone_plan *zone, struct 
 	zone->code = calloc(1, zone->capacity);
 	zone->data = calloc(1, data_size);
 	if (!zone->code || !zone->data ||
-	    (zone->address && reserve(maps, zone->address, zone->capacity + data_size)))
+	    (zone->address && fay_zone_reserve(maps, zone->address, zone->capacity + data_size)))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (!zone->address)
 		return fay_error_set(error, FAY_E_REFUSED,
@@ -190,26 +228,10 @@ static int zone_build(struct fay_plan *plan, struct fay_zone_plan *zone, struct 
 				     (int)plan->pid, plan->points[zone->first].function.module,
 				     plan->points[zone->first].function.name);
 	zone->image = zone->address + image_at;
-	write_runtime(plan, zone, zone->address + states_at);
-	write_image(plan, zone);
-	write_states(plan, zone->code + states_at);
+	fay_zone_write_own(plan, zone, data_size);
 	zone->code_size = trampolines_at;
 	if (!fay_zone_write_shared(plan, zone))
 		return fay_error_set(error, FAY_E_INTERNAL, "the shared trampoline does not fit");
-	zone->header = (struct fay_zone_header){ .magic = FAY_ZONE_MAGIC,
-						 .version = FAY_ZONE_VERSION,
-						 .session = plan->id,
-						 .code = zone->address,
-						 .code_size = zone->capacity,
-						 .data = zone->address + zone->capacity,
-						 .data_size = data_size,
-						 .shm = plan->shm_address,
-						 .shm_size = plan->shm_size,
-						 .table = plan->table_address,
-						 .table_size = FAY_THREAD_TABLE_BYTES,
-						 .records = plan->records_address,
-						 .records_size = plan->records_size };
-	fay_owner_self(&zone->header.owner);
 	code = write_points(plan, zone, error);
 	if (code)
 		return code;
@@ -266,26 +288,42 @@ static bool leave_out_rendezvous(struct fay_plan *plan, const struct fay_zone_pl
 	return true;
 }
 
-int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_error *error)
+static int no_address_space(const struct fay_plan *plan, struct fay_error *error)
+{
+	return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space",
+			     (int)plan->pid);
+}
+
+/* Where what all zones have in common lies. */
+static int place_shared(struct fay_plan *plan, struct fay_maps *maps, struct fay_error *error)
+{
+	plan->table_address = fay_maps_hole(maps, FAY_THREAD_TABLE_BYTES, 0, 0);
+	if (!plan->table_address ||
+	    fay_zone_reserve(maps, plan->table_address, FAY_THREAD_TABLE_BYTES))
+		return no_address_space(plan, error);
+	plan->shm_address = fay_maps_hole(maps, plan->shm_size, 0, 0);
+	if (!plan->shm_address || fay_zone_reserve(maps, plan->shm_address, plan->shm_size))
+		return no_address_space(plan, error);
+	if (!plan->records_size)
+		return 0;
+	plan->records_address = fay_maps_hole(maps, plan->records_size, 0, 0);
+	if (!plan->records_address ||
+	    fay_zone_reserve(maps, plan->records_address, plan->records_size))
+		return no_address_space(plan, error);
+	return 0;
+}
+
+static void zone_plan_deinit(struct fay_zone_plan *zone)
+{
+	free(zone->code);
+	free(zone->data);
+	free(zone->addresses);
+}
+
+static int build_all(struct fay_plan *plan, struct fay_maps *maps, struct fay_error *error)
 {
 	size_t first = 0;
 
-	plan->table_address = fay_maps_hole(maps, FAY_THREAD_TABLE_BYTES, 0, 0);
-	if (!plan->table_address || reserve(maps, plan->table_address, FAY_THREAD_TABLE_BYTES))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space",
-				     (int)plan->pid);
-	plan->shm_address = fay_maps_hole(maps, plan->shm_size, 0, 0);
-	if (!plan->shm_address || reserve(maps, plan->shm_address, plan->shm_size))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space",
-				     (int)plan->pid);
-	if (plan->records_size) {
-		plan->records_address = fay_maps_hole(maps, plan->records_size, 0, 0);
-		if (!plan->records_address ||
-		    reserve(maps, plan->records_address, plan->records_size))
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "process %d has no free address space",
-					     (int)plan->pid);
-	}
 	while (first < plan->point_count) {
 		struct fay_zone_plan *grown;
 		size_t last = first + 1;
@@ -307,23 +345,36 @@ int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_err
 		*grown = (struct fay_zone_plan){ .first = first, .last = last };
 		code = zone_build(plan, grown, maps, error);
 		if (code == FAY_E_REFUSED && leave_out_rendezvous(plan, grown)) {
-			free(grown->code);
-			free(grown->data);
+			zone_plan_deinit(grown);
 			plan->zone_count--;
 		} else if (code) {
 			return code;
 		}
 		first = last;
 	}
-	return write_zone_list(plan, error);
+	return 0;
+}
+
+int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_error *error)
+{
+	int code = place_shared(plan, maps, error);
+
+	if (code)
+		return code;
+	plan->ready = fay_ready_use(plan, maps);
+	if (!plan->ready)
+		code = build_all(plan, maps, error);
+	if (!code)
+		code = write_zone_list(plan, error);
+	if (!code && !plan->ready)
+		fay_ready_keep(plan);
+	return code;
 }
 
 void fay_zone_plans_deinit(struct fay_plan *plan)
 {
-	for (size_t i = 0; i < plan->zone_count; i++) {
-		free(plan->zones[i].code);
-		free(plan->zones[i].data);
-	}
+	for (size_t i = 0; i < plan->zone_count; i++)
+		zone_plan_deinit(&plan->zones[i]);
 	free(plan->zones);
 	plan->zones = NULL;
 	plan->zone_count = 0;

@@ -132,6 +132,7 @@ static bool write_before(struct fay_writer *writer, struct fay_site *site)
 		site->boundaries[i].to = fay_writer_at(writer) + displaced.map[i].to;
 		site->boundary_count++;
 	}
+	fay_writer_note_pushed(writer, &displaced);
 	/* without the jump back */
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size - FAY_JUMP_BYTES);
 	writer->zone->code_size += displaced.size - FAY_JUMP_BYTES;
@@ -151,6 +152,7 @@ static bool write_displaced(struct fay_writer *writer, struct fay_site *site, ui
 		return false;
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
+	fay_writer_note_pushed(writer, &displaced);
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size);
 	writer->zone->code_size += displaced.size;
 	for (unsigned i = 0;
@@ -239,6 +241,8 @@ static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32
 					  &made);
 	if (!fits)
 		return does_not_fit(writer);
+	if (made.place)
+		fay_zone_note_address(zone, at + made.place, false);
 	inner = writer->spec.address + made.entry;
 	end = fay_round_up(at + made.size + (stub ? room : 0), 16);
 	zone->code_size = at + made.displaced;

@@ -77,9 +77,11 @@ static bool put_instruction(struct fay_writer *writer, const struct fay_site *wi
 {
 	struct fay_displaced displaced;
 
-	return fay_displace(window->program + at, window->size - at, 1, window->site + at,
-			    fay_writer_at(writer), &displaced, writer->reason) &&
-	       put(writer, displaced.code, displaced.size - FAY_JUMP_BYTES);
+	if (!fay_displace(window->program + at, window->size - at, 1, window->site + at,
+			  fay_writer_at(writer), &displaced, writer->reason))
+		return false;
+	fay_writer_note_pushed(writer, &displaced);
+	return put(writer, displaced.code, displaced.size - FAY_JUMP_BYTES);
 }
 
 /* Where the copy of what lies at an address is that must be entered no more; 0: it is entered as
@@ -227,6 +229,8 @@ static bool put_exit(struct fay_writer *writer, const struct fay_site *window,
 	if (!fits)
 		return snprintf(writer->reason, FAY_REASON_MAX,
 				"needs a trampoline that does not fit (internal)") < 0;
+	if (made.place)
+		fay_zone_note_address(zone, start + made.place, false);
 	written->inner = spec.address;
 	zone->code_size = start + made.displaced;
 	if (!put_link(writer, link_slot))

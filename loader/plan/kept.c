@@ -35,7 +35,8 @@ struct module_plan {
 	size_t range_count;
 	uint64_t hook; /* virtual address of the function that is hooked; 0: none */
 	/* and what it is */
-	bool refused; /* processes that have it are planned for themselves */
+	uint64_t number; /* no other plan of these files has, or had, it */
+	bool refused;    /* processes that have it are planned for themselves */
 	uint64_t bias;
 	struct fay_plan plan;
 };
@@ -43,6 +44,7 @@ struct module_plan {
 struct fay_kept_plans {
 	struct module_plan items[PLANS_MAX];
 	size_t count, oldest;
+	uint64_t last_number;
 };
 
 static void module_plan_deinit(struct module_plan *kept)
@@ -67,6 +69,7 @@ void fay_files_destroy(struct fay_files *files)
 	for (size_t i = 0; files->plans && i < files->plans->count; i++)
 		module_plan_deinit(&files->plans->items[i]);
 	free(files->plans);
+	fay_ready_destroy(files->ready);
 	for (size_t i = 0; i < files->count; i++)
 		fay_object_close(files->items[i].object);
 	fay_name_table_deinit(&files->names);
@@ -227,6 +230,7 @@ static struct module_plan *put(struct fay_kept_plans *plans, const struct module
 		module_plan_deinit(to);
 	}
 	*to = *made;
+	to->number = ++plans->last_number;
 	return to;
 }
 
@@ -332,6 +336,9 @@ static bool add_module(struct fay_plan *plan, const struct fay_module *module,
 		memcpy(plan->skipped + plan->skipped_count, from->skipped,
 		       from->skipped_count * sizeof(*from->skipped));
 	plan->skipped_count += from->skipped_count;
+	if (plan->made_of_count < FAY_MADE_OF_MAX)
+		plan->made_of[plan->made_of_count] = kept->number;
+	plan->made_of_count++;
 	if (kept->hook)
 		memcpy(plan->unhooked, from->unhooked, sizeof(plan->unhooked));
 	return true;
@@ -391,6 +398,7 @@ void fay_plan_assemble(struct fay_plan *plan, bool *done)
 	int memory, pages;
 
 	*done = false;
+	plan->made_of_count = 0;
 	if (!can_be_kept(plan))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)plan->pid);

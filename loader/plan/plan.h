@@ -120,7 +120,7 @@ struct fay_site {
 	/* likewise the part in front of the exit of a function that is whole in this window */
 	uint64_t lower_part;
 	uint8_t boundary_count; /* instructions that begin within fay_site_closed(), */
-	struct {
+	struct fay_boundary {
 		uint8_t from;
 		uint64_t to; /* and where threads that stand there go on */
 	} boundaries[2 * FAY_JUMP_BYTES];
@@ -160,6 +160,7 @@ static inline uint64_t fay_site_entered(const struct fay_site *site)
 }
 
 #define FAY_HELD_MAX 64u
+#define FAY_MADE_OF_MAX 64u
 
 /* Probes that many points of a zone have: these share one trampoline if there are enough of
  * them. */
@@ -171,19 +172,28 @@ struct fay_shared_set {
 	struct fay_shared body;
 };
 
+/* An address in a zone's code that is not relative, and not of the configuration. */
+struct fay_zone_address {
+	size_t at;   /* of its 8 bytes, or of the instructions that push it */
+	bool pushed; /* as put_push_address() has it (loader/flow/relocate.c) */
+};
+
 /* A zone being built. */
 struct fay_zone_plan {
 	size_t first, last; /* points [first, last) */
 	uint64_t low, high; /* every overwritten byte lies in [low, high) */
 	uint64_t address;
-	uint8_t *code;
+	uint8_t *code; /* NULL once it is installed */
 	size_t code_size, capacity;
 	uint64_t image; /* address of the layout's bytes */
 	struct fay_shared_set sets[FAY_SHARED_SETS];
 	size_t set_count;
-	size_t watched_at, watched_count; /* struct fay_watched[] in the code */
+	size_t watched_at, watched_count;   /* struct fay_watched[] in the code */
+	struct fay_zone_address *addresses; /* address_count of them */
+	size_t address_count;
+	bool unnoted; /* not all of them are there */
 	struct fay_zone_header header;
-	uint8_t *data;            /* header and patches, data_size bytes */
+	uint8_t *data;            /* header and patches */
 	bool mapped, data_mapped; /* in the target */
 };
 struct fay_plan {
@@ -196,6 +206,10 @@ struct fay_plan {
 	bool of_files;
 	/* the points and sites are those that were kept, and are not planned anew */
 	bool assembled;
+	/* of which of the kept plans, by their numbers; too many: more than there is room for */
+	uint64_t made_of[FAY_MADE_OF_MAX];
+	size_t made_of_count;
+	bool ready; /* the zones are copies of another process's (ready.c) */
 	struct fay_point *points;
 	/* the first so many are sorted, each place once; while they are looked for */
 	size_t point_count, folded_count;

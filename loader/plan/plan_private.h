@@ -120,6 +120,22 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target);
 /* Whether a function cannot be patched at all, by its name. */
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 
+/*
+ * ready.c: the zones as they were built for another process, at the places that are free here
+ * (which are reserved in `maps`), with what is this process's own. False: nothing is, or it does
+ * not fit; the plan has no zones then. And keeps those that were built.
+ */
+bool fay_ready_use(struct fay_plan *plan, struct fay_maps *maps);
+void fay_ready_keep(const struct fay_plan *plan);
+void fay_ready_destroy(struct fay_ready_zones *ready);
+
+/* code.c: no hole of `maps` is there any longer. -1: out of memory. */
+int fay_zone_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
+/* What of a zone's bytes is not the same wherever it lies in whatever process: the configuration,
+ * the image's helper slots, and the header, without patches. */
+void fay_zone_write_own(struct fay_plan *plan, struct fay_zone_plan *zone, uint64_t data_size);
+/* An address that is not relative has been written at an offset of the zone's code. */
+void fay_zone_note_address(struct fay_zone_plan *zone, size_t at, bool pushed);
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
 int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_error *error);
 void fay_zone_plans_deinit(struct fay_plan *plan);
@@ -178,6 +194,14 @@ static inline uint8_t *fay_writer_code(const struct fay_writer *writer)
 static inline uint64_t fay_writer_at(const struct fay_writer *writer)
 {
 	return writer->zone->address + writer->zone->code_size;
+}
+/* Of what is written next. */
+static inline void fay_writer_note_pushed(struct fay_writer *writer,
+					  const struct fay_displaced *displaced)
+{
+	if (displaced->pushed)
+		fay_zone_note_address(writer->zone, writer->zone->code_size + displaced->pushed - 1,
+				      true);
 }
 
 #endif

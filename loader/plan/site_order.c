@@ -31,7 +31,11 @@ bool fay_sites_order(struct fay_plan *plan)
 		if (plan->sites[i].usable && plan->sites[i].kind != FAY_SITE_BLOCK &&
 		    plan->points[plan->sites[i].point].usable)
 			order[plan->order_count++] = (uint32_t)i;
-	qsort_r(order, plan->order_count, sizeof(*order), by_site, plan->sites);
+	for (size_t i = 1; i < plan->order_count; i++)
+		if (by_site(&order[i - 1], &order[i], plan->sites) > 0) { /* mostly they are */
+			qsort_r(order, plan->order_count, sizeof(*order), by_site, plan->sites);
+			break;
+		}
 	return true;
 }
 

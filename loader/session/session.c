@@ -431,12 +431,21 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	}
 	/* Only what was patched counts as a point. */
 	for (size_t i = 0, kept = 0; i < session->plan.point_count; i++) {
-		struct fay_point swap = session->plan.points[i];
+		struct fay_point *point = &session->plan.points[i];
 
-		if (!swap.usable || !swap.probe_count)
+		if (!point->usable || !point->probe_count)
 			continue;
-		session->plan.points[i] = session->plan.points[kept];
-		session->plan.points[kept++] = swap;
+		if (kept != i) {
+			struct fay_point swap = *point;
+
+			*point = session->plan.points[kept];
+			session->plan.points[kept] = swap;
+		}
+		kept++;
+	}
+	for (size_t i = 0; i < session->plan.zone_count && session->attached; i++) {
+		free(session->plan.zones[i].code); /* it is there */
+		session->plan.zones[i].code = NULL;
 	}
 	session->plan.verdict = NULL;
 	fay_counting_deinit(&session->counted);

@@ -15,6 +15,7 @@
 
 #define PROGRAM "fay-test-target"
 #define PAGE 4096u
+#define SHARED_FROM 8u
 
 static struct fay_files *files_create(void)
 {
@@ -31,6 +32,7 @@ static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
 {
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .modules = true,
+					      .shared_from = SHARED_FROM,
 					      .plan_only = plan_only };
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };
@@ -189,6 +191,94 @@ static void test_same_returns(void **state)
 	same_plan(FAY_PROBE_RETURN, PROGRAM "!fn_*", 10);
 }
 
+/* --- the same zones --- */
+
+static void assert_same_zones(const struct fay_plan *one, const struct fay_plan *other)
+{
+	assert_int_equal(one->zone_count, other->zone_count);
+	assert_int_equal(one->shared_points, other->shared_points);
+	for (size_t i = 0; i < one->zone_count; i++) {
+		const struct fay_zone_plan *zone = &one->zones[i], *built = &other->zones[i];
+		struct fay_zone_header header = zone->header;
+
+		assert_int_equal(zone->address, built->address);
+		assert_int_equal(zone->image, built->image);
+		assert_int_equal(zone->low, built->low);
+		assert_int_equal(zone->high, built->high);
+		assert_int_equal(zone->capacity, built->capacity);
+		assert_int_equal(zone->code_size, built->code_size);
+		assert_memory_equal(zone->code, built->code, zone->code_size);
+		header.session = built->header.session;
+		assert_memory_equal(&header, &built->header, sizeof(header));
+		assert_memory_equal(zone->data + sizeof(header), built->data + sizeof(header),
+				    header.patch_count * sizeof(struct fay_zone_patch));
+	}
+	for (size_t i = 0; i < one->site_count; i++) {
+		const struct fay_site *site = &one->sites[i], *built = &other->sites[i];
+
+		assert_memory_equal(&site->patch, &built->patch, sizeof(site->patch));
+		assert_int_equal(site->boundary_count, built->boundary_count);
+		for (unsigned k = 0; k < site->boundary_count; k++) {
+			assert_int_equal(site->boundaries[k].from, built->boundaries[k].from);
+			assert_int_equal(site->boundaries[k].to, built->boundaries[k].to);
+		}
+	}
+}
+
+/* The copy that is moved is, byte for byte, what is built for the same process. */
+static void ready_zones(uint32_t kind, const char *pattern, uint32_t fields)
+{
+	struct fay_files *files = files_create(), *fresh = files_create();
+	struct fay_target *first_target, *target, *own_target;
+	struct fay_session *first, *session, *own;
+	struct hand_verdict hand;
+	struct victim a, b;
+
+	hand_verdict(&hand, PROBE_COUNT, pattern);
+	hand.probes[0].kind = kind;
+	hand.probes[0].event_fields |= fields;
+	victim_start(&a);
+	victim_start(&b);
+	first = attach_with(files, a.pid, &hand, true, &first_target);
+	session = attach_with(files, b.pid, &hand, true, &target);
+	own = attach_with(fresh, b.pid, &hand, true, &own_target);
+	assert_false(first->plan.ready);
+	assert_true(session->plan.ready);
+	assert_false(own->plan.ready);
+	assert_true(own->plan.assembled);
+	assert_true(session->plan.zones[0].address != first->plan.zones[0].address);
+	assert_same_zones(&session->plan, &own->plan);
+	fay_session_destroy(first);
+	fay_session_destroy(session);
+	fay_session_destroy(own);
+	fay_target_close(first_target);
+	fay_target_close(target);
+	fay_target_close(own_target);
+	fay_files_destroy(files);
+	fay_files_destroy(fresh);
+	victim_end(&b);
+	victim_end(&a);
+}
+
+static void test_ready_entries(void **state)
+{
+	(void)state;
+	ready_zones(FAY_PROBE_ENTRY, "*!*", 0);
+}
+
+static void test_ready_returns(void **state)
+{
+	(void)state;
+	ready_zones(FAY_PROBE_RETURN, PROGRAM "!fn_*", 0);
+}
+
+/* Function and address lie in front of each stub. */
+static void test_ready_names(void **state)
+{
+	(void)state;
+	ready_zones(FAY_PROBE_ENTRY, "*!*", FAY_FIELD_FUNCTION);
+}
+
 /* --- processes one after the other --- */
 
 static void count(struct fay_files *files, const struct hand_verdict *hand, uint64_t calls)
@@ -339,9 +429,11 @@ static void test_another_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_entries),   cmocka_unit_test(test_same_returns),
-		cmocka_unit_test(test_counts),         cmocka_unit_test(test_changed_code),
-		cmocka_unit_test(test_beside_another), cmocka_unit_test(test_another_file),
+		cmocka_unit_test(test_same_entries),  cmocka_unit_test(test_same_returns),
+		cmocka_unit_test(test_ready_entries), cmocka_unit_test(test_ready_returns),
+		cmocka_unit_test(test_ready_names),   cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_changed_code),  cmocka_unit_test(test_beside_another),
+		cmocka_unit_test(test_another_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
