@@ -114,7 +114,7 @@ static int read_text(struct again *again, struct fay_error *error)
 	if (!code)
 		code = fay_text_ready(&again->text, error);
 	if (!code)
-		fay_text_read(&again->text, again->stop->memory);
+		fay_text_read(&again->text, again->stop->memory, fay_stop_any(again->stop));
 	return code;
 }
 

@@ -39,7 +39,7 @@ int fay_install_prepare(struct fay_install *install, struct fay_error *error)
 
 static bool sites_unchanged(struct fay_install *install, const struct fay_stop *stop)
 {
-	fay_text_read(&install->text, stop->memory);
+	fay_text_read(&install->text, stop->memory, fay_stop_any(stop));
 	for (size_t i = 0; i < install->plan->site_count; i++) {
 		const struct fay_site *site = &install->plan->sites[i];
 		const uint8_t *now;

@@ -195,8 +195,7 @@ static bool leader_stands(struct fay_stop *stop)
 	return leader->stopped;
 }
 
-/* A thread that stands: the first thread may have ended long before. 0: none does. */
-static pid_t any_stopped(const struct fay_stop *stop)
+pid_t fay_stop_any(const struct fay_stop *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
 		if (stop->threads[i].stopped && !stop->threads[i].gone)
@@ -268,10 +267,10 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer,
 		 * look with all stopped counts. */
 		if (result == FAY_SEIZED && fresh == 0 && running == 0 && settled &&
 		    leader_stands(stop))
-			return any_stopped(stop) ? 0
-						 : fay_error_set(error, FAY_E_REFUSED,
-								 "process %d is exiting or gone",
-								 (int)stop->pid);
+			return fay_stop_any(stop) ? 0
+						  : fay_error_set(error, FAY_E_REFUSED,
+								  "process %d is exiting or gone",
+								  (int)stop->pid);
 		if (result == FAY_SEIZED_GONE && running == 0)
 			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d",
 					     (int)stop->pid);
@@ -344,7 +343,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
 		}
 		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));
 	}
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)any_stopped(stop));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)fay_stop_any(stop));
 	stop->memory = open(path, O_RDWR | O_CLOEXEC);
 	if (stop->memory < 0) {
 		int saved = errno;

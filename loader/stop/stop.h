@@ -64,6 +64,8 @@ const struct fay_maps *fay_stop_maps(struct fay_stop *stop);
  * is gone. */
 uint64_t fay_stop_release(struct fay_stop *stop);
 
+/* A thread that stands: the first thread may have ended long before. 0: none does. */
+pid_t fay_stop_any(const struct fay_stop *stop);
 int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_t size);
 /* Also to pages that are not writable there (the kernel copies private ones first). */
 int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size);
@@ -117,6 +119,7 @@ bool fay_rseq_is_valid(const struct rseq_cs *section);
  * others have changed stays as it is, and a place that is not what it was when it was changed here
  * is a failure.
  */
+struct fay_text_buffer;
 struct fay_text_page {
 	uint64_t address;
 	bool readable, changed;
@@ -130,7 +133,8 @@ struct fay_text {
 	struct fay_text_page *pages; /* sorted */
 	size_t count, capacity;
 	uint8_t *bytes; /* count pages */
-	size_t bytes_size;
+	pid_t thread;
+	struct fay_text_buffer *buffer; /* that they lie in */
 	/* in the order of their making, and sorted by address when written */
 	struct fay_text_edit *edits;
 	size_t edit_count, edit_capacity;
@@ -140,8 +144,9 @@ struct fay_text {
 int fay_text_want(struct fay_text *text, uint64_t address, size_t size, struct fay_error *error);
 /* All is said: allocates. */
 int fay_text_ready(struct fay_text *text, struct fay_error *error);
-/* `memory` is /proc/PID/mem. Pages that cannot be read are marked; that is no failure. */
-void fay_text_read(struct fay_text *text, int memory);
+/* `memory` is /proc/PID/mem, `thread` one of the process's that stands stopped; 0: none is known.
+ * Pages that cannot be read are marked; that is no failure. */
+void fay_text_read(struct fay_text *text, int memory, pid_t thread);
 /* NULL if it was not wanted or is not readable. Valid until fay_text_deinit(). */
 const uint8_t *fay_text_at(const struct fay_text *text, uint64_t address, size_t size);
 /* FAY_TEXT_CHANGE_MAX bytes at most. False: a byte is missing, or out of memory. */

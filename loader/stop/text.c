@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "loader/bisect.h"
 
 #define PAGE 4096u
 #define PAGES_MAX (1u << 20) /* 4 GiB of code */
+#define SPARE_MAX (16u << 20)
 
 static int by_address(const void *a, const void *b)
 {
@@ -46,10 +48,50 @@ int fay_text_want(struct fay_text *text, uint64_t address, size_t size, struct f
 	return 0;
 }
 
+/* The buffer of a text that is done with, for the next one: who attaches to one process after the
+ * other would have its pages made and cleared each time. */
+struct fay_text_buffer {
+	void *bytes;
+	size_t size;
+};
+static struct fay_text_buffer *spare;
+
+static void buffer_free(struct fay_text_buffer *buffer)
+{
+	if (buffer)
+		munmap(buffer->bytes, buffer->size);
+	free(buffer);
+}
+
+static struct fay_text_buffer *buffer_take(size_t size)
+{
+	struct fay_text_buffer *buffer = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL);
+
+	if (buffer && buffer->size >= size)
+		return buffer;
+	buffer_free(buffer);
+	buffer = malloc(sizeof(*buffer));
+	if (!buffer)
+		return NULL;
+	*buffer = (struct fay_text_buffer){ mmap(NULL, size, PROT_READ | PROT_WRITE,
+						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0),
+					    size };
+	if (buffer->bytes != MAP_FAILED)
+		return buffer;
+	free(buffer);
+	return NULL;
+}
+
+static void buffer_give(struct fay_text_buffer *buffer)
+{
+	bool kept = buffer && buffer->size <= SPARE_MAX;
+
+	buffer_free(kept ? __atomic_exchange_n(&spare, buffer, __ATOMIC_ACQ_REL) : buffer);
+}
+
 int fay_text_ready(struct fay_text *text, struct fay_error *error)
 {
 	size_t kept = 0;
-	void *bytes;
 
 	if (!text->count)
 		return 0;
@@ -58,13 +100,11 @@ int fay_text_ready(struct fay_text *text, struct fay_error *error)
 		if (!kept || text->pages[kept - 1].address != text->pages[i].address)
 			text->pages[kept++] = text->pages[i];
 	text->count = kept;
-	bytes = mmap(NULL, kept * PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (bytes == MAP_FAILED)
+	text->buffer = buffer_take(kept * PAGE);
+	if (!text->buffer)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu pages of code",
 				     kept);
-	text->bytes = bytes;
-	text->bytes_size = kept * PAGE;
+	text->bytes = text->buffer->bytes;
 	return 0;
 }
 
@@ -80,13 +120,29 @@ static size_t run_length(const struct fay_text *text, size_t first, bool changed
 	return length;
 }
 
-void fay_text_read(struct fay_text *text, int memory)
+/*
+ * Bytes of the process: by process_vm_readv(2), which looks many pages up at a time and copies them
+ * once, or, where that may not read them, as it may not what is not readable there, by
+ * /proc/PID/mem.
+ */
+static ssize_t read_there(const struct fay_text *text, int memory, void *to, size_t size,
+			  uint64_t address)
 {
+	struct iovec here = { to, size }, there = { (void *)address, size };
+
+	if (text->thread && process_vm_readv(text->thread, &here, 1, &there, 1, 0) == (ssize_t)size)
+		return (ssize_t)size;
+	return pread(memory, to, size, (off_t)address);
+}
+
+void fay_text_read(struct fay_text *text, int memory, pid_t thread)
+{
+	text->thread = thread;
 	for (size_t i = 0, length; i < text->count; i += length) {
 		uint8_t *to = text->bytes + i * PAGE;
 
 		length = run_length(text, i, false);
-		ssize_t got = pread(memory, to, length * PAGE, (off_t)text->pages[i].address);
+		ssize_t got = read_there(text, memory, to, length * PAGE, text->pages[i].address);
 
 		for (size_t k = 0; k < length; k++) {
 			/* behind a page that is not there, the others one by one */
@@ -179,7 +235,7 @@ static int transfer(const struct fay_text *text, int memory, size_t first, size_
 		uint8_t *at = text->bytes + first * PAGE + done;
 		off_t there = (off_t)(text->pages[first].address + done);
 		ssize_t got = write ? pwrite(memory, at, size - done, there)
-				    : pread(memory, at, size - done, there);
+				    : read_there(text, memory, at, size - done, (uint64_t)there);
 
 		if (got <= 0) {
 			errno = got < 0 ? errno : EFAULT;
@@ -213,8 +269,11 @@ static int write_run(struct fay_text *text, int memory, size_t first, size_t len
 
 int fay_text_write(struct fay_text *text, int memory)
 {
-	if (text->edit_count)
-		qsort(text->edits, text->edit_count, sizeof(*text->edits), by_place);
+	for (size_t i = 1; i < text->edit_count; i++)
+		if (by_place(&text->edits[i - 1], &text->edits[i]) > 0) {
+			qsort(text->edits, text->edit_count, sizeof(*text->edits), by_place);
+			break;
+		}
 	for (size_t i = 0, length; i < text->count; i += length) {
 		length = 1;
 		if (!text->pages[i].changed)
@@ -230,8 +289,7 @@ int fay_text_write(struct fay_text *text, int memory)
 
 void fay_text_deinit(struct fay_text *text)
 {
-	if (text->bytes)
-		munmap(text->bytes, text->bytes_size);
+	buffer_give(text->buffer);
 	free(text->pages);
 	free(text->edits);
 	memset(text, 0, sizeof(*text));

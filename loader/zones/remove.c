@@ -309,7 +309,7 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
 	if (!code)
 		code = fay_text_ready(text, error);
 	if (!code)
-		fay_text_read(text, stop->memory);
+		fay_text_read(text, stop->memory, fay_stop_any(stop));
 	return code;
 }
 

@@ -30,7 +30,7 @@ static void begin(struct fay_text *text)
 	for (unsigned i = 0; i < PAGES; i++)
 		assert_int_equal(fay_text_want(text, (uint64_t)code + i * PAGE, 1, &error), 0);
 	assert_int_equal(fay_text_ready(text, &error), 0);
-	fay_text_read(text, memory);
+	fay_text_read(text, memory, 0);
 }
 
 /* Around the boundary of two pages, in the third one, and one change over another. */
@@ -67,7 +67,7 @@ static void test_changed_meanwhile(void **state)
 	assert_int_equal(code[PAGE + 50], 0xcc);
 	assert_int_equal(code[PAGE + 51], 0x90);
 	/* Read again, it is as it is. */
-	fay_text_read(&text, memory);
+	fay_text_read(&text, memory, getpid());
 	assert_int_equal(*fay_text_at(&text, (uint64_t)code + PAGE + 50, 1), 0xcc);
 	assert_true(fay_text_change(&text, (uint64_t)code + PAGE + 51, "bcde", 4));
 	assert_int_equal(fay_text_write(&text, memory), 0);
