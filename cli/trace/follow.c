@@ -18,6 +18,7 @@
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
 #define GONE_AT_ONCE 64u
+#define POINTS_AT_ONCE 16384u /* whose memory is then used again */
 
 void fay_trace_forget_session(struct trace *trace, size_t index)
 {
@@ -64,11 +65,13 @@ static int retire_gone(struct trace *trace, struct fay_error *error)
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 {
 	size_t most = trace->follow ? trace->kept_sessions + GONE_AT_ONCE : FAY_TARGETS_MAX;
-	if (trace->session_count < (most < FAY_TARGETS_MAX ? most : FAY_TARGETS_MAX))
+	bool many = trace->follow && trace->new_points >= POINTS_AT_ONCE;
+	if (!many && trace->session_count < (most < FAY_TARGETS_MAX ? most : FAY_TARGETS_MAX))
 		return true;
 	if (retire_gone(trace, error))
 		return false;
 	trace->kept_sessions = trace->session_count;
+	trace->new_points = 0;
 	if (trace->session_count < FAY_TARGETS_MAX)
 		return true;
 	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", FAY_TARGETS_MAX);

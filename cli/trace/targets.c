@@ -116,8 +116,8 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine, stru
 
 static void say_later(struct trace *trace, size_t index)
 {
-	struct fay_session *session = trace->sessions[index];
-	size_t points = fay_session_point_count(session);
+	size_t points = fay_session_point_count(trace->sessions[index]);
+	trace->new_points += points;
 	if (++trace->later > LATER_SHOWN && !trace->verbose)
 		return;
 	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points,

@@ -8,6 +8,7 @@
  * nothing can count any longer, print the final result and what was lost.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -108,6 +109,14 @@ int fay_trace_spawn(struct trace *trace, struct fay_error *error)
 	return result;
 }
 
+/* Of sessions that come and go: what one has left is the next one's, instead of going back to the
+ * system, which clears it each time. */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 static int prepare(struct trace *trace, struct fay_error *error)
 {
 	int result;
@@ -126,6 +135,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 		return result;
 	if ((trace->follow || trace->wait) && (result = fay_files_create(&trace->files, error)))
 		return result;
+	if (trace->follow)
+		keep_memory();
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native &&
 	    (result = fay_follow_start(&trace->follower, error)))
 		return result;

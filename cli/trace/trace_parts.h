@@ -66,14 +66,14 @@ struct trace {
 		pid_t pid;
 		int counter;  /* negative: not allowed */
 		int children; /* of a command, with its children; negative: none */
-		/* a command's name while it is traced, of need without counter only, and when it
-		 * has ended; "": unknown */
+		/* a command's name while it is traced, without counter, and when it ended */
 		char traced[FAY_COMM_SIZE], last[FAY_COMM_SIZE];
 	} executed[TRACE_EXECUTED_MAX];
 	size_t executed_count;
 	/* following (follow.c) */
 	struct fay_follow follower;
 	size_t kept_sessions;     /* when those of programs that are gone were last let go of */
+	size_t new_points;        /* of sessions that have come since */
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
 	size_t gone_count;
 	pid_t *seen; /* processes of that name which are, or cannot be, traced */
