@@ -359,7 +359,7 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	t->flags.a = t->flags.b = value_nothing();
 	t->facts = t->fills = 0;
 	while (t->slots && t->slot[t->slots - 1].at >= 0)
-		t->slots--; /* of the event */
+		t->slots--; /* of region 0 */
 	unpin(w, t, to);
 	if (!apply(w, to, x, n))
 		return false;

@@ -321,7 +321,7 @@ static bool run_node(struct walk *w, uint32_t i)
 		return walk_bad(w, "a node without an instruction");
 	settle(w, node);
 	w->m.defs = 0;
-	w->m.extra = 0;
+	w->m.extra = w->m.helped = 0;
 	if (live)
 		walk_load(w, i);
 	for (unsigned k = 0; k < node->count; k++, at += insn.length) {
@@ -348,7 +348,7 @@ static bool run_node(struct walk *w, uint32_t i)
 		return dead_end(w, i, &insn);
 	if (!work(w, w->m.extra / WORK_ELEMENTS))
 		return false;
-	cost = add(add(node->body ? 0 : node->cost, node->count), w->m.extra);
+	cost = add(add(node->body ? 0 : node->cost, node->count), w->m.extra + w->m.helped);
 	if (w->m.refine && cost > w->policy->max_instructions)
 		return walk_refuse(w, FAY_RULE_POL_INSTRUCTIONS, insn.address,
 				   "more instructions than the policy allows");

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of helpers: the contract of each (include/fay/image.h); begin and end of a probe. */
+/* Calls of helpers by the interface's contracts; begin and end of a probe. */
 #include "machine.h"
 
 static bool broken(struct machine *m, const char *what)
 {
 	return check_refuse(m, FAY_RULE_HLP_CONTRACT, what);
+}
+
+static struct range range_of(const struct fay_interface_value *v)
+{
+	return (struct range){ v->lo, v->lo < 0 ? (wide)(int64_t)v->hi : (wide)v->hi };
 }
 
 /* A pointer to `size` bytes, within bounds. */
@@ -16,65 +21,95 @@ static bool pointer(struct machine *m, unsigned reg, uint32_t size, bool write, 
 		return false;
 	if (v.kind != KIND_POINTER)
 		return broken(m, "an argument of a helper is not a pointer");
-	if (write && v.tag != REGION_STACK && v.tag != REGION_LOCAL)
-		return broken(m, "a helper writes only to the stack and to local state");
+	if (write && v.tag != REGION_STACK && !region_permits(m, v.tag, FAY_REGION_FILLED))
+		return broken(m, "a helper may not write to this region");
 	return machine_access(m, &v, size, write, a);
 }
 
-/* `size` bytes that a helper reads for the probe: what the probe may read and hand out itself. */
+/* `size` bytes that a helper reads for the image: what that may read and hand out itself. */
 static bool reads(struct machine *m, unsigned reg, uint32_t size)
 {
 	struct access a;
 
 	if (!pointer(m, reg, size, false, &a))
 		return false;
-	if (a.region == REGION_EVENT)
-		machine_fields(m, &a);
+	machine_fields(m, &a);
 	return a.region != REGION_STACK ||
 	       stack_written(m, (int64_t)a.at.lo, (int64_t)a.at.hi + size);
 }
 
-/* fay_flush and fay_emit: (local, constant number of a state of that kind). */
-static bool state_arguments(struct machine *m, uint32_t kind, uint32_t *row_size)
+/* So many bytes that a helper writes. */
+static bool writes(struct machine *m, unsigned reg, struct range size)
 {
-	struct value local, index;
-	struct range n;
-
-	if (!register_read(m, FAY_RDI, 64, &local) || !register_read(m, FAY_RSI, 64, &index))
-		return false;
-	if (local.kind != KIND_POINTER || local.tag != REGION_LOCAL || local.f.v[0] || local.f.c)
-		return broken(m, "the first argument must be the start of local state");
-	n = value_range(m, &index, 64, false);
-	if (index.kind != KIND_NUMBER || n.lo != n.hi || n.hi >= m->subject->state_count ||
-	    check_state(m->subject, (uint32_t)n.lo, row_size) != kind)
-		return broken(m, "the second argument must be the number of a state of that kind");
-	return true;
-}
-
-static bool try_read(struct machine *m)
-{
-	struct value size, address;
-	struct range n;
 	struct access a;
 	int64_t low;
 
-	if (!register_read(m, FAY_RSI, 64, &size) || !register_read(m, FAY_RDX, 64, &address))
-		return false;
-	n = value_range(m, &size, 64, false);
-	if (size.kind != KIND_NUMBER || n.hi > FAY_TRY_READ_MAX)
-		return broken(m, "fay_try_read: the size may be more than 4096");
-	/* numbers are the traced program's addresses; a pointer would show what may not be read */
-	if (address.kind == KIND_POINTER && !reads(m, FAY_RDX, (uint32_t)n.hi))
-		return false;
-	if (!pointer(m, FAY_RDI, (uint32_t)n.hi, true, &a))
+	if (!pointer(m, reg, (uint32_t)size.hi, true, &a))
 		return false;
 	if (a.region != REGION_STACK)
 		return true;
 	low = (int64_t)a.at.lo;
-	if (!stack_forget(m, low, (int64_t)a.at.hi + (int64_t)n.hi))
+	if (!stack_forget(m, low, (int64_t)a.at.hi + (int64_t)size.hi))
 		return false;
 	if (a.at.lo == a.at.hi)
-		stack_mark(&m->s, low, low + (int64_t)n.lo, true);
+		stack_mark(&m->s, low, low + (int64_t)size.lo, true);
+	return true;
+}
+
+/* A number, or where a region begins. *n: the number; of a state, the bytes of its row. */
+static bool takes(struct machine *m, unsigned reg, const struct fay_interface_value *want,
+		  struct range *n)
+{
+	struct range may = range_of(want);
+	struct value v;
+	uint32_t row;
+
+	if (!register_read(m, reg, 64, &v))
+		return false;
+	if (want->kind == FAY_VALUE_START)
+		return (v.kind == KIND_POINTER && v.tag == want->of && !v.f.v[0] && !v.f.c) ||
+		       broken(m, "an argument must be the start of its region");
+	*n = value_range(m, &v, 64, may.lo < 0);
+	if (v.kind != KIND_NUMBER || n->lo < may.lo || n->hi > may.hi)
+		return broken(m, "an argument is not in its helper's range");
+	if (want->kind != FAY_VALUE_STATE)
+		return true;
+	if (n->lo != n->hi || n->hi >= m->subject->state_count ||
+	    check_state(m->subject, (uint32_t)n->lo, &row) != want->of)
+		return broken(m, "an argument must be the number of a state of its kind");
+	*n = (struct range){ row, row };
+	return true;
+}
+
+/* Numbers first, by which bytes are counted; then what is read, then what is written. */
+static bool arguments(struct machine *m, const struct fay_interface_helper *h)
+{
+	struct range n[FAY_INTERFACE_PARAMETERS] = { 0 };
+
+	for (unsigned pass = 0; pass < 3; pass++)
+		for (unsigned i = 0; i < FAY_INTERFACE_PARAMETERS; i++) {
+			const struct fay_interface_value *want = &h->argument[i];
+			struct range size = want->count ? n[want->count - 1] : range_of(want);
+			unsigned reg = machine_argument(i);
+			struct value v;
+			bool ok = true;
+
+			switch (want->kind) {
+			case FAY_VALUE_NONE: break;
+			case FAY_VALUE_ADDRESS: /* a pointer would show what may not be read */
+				ok = pass != 1 ||
+				     (register_read(m, reg, 64, &v) &&
+				      (v.kind == KIND_NUMBER || reads(m, reg, (uint32_t)size.hi)));
+				break;
+			case FAY_VALUE_READ:
+				ok = pass != 1 || reads(m, reg, (uint32_t)size.hi);
+				break;
+			case FAY_VALUE_WRITE: ok = pass != 2 || writes(m, reg, size); break;
+			default: ok = pass != 0 || takes(m, reg, want, &n[i]);
+			}
+			if (!ok)
+				return false;
+		}
 	return true;
 }
 
@@ -94,11 +129,11 @@ bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 {
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
 					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
+	const struct fay_interface *interface = m->subject->interface;
+	const struct fay_interface_helper *h;
 	int helper = callee(m, insn);
-	uint32_t row;
-	bool ok = false;
 
-	if (helper < 0 || helper >= FAY_HELPER_COUNT)
+	if (helper < 0 || (uint32_t)helper >= interface->helper_count)
 		return check_refuse(m, FAY_RULE_CFI_CALL,
 				    "a call that is not proved to be of an imported helper");
 	if (!(m->policy->allow_helpers >> helper & 1))
@@ -114,18 +149,15 @@ bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 	if (m->s.depth % 16 != 8)
 		return check_refuse(m, FAY_RULE_HLP_STACK,
 				    "the stack pointer is not a multiple of 16 at a call");
-	if (helper == FAY_HELPER_FLUSH)
-		ok = state_arguments(m, FAY_STATE_TABLE, &row);
-	else if (helper == FAY_HELPER_EMIT)
-		ok = state_arguments(m, FAY_STATE_STREAM, &row) && reads(m, FAY_RDX, row);
-	else if (helper == FAY_HELPER_TRY_READ)
-		ok = try_read(m);
-	if (!ok)
+	h = &interface->helper[helper];
+	if (!arguments(m, h))
 		return false;
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		m->s.reg[clobbered[i]] = value_nothing();
-	m->s.reg[FAY_RAX] = helper == FAY_HELPER_TRY_READ ? value_fresh(m, -1, 0, 64)
-							  : value_fresh(m, 0, 1, 64);
+	if (h->result.kind == FAY_VALUE_NUMBER)
+		m->s.reg[FAY_RAX] =
+			value_fresh(m, range_of(&h->result).lo, range_of(&h->result).hi, 64);
+	m->helped += h->cost;
 	flags_set(m, insn, NULL, NULL, 0);
 	m->s.flags.undefined = FLAG_ALL;
 	return true;
@@ -133,7 +165,7 @@ bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 
 void machine_entry(struct machine *m)
 {
-	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
+	const struct fay_interface *interface = m->subject->interface;
 
 	memset(&m->s, 0, sizeof(m->s));
 	for (unsigned r = 0; r < 16; r++) {
@@ -142,25 +174,26 @@ void machine_entry(struct machine *m)
 		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
 			m->s.reg[r].kind = KIND_SAVED;
 	}
-	for (unsigned region = REGION_EVENT; region <= REGION_GLOBAL; region++)
-		m->s.reg[argument[region]] =
-			(struct value){ form_number(0), KIND_POINTER, (uint8_t)region, 0, 64 };
+	for (uint32_t i = 0; i < interface->parameter_count; i++)
+		m->s.reg[machine_argument(i)] = (struct value){ form_number(0), KIND_POINTER,
+								interface->parameter[i].of, 0, 64 };
 	m->s.reg[FAY_RSP] = (struct value){ form_number(0), KIND_POINTER, REGION_STACK, 0, 64 };
 	m->s.flags.a = m->s.flags.b = value_nothing();
 	m->s.flags.bits = 64;
 	m->s.flags.undefined = FLAG_ALL;
 }
 
-/* Whether register `r` holds what it held at entry. */
-static bool unchanged(const struct value *v, unsigned r)
+bool machine_unchanged(const struct machine *m, const struct value *v, unsigned r)
 {
+	const struct fay_interface *interface = m->subject->interface;
+
 	if (v->kind == KIND_SAVED || v->kind == KIND_NOTHING)
 		return v->tag == r;
-	if (v->kind != KIND_POINTER || v->f.v[0] || v->f.c)
-		return false;
-	return (r == FAY_RDI && v->tag == REGION_EVENT) ||
-	       (r == FAY_RSI && v->tag == REGION_LOCAL) ||
-	       (r == FAY_RDX && v->tag == REGION_GLOBAL);
+	for (uint32_t i = 0; i < interface->parameter_count; i++)
+		if (machine_argument(i) == r && v->kind == KIND_POINTER && !v->f.v[0] && !v->f.c &&
+		    interface->parameter[i].kind == FAY_VALUE_START)
+			return v->tag == interface->parameter[i].of;
+	return false;
 }
 
 bool machine_return(struct machine *m)
@@ -169,7 +202,7 @@ bool machine_return(struct machine *m)
 		return check_refuse(m, FAY_RULE_CFI_RETURN,
 				    "the stack pointer is not at the return address");
 	for (unsigned r = 0; r < 16; r++) {
-		if (r == FAY_RSP || unchanged(&m->s.reg[r], r))
+		if (r == FAY_RSP || machine_unchanged(m, &m->s.reg[r], r))
 			continue;
 		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
 			return check_refuse(m, FAY_RULE_ENV_SAVED,

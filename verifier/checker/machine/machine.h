@@ -16,6 +16,8 @@ struct access {
 };
 /* But for the stack's: 0. */
 uint32_t region_size(const struct machine *m, unsigned region);
+/* Whether the image, or with FAY_REGION_FILLED a helper for it, has the permission there. */
+bool region_permits(const struct machine *m, unsigned region, uint8_t permission);
 /* The pointer or number that an address operand comes to. */
 bool machine_address(struct machine *m, const struct fay_operand *mem, struct value *v);
 bool machine_access(struct machine *m, const struct value *address, uint32_t size, bool write,
@@ -37,6 +39,7 @@ void stack_mark(struct state *s, int64_t low, int64_t high, bool written);
 const struct slot *stack_find(const struct state *s, int64_t at, uint32_t size);
 bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value *v);
 bool machine_depth(struct machine *m, int64_t depth);
+/* What a read touches of fields is a fact. */
 void machine_fields(struct machine *m, const struct access *a);
 
 /* ---- operand.c ---- */
@@ -73,7 +76,14 @@ struct value flags_truth(struct machine *m, unsigned cc);
 bool machine_step(struct machine *m, const struct fay_insn *insn);
 bool step_vector(struct machine *m, const struct fay_insn *insn);
 bool step_call_helper(struct machine *m, const struct fay_insn *insn);
+/* The register of a parameter or argument. */
+static inline unsigned machine_argument(unsigned i)
+{
+	return (const uint8_t[]){ FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 }[i];
+}
 void machine_entry(struct machine *m);
+/* Whether register `r` holds what it held at entry. */
+bool machine_unchanged(const struct machine *m, const struct value *v, unsigned r);
 bool machine_return(struct machine *m); /* from the probe */
 
 #endif

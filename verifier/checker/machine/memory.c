@@ -198,13 +198,41 @@ static bool covered(struct machine *m, const struct access *a)
 
 uint32_t region_size(const struct machine *m, unsigned region)
 {
-	switch (region) {
-	case REGION_EVENT: return sizeof(struct fay_event);
-	case REGION_LOCAL: return m->subject->local_size;
-	case REGION_GLOBAL: return m->subject->global_size;
-	case REGION_RODATA: return (uint32_t)m->subject->rodata.size;
-	default: return 0;
+	const struct check_subject *s = m->subject;
+
+	if (region >= FAY_INTERFACE_REGIONS)
+		return region == REGION_RODATA ? (uint32_t)s->rodata.size : 0;
+	switch (s->interface->region[region].extent) {
+	case FAY_EXTENT_LOCAL: return s->local_size;
+	case FAY_EXTENT_GLOBAL: return s->global_size;
+	default: return s->interface->region[region].size;
 	}
+}
+
+bool region_permits(const struct machine *m, unsigned region, uint8_t permission)
+{
+	if (region >= FAY_INTERFACE_REGIONS)
+		return region == REGION_STACK || permission == FAY_REGION_READ;
+	return m->subject->interface->region[region].permission & permission;
+}
+
+/* Whether the fields of the region, if it has some, allow all that is accessed. */
+static bool fields_permit(const struct machine *m, const struct access *a, uint8_t permission)
+{
+	const struct fay_interface *interface = m->subject->interface;
+	wide from = a->at.lo, end = a->at.hi + a->size;
+	bool any = false;
+
+	for (uint32_t i = 0; i < interface->field_count; i++) {
+		const struct fay_interface_field *f = &interface->field[i];
+
+		if (f->region != a->region)
+			continue;
+		any = true;
+		if (f->permission & permission && from >= f->offset && from < f->offset + f->size)
+			from = f->offset + f->size;
+	}
+	return !any || from >= end;
 }
 
 bool machine_address(struct machine *m, const struct fay_operand *mem, struct value *v)
@@ -234,21 +262,23 @@ bool machine_address(struct machine *m, const struct fay_operand *mem, struct va
 bool machine_access(struct machine *m, const struct value *address, uint32_t size, bool write,
 		    struct access *a)
 {
+	uint8_t permission = write ? FAY_REGION_WRITE : FAY_REGION_READ;
 	int64_t low = 0, high = -(int64_t)size;
 
 	if (address->kind != KIND_POINTER)
 		return check_refuse(m, FAY_RULE_MEM_REGION,
 				    "the address is not made from a pointer to a region");
 	*a = (struct access){ address->f, form_range(m, &address->f), address->tag, size };
-	if (write && (a->region == REGION_EVENT || a->region == REGION_RODATA))
-		return check_refuse(m, FAY_RULE_MEM_PERMISSION,
-				    "the event and constants may not be written");
+	if (!region_permits(m, a->region, permission))
+		return check_refuse(m, FAY_RULE_MEM_PERMISSION, "the region may not be written");
 	if (a->region == REGION_STACK)
 		low = -m->s.depth;
 	else
 		high += region_size(m, a->region);
 	if (a->at.lo >= low && a->at.hi <= high)
-		return true;
+		return fields_permit(m, a, permission) ||
+		       check_refuse(m, FAY_RULE_MEM_PERMISSION,
+				    "bytes are accessed that the interface does not allow");
 	if (a->region != REGION_STACK)
 		return check_refuse(m, FAY_RULE_MEM_BOUNDS, "the access may lie out of bounds");
 	if (a->at.lo < low)
@@ -260,10 +290,9 @@ bool machine_access(struct machine *m, const struct value *address, uint32_t siz
 bool machine_locate(struct machine *m, const struct fay_operand *mem, uint32_t size, bool write,
 		    uint32_t alignment, struct access *a)
 {
-	/* what each region's first byte is a multiple of; offset 0 of the stack is 8 off */
-	static const uint8_t starts[] = { 8, 64, 64, 64, 16 };
 	struct value address;
 	uint64_t odd;
+	uint32_t start; /* what the region's first byte is a multiple of; the stack's is 8 off */
 
 	bool lenient = m->lenient;
 
@@ -274,8 +303,11 @@ bool machine_locate(struct machine *m, const struct fay_operand *mem, uint32_t s
 	odd = (uint64_t)a->offset.c + (a->region == REGION_STACK    ? 8
 				       : a->region == REGION_RODATA ? m->subject->rodata.start & 63
 								    : 0);
+	start = a->region == REGION_STACK    ? 16
+		: a->region == REGION_RODATA ? 64
+					     : m->subject->interface->region[a->region].alignment;
 	odd = (odd | (uint64_t)a->offset.k[0] | (uint64_t)a->offset.k[1]) & (alignment - 1);
-	if (odd || alignment > starts[a->region])
+	if (odd || alignment > start)
 		return check_refuse(m, FAY_RULE_MEM_ALIGN,
 				    "the access is not proved to be aligned");
 	if (alignment > 1 && a->region == REGION_STACK)
@@ -285,15 +317,15 @@ bool machine_locate(struct machine *m, const struct fay_operand *mem, uint32_t s
 
 void machine_fields(struct machine *m, const struct access *a)
 {
-	/* where each field of the event begins: enum fay_event_field in order */
-	static const uint16_t start[] = {
-		0,  8,  16,  24,  32,  40,  48,  56,  64,  72,  80,  88,
-		92, 96, 100, 104, 120, 128, 136, 144, 152, 160, 288, 296
-	};
+	const struct fay_interface *interface = m->subject->interface;
 
-	for (unsigned i = 0; i + 1 < sizeof(start) / sizeof(start[0]); i++)
-		if (a->at.lo < start[i + 1] && a->at.hi + a->size > start[i])
+	for (uint32_t i = 0; i < interface->field_count; i++) {
+		const struct fay_interface_field *f = &interface->field[i];
+
+		if (f->region == a->region && a->at.lo < f->offset + f->size &&
+		    a->at.hi + a->size > f->offset)
 			m->facts->event_fields |= 1u << i;
+	}
 }
 
 /* What constants a read of read-only data may give, if they are few. */
@@ -363,7 +395,7 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	unsigned bits = a->size * 8;
 	struct range r = { 0, ((wide)1 << bits) - 1 };
 	const struct slot *slot;
-	bool known = false;
+	bool known = false, remembered = !a->region && region_permits(m, 0, FAY_REGION_CONSTANT);
 
 	if (a->region == REGION_STACK && !load_stack(m, a, v, &known))
 		return false;
@@ -376,8 +408,8 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	}
 	if (a->region == REGION_STACK && load_parts(m, a, v))
 		return true;
-	if (a->region == REGION_EVENT) {
-		machine_fields(m, a);
+	machine_fields(m, a);
+	if (remembered) {
 		slot = a->at.lo == a->at.hi ? stack_find(&m->s, (int64_t)a->at.lo, a->size) : NULL;
 		if (slot) {
 			*v = slot->v;
@@ -387,7 +419,7 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	if (a->region == REGION_RODATA)
 		r = constants(m, a);
 	*v = value_fresh(m, r.lo, r.hi, 64);
-	if (a->region == REGION_EVENT && a->at.lo == a->at.hi && a->size <= 8 &&
+	if (remembered && a->at.lo == a->at.hi && a->size <= 8 &&
 	    stack_forget(m, (int64_t)a->at.lo, (int64_t)a->at.lo + a->size) && m->s.slots < SLOTS)
 		slot_add(&m->s, (int64_t)a->at.lo, a->size, v);
 	if (a->region == REGION_RODATA && a->size == 4)

@@ -4,7 +4,7 @@
 
 bool machine_readable(struct machine *m, const struct value *v, unsigned bits)
 {
-	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
+	const struct fay_interface *interface = m->subject->interface;
 	unsigned need = bits >= 64 ? 0xff : (1u << bits / 8) - 1;
 
 	switch (v->kind) {
@@ -13,8 +13,10 @@ bool machine_readable(struct machine *m, const struct value *v, unsigned bits)
 		       check_refuse(m, FAY_RULE_MEM_UNINIT,
 				    "a register is read of which only a part was written");
 	case KIND_POINTER:
-		if (v->tag <= REGION_GLOBAL)
-			m->facts->arguments_used |= 1u << argument[v->tag];
+		for (uint32_t i = 0; i < interface->parameter_count; i++)
+			if (interface->parameter[i].kind == FAY_VALUE_START &&
+			    interface->parameter[i].of == v->tag)
+				m->facts->arguments_used |= 1u << machine_argument(i);
 		return bits == 64 || check_refuse(m, FAY_RULE_MEM_POINTER,
 						  "a part of a pointer is used as a number");
 	case KIND_HELPER:

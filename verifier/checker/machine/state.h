@@ -39,7 +39,14 @@ enum kind {
 	KIND_HELPER,  /* the address of helper `tag` */
 	KIND_RETURN,  /* the return address f.c */
 };
-enum region { REGION_EVENT, REGION_LOCAL, REGION_GLOBAL, REGION_RODATA, REGION_STACK };
+/* An interface's regions come first, by their numbers; here those of probes. */
+enum region {
+	REGION_EVENT,
+	REGION_LOCAL,
+	REGION_GLOBAL,
+	REGION_RODATA = FAY_INTERFACE_REGIONS,
+	REGION_STACK
+};
 #define NO_TAG 0xffu
 
 struct value {
@@ -69,7 +76,7 @@ struct fill {
 	bool down;
 };
 
-/* A value on the stack, at an offset from rsp at entry; or of the event, where it is 0 or more. */
+/* A value on the stack, at an offset from rsp at entry; or of region 0, where it is 0 or more. */
 struct slot {
 	struct value v;
 	int32_t at;
@@ -136,8 +143,9 @@ struct machine {
 	bool lenient; /* registers may be read of which not all bytes were written */
 	bool refine;  /* branches tell something: not where they are mispredicted */
 	uint32_t *next_id;
-	uint64_t extra; /* elements that rep instructions moved */
-	uint32_t turn;  /* which entry of a full list is overwritten next */
+	uint64_t extra;  /* elements that rep instructions moved */
+	uint64_t helped; /* instructions of helpers */
+	uint32_t turn;   /* which entry of a full list is overwritten next */
 	uint32_t defs;
 	struct def def[DEFS];
 	/* What assumptions changed, to be taken back. */

@@ -282,7 +282,7 @@ static bool check_layout(struct check_file *f)
 /* Each relocation makes a new slot, or is the last that is looked at. */
 static bool check_slots(struct check_file *f)
 {
-	static const char *const names[] = { "fay_flush", "fay_emit", "fay_try_read" };
+	const struct fay_interface *interface = f->subject->interface;
 	const struct check_bytes *got = &f->part[GOT], *symbols = &f->part[DYNSYM];
 	bool fine = NEED(ELF, f->part[RELA].size % sizeof(Elf64_Rela) == 0) &&
 		    NEED(LIMIT, symbols->size / sizeof(Elf64_Sym) <= 4096);
@@ -298,10 +298,10 @@ static bool check_slots(struct check_file *f)
 		       NEED(RELOC, check_entry(f, symbols, ELF64_R_SYM(r.r_info), &s, sizeof(s))) &&
 		       NEED(ELF, (name = check_string(&f->part[DYNSTR], s.st_name))) &&
 		       NEED(RELOC, s.st_shndx == SHN_UNDEF);
-		for (helper = 0;
-		     fine && helper < LENGTH(names) && !check_matches(names[helper], name);)
+		for (helper = 0; fine && helper < interface->helper_count &&
+				 !check_matches(interface->helper[helper].name, name);)
 			helper++;
-		fine = fine && NEED(IMPORT, helper < LENGTH(names)) &&
+		fine = fine && NEED(IMPORT, helper < interface->helper_count) &&
 		       NEED(RELOC, r.r_offset % 8 == 0) &&
 		       NEED(RELOC, check_span(got, r.r_offset - got->start, 8)) &&
 		       NEED(LIMIT, n < FAY_IMAGE_MAX_HELPERS);
@@ -324,6 +324,7 @@ struct check_refusal check_parse(const uint8_t *file, size_t size, struct check_
 	memcpy(&f, &unread, sizeof(f));
 	f.all = (struct check_bytes){ 0, size, file };
 	f.subject = subject;
+	subject->interface = &check_probe_interface;
 	if (read_header(&f) && check_segments(&f) && check_sections(&f) && check_dynamic(&f) &&
 	    check_layout(&f) && check_slots(&f) && check_tables(&f))
 		f.refusal.rule = FAY_RULE_NONE;

@@ -7,6 +7,7 @@
 #define FAY_CHECKER_SUBJECT_H
 
 #include "fay/facts.h"
+#include "fay/host/interface.h"
 
 /* Why something is refused: a rule and where. rule FAY_RULE_NONE: it is not. */
 struct check_refusal {
@@ -29,6 +30,7 @@ struct check_probe {
 };
 
 struct check_subject {
+	const struct fay_interface *interface; /* what its code may see and call */
 	struct check_bytes text, rodata, got;
 	struct check_bytes certificate; /* .fay.certificate; not part of what runs */
 	uint64_t base;                  /* of what runs: the page of the lowest of the three */
@@ -37,13 +39,17 @@ struct check_subject {
 	uint32_t slot_count;
 	struct {
 		uint64_t address; /* virtual, of the 8-byte slot */
-		uint32_t helper;  /* enum fay_helper */
+		uint32_t helper;  /* its number in the interface */
 	} slots[FAY_IMAGE_MAX_HELPERS];
 	uint32_t probe_count, state_count;
 	struct check_bytes probes; /* struct fay_image_probe[], unaligned: check_probe() */
 	struct check_bytes states; /* struct fay_image_state[], unaligned: check_state() */
 	struct check_bytes strings;
 };
+
+/* What probes may see and call: enum fay_helper are its helpers, enum fay_event_field its
+ * fields. */
+extern const struct fay_interface check_probe_interface;
 
 /*
  * Parses and validates all of docs/probe-image.md. Of a refused image *subject means nothing. What

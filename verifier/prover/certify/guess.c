@@ -180,13 +180,8 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 static bool is_dead(const struct certify *k, const struct place *p, unsigned reg,
 		    const struct value *v)
 {
-	static const uint8_t argument[] = { FAY_RDI, FAY_RSI, FAY_RDX };
-
-	if (!k->c->live || p->skip || k->c->live[p->node] >> reg & 1 || !certify_numeric(v) ||
-	    reg == FAY_RSP)
-		return false;
-	return v->kind == KIND_NUMBER || v->tag > REGION_GLOBAL || argument[v->tag] != reg ||
-	       v->f.v[0] || v->f.c;
+	return k->c->live && !p->skip && !(k->c->live[p->node] >> reg & 1) && certify_numeric(v) &&
+	       reg != FAY_RSP && !machine_unchanged(&k->w->m, v, reg);
 }
 
 /* What some state has fewer of: bytes that count as written, and flags. */
