@@ -8,13 +8,17 @@ void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICA
 	struct {
 		uint8_t text[32], rodata[32];
 		uint64_t numbers[6];
+		uint8_t hash[FAY_EXTENSION_HASH]; /* of extensions only */
 	} all = { .numbers = { s->text.start, s->text.size, s->rodata.start, s->rodata.size,
 			       s->local_size, s->global_size } };
 	uint8_t whole[32];
 
 	fay_sha256(s->text.bytes, s->text.size, all.text);
 	fay_sha256(s->rodata.bytes, s->rodata.size, all.rodata);
-	fay_sha256((const uint8_t *)&all, sizeof(all), whole);
+	if (s->hash.size)
+		memcpy(all.hash, s->hash.bytes, sizeof(all.hash));
+	fay_sha256((const uint8_t *)&all, sizeof(all) - (s->hash.size ? 0 : sizeof(all.hash)),
+		   whole);
 	memcpy(hash, whole, FAY_CERTIFICATE_HASH);
 }
 
@@ -72,10 +76,37 @@ static bool both_walks(struct walk *w, uint64_t entry, struct fay_probe_facts *f
 	       walk_limits(w, facts);
 }
 
+/* The image is for this interface, and has no more local state than that allows. */
+static struct check_refusal check_host(const struct check_subject *s)
+{
+	struct check_refusal refusal = { FAY_RULE_IMG_TABLE, 0, "the image is for another host" };
+	uint8_t hash[FAY_EXTENSION_HASH];
+
+	fay_sha256((const uint8_t *)s->interface, sizeof(*s->interface), hash);
+	if (memcmp(s->hash.bytes, hash, sizeof(hash)))
+		return refusal;
+	for (uint32_t i = 0; i < s->interface->region_count; i++)
+		if (s->interface->region[i].extent == FAY_EXTENT_LOCAL &&
+		    s->local_size > s->interface->region[i].size)
+			return (struct check_refusal){ FAY_RULE_POL_STATE, 0,
+						       "more state than the host allows" };
+	return (struct check_refusal){ 0 };
+}
+
 void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,
 		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result)
 {
+	check_extension(&check_probe_interface, image, size, certificate, certificate_size, policy,
+			memory, memory_size, facts, result);
+}
+
+void check_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
+		     const uint8_t *certificate, size_t certificate_size,
+		     const struct fay_policy *policy, void *memory, size_t memory_size,
+		     struct fay_probe_facts *facts, struct check_result *result)
+{
+	bool probes = interface == &check_probe_interface;
 	uint8_t *at = memory;
 	struct check_subject subject;
 	struct walk *w = take(&at, &memory_size, sizeof(*w));
@@ -84,7 +115,11 @@ void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 						      "too little memory" } };
 	if (!w)
 		return;
-	result->refusal = check_parse(image, size, &subject);
+	result->refusal = (struct check_refusal){ FAY_RULE_IMG_TABLE, 0, "no host interface" };
+	if (probes || check_interface(interface))
+		result->refusal = check_parse_extension(image, size, interface, &subject);
+	if (result->refusal.rule == FAY_RULE_NONE && !probes)
+		result->refusal = check_host(&subject);
 	if (result->refusal.rule == FAY_RULE_NONE)
 		result->refusal = check_policy(&subject, policy);
 	if (result->refusal.rule != FAY_RULE_NONE)

@@ -56,8 +56,10 @@ enum {
 #define NEST_MOST 64u      /* loops within each other */
 /* Locations: registers 0 to 15, then places on the stack. */
 #define LOCATION_STACK 16u
-/* Of JOIN_RANGE, and of JOIN_FACT the second: also what a loop around counts by, plus 256 times the
+/* Of JOIN_RANGE, and of JOIN_FACT the second: also the size of a region that is passed, plus the
+ * region's number; and what a loop around counts by, plus 256 times the
  * nodes from its head to here, plus which of its variables. */
+#define LOCATION_SIZES (1u << 19)
 #define LOCATION_COUNTS (1u << 20)
 
 /* A place that a jump through a table may go to, both from the start of .text. */
@@ -98,5 +100,13 @@ static inline size_t check_room(size_t size)
 void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,
 		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result);
+/*
+ * The same of an extension for a host with this interface, which may be any bytes. They must not
+ * change meanwhile.
+ */
+void check_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
+		     const uint8_t *certificate, size_t certificate_size,
+		     const struct fay_policy *policy, void *memory, size_t memory_size,
+		     struct fay_probe_facts *facts, struct check_result *result);
 
 #endif

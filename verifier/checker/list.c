@@ -64,23 +64,16 @@ static bool apply_form(struct walk *w, struct value *v, const struct meaning *x,
 	return true;
 }
 
-/* The variable number `which` that the loop of `pin` counts by. */
-static struct var *counted(struct state *s, uint64_t pin, uint64_t which)
-{
-	for (unsigned i = 0; i < s->vars; i++)
-		if (s->var[i].pin && s->var[i].pin == pin && !which--)
-			return &s->var[i];
-	return NULL;
-}
-
 const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t location,
 				   struct value *own)
 {
 	const struct var *v;
 
-	if (location < LOCATION_COUNTS)
+	if (location < LOCATION_SIZES)
 		return walk_locate(s, location);
-	v = counted(s, node + 1 - ((location - LOCATION_COUNTS) >> 8), location & 255);
+	v = location < LOCATION_COUNTS
+		    ? var_pinned(s, PIN_SIZES + (location - LOCATION_SIZES), 0)
+		    : var_pinned(s, node + 1 - ((location - LOCATION_COUNTS) >> 8), location & 255);
 	if (!v)
 		return NULL;
 	*own = value_number(0);
@@ -286,7 +279,8 @@ static void unpin(const struct walk *w, struct state *s, uint32_t to)
 	for (unsigned i = 0; i < s->vars; i++) {
 		uint32_t pin = s->var[i].pin;
 
-		if (pin && (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body))
+		if (pin && pin < PIN_SIZES &&
+		    (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body))
 			s->var[i].pin = 0;
 	}
 }

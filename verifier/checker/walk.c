@@ -390,13 +390,15 @@ bool walk_limits(struct walk *w, struct fay_probe_facts *facts)
 
 	facts->worst_stack += 8;
 	facts->analysed = true;
-	if (facts->worst_instructions > policy->max_instructions)
+	if (facts->worst_instructions > policy->max_instructions ||
+	    facts->worst_instructions > w->subject->interface->max_instructions)
 		return walk_refuse(w, FAY_RULE_POL_INSTRUCTIONS, 0,
 				   "more instructions in the worst case than the policy allows");
 	if (facts->event_fields & ~policy->allow_fields)
 		return walk_refuse(w, FAY_RULE_POL_FIELD, 0,
 				   "a field of the event that the policy does not allow");
-	if (facts->worst_stack > policy->max_stack)
+	if (facts->worst_stack > policy->max_stack ||
+	    facts->worst_stack > w->subject->interface->max_stack)
 		return walk_refuse(w, FAY_RULE_POL_STACK, 0, "more stack than the policy allows");
 	return true;
 }

@@ -21,6 +21,11 @@
 #define FAY_INTERFACE_ALIGNMENT 64u   /* of a region's start, at most */
 #define FAY_INTERFACE_COST (1u << 20) /* instructions of a helper, at most */
 
+#define FAY_EXTENSION_SECTION ".fay.interface" /* of an image: the interface's SHA-256 */
+#define FAY_EXTENSION_HASH 32u
+/* In the place of an enum fay_probe_kind: an entry that a host calls; its pattern is its name. */
+#define FAY_EXTENSION_ENTRY 11u
+
 /* What a parameter, an argument of a helper or a result is: an integer of 64 bits, or a pointer. */
 enum fay_interface_kind {
 	FAY_VALUE_NONE = 0,

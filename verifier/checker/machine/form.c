@@ -41,6 +41,14 @@ struct var *var_find(struct state *s, uint32_t id)
 	return low < s->vars && s->var[low].id == id ? &s->var[low] : NULL;
 }
 
+struct var *var_pinned(struct state *s, uint64_t pin, uint64_t which)
+{
+	for (unsigned i = 0; i < s->vars; i++)
+		if (s->var[i].pin && s->var[i].pin == pin && !which--)
+			return &s->var[i];
+	return NULL;
+}
+
 struct range var_range(const struct var *v)
 {
 	if (v->negative)

@@ -89,7 +89,8 @@ static bool arguments(struct machine *m, const struct fay_interface_helper *h)
 	for (unsigned pass = 0; pass < 3; pass++)
 		for (unsigned i = 0; i < FAY_INTERFACE_PARAMETERS; i++) {
 			const struct fay_interface_value *want = &h->argument[i];
-			struct range size = want->count ? n[want->count - 1] : range_of(want);
+			struct range all = { (wide)want->hi, (wide)want->hi };
+			struct range size = want->count ? n[want->count - 1] : all;
 			unsigned reg = machine_argument(i);
 			struct value v;
 			bool ok = true;
@@ -154,6 +155,8 @@ bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 		return false;
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		m->s.reg[clobbered[i]] = value_nothing();
+	if (interface != &check_probe_interface) /* what a host leaves there is its own */
+		memset(m->s.vector, 0, sizeof(m->s.vector));
 	if (h->result.kind == FAY_VALUE_NUMBER)
 		m->s.reg[FAY_RAX] =
 			value_fresh(m, range_of(&h->result).lo, range_of(&h->result).hi, 64);
@@ -174,9 +177,16 @@ void machine_entry(struct machine *m)
 		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
 			m->s.reg[r].kind = KIND_SAVED;
 	}
-	for (uint32_t i = 0; i < interface->parameter_count; i++)
-		m->s.reg[machine_argument(i)] = (struct value){ form_number(0), KIND_POINTER,
-								interface->parameter[i].of, 0, 64 };
+	for (uint32_t i = 0; i < interface->parameter_count; i++) {
+		const struct fay_interface_value *p = &interface->parameter[i];
+		struct value *to = &m->s.reg[machine_argument(i)];
+
+		*to = (struct value){ form_number(0), KIND_POINTER, p->of, 0, 64 };
+		if (p->kind != FAY_VALUE_START)
+			*to = value_fresh(m, range_of(p).lo, range_of(p).hi, 64);
+		if (p->kind == FAY_VALUE_SIZE)
+			var_find(&m->s, to->f.v[0])->pin = PIN_SIZES + p->of;
+	}
 	m->s.reg[FAY_RSP] = (struct value){ form_number(0), KIND_POINTER, REGION_STACK, 0, 64 };
 	m->s.flags.a = m->s.flags.b = value_nothing();
 	m->s.flags.bits = 64;
@@ -196,6 +206,22 @@ bool machine_unchanged(const struct machine *m, const struct value *v, unsigned 
 	return false;
 }
 
+/* The result is a number in its range; where branches are not believed it may be any. */
+static bool returns(struct machine *m)
+{
+	const struct fay_interface_value *want = &m->subject->interface->result;
+	struct range may = range_of(want), r;
+	struct value v;
+
+	if (want->kind == FAY_VALUE_NONE)
+		return true;
+	if (!register_read(m, FAY_RAX, 64, &v))
+		return false;
+	r = value_range(m, &v, 64, may.lo < 0);
+	return (v.kind == KIND_NUMBER && (!m->refine || (r.lo >= may.lo && r.hi <= may.hi))) ||
+	       broken(m, "the result is not in its range");
+}
+
 bool machine_return(struct machine *m)
 {
 	if (m->s.depth)
@@ -209,5 +235,5 @@ bool machine_return(struct machine *m)
 					    "a callee-saved register is not as it was at entry");
 		m->facts->clobbered_gprs |= 1u << r;
 	}
-	return true;
+	return returns(m);
 }

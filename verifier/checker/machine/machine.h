@@ -14,8 +14,9 @@ struct access {
 	uint8_t region;
 	uint32_t size;
 };
-/* But for the stack's: 0. */
+/* But for the stack's: 0. If it is passed, at most. */
 uint32_t region_size(const struct machine *m, unsigned region);
+bool region_passed(const struct machine *m, unsigned region);
 /* Whether the image, or with FAY_REGION_FILLED a helper for it, has the permission there. */
 bool region_permits(const struct machine *m, unsigned region, uint8_t permission);
 /* The pointer or number that an address operand comes to. */

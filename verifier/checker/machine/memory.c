@@ -209,6 +209,12 @@ uint32_t region_size(const struct machine *m, unsigned region)
 	}
 }
 
+bool region_passed(const struct machine *m, unsigned region)
+{
+	return region < FAY_INTERFACE_REGIONS &&
+	       m->subject->interface->region[region].extent == FAY_EXTENT_PASSED;
+}
+
 bool region_permits(const struct machine *m, unsigned region, uint8_t permission)
 {
 	if (region >= FAY_INTERFACE_REGIONS)
@@ -259,6 +265,18 @@ bool machine_address(struct machine *m, const struct fay_operand *mem, struct va
 	return value_add(m, v, &part, mem->scale, 64, v);
 }
 
+/* The access does not begin before the region whose size is passed, nor end behind its end. */
+static bool within_passed(struct machine *m, const struct access *a)
+{
+	const struct var *size = var_pinned(&m->s, PIN_SIZES + a->region, 0);
+	struct form apart = a->offset, end = { .k[0] = 1, .v[0] = size ? size->id : 0 };
+
+	if (!size || a->at.lo < 0)
+		return false;
+	return a->at.hi + a->size <= var_range(size).lo ||
+	       (form_plus(&apart, &end, -1) && form_range(m, &apart).hi + a->size <= 0);
+}
+
 bool machine_access(struct machine *m, const struct value *address, uint32_t size, bool write,
 		    struct access *a)
 {
@@ -275,7 +293,7 @@ bool machine_access(struct machine *m, const struct value *address, uint32_t siz
 		low = -m->s.depth;
 	else
 		high += region_size(m, a->region);
-	if (a->at.lo >= low && a->at.hi <= high)
+	if (region_passed(m, a->region) ? within_passed(m, a) : a->at.lo >= low && a->at.hi <= high)
 		return fields_permit(m, a, permission) ||
 		       check_refuse(m, FAY_RULE_MEM_PERMISSION,
 				    "bytes are accessed that the interface does not allow");

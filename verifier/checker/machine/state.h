@@ -56,10 +56,14 @@ struct value {
 	uint8_t bits; /* NUMBER: modulo 2^bits, 1 to 64 */
 };
 
+#define PIN_SIZES 0x7fffff00u
+
 /* Range of a variable: [lo, hi], signed words if `negative`, else unsigned ones. */
 struct var {
 	uint32_t id;
-	uint32_t negative : 1, pin : 31; /* pin: 1 + the head of a loop that counts by it; 0 none */
+	/* pin: 1 + the head of a loop that counts by it; PIN_SIZES + a region whose size it is, as
+	 * long as the probe runs; 0 none */
+	uint32_t negative : 1, pin : 31;
 	uint64_t lo, hi;
 };
 
@@ -166,6 +170,8 @@ struct value value_nothing(void);
 /* A number of which only [lo, hi] is known, as a variable of its own; modulo 2^bits. */
 struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits);
 struct var *var_find(struct state *s, uint32_t id);
+/* The variable number `which` of those with this pin, or NULL. */
+struct var *var_pinned(struct state *s, uint64_t pin, uint64_t which);
 struct range var_range(const struct var *v);
 /* f + k * g, modulo 2^64; over the integers. False: more than two variables; the latter wraps. */
 bool form_add(struct form *f, const struct form *g, int64_t k);

@@ -134,8 +134,11 @@ struct value step_or(struct machine *m, const struct value *a, const struct valu
 
 static bool within_region(const struct machine *m, const struct range *r, unsigned region)
 {
+	/* what a host passes lies 4 GiB below 2^63 */
+	wide end = region_passed(m, region) ? POWER(32) : (wide)region_size(m, region);
+
 	return region == REGION_STACK ? r->lo >= -STACK_MOST && r->hi < 0
-				      : r->lo >= 0 && r->hi <= region_size(m, region);
+				      : r->lo >= 0 && r->hi <= end;
 }
 
 static void compare_pointers(struct machine *m, const struct fay_insn *insn, const struct value *a,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of probes: event, state and helpers (include/fay/event.h, include/fay/image.h). */
+/*
+ * Interfaces: that of probes (include/fay/event.h, include/fay/image.h), and whether that of a
+ * host is one. Work: constant.
+ */
+#include <string.h>
+
 #include "subject.h"
 
 enum { EVENT, LOCAL, GLOBAL };
@@ -48,3 +53,146 @@ const struct fay_interface check_probe_interface = {
 					  NUMBER(-1, 0), 0 },
 	},
 };
+
+static bool all_zero(const void *from, size_t size)
+{
+	const uint8_t *bytes = from;
+	uint8_t any = 0;
+
+	for (size_t i = 0; i < size; i++)
+		any |= bytes[i];
+	return !any;
+}
+
+#define REST_IS_ZERO(list, count)                                                                  \
+	all_zero(&(list)[count], sizeof(list) - (count) * sizeof((list)[0]))
+
+/* Integers of 64 bits: some, and in order. */
+static bool is_number(const struct fay_interface_value *v)
+{
+	return v->kind == FAY_VALUE_NUMBER && !v->of && !v->count &&
+	       (v->lo < 0 ? v->hi <= INT64_MAX || (int64_t)v->hi >= v->lo
+			  : v->hi >= (uint64_t)v->lo);
+}
+
+static bool is_start(const struct fay_interface *i, const struct fay_interface_value *v)
+{
+	return v->kind == FAY_VALUE_START && v->of < i->region_count && !v->count && !v->lo &&
+	       !v->hi;
+}
+
+static bool is_result(const struct fay_interface_value *v)
+{
+	return is_number(v) || all_zero(v, sizeof(*v));
+}
+
+/* Of a region whose size is passed, and which has no other. */
+static bool is_size(const struct fay_interface *i, uint32_t at)
+{
+	const struct fay_interface_value *v = &i->parameter[at];
+
+	for (uint32_t k = 0; k < at; k++)
+		if (i->parameter[k].kind == FAY_VALUE_SIZE && i->parameter[k].of == v->of)
+			return false;
+	return v->kind == FAY_VALUE_SIZE && v->of < i->region_count && !v->count &&
+	       i->region[v->of].extent == FAY_EXTENT_PASSED && v->lo >= 0 &&
+	       (uint64_t)v->lo < v->hi && v->hi == i->region[v->of].size;
+}
+
+/* A pointer to a constant number of bytes, or to as many as a number says. */
+static bool is_pointer(const struct fay_interface_helper *h, const struct fay_interface_value *v)
+{
+	const struct fay_interface_value *n;
+
+	if ((v->kind != FAY_VALUE_READ && v->kind != FAY_VALUE_WRITE) || v->of || v->lo ||
+	    v->count > FAY_INTERFACE_PARAMETERS)
+		return false;
+	n = &h->argument[v->count ? v->count - 1 : 0];
+	return v->count ? !v->hi && n->kind == FAY_VALUE_NUMBER && n->lo >= 0 &&
+				  n->hi <= FAY_INTERFACE_SIZE
+			: v->hi && v->hi <= FAY_INTERFACE_SIZE;
+}
+
+static bool is_region(const struct fay_interface *i, uint32_t at)
+{
+	const struct fay_interface_region *r = &i->region[at];
+	uint32_t sizes = 0, locals = 0;
+
+	for (uint32_t k = 0; k < i->parameter_count; k++)
+		sizes += i->parameter[k].kind == FAY_VALUE_SIZE && i->parameter[k].of == at;
+	for (uint32_t k = 0; k <= at; k++)
+		locals += i->region[k].extent == FAY_EXTENT_LOCAL;
+	return r->size && r->size <= FAY_INTERFACE_SIZE && r->alignment &&
+	       r->alignment <= FAY_INTERFACE_ALIGNMENT && !(r->alignment & (r->alignment - 1)) &&
+	       r->permission & FAY_REGION_READ && r->permission <= 15 &&
+	       !(r->permission & FAY_REGION_FILLED && !(r->permission & FAY_REGION_WRITE)) &&
+	       !(r->permission & FAY_REGION_CONSTANT && r->permission & FAY_REGION_WRITE) &&
+	       r->extent >= FAY_EXTENT_FIXED && r->extent <= FAY_EXTENT_LOCAL &&
+	       sizes == (r->extent == FAY_EXTENT_PASSED) && locals <= 1 &&
+	       all_zero(r->reserved, sizeof(r->reserved));
+}
+
+/* In order, apart from each other, with no more permission than the region. */
+static bool is_field(const struct fay_interface *i, uint32_t at)
+{
+	const struct fay_interface_field *f = &i->field[at], *before = f - (at > 0);
+	const struct fay_interface_region *r = &i->region[f->region % FAY_INTERFACE_REGIONS];
+
+	return f->region < i->region_count && r->extent == FAY_EXTENT_FIXED && f->size &&
+	       f->size <= r->size && f->offset <= r->size - f->size &&
+	       f->permission & FAY_REGION_READ &&
+	       !(f->permission & ~(r->permission & (FAY_REGION_READ | FAY_REGION_WRITE))) &&
+	       all_zero(f->reserved, sizeof(f->reserved)) &&
+	       (!at || before->region < f->region ||
+		(before->region == f->region && before->offset + before->size <= f->offset));
+}
+
+static bool is_helper(const struct fay_interface *i, uint32_t at)
+{
+	const struct fay_interface_helper *h = &i->helper[at];
+	uint32_t size = 0, count = 0;
+
+	for (; size < sizeof(h->name) - 1 && h->name[size]; size++)
+		if (h->name[size] != '_' && (uint8_t)((h->name[size] | 32) - 'a') > 25 &&
+		    (uint8_t)(h->name[size] - '0') > 9)
+			return false;
+	for (uint32_t k = 0; k < at; k++)
+		if (!memcmp(h->name, i->helper[k].name, sizeof(h->name)))
+			return false;
+	while (count < FAY_INTERFACE_PARAMETERS && h->argument[count].kind) {
+		const struct fay_interface_value *v = &h->argument[count++];
+
+		if ((!is_number(v) && !is_start(i, v) && !is_pointer(h, v)) ||
+		    !all_zero(v->reserved, sizeof(v->reserved)))
+			return false;
+	}
+	return size && REST_IS_ZERO(h->name, size) && REST_IS_ZERO(h->argument, count) &&
+	       is_result(&h->result) && all_zero(h->result.reserved, sizeof(h->result.reserved)) &&
+	       h->cost <= FAY_INTERFACE_COST;
+}
+
+bool check_interface(const struct fay_interface *i)
+{
+	bool fine = !memcmp(i->magic, FAY_INTERFACE_MAGIC, sizeof(i->magic)) &&
+		    i->parameter_count <= FAY_INTERFACE_PARAMETERS &&
+		    i->region_count <= FAY_INTERFACE_REGIONS &&
+		    i->field_count <= FAY_INTERFACE_FIELDS &&
+		    i->helper_count <= FAY_INTERFACE_HELPERS &&
+		    REST_IS_ZERO(i->parameter, i->parameter_count) &&
+		    REST_IS_ZERO(i->region, i->region_count) &&
+		    REST_IS_ZERO(i->field, i->field_count) &&
+		    REST_IS_ZERO(i->helper, i->helper_count) && is_result(&i->result) &&
+		    all_zero(i->result.reserved, sizeof(i->result.reserved));
+
+	for (uint32_t k = 0; fine && k < i->parameter_count; k++)
+		fine = (is_number(&i->parameter[k]) || is_start(i, &i->parameter[k]) ||
+			is_size(i, k)) &&
+		       all_zero(i->parameter[k].reserved, sizeof(i->parameter[k].reserved));
+	for (uint32_t k = 0; fine && k < i->region_count; k++)
+		fine = is_region(i, k);
+	for (uint32_t k = 0; fine && k < i->field_count; k++)
+		fine = is_field(i, k);
+	for (uint32_t k = 0; fine && k < i->helper_count; k++)
+		fine = is_helper(i, k);
+	return fine;
+}

@@ -41,6 +41,7 @@ static const struct {
 	[STRINGS] = { ".fay.strings", SHT_PROGBITS, SHF_ALLOC, SHF_MERGE | SHF_STRINGS },
 	[LINES] = { ".fay.lines", SHT_PROGBITS, SHF_ALLOC, 0 },
 	[CERTIFICATE] = { ".fay.certificate", SHT_PROGBITS, 0, 0 },
+	[INTERFACE] = { FAY_EXTENSION_SECTION, SHT_PROGBITS, SHF_ALLOC, 0 },
 	{ .name = ".hash" },
 	{ .name = ".gnu.hash" },
 	{ .name = ".gnu.version*" },
@@ -174,6 +175,8 @@ static bool check_section(struct check_file *f, const Elf64_Shdr *s, const char 
 
 	while (!check_matches(known[id].name, name))
 		id++;
+	if (id == INTERFACE && f->subject->interface == &check_probe_interface)
+		id = LENGTH(known) - 1; /* as any other name */
 	if (!s->sh_size || (!allocated && id >= PARTS))
 		return true;
 	ignored = *known[id].name != '*' && type != SHT_NOBITS && type != SHT_RELA &&
@@ -318,13 +321,20 @@ static bool check_slots(struct check_file *f)
 
 struct check_refusal check_parse(const uint8_t *file, size_t size, struct check_subject *subject)
 {
+	return check_parse_extension(file, size, &check_probe_interface, subject);
+}
+
+struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
+					   const struct fay_interface *interface,
+					   struct check_subject *subject)
+{
 	static const struct check_file unread; /* an initialiser may become a call of memset() */
 	struct check_file f;
 
 	memcpy(&f, &unread, sizeof(f));
 	f.all = (struct check_bytes){ 0, size, file };
 	f.subject = subject;
-	subject->interface = &check_probe_interface;
+	subject->interface = interface;
 	if (read_header(&f) && check_segments(&f) && check_sections(&f) && check_dynamic(&f) &&
 	    check_layout(&f) && check_slots(&f) && check_tables(&f))
 		f.refusal.rule = FAY_RULE_NONE;

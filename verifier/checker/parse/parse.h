@@ -10,7 +10,17 @@
 
 /* The sections with a meaning, in the order of the table in parse.c. */
 enum { TEXT, RODATA, GOT, RELA, DYNSYM, DYNSTR, DYNAMIC };
-enum { IMAGE = DYNAMIC + 1, PROBES, STATES, COLUMNS, STRINGS, LINES, CERTIFICATE, PARTS };
+enum {
+	IMAGE = DYNAMIC + 1,
+	PROBES,
+	STATES,
+	COLUMNS,
+	STRINGS,
+	LINES,
+	CERTIFICATE,
+	INTERFACE,
+	PARTS
+};
 
 struct check_file {
 	struct check_bytes all;                /* the file, start 0 */

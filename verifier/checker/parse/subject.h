@@ -33,6 +33,7 @@ struct check_subject {
 	const struct fay_interface *interface; /* what its code may see and call */
 	struct check_bytes text, rodata, got;
 	struct check_bytes certificate; /* .fay.certificate; not part of what runs */
+	struct check_bytes hash;        /* .fay.interface; of probes none */
 	uint64_t base;                  /* of what runs: the page of the lowest of the three */
 	uint64_t span;                  /* bytes from there to the end of the highest */
 	uint32_t local_size, global_size;
@@ -56,6 +57,12 @@ extern const struct fay_interface check_probe_interface;
  * follows is for accepted ones, with i below the image's count.
  */
 struct check_refusal check_parse(const uint8_t *file, size_t size, struct check_subject *subject);
+/* The same of an extension, for an interface that check_interface() found right. */
+struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
+					   const struct fay_interface *interface,
+					   struct check_subject *subject);
+/* Whether a host's interface says what interface.h and docs/internals/host-interface.md allow. */
+bool check_interface(const struct fay_interface *interface);
 /* Probe `i` of a parsed image. */
 struct check_probe check_probe(const struct check_subject *subject, uint32_t i);
 /* enum fay_state_kind of state `i`, and the bytes of one of its rows. */

@@ -82,6 +82,9 @@ static bool check_probes(struct check_file *f, const struct check_subject *subje
 {
 	struct fay_image_probe p;
 	bool fine = NEED(TABLE, subject->probes.size == subject->probe_count * sizeof(p));
+	bool extension = subject->interface != &check_probe_interface;
+
+	fine = fine && NEED(TABLE, !extension || subject->hash.size == FAY_EXTENSION_HASH);
 
 	f->refusal.what = "probe";
 	for (uint32_t i = 0; fine && check_entry(f, &subject->probes, i, &p, sizeof(p)); i++) {
@@ -89,7 +92,9 @@ static bool check_probes(struct check_file *f, const struct check_subject *subje
 		bool placeless = p.kind >= FAY_PROBE_BEGIN && p.kind <= FAY_PROBE_TIMER;
 		bool timer = p.kind == FAY_PROBE_TIMER, offset = p.kind == FAY_PROBE_OFFSET;
 
-		fine = NEED(TABLE, p.kind >= FAY_PROBE_ENTRY && p.kind <= FAY_PROBE_MARKER) &&
+		fine = NEED(TABLE,
+			    extension ? p.kind == FAY_EXTENSION_ENTRY
+				      : p.kind >= FAY_PROBE_ENTRY && p.kind <= FAY_PROBE_MARKER) &&
 		       NEED(TABLE, p.reserved0 == 0 && p.reserved1 == 0) &&
 		       NEED(TABLE, offset || timer == (p.parameter != 0)) &&
 		       NEED(TABLE, probe.pattern && placeless == !*probe.pattern) &&
@@ -219,6 +224,7 @@ bool check_tables(struct check_file *f)
 	subject->rodata = f->part[RODATA];
 	subject->got = f->part[GOT];
 	subject->certificate = f->part[CERTIFICATE];
+	subject->hash = f->part[INTERFACE];
 	subject->probes = f->part[PROBES];
 	subject->states = f->part[STATES];
 	subject->strings = f->part[STRINGS];
