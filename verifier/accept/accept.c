@@ -32,9 +32,8 @@ bool fay_accept_check(const void *bytes, size_t size, const struct fay_policy *p
 	return ok;
 }
 
-/* What is installed: the bytes that the checker read. False: no memory. */
-static bool make_layout(struct fay_arena *arena, const struct check_subject *s,
-			struct fay_layout *layout)
+bool fay_accept_layout(struct fay_arena *arena, const struct check_subject *s,
+		       struct fay_layout *layout)
 {
 	uint8_t *bytes = fay_arena_alloc(arena, s->span);
 
@@ -103,7 +102,7 @@ static bool tell(struct fay_arena *arena, const void *bytes, size_t size,
 	    image.schema.local_size != subject->local_size ||
 	    image.schema.global_size != subject->global_size ||
 	    image.schema.state_count != subject->state_count ||
-	    !make_layout(arena, subject, &v.layout) || !tell_jumps(arena, result, &v) ||
+	    !fay_accept_layout(arena, subject, &v.layout) || !tell_jumps(arena, result, &v) ||
 	    memcmp(v.layout.sha256, image.layout.sha256, sizeof(v.layout.sha256)))
 		return false;
 	v.schema = image.schema;

@@ -24,9 +24,6 @@ void fay_certify_proof(struct fay_run *run)
 
 void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
 {
-	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION;
-	uint8_t mode = run->policy->speculation_confined ? CERTIFICATE_CONFINED : CERTIFICATE_PLAIN;
-
 	if (!run->certificate)
 		return;
 	run->certify = (struct fay_certify){ .subject = &run->subject,
@@ -35,10 +32,5 @@ void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
 	run->certify.refusal = check_parse(bytes, size, &run->subject);
 	if (run->certify.refusal.rule != FAY_RULE_NONE)
 		return;
-	check_fingerprint(&run->subject, hash);
-	run->certificate->size = 0;
-	fay_bytes_put(run->certificate, FAY_CERTIFICATE_MAGIC, 4);
-	fay_bytes_put(run->certificate, &version, 1);
-	fay_bytes_put(run->certificate, &mode, 1);
-	fay_bytes_put(run->certificate, hash, sizeof(hash));
+	fay_certificate_begin(&run->subject, run->policy->speculation_confined, run->certificate);
 }

@@ -202,6 +202,8 @@ bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 	for (enum effort effort = EFFORT_RELATED; effort <= EFFORT_HOPEFUL; effort++)
 		if (certify_search(c, effort, out))
 			return true;
-	c->refusal = why; /* of the code as it stands */
+	/* of the code as it stands; or, where nobody proved it, how far it came */
+	if (c->hint || c->refusal.rule == FAY_RULE_LIM_RESOURCE)
+		c->refusal = why;
 	return false;
 }

@@ -38,11 +38,21 @@ struct fay_certify {
 	struct check_refusal refusal; /* why it did not succeed */
 };
 
+/* *out := the certificate's header. */
+void fay_certificate_begin(const struct check_subject *subject, bool confined,
+			   struct fay_bytes *out);
 /* Appends the probe's part. False: see refusal. */
 bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out);
 /* *out := a copy of the image that brings the certificate. False: its headers are no such. */
 bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_bytes *certificate,
 			    struct fay_bytes *out);
+/*
+ * *out := a certificate of an extension's image (host.c), whose .fay.interface has the interface's
+ * hash. False: *why says what the first way of the first entry that has none was refused for.
+ */
+bool fay_certify_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
+			   const struct fay_policy *policy, struct fay_bytes *out,
+			   struct check_refusal *why);
 void fay_bytes_put(struct fay_bytes *b, const void *from, size_t size);
 void fay_bytes_number(struct fay_bytes *b, uint64_t n);
 void fay_bytes_signed(struct fay_bytes *b, int64_t n);

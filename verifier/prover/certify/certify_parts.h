@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
- * prove.c (putting it to the proof), loop.c (heads of loops), node.c (nodes), unfold.c (several
- * places of one node), turn.c (their order), search.c (which nodes need several).
+ * prove.c (putting it to the proof), relate.c (facts), loop.c (heads of loops), node.c (nodes),
+ * unfold.c (several places of one node), turn.c (their order), search.c (which nodes need several).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
@@ -116,6 +116,8 @@ void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
 struct rep *certify_rep_of(const struct place *p, uint64_t location);
 struct rep *certify_rep_add(struct place *p, uint64_t location);
 uint32_t certify_number_of(const struct place *p, uint64_t location);
+/* Where the list of `at` names the variable number `which` with this pin. */
+uint64_t certify_pinned_at(uint32_t at, uint32_t pin, uint64_t which);
 /* The place's list in bytes. */
 void certify_write_list(struct place *p);
 uint64_t certify_location_of(const struct slot *slot);

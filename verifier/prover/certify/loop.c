@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Heads of loops: values that move together, that one stays ahead of the other, measures. */
+/* Heads of loops: values that move together, measures. */
 #include "certify_parts.h"
 
 /* What was refused last was a try. */
@@ -225,132 +225,6 @@ static bool run_loop(struct certify *k, uint32_t at)
 			  : certify_process(k, at + 1, k->places[at].end));
 }
 
-/* Is the form of a value, as it stands, its 64 bits? */
-static bool whole(struct certify *k, const struct value *v)
-{
-	struct form f;
-
-	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c);
-}
-
-/* Could a fact say how far what is at `other` is ahead of the head's variable i? */
-static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32_t i,
-		       uint64_t other)
-{
-	const struct place *p = &k->places[at];
-	struct state *t = &k->w->t.s;
-	struct value own;
-	const struct value *a = walk_locate(t, x[i].location);
-	const struct value *b = walk_number_at(t, at, other, &own);
-
-	if (!certify_numeric(a) || !certify_numeric(b) ||
-	    (b != &own && (a->kind != b->kind || a->tag != b->tag)) || b->f.v[0] == a->f.v[0] ||
-	    !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS ||
-	    !whole(k, a) || !whole(k, b))
-		return false;
-	for (uint32_t c = 0; c < i; c++)
-		if (x[c].location == other)
-			return false; /* the same pair the other way around */
-	for (uint32_t q = 0; q < p->fact_count; q++)
-		if (p->facts[q].a == x[i].location && p->facts[q].b == other)
-			return false;
-	return true;
-}
-
-/* How far b is ahead of a in a state; makes the range wider by that. */
-static bool ahead(struct certify *k, uint32_t at, const struct state *s, uint64_t a, uint64_t b,
-		  struct range *all, bool first)
-{
-	struct range r;
-
-	memcpy(&k->w->m.s, s, sizeof(*s));
-	k->w->m.defs = 0;
-	if (!certify_ahead(k, at, a, b, &r))
-		return false;
-	all->lo = first || r.lo < all->lo ? r.lo : all->lo;
-	all->hi = first || r.hi > all->hi ? r.hi : all->hi;
-	return true;
-}
-
-/* The same in all states that the head is entered with, and at the edges back. */
-static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-			 uint64_t a, uint64_t b, struct range *all)
-{
-	bool ok = n > 0;
-
-	for (uint32_t i = 0; ok && i < n; i++)
-		ok = ahead(k, at, states[i], a, b, all, !i);
-	for (const struct waiting *back = k->places[at].back;
-	     ok && back && k->effort != EFFORT_HOPEFUL; back = back->next)
-		ok = ahead(k, at, back->s, a, b, all, false);
-	memcpy(&k->w->m.s, &k->w->t.s, sizeof(k->w->m.s));
-	return ok;
-}
-
-/* A fact of the list that variable i's value and what is at `other` differ by so much, if that says
- * more than their ranges. */
-static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-		   struct meaning *x, uint32_t i, uint64_t other)
-{
-	const wide most = (wide)1 << 62;
-	struct place *p = &k->places[at];
-	struct state *t = &k->w->t.s;
-	uint64_t own = x[i].location;
-	struct range all, free;
-	struct value counted;
-	struct form f;
-
-	if (!comparable(k, at, x, i, other) || !ahead_in_all(k, at, states, n, own, other, &all))
-		return false;
-	f = walk_number_at(t, at, other, &counted)->f;
-	if (!form_add(&f, &walk_locate(t, own)->f, -1))
-		return false;
-	free = form_range(&k->w->m, &f);
-	if (all.lo <= free.lo && all.hi >= free.hi)
-		return false;
-	/* only which is ahead, and by how little: the rest follows from ranges */
-	p->facts[p->fact_count++] = (struct relation){ .a = own,
-						       .b = other,
-						       .lo = all.lo < -most ? -most : all.lo,
-						       .hi = all.hi > most ? most : all.hi };
-	return true;
-}
-
-/* Where the variable stands that a loop around `at` counts by; 0: it is none. */
-static uint64_t counted_at(const struct state *t, uint32_t at, uint32_t var)
-{
-	uint32_t pin = t->var[var].pin, which = 0;
-
-	if (!pin || pin > at)
-		return 0;
-	for (uint32_t i = 0; i < var; i++)
-		which += t->var[i].pin == pin;
-	return which > 255 ? 0 : LOCATION_COUNTS + ((uint64_t)(at + 1 - pin) << 8) + which;
-}
-
-/*
- * Two values of which one stays ahead of the other: what their difference is at the entries and at
- * the edges back. Also of a value and of what a loop around counts by.
- */
-bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-		    struct meaning *x, uint32_t vars)
-{
-	struct state *t = &k->w->t.s;
-	bool changed = false;
-
-	memcpy(&k->w->m.s, t, sizeof(*t));
-	k->w->m.defs = 0;
-	for (uint32_t i = 0; i < vars; i++)
-		for (unsigned j = 0; j < 16u + t->slots; j++)
-			changed |= relate(k, at, states, n, x, i,
-					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
-	for (uint32_t i = 0; i < vars; i++)
-		for (uint32_t v = 0; v < t->vars; v++)
-			if (counted_at(t, at, v))
-				changed |= relate(k, at, states, n, x, i, counted_at(t, at, v));
-	return changed;
-}
-
 /* Which bytes of the stack the first round has written, if they lie together. */
 static void note_filled(struct place *p, const struct state *entry, const struct state *back)
 {
@@ -409,7 +283,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	bool ok = false, tied = false, fixed = false, related = false;
 
 	p->measure = p->fact_count = 0;
-	p->plain = false;
+	p->plain = !k->c->hint;
 	if (k->unfold)
 		certify_unfold_begin(k, at);
 	certify_find_list(k, p, states, n);
@@ -437,8 +311,11 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			fill(k, at, states, x, vars);
 		if (k->effort != EFFORT_NEEDED && !related && round) {
 			related = true;
-			if (certify_relate(k, at, states, n, x, vars) || p->fill_count)
+			if (certify_relate(k, at, states, n, x, vars) || p->fill_count) {
+				if (!ran)
+					try_again(k);
 				continue;
+			}
 		}
 		for (struct waiting *b = p->back; b && !changed; b = b->next)
 			if (!certify_check_one(k, at, b->s, states[0], x, vars, &changed))

@@ -51,7 +51,8 @@ void certify_drop(struct waiting **list)
 static void unpin(const struct certify *k, struct state *s, uint32_t to)
 {
 	for (unsigned i = 0; i < s->vars; i++)
-		if (s->var[i].pin && !certify_turn_inside(k, to, s->var[i].pin - 1u))
+		if (s->var[i].pin && s->var[i].pin < PIN_SIZES &&
+		    !certify_turn_inside(k, to, s->var[i].pin - 1u))
 			s->var[i].pin = 0;
 }
 

@@ -265,6 +265,12 @@ static bool weaken_locations(const struct doubt *d, bool weaker)
 	return weaker;
 }
 
+uint64_t certify_pinned_at(uint32_t at, uint32_t pin, uint64_t which)
+{
+	return pin >= PIN_SIZES ? LOCATION_SIZES + (pin - PIN_SIZES)
+				: LOCATION_COUNTS + ((uint64_t)(at + 1 - pin) << 8) + which;
+}
+
 /* Variables from before the node that range wider. */
 static bool weaken_ranges(const struct doubt *d)
 {
@@ -287,9 +293,7 @@ static bool weaken_ranges(const struct doubt *d)
 
 			for (unsigned j = 0; j < i; j++)
 				which += t->var[j].pin == v->pin;
-			rep = certify_rep_add(d->p, LOCATION_COUNTS +
-							    ((uint64_t)(d->at + 1 - v->pin) << 8) +
-							    which);
+			rep = certify_rep_add(d->p, certify_pinned_at(d->at, v->pin, which));
 			rep->kind = REP_RANGE;
 			rep->lo = r.lo < want.lo ? r.lo : want.lo;
 			rep->hi = r.hi > want.hi ? r.hi : want.hi;
