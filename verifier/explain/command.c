@@ -21,6 +21,7 @@ struct options {
 	const char *smt2;
 	const char *source;
 	const char *certify;
+	const char *interface;
 	bool json, no_replay, kernel, first, help;
 };
 
@@ -28,8 +29,9 @@ static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
 		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--certify FILE] "
-		"[--source DIR] [--no-replay] [--first] IMAGE\n",
-		program);
+		"[--source DIR] [--no-replay] [--first] IMAGE\n"
+		"       %s --interface FILE [--certify FILE] EXTENSION\n",
+		program, program);
 }
 
 static int usage(const char *program)
@@ -53,6 +55,9 @@ static int help(const char *program)
 	       "  --certify FILE if it is accepted, also write it with a certificate of the proof, "
 	       "which the checker accepts\n"
 	       "                 without proving anything anew (docs/certificate.md)\n"
+	       "  --interface FILE\n"
+	       "                 the image is an extension for the host with this interface "
+	       "(docs/internals/host-interface.md)\n"
 	       "  --source DIR   directory of the source files that the image's line information "
 	       "names\n"
 	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a child "
@@ -72,6 +77,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "smt2", required_argument, NULL, 's' },
 		{ "source", required_argument, NULL, 'd' },
 		{ "certify", required_argument, NULL, 'c' },
+		{ "interface", required_argument, NULL, 'i' },
 		{ "kernel", no_argument, NULL, 'k' },
 		{ "no-replay", no_argument, NULL, 'n' },
 		{ "first", no_argument, NULL, 'f' },
@@ -89,6 +95,7 @@ static int parse(int argc, char **argv, struct options *options)
 		case 's': options->smt2 = optarg; break;
 		case 'd': options->source = optarg; break;
 		case 'c': options->certify = optarg; break;
+		case 'i': options->interface = optarg; break;
 		case 'k': options->kernel = true; break;
 		case 'n': options->no_replay = true; break;
 		case 'f': options->first = true; break;
@@ -103,6 +110,12 @@ static int parse(int argc, char **argv, struct options *options)
 	}
 	if (options->certify && options->smt2) {
 		fprintf(stderr, "%s: --certify and --smt2 do not go together\n", argv[0]);
+		return usage(argv[0]);
+	}
+	if (options->interface &&
+	    (options->json || options->policy || options->smt2 || options->source ||
+	     options->kernel || options->first || options->no_replay)) {
+		fprintf(stderr, "%s: with --interface only --certify goes\n", argv[0]);
 		return usage(argv[0]);
 	}
 	options->image = argv[optind];
@@ -215,6 +228,9 @@ int fay_verify_main(int argc, char **argv)
 		return result;
 	if (options.help)
 		return help(options.program);
+	if (options.interface)
+		return fay_verify_host(&(struct fay_verify_host){
+			options.program, options.image, options.interface, options.certify });
 	fay_policy_default(&policy);
 	if (options.policy && fay_policy_read(options.policy, &policy, message, sizeof(message))) {
 		fprintf(stderr, "%s: %s\n", options.program, message);

@@ -15,4 +15,10 @@ int fay_verify_main(int argc, char **argv);
  */
 int fay_command_read(const char *program, const char *path, uint8_t **bytes, size_t *size);
 
+/* `--interface`: files. certify: where the image is written with its certificate, or NULL. */
+struct fay_verify_host {
+	const char *program, *image, *interface, *certify;
+};
+int fay_verify_host(const struct fay_verify_host *ask);
+
 #endif
