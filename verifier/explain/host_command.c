@@ -20,6 +20,7 @@ struct host_command {
 	struct fay_probe_facts *facts;
 	struct fay_bytes image; /* with a certificate */
 	struct check_result result;
+	char known[1024]; /* where it was refused, lines */
 };
 
 static bool read_interface(struct host_command *c, int *result)
@@ -80,7 +81,7 @@ static void decide(struct host_command *c, uint8_t *bytes, size_t size, struct c
 	}
 	seal(c, bytes, s);
 	if (fay_certify_extension(&c->interface, bytes, size, &c->policy, &certificate,
-				  &c->result.refusal)) {
+				  &c->result.refusal, c->known, sizeof(c->known))) {
 		if (fay_certificate_attach(bytes, size, &certificate, &c->image))
 			check(c, c->image.at, c->image.size);
 		else
@@ -134,6 +135,8 @@ static void tell_refused(const struct host_command *c, const struct check_subjec
 	}
 	if (r->what)
 		printf("  %s\n", r->what);
+	for (const char *known = c->known; *known; known += strcspn(known, "\n") + 1)
+		printf("  %.*s\n", (int)strcspn(known, "\n"), known);
 }
 
 int fay_verify_host(const struct fay_verify_host *ask)

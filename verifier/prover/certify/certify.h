@@ -14,6 +14,8 @@ struct fay_bytes {
 	size_t size, room;
 };
 
+struct machine;
+
 /* What the prover knows of a place at a node, as bounds of its unsigned and signed reading. */
 struct fay_hint {
 	uint64_t umin, umax;
@@ -36,6 +38,7 @@ struct fay_certify {
 	const uint32_t *live; /* per node of the graph a mask of registers still read; NULL: all */
 	bool mispredicted;    /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
+	struct machine *refused;      /* what was known where it was last; or NULL */
 };
 
 /* *out := the certificate's header. */
@@ -48,11 +51,12 @@ bool fay_certificate_attach(const uint8_t *image, size_t size, const struct fay_
 			    struct fay_bytes *out);
 /*
  * *out := a certificate of an extension's image (host.c), whose .fay.interface has the interface's
- * hash. False: *why says what the first way of the first entry that has none was refused for.
+ * hash. False: *why says what an entry that has none was refused for, and `facts`, lines of text,
+ * what was known there of the registers that the instruction names.
  */
 bool fay_certify_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
 			   const struct fay_policy *policy, struct fay_bytes *out,
-			   struct check_refusal *why);
+			   struct check_refusal *why, char *facts, size_t facts_size);
 void fay_bytes_put(struct fay_bytes *b, const void *from, size_t size);
 void fay_bytes_number(struct fay_bytes *b, uint64_t n);
 void fay_bytes_signed(struct fay_bytes *b, int64_t n);

@@ -83,6 +83,8 @@ static bool refused(struct certify *k, uint64_t address)
 		return false; /* by an edge, which said why */
 	k->c->refusal = k->w->m.refusal;
 	k->c->refusal.place = address;
+	if (k->c->refused)
+		memcpy(k->c->refused, &k->w->m, sizeof(k->w->m));
 	return false;
 }
 
