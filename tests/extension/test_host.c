@@ -1,81 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libfay_extension and what it rests on, on the examples as gcc made them (by `built`, in the
- * directory that is named): results, limits, memory that cannot be written, two threads, damaged
- * images; certificates that lie about sizes; texts and interfaces that are none.
+ * libfay_extension on the examples as gcc made them (by `built`, in the directory that is named):
+ * results, limits, memory that cannot be written, two threads, damaged images.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include <cmocka.h>
-
-#include "../xorshift.h"
-#include "fay/host/host.h"
-#include "verifier/host/host.h"
-#include "verifier/prover/certify/certify.h"
+#include "extensions.h"
 
 #define CALLS 500000u /* of each of two threads */
-
-static const char *directory;
-
-static uint8_t *read_file(const char *folder, const char *name, size_t *size)
-{
-	static uint8_t bytes[1 << 20];
-	char path[512];
-	uint8_t *copy;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = fopen(path, "re");
-	if (!file)
-		fail_msg("%s is not there", path);
-	*size = fread(bytes, 1, sizeof(bytes), file);
-	fclose(file);
-	copy = malloc(*size);
-	assert_non_null(copy);
-	return memcpy(copy, bytes, *size);
-}
-
-static struct fay_host *open_host(void)
-{
-	struct fay_error error;
-	struct fay_host *host;
-	size_t size;
-	char *text = (char *)read_file(directory, "packets.host", &size);
-
-	if (fay_host_open(text, size, &host, &error))
-		fail_msg("%s", error.message);
-	free(text);
-	return host;
-}
 
 static struct fay_loaded *load(const struct fay_host *host, const char *name)
 {
 	struct fay_loaded *loaded;
 	struct fay_error error;
 	size_t size;
-	uint8_t *image = read_file(directory, name, &size);
+	uint8_t *image = read_file(name, &size);
 
 	if (fay_host_load(host, image, size, &loaded, &error))
 		fail_msg("%s: %s", name, error.message);
 	memset(image, 0, size); /* it was copied */
 	free(image);
 	return loaded;
-}
-
-typedef uint64_t packet_function(const uint8_t *data, uint64_t size, void *state);
-
-static packet_function *entry(const struct fay_loaded *loaded, const char *name)
-{
-	packet_function *f = (packet_function *)fay_loaded_entry(loaded, name);
-
-	assert_non_null(f);
-	return f;
 }
 
 /* ---- calls ---- */
@@ -228,8 +173,8 @@ static void not_loaded(void **state)
 	struct fay_host *host = open_host(), *another;
 	struct fay_error error;
 	size_t size, plain_size;
-	uint8_t *image = read_file(directory, "udp_port.fay", &size);
-	uint8_t *plain = read_file(directory, "udp_port.so", &plain_size);
+	uint8_t *image = read_file("udp_port.fay", &size);
+	uint8_t *plain = read_file("udp_port.so", &plain_size);
 
 	refused(host, (const uint8_t *)"no image", 8, "IMG-ELF");
 	refused(host, image, size / 2, NULL);
@@ -248,7 +193,7 @@ static void damaged(void **state)
 {
 	struct fay_host *host = open_host();
 	size_t size;
-	uint8_t *image = read_file(directory, "udp_port.fay", &size);
+	uint8_t *image = read_file("udp_port.fay", &size);
 	uint64_t random = 7;
 	unsigned loads = 0;
 
@@ -269,206 +214,12 @@ static void damaged(void **state)
 	free(image);
 }
 
-/* ---- certificates that lie ---- */
-
-/* In the place of udp_port's code: jmp to the next; movzbl 99(%rdi), %eax; ret. */
-static const uint8_t liar[] = { 0xeb, 0x00, 0x0f, 0xb6, 0x47, 0x63, 0xc3 };
-
-static void put(struct fay_bytes *to, const int64_t *numbers, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		fay_bytes_number(to, (uint64_t)numbers[i]);
-}
-
-static enum fay_rule told(const struct fay_interface *interface, const uint8_t *image, size_t size,
-			  const int64_t *list, unsigned count)
-{
-	/* two nodes: 1 instruction, to the next; 2 instructions, a join */
-	static const int64_t first[] = { 2, 4, 0, 4, 2 }, second[] = { 2 << 2 | 1, 4, 0 };
-	struct fay_probe_facts *facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
-	void *memory = malloc(check_room(size));
-	struct fay_bytes certificate = { 0 };
-	struct check_result result;
-	struct check_subject s;
-	struct fay_policy policy;
-
-	assert_true(facts && memory);
-	assert_int_equal(check_parse_extension(image, size, interface, &s).rule, FAY_RULE_NONE);
-	fay_certificate_begin(&s, false, &certificate);
-	put(&certificate, first, 5);
-	put(&certificate, second, 3);
-	put(&certificate, list, count);
-	fay_host_policy(interface, &policy);
-	check_extension(interface, image, size, certificate.at, certificate.size, &policy, memory,
-			check_room(size), facts, &result);
-	free(certificate.at);
-	free(memory);
-	free(facts);
-	return result.refusal.rule;
-}
-
-static void lies(void **state)
-{
-	enum { SIZE = LOCATION_SIZES, RSI = 6 };
-	/* 2n is the signed number n, 2n - 1 is -n */
-	static const int64_t nothing[] = { 0 };
-	static const int64_t true_range[] = { 1, JOIN_RANGE, SIZE, 0, 65536 };
-	static const int64_t least[] = { 1, JOIN_RANGE, SIZE, 200, 65436 };
-	static const int64_t least_by_register[] = { 1, JOIN_RANGE, RSI, 200, 65436 };
-	static const int64_t narrow[] = { 1, JOIN_RANGE, SIZE, 200, 0 };
-	static const int64_t other_region[] = { 1, JOIN_RANGE, SIZE + 1, 0, 65536 };
-	static const int64_t far_region[] = { 1, JOIN_RANGE, LOCATION_COUNTS - 1, 0, 65536 };
-	static const int64_t number[] = { 1, JOIN_NUMBER, RSI, 64, 200, 65436 };
-	size_t size, text_size;
-	char message[256], *text = (char *)read_file(directory, "packets.host", &text_size);
-	uint8_t *image = read_file(directory, "udp_port.fay", &size);
-	struct fay_interface interface;
-	struct check_subject s;
-
-	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
-	assert_int_equal(check_parse_extension(image, size, &interface, &s).rule, FAY_RULE_NONE);
-	memcpy(image + (s.text.bytes - image) + (check_probe(&s, 0).code - s.text.start), liar,
-	       sizeof(liar));
-	assert_int_equal(check_probe(&s, 0).code, s.text.start);
-#define TOLD(list) told(&interface, image, size, list, sizeof(list) / sizeof((list)[0]))
-	assert_int_equal(TOLD(nothing), FAY_RULE_MEM_BOUNDS);
-	assert_int_equal(TOLD(true_range), FAY_RULE_MEM_BOUNDS);
-	assert_int_equal(TOLD(least), FAY_RULE_CRT_JOIN);
-	assert_int_equal(TOLD(least_by_register), FAY_RULE_CRT_JOIN);
-	assert_int_equal(TOLD(narrow), FAY_RULE_CRT_JOIN);
-	assert_int_equal(TOLD(other_region), FAY_RULE_CRT_JOIN);
-	assert_int_equal(TOLD(far_region), FAY_RULE_CRT_JOIN);
-	assert_int_equal(TOLD(number), FAY_RULE_CRT_JOIN);
-	free(image);
-	free(text);
-}
-
-/* ---- texts and interfaces ---- */
-
-static void texts(void **state)
-{
-	static const struct {
-		const char *text, *message;
-	} all[] = {
-		{ "region", "1:7: a name is missing" },
-		{ "\nregion a fixed 8 aligned 8 read\nregion a fixed 8 aligned 8 read\n",
-		  "3:8: the name is taken" },
-		{ "region a large 8 aligned 8 read", "1:10: fixed, passed or local is wanted" },
-		{ "region a fixed 8 aligned 8 read reed", "1:33: read, write, filled or constant" },
-		{ "region a fixed -8 aligned 8 read", "1:16: the number is out of range" },
-		{ "region a fixed 1073741825 aligned 8 read", "1:16: the number is out of range" },
-		{ "region a fixed 99999999999999999999 aligned 8 read",
-		  "1:16: the number has more than 64 bits" },
-		{ "region a fixed 8 aligned 3 read", "the declarations do not fit" },
-		{ "region a fixed 0 aligned 8 read", "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 write", "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 read filled", "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 read write constant", "the declarations do not fit" },
-		{ "region a passed 8 aligned 8 read", "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 read\nparameter n size a 0",
-		  "the declarations do not fit" },
-		{ "region a passed 8 aligned 8 read\nparameter n size a 0\nparameter m size a 0",
-		  "the declarations do not fit" },
-		{ "region a passed 8 aligned 8 read\nparameter n size a 8",
-		  "the declarations do not fit" },
-		{ "region a local 8 aligned 8 read\nregion b local 8 aligned 8 read",
-		  "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 read\nfield a 4 8 read", "the declarations do not" },
-		{ "region a fixed 8 aligned 8 read\nfield a 0 8 read\nfield a 4 4 read",
-		  "the declarations do not fit" },
-		{ "region a fixed 8 aligned 8 read\nfield a 0 8 read write",
-		  "the declarations do not fit" },
-		{ "parameter a start b", "1:19: no region of this name was declared" },
-		{ "parameter a number 5 4", "1:22: the greatest number is less" },
-		{ "parameter a pointer 4", "1:13: what it is, is not known" },
-		{ "parameter a number 0 1 2", "1:24: something follows" },
-		{ "argument number 0 1", "1:1: an argument belongs behind its helper" },
-		{ "helper h cost 1\nargument read by 0", "2:18: the first argument is 1" },
-		{ "helper h cost 1\nargument read by 1", "the declarations do not fit" },
-		{ "helper h cost 1\nargument read by 2\nargument number -1 4",
-		  "the declarations do not fit" },
-		{ "helper h cost 1\nargument write 0", "the declarations do not fit" },
-		{ "helper h cost 1\nhelper h cost 1", "the declarations do not fit" },
-		{ "helper h cost 1048577", "1:15: the number is out of range" },
-		{ "helper a-b cost 1", "1:8: a name has letters, digits and _ only" },
-		{ "helper h cost 1\nresult 0 1\nargument number 0 1", "3:1: an argument belongs" },
-		{ "result 0 1\nresult 0 1", "2:1: there is a result already" },
-		{ "limit stack 0", "1:13: a limit is above 0" },
-		{ "limit time 1", "1:7: instructions or stack is wanted" },
-		{ "regions", "1:1: no declaration begins so" },
-	};
-	struct fay_interface interface;
-	char message[256];
-
-	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		bool ok = fay_host_compile(all[i].text, strlen(all[i].text), &interface, message,
-					   sizeof(message));
-
-		if (ok || !strstr(message, all[i].message))
-			fail_msg("%s: %s, not %s", all[i].text, ok ? "accepted" : message,
-				 all[i].message);
-		assert_false(check_interface(&interface));
-	}
-	assert_false(fay_host_compile("a\0b", 3, &interface, message, sizeof(message)));
-	assert_true(fay_host_compile("# nothing", 9, &interface, message, sizeof(message)));
-}
-
-/* Of changed bytes, the checker takes what is one still, and no index of those leads astray. */
-static void changed_interfaces(void **state)
-{
-	size_t text_size, size;
-	char message[256], *text = (char *)read_file(directory, "cases.host", &text_size);
-	uint8_t *image = read_file(directory, "udp_port.fay", &size);
-	struct fay_interface honest, changed;
-	struct fay_probe_facts *facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
-	void *memory = malloc(check_room(size));
-	struct fay_policy policy;
-	struct check_result result;
-	unsigned right = 0;
-	uint64_t random = 3;
-
-	assert_true(facts && memory);
-	if (!fay_host_compile(text, text_size, &honest, message, sizeof(message)))
-		fail_msg("cases.host:%s", message);
-	assert_true(check_interface(&honest));
-	assert_true(check_interface(&check_probe_interface) == false); /* it has states */
-	for (unsigned round = 0; round < 200000; round++) {
-		uint8_t *bytes = (uint8_t *)&changed;
-
-		changed = honest;
-		for (unsigned n = 1 + xorshift(&random) % 3; n; n--) {
-			size_t at = xorshift(&random) % (round % 2 ? 900 : sizeof(changed));
-
-			bytes[at] = (uint8_t)(round % 3 ? bytes[at] ^ 1u << xorshift(&random) % 8
-							: xorshift(&random));
-		}
-		right += check_interface(&changed);
-		if (round % 64)
-			continue;
-		fay_host_policy(&changed, &policy);
-		check_extension(&changed, image, size, NULL, 0, &policy, memory, check_room(size),
-				facts, &result);
-		assert_int_equal(result.refusal.rule, FAY_RULE_IMG_TABLE); /* of another host */
-	}
-	assert_in_range(right, 100, 150000);
-	free(memory);
-	free(facts);
-	free(image);
-	free(text);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(results),
-		cmocka_unit_test(nothing_behind),
-		cmocka_unit_test(sealed),
-		cmocka_unit_test(two_threads),
-		cmocka_unit_test(not_loaded),
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(lies),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(changed_interfaces),
+		cmocka_unit_test(results),    cmocka_unit_test(nothing_behind),
+		cmocka_unit_test(sealed),     cmocka_unit_test(two_threads),
+		cmocka_unit_test(not_loaded), cmocka_unit_test(damaged),
 	};
 
 	if (argc != 2)
