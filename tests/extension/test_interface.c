@@ -60,6 +60,11 @@ static void lies(void **state)
 	static const int64_t narrow[] = { 1, JOIN_RANGE, SIZE, 200, 0 };
 	static const int64_t other_region[] = { 1, JOIN_RANGE, SIZE + 1, 0, 65536 };
 	static const int64_t far_region[] = { 1, JOIN_RANGE, LOCATION_COUNTS - 1, 0, 65536 };
+	static const int64_t is_size[] = { 1, JOIN_FORM, RSI, 64, 0, 1, JOIN_MOST, 2 };
+	static const int64_t is_more[] = { 1, JOIN_FORM, RSI, 64, 2, 1, JOIN_MOST, 2 };
+	static const int64_t is_twice[] = { 1, JOIN_FORM, RSI, 64, 0, 1, JOIN_MOST, 4 };
+	static const int64_t is_other[] = { 1, JOIN_FORM, RSI, 64, 0, 1, JOIN_MOST + 1, 2 };
+	static const int64_t is_new[] = { 1, JOIN_FORM, RSI, 64, 0, 1, 0, 2 };
 	static const int64_t number[] = { 1, JOIN_NUMBER, RSI, 64, 200, 65436 };
 	size_t size, text_size;
 	char message[256], *text = (char *)read_file("packets.host", &text_size);
@@ -82,6 +87,11 @@ static void lies(void **state)
 	assert_int_equal(TOLD(other_region), FAY_RULE_CRT_JOIN);
 	assert_int_equal(TOLD(far_region), FAY_RULE_CRT_JOIN);
 	assert_int_equal(TOLD(number), FAY_RULE_CRT_JOIN);
+	assert_int_equal(TOLD(is_size), FAY_RULE_MEM_BOUNDS);
+	assert_int_equal(TOLD(is_more), FAY_RULE_CRT_JOIN);
+	assert_int_equal(TOLD(is_twice), FAY_RULE_CRT_JOIN);
+	assert_int_equal(TOLD(is_other), FAY_RULE_CRT_JOIN);
+	assert_int_equal(TOLD(is_new), FAY_RULE_CRT_JOIN);
 	free(image);
 	free(text);
 }

@@ -41,7 +41,8 @@ enum {
 	JOIN_REGISTERS, /* mask of registers to forget */
 	JOIN_NUMBER,    /* location, bits, lo, hi - lo: a variable of its own */
 	JOIN_MULTIPLE,  /* location, factor, c, lo, hi - lo: factor times a variable, plus c */
-	JOIN_FORM,      /* location, bits, c, terms, (new variable, factor) ... */
+	JOIN_FORM,      /* location, bits, c, terms, (new variable, or JOIN_MOST + region: the size
+			 * that is passed of it; factor) ... */
 	JOIN_RANGE,     /* location, lo, hi - lo: of the variable that is there */
 	JOIN_FACT,      /* location, factor, location, factor, lo, hi - lo */
 	JOIN_FILL,      /* down, fixed, location, factor, c */

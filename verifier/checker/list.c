@@ -54,9 +54,13 @@ static bool apply_form(struct walk *w, struct value *v, const struct meaning *x,
 		return bad_list(w, "a join's form is none");
 	for (uint64_t i = 0; i < terms; i++) {
 		uint64_t j = read_number(r);
-		struct form term = { .k[0] = 1, .v[0] = j < n ? x[j].id : 0 };
+		const struct var *size =
+			j - JOIN_MOST < FAY_INTERFACE_REGIONS
+				? var_pinned(&w->t.s, PIN_SIZES + (j - JOIN_MOST), 0)
+				: NULL;
+		struct form term = { .k[0] = 1, .v[0] = j < n ? x[j].id : size ? size->id : 0 };
 
-		if (j >= n || !form_add(&f, &term, read_signed(r)))
+		if (!term.v[0] || !form_add(&f, &term, read_signed(r)))
 			return bad_list(w, "a join's form names no variable of its own");
 	}
 	v->f = f;
