@@ -33,6 +33,7 @@ struct rep {
 	int64_t mult, off;
 	uint64_t base; /* FORM: the location of its variable */
 	int64_t k, c;
+	uint32_t size; /* FORM: 1 + the region whose size is added; 0 none */
 };
 
 /* lo <= b - a <= hi */
@@ -115,6 +116,8 @@ void certify_drop(struct waiting **list);
 void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
 struct rep *certify_rep_of(const struct place *p, uint64_t location);
 struct rep *certify_rep_add(struct place *p, uint64_t location);
+/* Makes the number at r a form, if with another number it is the size of a region in all states. */
+void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n);
 uint32_t certify_number_of(const struct place *p, uint64_t location);
 /* Where the list of `at` names the variable number `which` with this pin. */
 uint64_t certify_pinned_at(uint32_t at, uint32_t pin, uint64_t which);

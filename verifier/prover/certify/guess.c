@@ -160,6 +160,7 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 		}
 	}
 	r->kind = REP_NUMBER;
+	r->size = 0;
 	r->bits = (uint8_t)bits;
 	r->lo = u.lo;
 	r->hi = u.hi;

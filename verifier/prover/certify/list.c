@@ -105,7 +105,11 @@ static void put_rep(struct place *p, const struct rep *r)
 		begin_entry(p, JOIN_FORM, r->location);
 		fay_bytes_number(&p->body, r->bits);
 		fay_bytes_signed(&p->body, r->c);
-		fay_bytes_number(&p->body, r->k ? 1 : 0);
+		fay_bytes_number(&p->body, (r->k ? 1 : 0) + (r->size ? 1 : 0));
+		if (r->size) {
+			fay_bytes_number(&p->body, JOIN_MOST + r->size - 1);
+			fay_bytes_signed(&p->body, 1);
+		}
 		if (r->k) {
 			fay_bytes_number(&p->body, certify_number_of(p, r->base));
 			fay_bytes_signed(&p->body, r->k);

@@ -226,7 +226,10 @@ static void weaken_location(const struct doubt *d, struct rep *r, const struct v
 		r->lo = 0;
 		r->hi = UINT64_MAX;
 	} else if (r->kind == REP_NUMBER) {
+		struct state *both[2] = { d->first, d->s };
+
 		certify_hint_range(d->k, d->at, r);
+		certify_find_sum(d->p, r, both, 2);
 	}
 }
 

@@ -153,3 +153,36 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 						  counted_at(t, at, v));
 	return relate_sizes(k, at, states, n, x) || changed;
 }
+
+void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n)
+{
+	const struct state *s = states[0];
+
+	for (uint32_t i = 0; i < p->rep_count * s->vars && !r->no_form && r->kind == REP_NUMBER;
+	     i++) {
+		const struct rep *base = &p->reps[i / s->vars];
+		const struct var *size = &s->var[i % s->vars];
+		struct form minus = { .k[0] = 1, .v[0] = size->id };
+		bool sum = size->pin >= PIN_SIZES && base != r && base->kind == REP_NUMBER &&
+			   base->mult == 1 && base->bits == 64 && r->bits == 64;
+		int64_t apart = 0;
+
+		for (uint32_t j = 0; sum && j < n; j++) {
+			const struct value *a = walk_locate(states[j], r->location);
+			const struct value *b = walk_locate(states[j], base->location);
+			struct form d = a->f;
+
+			sum = certify_numeric(b) && a->bits == 64 && b->bits == 64 &&
+			      form_add(&d, &b->f, 1) && form_add(&d, &minus, -1) && !d.v[0] &&
+			      (!j || d.c == apart);
+			apart = d.c;
+		}
+		if (!sum)
+			continue;
+		r->kind = REP_FORM;
+		r->base = base->location;
+		r->k = -1;
+		r->c = apart - base->off;
+		r->size = 1 + size->pin - PIN_SIZES;
+	}
+}
