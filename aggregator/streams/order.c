@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fay/order.h: a binary heap of the rows' times; the rows themselves lie in slots and do not move.
- * */
+/* order.h: a binary heap of the rows' times; the rows themselves lie in slots and do not move. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/order.h"
+#include "order.h"
 
 #define FIRST_ROOM 256u
 

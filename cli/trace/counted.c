@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "fay/order.h"
+#include "aggregator/streams/order.h"
 
 #include "trace_parts.h"
 

@@ -145,7 +145,7 @@ struct fay_plan {
 	/*
 	 * Windows of so many events, by time; 0: there are none. State 0 of the image is then a
 	 * stream of rows of event_size bytes, one for each event, which are put in order by the
-	 * time at event_time_offset (fay/order.h) and counted; fay_plan_event() says what each adds
+	 * time at event_time_offset (fay_order) and counted; fay_plan_event() says what each adds
 	 * to its window, a row of the result's state (fay_plan_schema()), and window number n ends
 	 * at n + 1 for fay_plan_window().
 	 */

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "fay/order.h"
+#include "aggregator/streams/order.h"
 
 void fay_print_events(FILE *out, const struct fay_plan *plan)
 {

@@ -3,7 +3,7 @@
  * Windows of so many events. Which window an event lies in is known only once the events of all
  * threads are in order, so the probe applies the conditions that stand before the window, computes
  * what a window needs of the event, other conditions included, and hands it on with its time; the
- * aggregator puts the rows in order (fay/order.h) and counts them, and what an event adds to its
+ * aggregator puts the rows in order (fay_order) and counts them, and what an event adds to its
  * window is interpreted (query/evaluate/stage.c).
  */
 #include "planner_private.h"

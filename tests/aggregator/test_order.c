@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fay/order.h"
+#include "aggregator/streams/order.h"
 #include "tests/xorshift.h"
 
 struct row {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "answers.h"
 
-#include "fay/order.h"
+#include "aggregator/streams/order.h"
 
 static void check_row(const struct asked *asked, const struct fay_schema *schema,
 		      const struct fay_result *result, const struct row *want, size_t r)
