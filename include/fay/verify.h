@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "fay/facts.h"
+#include "fay/check.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,36 +26,6 @@ enum fay_outcome {
 	FAY_MALFORMED = 4,   /* not an image */
 	FAY_EXHAUSTED = 5,   /* a limit of the verifier or its solver was hit */
 };
-
-/* The built-in user-mode policy. */
-void fay_policy_default(struct fay_policy *policy);
-/*
- * Tightens any policy to what may run in a kernel: general registers only, speculation confined, at
- * most FAY_KERNEL_MAX_INSTRUCTIONS and FAY_KERNEL_MAX_STACK, entry, return, begin, end and timer
- * probes, no field that only vector registers have. (Nothing below rsp is for all images.)
- */
-void fay_policy_restrict_kernel(struct fay_policy *policy);
-/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message:
- * "FILE:LINE:COLUMN: ...", the line, a caret. */
-int fay_policy_read(const char *path, struct fay_policy *policy, char *message,
-		    size_t message_size);
-
-/*
- * Whether all that `pattern` ("module!function", both globs of fnmatch(3); "function" means
- * "*!function") can match is matched by one of the policy's patterns. False in any doubt: a
- * policy's glob with brackets allows single names and its own text only.
- */
-bool fay_policy_allows(const struct fay_policy *policy, const char *pattern);
-
-/* "entry" ... of enum fay_probe_kind, "arg[0]" ... of the bits of enum fay_event_field; NULL past
- * the end. */
-const char *fay_probe_kind_name(unsigned kind);
-const char *fay_event_field_name(unsigned bit);
-/* "fay_flush" ...; NULL past the end. */
-const char *fay_helper_name(unsigned helper);
-
-/* "sse4.1" and the like of one bit; NULL past the last. */
-const char *fay_cpu_feature_name(unsigned bit);
 
 /*
  * The bytes that run: what the loader installs, and nothing else. `bytes` is the image's span from
@@ -212,9 +182,7 @@ void fay_verdict_replay(struct fay_verdict *verdict);
  */
 void fay_verdict_source(struct fay_verdict *verdict, const char *source);
 
-/* "MEM-BOUNDS" and the like; "?" out of range. */
-const char *fay_rule_id(enum fay_rule rule);
-const char *fay_rule_title(enum fay_rule rule);
+/* "accepted" and the like; "?" out of range. */
 const char *fay_outcome_name(enum fay_outcome outcome);
 
 /* Report as people read it, or one JSON object on one line (docs/verify-json.md). `name` is the
