@@ -79,40 +79,6 @@ void fay_leftovers_deinit(struct fay_leftovers *all)
 	memset(all, 0, sizeof(*all));
 }
 
-void fay_leftovers_print(const struct fay_leftovers *all, bool json)
-{
-	static const char *const states[] = { [FAY_OWNER_DEAD] = "is gone",
-					      [FAY_OWNER_UNKNOWN] = "may still run",
-					      [FAY_OWNER_LIVES] = "runs" };
-	static const char *const words[] = { [FAY_OWNER_DEAD] = "dead",
-					     [FAY_OWNER_UNKNOWN] = "unknown",
-					     [FAY_OWNER_LIVES] = "lives" };
-	for (size_t i = 0; i < all->count; i++) {
-		const struct fay_installed_session *session = &all->items[i].session;
-		char space[64] = "";
-		if (all->items[i].foreign) {
-			printf(json ? "{\"type\":\"session\",\"pid\":%d,\"state\":\"foreign\"}\n"
-				    : "                     process %d: code of another version of "
-				      "fay, whose `fay doctor` shows more\n",
-			       all->items[i].pid);
-			continue;
-		}
-		if (json) {
-			printf("{\"type\":\"session\",\"pid\":%d,\"places\":%zu,\"fay\":%d,\"pid_"
-			       "namespace\":%" PRIu64 ",\"state\":\"%s\"}\n",
-			       all->items[i].pid, session->points, session->owner,
-			       session->owner_namespace, words[session->owner_state]);
-			continue;
-		}
-		if (session->owner_namespace)
-			snprintf(space, sizeof(space), " of PID namespace %" PRIu64,
-				 session->owner_namespace);
-		printf("                     process %d, %zu patch point%s: fay %d%s %s\n",
-		       all->items[i].pid, session->points, session->points == 1 ? "" : "s",
-		       session->owner, space, states[session->owner_state]);
-	}
-}
-
 /* Of those that are to be removed. */
 static bool any_patched(const struct fay_installed_sessions *list, bool unknown)
 {
@@ -123,7 +89,7 @@ static bool any_patched(const struct fay_installed_sessions *list, bool unknown)
 	return false;
 }
 
-int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
+int fay_leftovers_clean_pid(pid_t pid, bool unknown, FILE *messages, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
 	struct fay_error unseen;
@@ -135,7 +101,7 @@ int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 	bool ended = !any_patched(&list, unknown); /* as they should, but a thread was inside */
 	fay_installed_sessions_deinit(&list);
 	if (doubtful && !unknown)
-		fprintf(stderr,
+		fprintf(messages,
 			"fay: process %d: did not remove %zu session%s of a fay in another PID "
 			"namespace, which may still run (`fay doctor`)\n",
 			pid, doubtful, doubtful == 1 ? "" : "s");
@@ -146,16 +112,16 @@ int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 	if (!removed && !kept)
 		return FAY_OK; /* it was being removed when it was looked at */
 	if (ended && kept)
-		fprintf(stderr,
+		fprintf(messages,
 			"fay: process %d: left %zu session%s mapped that an earlier trace had "
 			"left, since a thread may still be inside\n",
 			pid, kept, kept == 1 ? "" : "s");
 	if (ended && removed)
-		fprintf(stderr,
+		fprintf(messages,
 			"fay: process %d: removed %zu session%s left mapped by an earlier trace\n",
 			pid, removed, removed == 1 ? "" : "s");
 	if (!ended)
-		fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept,
+		fprintf(messages, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept,
 			removed + kept == 1 ? "" : "s",
 			doubtful && unknown ? "" : " of a killed fay");
 	return FAY_OK;
@@ -165,7 +131,8 @@ static void clean_process(void *context, pid_t pid, const struct fay_installed_s
 {
 	int *result = context;
 	struct fay_error error = { 0 };
-	if (!count_state(list, FAY_OWNER_DEAD) || !fay_leftovers_clean_pid(pid, false, &error))
+	if (!count_state(list, FAY_OWNER_DEAD) ||
+	    !fay_leftovers_clean_pid(pid, false, stderr, &error))
 		return;
 	fprintf(stderr, "fay: %s\n", error.message);
 	*result = error.code;

@@ -189,13 +189,11 @@ struct fay_leftovers {
 /* Of all processes that can be looked into. */
 void fay_leftovers_find(struct fay_leftovers *all);
 void fay_leftovers_deinit(struct fay_leftovers *all);
-/* One line each, or a JSON object. */
-void fay_leftovers_print(const struct fay_leftovers *all, bool json);
 /* Removes what is abandoned, everywhere; says on standard error what was done. */
 int fay_leftovers_clean(void);
-/* The same of one process. `unknown`: also what is of a fay of which it cannot be told whether it
- * runs; else that is said. */
-int fay_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error);
+/* The same of one process, said in `messages`. `unknown`: also what is of a fay of which it cannot
+ * be told whether it runs; else that is said. */
+int fay_leftovers_clean_pid(pid_t pid, bool unknown, FILE *messages, struct fay_error *error);
 
 /* --- printable.c: what others' names would do to a terminal --- */
 

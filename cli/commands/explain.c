@@ -6,12 +6,12 @@
 
 #include <llvm-c/Core.h>
 
-#include "cli/doctor/doctor.h"
 #include "cli/options/options.h"
 #include "cli/output/output.h"
-#include "cli/targets/targets.h"
 #include "fay/clock.h"
 #include "process/process.h"
+#include "trace/functions/functions.h"
+#include "trace/kernel/kernel.h"
 
 #include "commands.h"
 
@@ -39,11 +39,11 @@ static int compile_and_verify(struct fay_plan *plan, struct fay_buffer *image,
 
 /* Nothing is installed. What the compiler or the verifier has against the probes `fay trace` says
  * at length. */
-static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functions *functions,
+static void explain_dispatch(struct fay_plan *plan, const struct fay_function_search *functions,
 			     bool json)
 {
-	pid_t pids[FAY_CLI_PROCESSES_MAX];
-	size_t processes = fay_cli_processes(functions, plan->process, pids);
+	pid_t pids[FAY_SEARCH_PROCESSES_MAX];
+	size_t processes = fay_search_processes(functions, plan->process, pids);
 	struct fay_buffer image = { 0 };
 	struct fay_verdict verdict;
 	struct fay_error error;
@@ -61,14 +61,15 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functio
 			       fay_rule_id(verdict.rejection.rule));
 		processes = 0;
 	} else if (json) {
-		fay_cli_print_dispatch_json(stdout, &verdict);
+		fay_dispatch_print_json(stdout, &verdict);
 	} else {
-		fay_cli_print_dispatch(stdout, "  ", &verdict);
+		fay_dispatch_print(stdout, "  ", &verdict);
 		printf("  256 or more functions with the same probes share a trampoline "
 		       "(--share)\n");
 	}
 	for (size_t i = 0; i < processes; i++)
-		fay_cli_print_points(stdout, json, pids[i], &verdict, !fay_plan_trap_refusal(plan));
+		fay_points_print(stdout, stderr, json, pids[i], &verdict,
+				 !fay_plan_trap_refusal(plan));
 	fay_verdict_deinit(&verdict);
 	fay_buffer_deinit(&image);
 }
@@ -77,7 +78,7 @@ static const char usage[] =
 	"usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
 
 struct explain {
-	struct fay_cli_functions functions;
+	struct fay_function_search functions;
 	const char *comm, *query;
 	pid_t pid;
 	bool json, help;
@@ -91,7 +92,7 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 		{ "comm", required_argument, NULL, 'c' }, { "analyze", no_argument, NULL, 'A' },
 		{ "help", no_argument, NULL, 'h' },       { 0 }
 	};
-	struct fay_cli_functions *functions = &explain->functions;
+	struct fay_function_search *functions = &explain->functions;
 	char *end;
 	int option;
 	/* What follows `--` is the command, whatever it looks like. */
@@ -135,6 +136,7 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 
 int fay_explain_main(int argc, char **argv)
 {
+	char back_end[FAY_BACK_END_SIZE];
 	struct explain explain = { 0 };
 	struct fay_plan *plan;
 	struct fay_error error;
@@ -150,17 +152,18 @@ int fay_explain_main(int argc, char **argv)
 					     .extend = true,
 					     .long_strings = true,
 					     .long_kernel_strings = true,
-					     .find = fay_cli_find_function,
+					     .find = fay_search_function,
 					     .find_context = &explain.functions };
 	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {
 		fay_cli_query_hint(explain.query, &error);
 		return fay_cli_fail(&error);
 	}
 	if (plan->domain == DOMAIN_KERNEL)
-		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
+		plan->back_end = fay_kernel_back_end(plan->kernel, back_end);
 	else if (plan->kernel_sides) /* of a join: its sides there have one back end */
-		plan->back_end = fay_cli_kernel_back_end(
-			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)));
+		plan->back_end = fay_kernel_back_end(
+			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)),
+			back_end);
 	if (explain.json)
 		fay_plan_print_json(stdout, plan);
 	else

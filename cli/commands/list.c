@@ -52,7 +52,8 @@ static void print_function(const struct list_options *options, const struct fay_
 
 	if (!options->json) {
 		char buffer[1024];
-		const char *readable = fay_cli_signature(function->name, buffer, sizeof(buffer));
+		const char *readable =
+			fay_readable_signature(function->name, buffer, sizeof(buffer));
 		printf("%016" PRIx64 " %6" PRIu64 " ", function->address, function->size);
 		fay_printable_put(stdout, function->module);
 		putchar('!');
@@ -277,7 +278,7 @@ static int parse_operands(struct list_options *options, int count, char **operan
 			return usage_error("that is a pattern; say where to look: -p PID, --comm "
 					   "NAME, --kernel or a FILE");
 		options->file = *operands++;
-		if (fay_cli_is_number(options->file) && access(options->file, F_OK) &&
+		if (fay_is_number(options->file) && access(options->file, F_OK) &&
 		    fay_process_of_thread(atoi(options->file)))
 			return usage_error("there is no file of that name; -p PID names a process");
 		count--;
@@ -295,7 +296,8 @@ static int resolve_comm(struct list_options *options)
 	pid_t pids[1];
 	size_t count = fay_process_find_comm(options->comm, pids, 1);
 	if (!count) {
-		const char *nearest = fay_cli_nearest_comm(options->comm);
+		char name[FAY_COMM_SIZE];
+		const char *nearest = fay_nearest_comm(options->comm, name);
 		fprintf(stderr, "fay: no process is named `%s`%s%s%s\n", options->comm,
 			nearest ? "; did you mean `" : "", nearest ? nearest : "",
 			nearest ? "`?" : "");

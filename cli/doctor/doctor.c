@@ -23,42 +23,7 @@
 
 #include "doctor_parts.h"
 
-void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
-{
-	va_list args;
-	finding->ok = ok;
-	va_start(args, format);
-	vsnprintf(finding->why, sizeof(finding->why), format, args);
-	va_end(args);
-}
-
 /* --- small readers --- */
-
-const char *fay_doctor_first_line(const char *path, char *buffer, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return NULL;
-	errno = 0;
-	char *line = fgets(buffer, (int)size, file);
-	int code = errno;
-	fclose(file);
-	errno = code;
-	if (line)
-		line[strcspn(line, "\n")] = 0;
-	return line;
-}
-
-uint64_t fay_doctor_status_value(const char *key, int base)
-{
-	char line[128];
-	return fay_process_status(0, key, line) ? strtoull(line + strlen(key), NULL, base) : 0;
-}
-
-bool fay_doctor_has_capability(unsigned capability)
-{
-	return fay_doctor_status_value("CapEff:", 16) >> capability & 1;
-}
 
 /* --- what traces left in processes --- */
 
@@ -154,7 +119,7 @@ static int run_checks(bool json)
 		checks[i].run(&finding);
 		print_finding(&checks[i], &finding, json);
 		if (checks[i].run == check_zones) {
-			fay_leftovers_print(&leftovers, json);
+			fay_doctor_leftovers(&leftovers, json);
 			fay_leftovers_deinit(&leftovers);
 		}
 		missing += checks[i].essential && !finding.ok;
@@ -184,7 +149,8 @@ static int clean_unknown(const char *number)
 	if (fay_installed_sessions((pid_t)pid, &list, &error))
 		return fay_cli_fail(&error);
 	fay_installed_sessions_deinit(&list);
-	return fay_leftovers_clean_pid((pid_t)pid, true, &error) ? fay_cli_fail(&error) : FAY_OK;
+	return fay_leftovers_clean_pid((pid_t)pid, true, stderr, &error) ? fay_cli_fail(&error)
+									 : FAY_OK;
 }
 
 int fay_doctor_main(int argc, char **argv)

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Between doctor.c, which prints, and what finds: machine.c, kernel.c, bpf.c. */
+/* Between doctor.c, which prints, and what finds: machine.c, kernel.c, trace/kernel. */
 #ifndef FAY_CLI_DOCTOR_PARTS_H
 #define FAY_CLI_DOCTOR_PARTS_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "trace/kernel/kernel.h"
 
 #include "doctor.h"
-
-struct finding {
-	bool ok;
-	char why[512];
-};
-void __attribute__((format(printf, 3, 4))) fay_doctor_found(struct finding *finding, bool ok,
-							    const char *format, ...);
-/* First line of a file; NULL if it cannot be read, errno says why (0: it is empty). */
-const char *fay_doctor_first_line(const char *path, char *buffer, size_t size);
-bool fay_doctor_has_capability(unsigned capability);
-
-/* The value behind `key` in /proc/self/status. */
-uint64_t fay_doctor_status_value(const char *key, int base);
 
 /* machine.c */
 void fay_doctor_fsgsbase(struct finding *finding);
@@ -36,10 +21,10 @@ void fay_doctor_kallsyms(struct finding *finding);
 void fay_doctor_perf(struct finding *finding);
 void fay_doctor_uprobes(struct finding *finding);
 void fay_doctor_clang(struct finding *finding);
-/* bpf.c */
-void fay_doctor_btf(struct finding *finding);
-void fay_doctor_bpf(struct finding *finding);
-void fay_doctor_fentry(struct finding *finding);
-void fay_doctor_kprobe_multi(struct finding *finding);
+
+/* leftovers.c */
+struct fay_leftovers;
+/* One line each, or a JSON object. */
+void fay_doctor_leftovers(const struct fay_leftovers *all, bool json);
 
 #endif

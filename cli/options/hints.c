@@ -13,29 +13,6 @@
 
 #define CANDIDATES_MAX 2048u
 
-/* Processes' and threads' names are those of others: they are shown as text only. */
-const char *fay_cli_nearest_comm(const char *comm)
-{
-	static char names[CANDIDATES_MAX][FAY_COMM_SIZE];
-	const char *candidates[CANDIDATES_MAX];
-	size_t count = 0;
-	pid_t pid;
-	DIR *proc = opendir("/proc");
-	while (count < CANDIDATES_MAX && fay_process_next(proc, &pid))
-		if (fay_process_name(pid, names[count])) {
-			candidates[count] = names[count];
-			count++;
-		}
-	if (proc)
-		closedir(proc);
-	return fay_query_suggest(comm, candidates, count);
-}
-
-bool fay_cli_is_number(const char *text)
-{
-	return *text && strspn(text, "0123456789") == strlen(text);
-}
-
 static const char *nearest_option(const char *word, const struct option *options)
 {
 	const char *candidates[CANDIDATES_MAX];

@@ -27,9 +27,6 @@ int fay_cli_fail(const struct fay_error *error);
 
 /* getopt_long(3); of an option that is none the nearest one is named on standard error, too. */
 int fay_cli_getopt(int argc, char **argv, const char *letters, const struct option *options);
-/* The name of a process that is most like this one; NULL. Valid until the next call. */
-const char *fay_cli_nearest_comm(const char *comm);
-bool fay_cli_is_number(const char *text);
 /* Adds to an error in a query what may be behind it: a shell that took the quotes away, a program
  * of another tool. */
 void fay_cli_query_hint(const char *query, struct fay_error *error);

@@ -13,7 +13,10 @@
 int fay_output_bar_width(const struct fay_writer *writer, int used)
 {
 	int width = fay_output_width(writer), room = width - used - 2;
-	return !width ? FAY_OUTPUT_BAR : room < 0 ? 0 : room < FAY_OUTPUT_BAR ? room : FAY_OUTPUT_BAR;
+	return !width                  ? FAY_OUTPUT_BAR
+	       : room < 0              ? 0
+	       : room < FAY_OUTPUT_BAR ? room
+				       : FAY_OUTPUT_BAR;
 }
 
 void fay_output_bar(char text[FAY_OUTPUT_BAR + 1], uint64_t value, uint64_t largest, int width)
@@ -56,7 +59,7 @@ unsigned fay_output_histogram_height(const uint64_t *buckets, size_t count)
 }
 
 void fay_output_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
-			    const uint64_t *buckets, size_t count)
+			  const uint64_t *buckets, size_t count)
 {
 	size_t first, last = find_buckets(buckets, count, &first);
 	uint64_t largest = 0;
@@ -79,4 +82,3 @@ void fay_output_histogram(const struct fay_writer *writer, const struct fay_view
 	if (first == last)
 		fprintf(out, "  (no value yet)\n");
 }
-

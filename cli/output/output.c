@@ -284,7 +284,7 @@ static unsigned row_height(const struct fay_view *view, const struct table *tabl
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		struct fay_value value;
-		uint32_t depth = column->stack_frames ? fay_output_stack_depth(column, row) : 0;
+		uint32_t depth = column->stack_frames ? fay_view_stack_depth(column, row) : 0;
 		lines += depth ? depth - 1 : 0;
 		if (!fay_output_is_histogram(column) || column == table->heat_column ||
 		    !fay_value_decode(column->column, row, &value))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results on standard output: what a view of a state is, and the writers of tables, JSON, CSV and
- * folded stacks, on a terminal as live pictures; how names and places in code are written.
+ * Results on standard output: the writers of tables, JSON, CSV and folded stacks, on a terminal as
+ * live pictures.
  */
 #ifndef FAY_CLI_OUTPUT_H
 #define FAY_CLI_OUTPUT_H
@@ -11,34 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fay/aggregator.h"
 #include "fay/query.h"
-#include "process/process.h"
+#include "trace/names/names.h"
+#include "trace/names/view.h"
 
 enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV, FAY_FORMAT_FOLDED };
-
-struct fay_view_column {
-	const char *name;
-	const struct fay_schema_column *column;
-	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
-	bool address;                              /* of code: shown by name */
-	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
-	bool kernel_stack;
-	bool nanoseconds; /* its numbers are spans of time */
-};
-
-/* One state of the image as the user sees it. */
-struct fay_view {
-	uint32_t state;
-	const char *title; /* NULL: do not print one */
-	bool streams;      /* rows are shown as they come */
-	bool ordered;      /* the query says in which order rows are shown */
-	uint32_t row_size; /* of the image's state */
-	struct fay_view_column *columns;
-	/* of columns that the image has not; by the same index */
-	struct fay_schema_column *computed;
-	uint32_t column_count;
-};
 
 typedef const char *fay_name_function(void *context, uint64_t hash);
 typedef void fay_address_function(void *context, uint64_t address, unsigned form, char *text,
@@ -97,34 +74,5 @@ void fay_live_clear(struct fay_writer *writer);
 /* The terminal has another size, or a message took the picture's place: it is to be drawn. Set by
  * whoever takes SIGWINCH, too. */
 extern volatile sig_atomic_t fay_live_due;
-
-/*
- * A C++ or Rust function's name as people write it, without its arguments, or the name itself;
- * readable.c. Cut to `size` with "..."; lives as long as `buffer` and `name`.
- */
-const char *fay_cli_readable(const char *name, char *buffer, size_t size);
-/* The same with its arguments. */
-const char *fay_cli_signature(const char *name, char *buffer, size_t size);
-
-/* --- address_names.c --- */
-
-/* "libc!qsort+0x1c", or "0x7f..." */
-void fay_cli_address_name(struct fay_addresses *addresses, uint64_t address, unsigned form,
-			  char *text, size_t size);
-
-/* Likewise of what a machine of a cluster said of a place in code (docs/cluster.md, PARTIAL);
- * `code` NULL: it said nothing of this hash. */
-void fay_cli_code_name(const char *code, uint64_t hash, unsigned form, char *text, size_t size);
-
-/* --- dispatch.c --- */
-
-/* A line for each probe of an accepted image. */
-void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verdict *verdict);
-/* The same as JSON objects. */
-void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict);
-/* What would be done to the functions of a process, which stays as it is: one line, or a JSON
- * object for each function. `traps`: the kernel may trap where no jump fits. */
-void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict,
-			  bool traps);
 
 #endif

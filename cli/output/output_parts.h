@@ -8,7 +8,7 @@
 
 /* bytes of a table's cell, NUL included: what is longer ends with `...` */
 #define CELL_SIZE 128
-#define FAY_OUTPUT_NAME 8192 /* of a place in code, for programs to read */
+#define FAY_OUTPUT_NAME FAY_PLACE_NAME
 
 /* The inclusive lower and upper bound of a histogram's bucket, as text. */
 void fay_output_bucket_label(const struct fay_writer *writer, const struct fay_view_column *view,
@@ -74,8 +74,6 @@ void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat
 
 /* --- stack.c --- */
 
-/* How many frames the stack has. */
-uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row);
 /* The name of one frame, 0 the innermost; without what would command the terminal, but for CSV and
  * JSON, which escape it. */
 void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view,

@@ -8,26 +8,11 @@
 
 #define FRAME_SIZE FAY_OUTPUT_NAME
 
-static uint64_t address_of(const struct fay_view_column *view, const uint8_t *row, uint32_t frame)
-{
-	uint64_t address;
-	memcpy(&address, row + view->column->offset + 8 * (size_t)frame, sizeof(address));
-	return address;
-}
-
-uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row)
-{
-	uint32_t depth = 0;
-	while (depth < view->stack_frames && address_of(view, row, depth))
-		depth++;
-	return depth;
-}
-
 void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view,
 			    const uint8_t *row, uint32_t frame, unsigned form, char *text,
 			    size_t size)
 {
-	uint64_t address = address_of(view, row, frame);
+	uint64_t address = fay_view_address(view, row, frame);
 	form |= (frame ? 0 : FAY_ADDRESS_EXACT) | (view->kernel_stack ? FAY_ADDRESS_KERNEL : 0);
 	if (writer->address_name)
 		writer->address_name(writer->name_context, address, form, text, size);
@@ -40,7 +25,7 @@ void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_vi
 unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view,
 				const uint8_t *row)
 {
-	uint32_t depth = fay_output_stack_depth(view, row);
+	uint32_t depth = fay_view_stack_depth(view, row);
 	char name[FRAME_SIZE];
 	for (uint32_t i = 1; i < depth; i++) {
 		fay_output_stack_frame(writer, view, row, i, FAY_ADDRESS_READABLE, name,
@@ -53,7 +38,7 @@ unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fa
 void fay_output_json_stack(const struct fay_writer *writer, const struct fay_view_column *view,
 			   const uint8_t *row)
 {
-	uint32_t depth = fay_output_stack_depth(view, row);
+	uint32_t depth = fay_view_stack_depth(view, row);
 	char name[FRAME_SIZE];
 	fputc('[', writer->out);
 	for (uint32_t i = 0; i < depth; i++) {
@@ -66,7 +51,7 @@ void fay_output_json_stack(const struct fay_writer *writer, const struct fay_vie
 char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view,
 			    const uint8_t *row)
 {
-	uint32_t depth = fay_output_stack_depth(view, row);
+	uint32_t depth = fay_view_stack_depth(view, row);
 	char name[FRAME_SIZE], *text = NULL;
 	size_t size;
 	FILE *memory = open_memstream(&text, &size);
@@ -108,8 +93,7 @@ static void put_line(const struct fay_writer *writer, const struct fay_view *vie
 	}
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
-		for (uint32_t frame = column->stack_frames ? fay_output_stack_depth(column, row)
-							   : 0;
+		for (uint32_t frame = column->stack_frames ? fay_view_stack_depth(column, row) : 0;
 		     frame-- > 0; first = false) {
 			fay_output_stack_frame(writer, column, row, frame, FAY_ADDRESS_BARE, name,
 					       sizeof(name));

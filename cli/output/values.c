@@ -12,12 +12,6 @@
 
 #define READABLE 64 /* bytes of a demangled name */
 
-/* A value as it is, not one that many were merged into. */
-static bool is_plain(const struct fay_schema_column *column)
-{
-	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
-}
-
 static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
 {
 	const char *name =
@@ -34,7 +28,7 @@ static const char *shown_function(const struct fay_writer *writer, uint64_t hash
 				  char readable[READABLE])
 {
 	const char *name = function_name(writer, hash, unknown);
-	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE)
+	return writer->format == FAY_FORMAT_TABLE ? fay_readable_name(name, readable, READABLE)
 						  : name;
 }
 
@@ -86,39 +80,7 @@ static void put_span(FILE *out, double ns)
 	fprintf(out, "%s %s", text, unit->name);
 }
 
-/* What falls into a bucket, bounds included. `open`: it has one bound, `low`. */
-struct bucket {
-	const char *open;
-	bool is_signed;
-	uint64_t low, high;
-};
-
-static struct bucket bucket_of(const struct fay_schema_column *column, size_t bucket, size_t count)
-{
-	uint64_t one = 1, part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1);
-	unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
-	int64_t low = column->param[0], width = column->param[1];
-	if (column->merge == FAY_MERGE_HIST_LOG2 || column->merge == FAY_MERGE_HIST_LOGLINEAR) {
-		if (bucket == 0)
-			return (struct bucket){ .open = "<= " };
-		if (column->merge == FAY_MERGE_HIST_LOG2)
-			return (struct bucket){ .low = one << (bucket - 1),
-						.high = (one << (bucket - 1)) * 2 - 1 };
-		if (!exponent)
-			return (struct bucket){ .low = bucket, .high = bucket };
-		part = (part + (one << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
-		return (struct bucket){ .low = part, .high = part + (one << (exponent - 1)) - 1 };
-	}
-	if (bucket == 0)
-		return (struct bucket){ .open = "< ", .is_signed = true, .low = (uint64_t)low };
-	low += width * (int64_t)(bucket - 1);
-	return (struct bucket){ .open = bucket == count - 1 ? ">= " : NULL,
-				.is_signed = true,
-				.low = (uint64_t)low,
-				.high = (uint64_t)(low + width - 1) };
-}
-
-static double bound(const struct bucket *bucket, uint64_t value)
+static double bound(const struct fay_bucket *bucket, uint64_t value)
 {
 	return bucket->is_signed ? (double)(int64_t)value : (double)value;
 }
@@ -126,19 +88,18 @@ static double bound(const struct bucket *bucket, uint64_t value)
 void fay_output_bucket_label(const struct fay_writer *writer, const struct fay_view_column *view,
 			     size_t bucket, size_t count, char label[64])
 {
-	struct bucket b = bucket_of(view->column, bucket, count);
-	bool single = b.open || b.low == b.high, units = has_unit(writer, view);
-	char low[24], high[24];
+	struct fay_bucket b = fay_bucket_of(view->column, bucket, count);
 	const struct unit *unit = unit_of(bound(&b, b.low));
-	if (units && bound(&b, b.low) != 0) {
-		format_span(low, sizeof(low), bound(&b, b.low), unit);
-		format_span(high, sizeof(high), bound(&b, b.high), unit);
-	} else {
-		snprintf(low, sizeof(low), b.is_signed ? "%" PRId64 : "%" PRIu64, b.low);
-		snprintf(high, sizeof(high), b.is_signed ? "%" PRId64 : "%" PRIu64, b.high);
-	}
-	snprintf(label, 64, "%s%s%s%s%s%s", b.open ? b.open : "", low, single ? "" : "..",
-		 single ? "" : high, units ? " " : "", units ? unit->name : "");
+	char low[24], high[24];
+	fay_bucket_label(view->column, bucket, count, label);
+	if (!has_unit(writer, view))
+		return;
+	format_span(low, sizeof(low), bound(&b, b.low), unit);
+	format_span(high, sizeof(high), bound(&b, b.high), unit);
+	if (b.open || b.low == b.high)
+		snprintf(label, 64, "%s%s %s", b.open ? b.open : "", low, unit->name);
+	else
+		snprintf(label, 64, "%s..%s %s", low, high, unit->name);
 }
 
 /* A key of a list, by the column's type. */
@@ -265,7 +226,7 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 	} else if (column->type == FAY_TYPE_TIME) {
 		format_time(value, text, sizeof(text));
 		fputs(text, out);
-	} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
+	} else if (column->type == FAY_TYPE_BOOL && fay_column_is_plain(column)) {
 		fputs(value ? "true" : "false", out);
 	} else if (has_unit(writer, view)) {
 		put_span(out, (double)value);
@@ -274,50 +235,13 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 	}
 }
 
-/* A string as it is shown: one that was cut ends with "...", which the table has behind it. */
-static struct fay_text_bytes string_of(const struct fay_writer *writer,
-				       const struct fay_view_column *view, const uint8_t *row,
-				       const struct fay_value *value)
-{
-	struct fay_text_bytes text = { .bytes = value->string.bytes, .length = value->string.size };
-	if (writer->texts && view->column->size == FAY_TEXT_CELL)
-		text = fay_text_of(writer->texts, row + view->column->offset);
-	text.length += text.cut ? FAY_TEXT_CUT_MARK : 0;
-	return text;
-}
-
-/* Longest text of a value: all names of a set, and what is left over. */
-#define NAMES_SIZE 1024u
-
-/* What the value is called, `O_WRONLY|O_CREAT|0x40`; NULL: it is just a number. */
-static const char *value_name(const struct fay_enumeration *enumeration, int64_t value,
-			      char text[NAMES_SIZE])
-{
-	int64_t left = value;
-	size_t used = 0;
-	for (uint32_t i = 0; enumeration && i < enumeration->count && used < NAMES_SIZE; i++) {
-		if ((left & enumeration->items[i].mask) != enumeration->items[i].value)
-			continue;
-		used += (size_t)snprintf(text + used, NAMES_SIZE - used, "%s%s", used ? "|" : "",
-					 enumeration->items[i].name);
-		left &= ~enumeration->items[i].mask;
-	}
-	if (!enumeration || (!used && enumeration->rest == FAY_REST_DECIMAL))
-		return NULL;
-	if (used < NAMES_SIZE && (left || !used))
-		snprintf(text + used, NAMES_SIZE - used,
-			 enumeration->rest == FAY_REST_OCTAL ? "%s%#" PRIo64 : "%s%#" PRIx64,
-			 used ? "|" : "", left);
-	return text;
-}
-
 void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 			  const struct fay_view_column *view, const uint8_t *row)
 {
 	const char *name = NULL;
 	struct fay_value value;
-	char text[FAY_OUTPUT_NAME], names[NAMES_SIZE];
-	if (view->stack_frames && fay_output_stack_depth(view, row)) {
+	char text[FAY_OUTPUT_NAME], names[FAY_VALUE_NAMES];
+	if (view->stack_frames && fay_view_stack_depth(view, row)) {
 		fay_output_stack_frame(writer, view, row, 0,
 				       writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE
 									  : 0,
@@ -331,7 +255,7 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = value_name(view->enumeration, value.i64, names);
+		name = fay_value_name(view->enumeration, value.i64, names);
 		if (name)
 			fputs(name, out);
 		else if (has_unit(writer, view))
@@ -342,7 +266,7 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
 	case FAY_VALUE_DOUBLE: put_real(out, writer, view, value.d); break;
 	case FAY_VALUE_STRING: {
-		struct fay_text_bytes string = string_of(writer, view, row, &value);
+		struct fay_text_bytes string = fay_view_string(writer->texts, view, row, &value);
 		fwrite(string.bytes, string.length, 1, out);
 		break;
 	}
@@ -384,7 +308,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	const struct fay_schema_column *column = view->column;
 	const char *name = NULL;
 	struct fay_value value;
-	char unknown[32], names[NAMES_SIZE];
+	char unknown[32], names[FAY_VALUE_NAMES];
 	FILE *out = writer->out;
 	if (view->stack_frames) {
 		fay_output_json_stack(writer, view, row);
@@ -396,7 +320,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = value_name(view->enumeration, value.i64, names);
+		name = fay_value_name(view->enumeration, value.i64, names);
 		if (name)
 			fay_json_string(out, name, strlen(name));
 		else
@@ -411,7 +335,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 		} else if (column->type == FAY_TYPE_FUNCTION) {
 			name = function_name(writer, value.u64, unknown);
 			fay_json_string(out, name, strlen(name));
-		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
+		} else if (column->type == FAY_TYPE_BOOL && fay_column_is_plain(column)) {
 			fprintf(out, "%s", value.u64 ? "true" : "false");
 		} else {
 			fprintf(out, "%" PRIu64, value.u64);
@@ -419,7 +343,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 		break;
 	case FAY_VALUE_DOUBLE: fprintf(out, "%.17g", value.d); break;
 	case FAY_VALUE_STRING: {
-		struct fay_text_bytes string = string_of(writer, view, row, &value);
+		struct fay_text_bytes string = fay_view_string(writer->texts, view, row, &value);
 		fay_json_string(out, string.bytes, string.length);
 		break;
 	}

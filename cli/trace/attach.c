@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "parts.h"
 #include "trace.h"
-#include "trace_parts.h"
 
 #define LOOK_MS 100
 #define STOP_EVERY 500000000u /* ns */
@@ -33,8 +33,9 @@ static int usage(void)
 	return FAY_E_USAGE;
 }
 
-static int parse(struct trace *trace, struct attach *attach, int argc, char **argv)
+static int parse(struct fay_cli_trace *cli, struct attach *attach, int argc, char **argv)
 {
+	struct trace *trace = &cli->trace;
 	static const struct option options[] = {
 		FAY_CLUSTER_OPTIONS,
 		{ "json", no_argument, NULL, 'j' },
@@ -45,30 +46,31 @@ static int parse(struct trace *trace, struct attach *attach, int argc, char **ar
 		{ 0 },
 	};
 	int option;
-	fay_cli_cluster_init(&trace->cluster);
+	fay_cli_cluster_init(&cli->cluster);
 	while ((option = fay_cli_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'j' || option == 'C')
-			trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
+			cli->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
 		else if (option == 's')
 			attach->stop = true;
 		else if (option == 'h')
-			trace->help = true;
+			cli->help = true;
 		else if (option == 'e' ? !fay_cli_duration(optarg, &trace->every) || !trace->every
-				       : fay_cli_cluster_option(&trace->cluster, "fay attach",
-								option, optarg) != FAY_OK)
+				       : fay_cli_cluster_option(&cli->cluster, "fay attach", option,
+								optarg) != FAY_OK)
 			return usage();
 	}
-	if (trace->help)
+	if (cli->help)
 		return FAY_OK;
 	char *end = NULL;
 	if (optind + 1 == argc)
 		attach->detached.query = strtoull(argv[optind], &end, 16);
-	if (!end || *end || !attach->detached.query || !trace->cluster.root.bus.url)
+	if (!end || *end || !attach->detached.query || !cli->cluster.root.bus.url)
 		return usage();
+	trace->remote = cli->cluster.root;
 	return FAY_OK;
 }
 
-static void read_known(struct fay_cli_functions *known, const struct fay_wire_meta *meta)
+static void read_known(struct fay_function_search *known, const struct fay_wire_meta *meta)
 {
 	fay_text_copy(known->found.pattern, sizeof(known->found.pattern), meta->function);
 	fay_text_copy(known->path, sizeof(known->path), meta->path);
@@ -81,8 +83,8 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 		   struct fay_error *error)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
-	if (fay_detached_open(&trace->cluster.root.bus, keys, attach->detached.query,
-			      &attach->detached, error))
+	if (fay_detached_open(&trace->remote.bus, keys, attach->detached.query, &attach->detached,
+			      error))
 		return error->code;
 	fay_text_copy(attach->text, sizeof(attach->text), meta->text);
 	memcpy(attach->text, meta->text.bytes, meta->text.size); /* the query may have lines */
@@ -99,10 +101,9 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 		return error->code;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
 	trace->cluster_rows = trace->aggregator;
-	trace->cluster.root.lease = meta->lease;
-	trace->cluster.root.horizon =
-		trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
-	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict,
+	trace->remote.lease = meta->lease;
+	trace->remote.horizon = trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
+	return fay_root_attach(&trace->remote, keys, &attach->detached, &trace->verdict,
 			       trace->aggregator, &trace->root, error);
 }
 
@@ -125,7 +126,7 @@ static void tell_to_stop(struct trace *trace, struct attach *attach)
 static bool is_over(struct trace *trace, const struct attach *attach)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
-	uint64_t patience = trace->cluster.root.lost_after, windows = 3 * meta->window,
+	uint64_t patience = trace->remote.lost_after, windows = 3 * meta->window,
 		 quiet = patience > windows ? patience : windows;
 	if (fay_root_is_behind(trace->root))
 		return false;
@@ -138,11 +139,12 @@ static bool is_over(struct trace *trace, const struct attach *attach)
 	return attach->stops > patience / STOP_EVERY + 1 && fay_root_give_up(trace->root, patience);
 }
 
-static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
+static int follow(struct fay_cli_trace *cli, struct attach *attach, struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	uint64_t every = trace->every ? trace->every : 1000000000u, next = fay_monotonic() + every;
-	bool pictures = trace->writer.live || trace->every;
-	while (!fay_trace_interrupted && !attach->finished) {
+	bool pictures = trace->output.pictures || trace->every;
+	while (!trace->interrupted && !attach->finished) {
 		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) ||
 		    fay_trace_windows_tick(trace, fay_realtime(), error))
 			return error->code;
@@ -152,10 +154,10 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 		if (attach->finished)
 			break;
 		bool over = fay_monotonic() >= next;
-		if (over || (trace->writer.live && fay_live_due)) {
+		if (over || (trace->output.pictures && fay_live_due)) {
 			fay_live_due = 0;
 			next += over ? every : 0;
-			if (pictures && fay_trace_cluster_draw(trace, false, NULL, error))
+			if (pictures && fay_cli_trace_cluster_draw(cli, false, NULL, error))
 				return error->code;
 			if (fay_trace_check_output(trace, error))
 				return error->code;
@@ -171,17 +173,18 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 	return FAY_OK;
 }
 
-static int run(struct trace *trace, struct attach *attach, struct fay_error *error)
+static int run(struct fay_cli_trace *cli, struct attach *attach, struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	struct fay_result last = { 0 };
 	struct fay_error second;
-	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	trace->output.schema(trace->output.context, trace);
 	int result = fay_trace_windows_start(trace, error);
 	if (!result)
-		result = follow(trace, attach, error);
+		result = follow(cli, attach, error);
 	if (result)
 		return result;
-	result = fay_trace_cluster_draw(trace, true, &last, error);
+	result = fay_cli_trace_cluster_draw(cli, true, &last, error);
 	fay_trace_print_end(trace, &last);
 	fay_result_deinit(&last);
 	if (!result)
@@ -193,24 +196,24 @@ static int run(struct trace *trace, struct attach *attach, struct fay_error *err
 
 int fay_attach_main(int argc, char **argv)
 {
-	static struct trace trace; /* large; one a process */
+	static struct fay_cli_trace cli; /* large; one a process */
 	static struct attach attach;
 	static struct fay_keys keys;
 	struct fay_error error = { 0 };
-	fay_trace_init(&trace);
-	int result = parse(&trace, &attach, argc, argv);
+	fay_cli_trace_init(&cli);
+	int result = parse(&cli, &attach, argc, argv);
 	if (result)
 		return result;
-	if (trace.help) {
+	if (cli.help) {
 		fputs(usage_text, stdout);
 		printf("\n%s", fay_cli_cluster_help);
 		return FAY_OK;
 	}
-	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
-	if (!(result = fay_cli_cluster_keys(&trace.cluster, &keys, &error)) &&
-	    !(result = prepare(&trace, &attach, &keys, &error)))
-		result = run(&trace, &attach, &error);
-	fay_trace_deinit(&trace);
+	fay_cli_trace_opened(&cli);
+	if (!(result = fay_cli_cluster_keys(&cli.cluster, &keys, &error)) &&
+	    !(result = prepare(&cli.trace, &attach, &keys, &error)))
+		result = run(&cli, &attach, &error);
+	fay_trace_deinit(&cli.trace);
 	fay_detached_close(&attach.detached);
 	return result ? fay_cli_fail(&error) : FAY_OK;
 }

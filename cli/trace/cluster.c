@@ -6,7 +6,7 @@
 
 #include "cluster/wire/wire.h"
 
-#include "trace_parts.h"
+#include "parts.h"
 
 #define TICK_MS 10
 #define REFUSALS_SHOWN 5u
@@ -25,7 +25,7 @@ static int make_object(struct trace *trace, struct fay_error *error)
 	}
 	trace->image.data = out.bytes;
 	trace->image.size = out.size;
-	trace->cluster.root.is_bpf = true;
+	trace->remote.is_bpf = true;
 	return FAY_OK;
 }
 
@@ -125,7 +125,7 @@ static int set_codes(const struct trace *trace, struct fay_root_options *options
 
 static void set_options(struct trace *trace)
 {
-	struct fay_root_options *options = &trace->cluster.root;
+	struct fay_root_options *options = &trace->remote;
 	options->text = trace->query ? trace->query : trace->probe_path;
 	options->comms = trace->comms;
 	options->comm_count = trace->comm_count;
@@ -156,25 +156,25 @@ static void set_options(struct trace *trace)
 	}
 }
 
-static int start(struct trace *trace, struct fay_error *error)
+static int start(struct fay_cli_trace *cli, struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	static struct fay_keys keys;
-	if (check(trace, error) || fay_cli_cluster_keys(&trace->cluster, &keys, error))
+	if (check(trace, error) || fay_cli_cluster_keys(&cli->cluster, &keys, error))
 		return error->code;
 	set_options(trace);
-	if (set_codes(trace, &trace->cluster.root, error))
+	if (set_codes(trace, &trace->remote, error))
 		return error->code;
 	trace->cluster_rows = trace->aggregator;
 	if (fay_trace_is_kernel(trace) && make_object(trace, error))
 		return error->code;
-	return fay_root_create(&trace->cluster.root, &keys, &trace->verdict, trace->image.data,
+	return fay_root_create(&trace->remote, &keys, &trace->verdict, trace->image.data,
 			       trace->image.size, trace->aggregator, &trace->root, error);
 }
 
 static void report_clocks(const struct trace *trace)
 {
-	for (size_t i = 0; trace->cluster.root.horizon && i < fay_root_machine_count(trace->root);
-	     i++) {
+	for (size_t i = 0; trace->remote.horizon && i < fay_root_machine_count(trace->root); i++) {
 		const struct fay_machine *machine = fay_root_machine(trace->root, i);
 		if (machine->state != FAY_MACHINE_REFUSED && fay_root_is_astray(machine))
 			fprintf(stderr,
@@ -228,7 +228,7 @@ static void report(const struct trace *trace)
 static void print_coverage_json(const struct trace *trace, const struct fay_coverage *coverage,
 				bool final)
 {
-	FILE *out = trace->writer.out;
+	FILE *out = trace->json;
 	fprintf(out,
 		"{\"type\":\"coverage\",\"final\":%s,\"asked\":%u,\"tracing\":%u,\"refused\":%u,"
 		"\"late\":%u,\"lost\":%u,\"finished\":%u,"
@@ -256,7 +256,7 @@ static void print_coverage(const struct trace *trace, bool final)
 {
 	struct fay_coverage coverage;
 	fay_root_coverage(trace->root, &coverage);
-	if (trace->writer.format == FAY_FORMAT_JSON)
+	if (trace->json)
 		print_coverage_json(trace, &coverage, final);
 	if (!final)
 		return;
@@ -294,29 +294,11 @@ static void print_coverage(const struct trace *trace, bool final)
 	}
 }
 
-int fay_trace_cluster_gather(struct trace *trace, struct fay_error *error)
-{
-	struct fay_aggregator *fresh;
-	if (!trace->root || !fay_root_replaces(trace->root))
-		return FAY_OK;
-	if (fay_aggregator_create(trace->schema, &fresh, error))
-		return error->code;
-	trace->aggregator = fresh;
-	return fay_root_gather(trace->root, fresh, error);
-}
-
-void fay_trace_cluster_gathered(struct trace *trace)
-{
-	if (!trace->root || trace->aggregator == trace->cluster_rows)
-		return;
-	fay_aggregator_destroy(trace->aggregator);
-	trace->aggregator = trace->cluster_rows;
-}
-
 /* A picture of what is merged by now. */
-int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last,
-			   struct fay_error *error)
+int fay_cli_trace_cluster_draw(struct fay_cli_trace *cli, bool final, struct fay_result *last,
+			       struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	int result = fay_trace_cluster_gather(trace, error);
 	if (!result)
 		result = fay_trace_draw(trace, final, last, error);
@@ -327,7 +309,7 @@ int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *l
 
 static const char *reason_to_end(const struct trace *trace, uint64_t end)
 {
-	if (fay_trace_interrupted)
+	if (trace->interrupted)
 		return "interrupted";
 	if (end && fay_monotonic() >= end)
 		return "time is up";
@@ -351,11 +333,12 @@ static void advance(struct trace *trace)
 	fay_trace_counted_advance(trace, complete);
 }
 
-static int run(struct trace *trace, struct fay_error *error)
+static int run(struct fay_cli_trace *cli, struct fay_error *error)
 {
-	uint64_t now = fay_monotonic(), every = trace->cluster.root.window, next = now + every;
+	struct trace *trace = &cli->trace;
+	uint64_t now = fay_monotonic(), every = trace->remote.window, next = now + every;
 	uint64_t end = trace->duration ? now + trace->duration : 0;
-	bool pictures = trace->writer.live || trace->every;
+	bool pictures = trace->output.pictures || trace->every;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		if (fay_root_tick(trace->root, TICK_MS, error) ||
 		    fay_trace_rows_error(trace, error) ||
@@ -363,19 +346,20 @@ static int run(struct trace *trace, struct fay_error *error)
 			return error->code;
 		advance(trace);
 		bool over = fay_monotonic() >= next;
-		if (!over && !(trace->writer.live && fay_live_due))
+		if (!over && !(trace->output.pictures && fay_live_due))
 			continue;
 		fay_live_due = 0;
 		next += over ? every : 0;
-		if ((pictures && fay_trace_cluster_draw(trace, false, NULL, error)) ||
+		if ((pictures && fay_cli_trace_cluster_draw(cli, false, NULL, error)) ||
 		    fay_trace_check_output(trace, error))
 			return error->code;
 	}
 	return FAY_OK;
 }
 
-static int detach(struct trace *trace, struct fay_error *error)
+static int detach(struct fay_cli_trace *cli, struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	if (fay_root_detach(trace->root, error))
 		return error->code;
 	fprintf(stderr,
@@ -383,31 +367,32 @@ static int detach(struct trace *trace, struct fay_error *error)
 		trace->duration ? " for the time given"
 				: " until `fay attach --stop`, for seven days at most",
 		fay_root_query(trace->root));
-	fprintf(trace->writer.out, "%016" PRIx64 "\n", fay_root_query(trace->root));
+	fprintf(cli->writer.out, "%016" PRIx64 "\n", fay_root_query(trace->root));
 	return fay_trace_check_output(trace, error);
 }
 
-int fay_trace_cluster(struct trace *trace, struct fay_error *error)
+int fay_cli_trace_cluster(struct fay_cli_trace *cli, struct fay_error *error)
 {
+	struct trace *trace = &cli->trace;
 	struct fay_result last = { 0 };
 	struct fay_error second;
-	if (start(trace, error))
+	if (start(cli, error))
 		return error->code;
 	report(trace);
 	if (trace->detach)
-		return detach(trace, error);
-	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+		return detach(cli, error);
+	trace->output.schema(trace->output.context, trace);
 	fay_trace_check_output(trace, &second);
 	int result = fay_trace_windows_start(trace, error);
 	if (!result)
-		result = run(trace, error);
+		result = run(cli, error);
 	if (!trace->end_reason)
 		trace->end_reason = "error";
 	if (fay_root_stop(trace->root, &second) && !result) {
 		*error = second;
 		result = error->code;
 	}
-	if (fay_trace_cluster_draw(trace, true, &last, &second) && !result) {
+	if (fay_cli_trace_cluster_draw(cli, true, &last, &second) && !result) {
 		*error = second;
 		result = error->code;
 	}

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace_parts.h"
+#include "parts.h"
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
@@ -23,7 +23,7 @@ static int usage(const char *message)
 	return FAY_E_USAGE;
 }
 
-void fay_trace_help(void)
+void fay_cli_trace_help(void)
 {
 	fputs(usage_text, stdout);
 	printf("\n"
@@ -120,23 +120,6 @@ static int add_tid(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
-static int find_threads(struct trace *trace, struct fay_error *error)
-{
-	for (size_t i = 0; i < trace->tid_count; i++) {
-		pid_t pid = fay_process_of_thread(trace->tids[i]);
-		if (!pid)
-			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
-					     (int)trace->tids[i]);
-		if (fay_trace_names(trace, pid))
-			continue;
-		if (trace->pid_count == FAY_TARGETS_MAX)
-			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes",
-					     FAY_TARGETS_MAX);
-		trace->pids[trace->pid_count++] = pid;
-	}
-	return FAY_OK;
-}
-
 static int add_comm(struct trace *trace, const char *comm)
 {
 	if (trace->comm_count == TRACE_COMMS_MAX) {
@@ -144,30 +127,6 @@ static int add_comm(struct trace *trace, const char *comm)
 		return FAY_E_LIMIT;
 	}
 	trace->comms[trace->comm_count++] = comm;
-	return FAY_OK;
-}
-
-static int find_comm(struct trace *trace, const char *comm, struct fay_error *error)
-{
-	size_t room = FAY_TARGETS_MAX - trace->pid_count;
-	size_t found = fay_process_find_comm(comm, trace->pids + trace->pid_count, room);
-	if (!found && !trace->wait) {
-		const char *nearest = fay_cli_nearest_comm(comm);
-		bool number = fay_cli_is_number(comm) && fay_process_of_thread(atoi(comm));
-		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm,
-				     number    ? "; -p "
-				     : nearest ? "; did you mean '"
-					       : "",
-				     number    ? comm
-				     : nearest ? nearest
-					       : "",
-				     number    ? " traces a process by its ID"
-				     : nearest ? "'?"
-					       : "");
-	}
-	if (found > room)
-		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_TARGETS_MAX);
-	trace->pid_count += found;
 	return FAY_OK;
 }
 
@@ -190,21 +149,6 @@ static int set_share(struct trace *trace, const char *text)
 		return FAY_E_USAGE;
 	}
 	trace->share = (uint32_t)share;
-	return FAY_OK;
-}
-
-int fay_trace_set_budget(struct trace *trace, const char *text)
-{
-	char *end;
-	double percent = strtod(text, &end);
-	trace->budget = 0;
-	if ((trace->unbounded = !strcmp(text, "none")))
-		return FAY_OK;
-	if (*end == '%')
-		end++;
-	if (*end || end == text || !(percent > 0 && percent <= 100))
-		return FAY_E_USAGE;
-	trace->budget = percent / 100;
 	return FAY_OK;
 }
 
@@ -247,8 +191,9 @@ static int set_keep(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
-static int parse_option(struct trace *trace, int option)
+static int parse_option(struct fay_cli_trace *cli, int option)
 {
+	struct trace *trace = &cli->trace;
 	switch (option) {
 	case 'S': trace->save_path = optarg; return FAY_OK;
 	case 'p': return add_pid(trace, optarg);
@@ -265,30 +210,30 @@ static int parse_option(struct trace *trace, int option)
 	case 'j':
 	case 'C':
 	case 'O':
-		if (trace->writer.format != FAY_FORMAT_TABLE)
+		if (cli->writer.format != FAY_FORMAT_TABLE)
 			return usage("--json, --csv and --folded are mutually exclusive");
-		trace->writer.format = option == 'j'   ? FAY_FORMAT_JSON
-				       : option == 'C' ? FAY_FORMAT_CSV
-						       : FAY_FORMAT_FOLDED;
+		cli->writer.format = option == 'j'   ? FAY_FORMAT_JSON
+				     : option == 'C' ? FAY_FORMAT_CSV
+						     : FAY_FORMAT_FOLDED;
 		return FAY_OK;
 	case 'P': trace->probe_path = optarg; return FAY_OK;
 	case 'y': trace->policy_path = optarg; return FAY_OK;
-	case 'o': trace->output_path = optarg; return FAY_OK;
+	case 'o': cli->output_path = optarg; return FAY_OK;
 	case 's': return set_share(trace, optarg);
 	case 'B': return set_budget(trace, optarg);
 	case 'A': trace->analyze = true; return FAY_OK;
 	case 'r': return set_rotation(trace, optarg);
 	case 'k': return set_keep(trace, optarg);
-	case 'H': trace->writer.heat_map = true; return FAY_OK;
-	case 'W': trace->writer.raw = true; return FAY_OK;
+	case 'H': cli->writer.heat_map = true; return FAY_OK;
+	case 'W': cli->writer.raw = true; return FAY_OK;
 	case 't': trace->timing = true; return FAY_OK;
 	case 'I': trace->only_inline = true; return FAY_OK;
 	case 'v': trace->verbose = true; return FAY_OK;
 	case 'D': trace->detach = true; return FAY_OK;
-	case 'h': trace->help = true; return FAY_OK;
+	case 'h': cli->help = true; return FAY_OK;
 	}
-	return fay_cli_cluster_option(&trace->cluster, "fay trace", option, optarg) ? usage(NULL)
-										    : FAY_OK;
+	return fay_cli_cluster_option(&cli->cluster, "fay trace", option, optarg) ? usage(NULL)
+										  : FAY_OK;
 }
 
 /* Processes are looked for on the machines. */
@@ -302,18 +247,19 @@ static int check_cluster(const struct trace *trace)
 }
 
 /* Which options go together. */
-static int check_combination(const struct trace *trace)
+static int check_combination(const struct fay_cli_trace *cli)
 {
+	const struct trace *trace = &cli->trace;
 	if (!trace->query && !trace->probe_path)
 		return usage("a query or --probe IMAGE is missing");
 	if (trace->command && !trace->command[0])
 		return usage("no command after --");
 	if (trace->save_path && !trace->query)
 		return usage("--save goes with a query");
-	if (trace->save_path && trace->output_path)
+	if (trace->save_path && cli->output_path)
 		return usage("--output is for results, and --save keeps events in a file of its "
 			     "own instead of showing any");
-	if (trace->detach && trace->output_path)
+	if (trace->detach && cli->output_path)
 		return usage("--output is for results, and --detach leaves them to `fay attach`");
 	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
 		return usage("--rotate goes with --save FILE");
@@ -327,19 +273,20 @@ static int check_combination(const struct trace *trace)
 		return usage("--tid names running threads; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || fay_trace_is_by_name(trace)))
 		return usage("either running processes or a command, not both");
-	if (trace->budget && trace->cluster.root.bus.url)
+	if (trace->budget && cli->cluster.root.bus.url)
 		return usage("--budget goes with processes on this machine, not with --cluster");
-	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
+	if (trace->analyze && (!trace->query || cli->cluster.root.bus.url))
 		return usage("--analyze goes with a query on this machine");
-	if (trace->detach && !trace->cluster.root.bus.url)
+	if (trace->detach && !cli->cluster.root.bus.url)
 		return usage("--detach goes with --cluster");
-	if (trace->cluster.root.bus.url)
+	if (cli->cluster.root.bus.url)
 		return check_cluster(trace);
 	return FAY_OK;
 }
 
-int fay_trace_options(struct trace *trace, int argc, char **argv)
+int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 {
+	struct trace *trace = &cli->trace;
 	static const struct option options[] = {
 		{ "pid", required_argument, NULL, 'p' },
 		{ "comm", required_argument, NULL, 'c' },
@@ -385,11 +332,11 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	}
 	int option, result;
 	optind = 1;
-	fay_cli_cluster_init(&trace->cluster);
+	fay_cli_cluster_init(&cli->cluster);
 	while ((option = fay_cli_getopt(own, argv, "p:o:vh", options)) != -1) {
-		if ((result = parse_option(trace, option)))
+		if ((result = parse_option(cli, option)))
 			return result;
-		if (trace->help)
+		if (cli->help)
 			return FAY_OK;
 	}
 	if (optind < own && !trace->probe_path)
@@ -403,80 +350,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 			argv[optind]);
 		return usage(NULL);
 	}
-	return check_combination(trace);
-}
-
-/* Each process once, whatever ways it was named, and by its own number: what looks like a process
- * of a thread's number is one whose events all seem another's. */
-static int check_numbers(struct trace *trace, struct fay_error *error)
-{
-	size_t count = trace->pid_count;
-	trace->pid_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		pid_t pid = trace->pids[i], process = fay_process_of_thread(pid);
-		if (process && process != pid)
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "%d is a thread of process %d: -p %d traces the "
-					     "process, --tid %d that thread alone",
-					     (int)pid, (int)process, (int)process, (int)pid);
-		if (!fay_trace_names(trace, pid))
-			trace->pids[trace->pid_count++] = pid;
-	}
-	return FAY_OK;
-}
-
-/* The kernel is asked for numbers and names, whoever has them: a number that nobody has is a
- * mistake, a name may come. */
-static int check_kernel(struct trace *trace, struct fay_error *error)
-{
-	pid_t none;
-	for (size_t i = 0; i < trace->tid_count; i++)
-		if (!fay_process_of_thread(trace->tids[i]))
-			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
-					     (int)trace->tids[i]);
-	for (size_t i = 0; i < trace->comm_count; i++)
-		if (!fay_process_find_comm(trace->comms[i], &none, 0))
-			fprintf(stderr,
-				"fay: no process is named '%s' yet; threads that have, or get, "
-				"that name are traced\n",
-				trace->comms[i]);
-	return check_numbers(trace, error);
-}
-
-int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
-{
-	int result;
-	if (trace->budget &&
-	    (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
-		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
-	if (trace->cluster.root.bus.url) /* agents look for processes themselves */
-		return FAY_OK;
-	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
-		return fay_error_set(
-			error, FAY_E_USAGE,
-			"in a query about the kernel, --follow goes with -p or a command: --comm "
-			"means all processes of that name, whatever their parent, and no others");
-	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
-		return check_kernel(trace, error);
-	if (fay_trace_is_file(trace)) {
-		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
-			return FAY_OK;
-		return fay_error_set(error, FAY_E_USAGE,
-				     "a saved trace needs no process: leave out -p, --comm, "
-				     "--follow and the command");
-	}
-	if ((result = check_numbers(trace, error)))
-		return result;
-	trace->pid_named = trace->pid_count - trace->selected;
-	for (size_t i = 0; i < trace->comm_count; i++)
-		if ((result = find_comm(trace, trace->comms[i], error)))
-			return result;
-	if ((result = check_numbers(trace, error)) || trace->native)
-		return result;
-	if ((result = find_threads(trace, error)))
-		return result;
-	if (!trace->command && !trace->pid_count && !(trace->wait && fay_trace_is_by_name(trace)))
-		return fay_error_set(error, FAY_E_USAGE,
-				     "which process? Give -p PID, --comm NAME, or -- COMMAND");
-	return FAY_OK;
+	trace->remote = cli->cluster.root;
+	trace->needs_stack = cli->writer.format == FAY_FORMAT_FOLDED;
+	return check_combination(cli);
 }

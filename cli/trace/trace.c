@@ -1,154 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * `fay trace`: the whole pipeline in one process. Query or vendor image -> image -> verifier ->
- * loader -> aggregator -> output.
- *
- * Whatever ends a trace (Ctrl-C, --for, the query's own deadline, the targets' exit, a full disk
- * under standard output), the end is the same: detach from all targets, merge once more now that
- * nothing can count any longer, print the final result and what was lost.
- */
-#include <errno.h>
+/* `fay trace`: from the command line to a trace (trace/session), and from signals to its end. */
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "parts.h"
 #include "trace.h"
-#include "trace_parts.h"
 
-#define CLOCK_SET 1000000 /* ns: two clocks that are read one behind the other differ by less */
-
-volatile sig_atomic_t fay_trace_interrupted, fay_trace_asked_for_figures,
-	fay_trace_asked_for_snapshot;
+static struct trace *running; /* one a process */
 
 static void on_signal(int number)
 {
-	fay_trace_interrupted = number;
+	running->interrupted = number;
 }
 
 static void on_question(int number)
 {
 	if (number == SIGUSR1)
-		fay_trace_asked_for_figures = number;
+		running->asked_for_figures = number;
 	else if (number == SIGUSR2)
-		fay_trace_asked_for_snapshot = number;
+		running->asked_for_snapshot = number;
 	else
 		fay_live_due = 1;
 }
 
-void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
-{
-	if (trace->stage_count < sizeof(trace->stages) / sizeof(trace->stages[0]))
-		trace->stages[trace->stage_count++] =
-			(struct stage){ name, fay_monotonic() - since };
-}
-
-uint64_t fay_trace_now(const struct trace *trace)
-{
-	if (trace->root || trace->native || trace->native_side)
-		return fay_realtime();
-	return trace->epoch + fay_boottime();
-}
-
-int64_t fay_trace_clock_set(const struct trace *trace)
-{
-	int64_t set = (int64_t)(trace->epoch - (fay_realtime() - fay_boottime()));
-	return set > CLOCK_SET || set < -CLOCK_SET ? set : 0;
-}
-
-void fay_trace_deinit(struct trace *trace)
-{
-	/* The aggregator says good-bye in the sessions' shared memory. */
-	fay_follow_end(&trace->follower);
-	fay_addresses_deinit(&trace->addresses);
-	fay_trace_stacks_deinit(trace);
-	fay_root_destroy(trace->root);
-	fay_trace_budget_deinit(trace);
-	fay_aggregator_destroy(trace->aggregator);
-	fay_texts_destroy(trace->texts);
-	fay_trace_join_deinit(trace);
-	fay_trace_counted_deinit(trace);
-	fay_trace_bpf_deinit(trace);
-	fay_trace_executed_deinit(trace);
-	fay_kernel_session_destroy(trace->functions);
-	for (size_t i = 0; i < trace->watched_count; i++)
-		fay_trace_modules_leave(trace, &trace->watched[i]);
-	for (size_t i = 0; i < trace->session_count; i++)
-		fay_session_destroy(trace->sessions[i]);
-	for (size_t i = 0; i < trace->session_count; i++)
-		fay_target_close(trace->targets[i]);
-	fay_trace_traps_deinit(trace);
-	for (size_t i = 0; i < trace->gone_count; i++)
-		fay_target_close(trace->gone[i]);
-	fay_files_destroy(trace->files);
-	free(trace->gone);
-	free(trace->seen);
-	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
-		free(trace->views[i].columns);
-		free(trace->views[i].computed);
-	}
-	fay_result_deinit(&trace->collected);
-	free(trace->views);
-	if (trace->verified)
-		fay_verdict_deinit(&trace->verdict);
-	fay_buffer_deinit(&trace->image);
-	if (trace->side_verified)
-		fay_verdict_deinit(&trace->side_verdict);
-	fay_buffer_deinit(&trace->side_image);
-	if (trace->plan)
-		fay_plan_destroy(trace->plan);
-}
-
-int fay_trace_spawn(struct trace *trace, struct fay_error *error)
-{
-	bool early = fay_trace_is_kernel(trace) || trace->native;
-	int result = early ? fay_process_spawn_early(trace->command, &trace->child, error)
-			   : fay_process_spawn(trace->command, &trace->child, error);
-	if (!result)
-		trace->pids[trace->pid_count++] = trace->child;
-	return result;
-}
-
-/* Of sessions that come and go: what one has left is the next one's, instead of going back to the
- * system, which clears it each time. */
-static void keep_memory(void)
-{
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 256 << 20);
-}
-
-static int prepare(struct trace *trace, struct fay_error *error)
-{
-	int result;
-	if ((result = fay_trace_image(trace, error)))
-		return result;
-	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)) ||
-	    (result = fay_trace_texts_start(trace, error)))
-		return result;
-	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
-	if ((result = fay_trace_join_start(trace, error)) ||
-	    (result = fay_trace_counted_start(trace, error)))
-		return result;
-	if ((result = fay_trace_save_start(trace, error)))
-		return result;
-	if ((result = fay_trace_open_output(trace, error)) || trace->cluster.root.bus.url)
-		return result;
-	if ((trace->follow || trace->wait) && (result = fay_files_create(&trace->files, error)))
-		return result;
-	if (trace->follow)
-		keep_memory();
-	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native &&
-	    (result = fay_follow_start(&trace->follower, error)))
-		return result;
-	return trace->command && !trace->child ? fay_trace_spawn(trace, error) : FAY_OK;
-}
-
 /* No signal that users, terminals and limits send ends fay with the probes in place. */
-static void catch_signals(void)
+void fay_cli_trace_catch_signals(struct trace *trace)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGXCPU };
 	const struct sigaction action = { .sa_handler = on_signal },
 			       question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+	running = trace;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaction(ends[i], &action, NULL);
 	sigaction(SIGUSR1, &question, NULL);
@@ -162,80 +44,53 @@ static void catch_signals(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-void fay_trace_init(struct trace *trace)
+/* Of sessions that come and go: what one has left is the next one's, instead of going back to the
+ * system, which clears it each time. */
+static void keep_memory(void)
 {
-	trace->started = fay_monotonic();
-	trace->epoch = fay_realtime() - fay_boottime();
-	trace->writer.out = stdout;
-	trace->writer.function_name = fay_trace_function_name;
-	trace->writer.name_context = trace;
-	trace->writer.address_name = fay_trace_address_name;
-	catch_signals();
-}
-
-/* Attaches to all that the trace is about, here. What the kernel sees of a process is watched
- * before the process goes on; windows begin before there are events. */
-static int attach(struct trace *trace, struct fay_error *error)
-{
-	int result = fay_trace_windows_start(trace, error);
-	if (result)
-		return result;
-	if (trace->native)
-		return fay_trace_native_attach(trace, error);
-	if (!fay_trace_is_kernel(trace) && fay_trace_decide_budget(trace, error))
-		return error->code;
-	if (trace->native_side)
-		result = fay_trace_native_side_attach(trace, error);
-	else if (trace->bpf_count)
-		result = fay_trace_bpf_attach(trace, error);
-	return result || fay_trace_is_kernel(trace) ? result : fay_trace_attach(trace, error);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
 /* From the first event to the last result. */
-static int run(struct trace *trace, struct fay_error *error)
+static int run(struct fay_cli_trace *cli, struct fay_error *error)
 {
-	if (!fay_trace_is_kernel(trace) && !trace->native)
-		fay_trace_report_points(trace);
-	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
-	fay_trace_estimate_print(trace);
-	int result = fay_trace_finish(trace, fay_trace_run(trace, error), error);
-	if (!result && !trace->session_count && !trace->trapped_count && !trace->gone_count &&
-	    trace->first_failure.code) {
-		/* of all that was followed nothing could be traced */
-		*error = trace->first_failure;
-		result = error->code;
-	}
-	return result;
+	struct trace *trace = &cli->trace;
+	if (trace->remote.bus.url)
+		return fay_cli_trace_cluster(cli, error);
+	if (fay_trace_is_file(trace))
+		return fay_trace_file(trace, error);
+	return fay_trace_end(trace, fay_trace_run(trace, error), error);
 }
 
 int fay_trace_main(int argc, char **argv)
 {
-	static struct trace trace; /* large; one a process */
+	static struct fay_cli_trace cli; /* large; one a process */
+	struct trace *trace = &cli.trace;
 	struct fay_error error = { 0 };
-	fay_trace_init(&trace);
-	int result = fay_trace_options(&trace, argc, argv);
+	fay_cli_trace_init(&cli);
+	int result = fay_cli_trace_options(&cli, argc, argv);
 	if (result)
 		return result;
-	if (trace.help) {
-		fay_trace_help();
+	if (cli.help) {
+		fay_cli_trace_help();
 		return FAY_OK;
 	}
-	result = fay_trace_select(&trace, &error);
+	if (trace->follow)
+		keep_memory();
+	result = fay_trace_prepare(trace, &error);
+	if (result && trace->query)
+		fay_cli_query_hint(trace->query, &error);
+	if (!result && !fay_trace_is_file(trace) && !trace->remote.bus.url)
+		result = fay_trace_begin(trace, &error);
+	if (result && trace->child)
+		kill(trace->child, SIGKILL); /* it has done nothing yet */
 	if (!result)
-		result = prepare(&trace, &error);
-	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;
-	if (!result && !file && !cluster)
-		result = attach(&trace, &error);
-	if (result && trace.child)
-		kill(trace.child, SIGKILL); /* it has done nothing yet */
+		result = run(&cli, &error);
 	if (!result)
-		result = cluster ? fay_trace_cluster(&trace, &error)
-			 : file  ? fay_trace_file(&trace, &error)
-				 : run(&trace, &error);
-	if (!result)
-		result = fay_trace_close_output(&trace, &error);
-	fay_trace_deinit(&trace);
-	if (result && fay_trace_errno_of_output == EPIPE)
-		return FAY_OK; /* who read our output has had enough, as with `| head -1` */
+		result = fay_cli_trace_close(&cli, &error);
+	fay_trace_deinit(trace);
+	if (result && fay_cli_trace_is_enough())
+		return FAY_OK;
 	return result ? fay_cli_fail(&error) : FAY_OK;
 }

@@ -100,7 +100,7 @@ static int attach_session(struct processes *processes, pid_t pid,
 			  struct fay_attach_options *options, struct traced *traced,
 			  struct fay_error *error)
 {
-	if (admit(processes, pid, error) || fay_leftovers_clean_pid(pid, false, error) ||
+	if (admit(processes, pid, error) || fay_leftovers_clean_pid(pid, false, stderr, error) ||
 	    fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
 	fay_target_share(traced->target, processes->files);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "delay.h"
 #include "verifier/accept/accept.h"
 
-/* NULL, or what dlerror(3) says. Threads may do the same at once: they store the same. */
-static const char *load(const struct fay_delayed *delayed)
+/* Threads may do the same at once: they store the same. */
+const char *fay_delay_load(const struct fay_delayed *delayed)
 {
 	void *library = dlopen(delayed->library, RTLD_NOW);
 	const char *name = delayed->names;
@@ -24,23 +22,6 @@ static const char *load(const struct fay_delayed *delayed)
 	return library ? NULL : dlerror();
 }
 
-void fay_delay_fill(void **slot)
-{
-	const struct fay_delayed *delayed = fay_delayed;
-	const char *why;
-
-	while (slot < delayed->first || slot >= delayed->end)
-		delayed++;
-	why = load(delayed);
-	if (!why)
-		return;
-	fprintf(stderr,
-		"fay: a library that is needed for this cannot be loaded: %s; the package "
-		"fay-compiler brings it\n",
-		why);
-	exit(FAY_E_REFUSED);
-}
-
 int fay_delay_prover(struct fay_error *error)
 {
 	const char *why = NULL;
@@ -48,7 +29,7 @@ int fay_delay_prover(struct fay_error *error)
 	for (const struct fay_delayed *delayed = fay_delayed; delayed && !why && delayed->library;
 	     delayed++)
 		if (strncmp(delayed->library, "libLLVM", 7) != 0)
-			why = load(delayed);
+			why = fay_delay_load(delayed);
 	return why ? fay_error_set(error, FAY_E_REFUSED,
 				   "the image is not accepted by a certificate, and a library that "
 				   "the prover needs cannot be loaded: %s",

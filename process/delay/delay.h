@@ -30,7 +30,9 @@ struct fay_delayed {
 };
 /* NULL: the program is linked with all libraries as usual. */
 extern const struct fay_delayed fay_delayed[] __attribute__((weak));
-/* Fills in the addresses of the library that `slot` belongs to. */
+/* Fills in the addresses of its functions: NULL, or what dlerror(3) says. */
+const char *fay_delay_load(const struct fay_delayed *delayed);
+/* The same of the library that `slot` belongs to, or ends the program. */
 void fay_delay_fill(void **slot);
 
 #endif

@@ -412,14 +412,14 @@ static void readable_names(void **state)
 	};
 	char buffer[34], *nested = malloc(200001);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_string_equal(fay_cli_readable(cases[i].name, buffer, sizeof(buffer)),
+		assert_string_equal(fay_readable_name(cases[i].name, buffer, sizeof(buffer)),
 				    cases[i].want);
 	/* A name made to exhaust the demangler's stack. */
 	assert_non_null(nested);
 	memset(nested, 'P', 200000);
 	memcpy(nested, "_Z1f", 4);
 	nested[200000] = '\0';
-	assert_ptr_equal(fay_cli_readable(nested, buffer, sizeof(buffer)), nested);
+	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
 	free(nested);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the results of `fay trace` go: through the writers, to standard output or a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fay/saved.h"
+
+#include "parts.h"
+
+static int errno_of_output; /* of the first write that failed */
+
+static int cannot_write(const struct fay_cli_trace *cli, struct fay_error *error)
+{
+	if (!errno_of_output)
+		errno_of_output = errno;
+	if (cli->output_path)
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result to '%s': %s",
+				     cli->output_path, strerror(errno_of_output));
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
+			     strerror(errno_of_output));
+}
+
+static int check(void *context, struct fay_error *error)
+{
+	const struct fay_cli_trace *cli = context;
+	return !fflush(cli->writer.out) && !ferror(cli->writer.out) ? FAY_OK
+								    : cannot_write(cli, error);
+}
+
+static bool is_asked(const struct trace *trace, int descriptor)
+{
+	bool is = false;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count;
+	     side++)
+		is |= fay_saved_is(fay_plan_saved(trace->plan, side), descriptor);
+	return is;
+}
+
+/* It is emptied once it is known not to be a saved trace that is asked. */
+static FILE *create_output(const struct fay_cli_trace *cli, struct fay_error *error)
+{
+	int descriptor = open(cli->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	bool asked = descriptor >= 0 && is_asked(&cli->trace, descriptor);
+	struct stat status;
+	FILE *out = descriptor < 0 || asked || fstat(descriptor, &status) ||
+				    (S_ISREG(status.st_mode) && ftruncate(descriptor, 0))
+			    ? NULL
+			    : fdopen(descriptor, "w");
+	if (out)
+		return out;
+	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", cli->output_path,
+		      asked ? "it is the saved trace that is being queried" : strerror(errno));
+	if (descriptor >= 0)
+		close(descriptor);
+	return NULL;
+}
+
+void fay_cli_trace_opened(struct fay_cli_trace *cli)
+{
+	struct trace *trace = &cli->trace;
+	cli->writer.live =
+		cli->writer.format == FAY_FORMAT_TABLE && isatty(fileno(cli->writer.out));
+	cli->writer.texts = trace->texts;
+	trace->output.pictures = cli->writer.live;
+	trace->json = cli->writer.format == FAY_FORMAT_JSON ? cli->writer.out : NULL;
+}
+
+static int open_output(void *context, struct trace *trace, struct fay_error *error)
+{
+	struct fay_cli_trace *cli = context;
+	FILE *out = cli->output_path ? create_output(cli, error) : cli->writer.out;
+	if (!out)
+		return error->code;
+	cli->writer.out = out;
+	fay_cli_trace_opened(cli);
+	return FAY_OK;
+}
+
+int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
+{
+	const struct trace *trace = &cli->trace;
+	FILE *out = cli->writer.out;
+	if (cli->writer.format == FAY_FORMAT_TABLE && trace->view_count == 1 &&
+	    trace->views[0].streams && !trace->save_path && !cli->writer.header_written)
+		fputs("(no event matched)\n", out);
+	/* Nothing may have been written to a standard output that is not there. */
+	if (!fclose(out) || (out == stdout && errno == EBADF))
+		return FAY_OK;
+	return cannot_write(cli, error);
+}
+
+bool fay_cli_trace_is_enough(void)
+{
+	return errno_of_output == EPIPE;
+}
+
+static void schema(void *context, const struct trace *trace)
+{
+	struct fay_cli_trace *cli = context;
+	fay_write_schema(&cli->writer, trace->query, trace->views, trace->view_count);
+}
+
+static void begin(void *context, size_t views, bool final)
+{
+	struct fay_cli_trace *cli = context;
+	if (views)
+		fay_live_begin(&cli->writer, views, final);
+}
+
+static void end(void *context)
+{
+	struct fay_cli_trace *cli = context;
+	fay_live_end(&cli->writer);
+}
+
+static void result(void *context, const struct fay_view *view, const struct fay_result *rows,
+		   bool final)
+{
+	struct fay_cli_trace *cli = context;
+	fay_write_result(&cli->writer, view, rows, final);
+}
+
+static void row(void *context, const struct fay_view *view, const uint8_t *bytes, bool revised)
+{
+	struct fay_cli_trace *cli = context;
+	cli->writer.revised = revised;
+	fay_write_row(&cli->writer, view, bytes);
+	cli->writer.revised = false;
+}
+
+static bool due(void *context, bool over)
+{
+	const struct fay_cli_trace *cli = context;
+	bool asked = cli->writer.live && fay_live_due;
+	if (over || asked)
+		fay_live_due = 0;
+	return asked;
+}
+
+void fay_cli_trace_init(struct fay_cli_trace *cli)
+{
+	const struct trace_output output = { .context = cli,
+					     .open = open_output,
+					     .schema = schema,
+					     .begin = begin,
+					     .end = end,
+					     .result = result,
+					     .row = row,
+					     .check = check,
+					     .due = due };
+	fay_trace_init(&cli->trace, &output, stderr);
+	cli->trace.may_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+	cli->trace.usual_budget = getenv("FAY_BUDGET");
+	cli->writer.out = stdout;
+	cli->writer.function_name = fay_trace_function_name;
+	cli->writer.name_context = &cli->trace;
+	cli->writer.address_name = fay_trace_address_name;
+	fay_cli_trace_catch_signals(&cli->trace);
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a trace does through BPF. A query about the kernel (docs/internals/bpf.md): nothing is
+ * installed in any process. And traps in programs, where no jump fits (docs/internals/traps.md):
+ * the probes' rows and theirs go into one aggregator, since both fill the same states.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/kernel/kernel.h"
+
+#include "session.h"
+
+#define SKIPPED_SHOWN 5u
+#define PROGRAMS_SHOWN 4u
+#define LOOK_EVERY 100000000u /* ns */
+#define TRAPS_SHARE 0.05 /* of the processor time, that traps may take unless --budget says more */
+
+static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
+{
+	char text[FAY_BACK_END_SIZE];
+	if (fay_plan_kernel_kind(trace->plan, side) == FAY_KERNEL_FUNCTIONS &&
+	    !fay_kernel_bpf_functions())
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "functions of the kernel cannot be traced here: %s",
+				     fay_kernel_back_end(FAY_KERNEL_FUNCTIONS, text));
+	if (!fay_bpf_knows_processes())
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "fay runs in a PID namespace (a container), where process IDs "
+				     "differ from those in kernel events");
+	return FAY_OK;
+}
+
+int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
+{
+	bool here = !trace->remote.bus.url; /* else its agents say what they cannot do */
+	for (unsigned side = 0; side < trace->plan->source_count; side++) {
+		if (!(trace->plan->kernel_sides >> side & 1))
+			continue;
+		if (here && check_side(trace, side, error))
+			return error->code;
+		trace->bpf[trace->bpf_count++].side = side;
+	}
+	if (!fay_trace_is_kernel(trace))
+		return FAY_OK; /* the schema is the image's */
+	if (trace->plan->joins || trace->plan->window_events)
+		fay_plan_sources_schema(trace->plan, &trace->kernel_schema);
+	else
+		fay_plan_schema(trace->plan, &trace->kernel_schema);
+	if (!fay_plan_add_texts(trace->plan, &trace->kernel_schema))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	trace->schema = &trace->kernel_schema;
+	trace->verdict.schema = trace->kernel_schema; /* what a root merges by */
+	return FAY_OK;
+}
+
+int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_monotonic();
+	int result = FAY_OK;
+	/* `pids` are then also those that the name meant at the beginning */
+	bool by_name = trace->comm_count && fay_trace_is_mixed(trace);
+	struct fay_bpf_options options = {
+		.not_self = true,
+		.pids = trace->pids,
+		.pid_count = by_name ? trace->pid_named : trace->pid_count,
+		.follow = trace->follow,
+		.tids = trace->tids,
+		.tid_count = trace->tid_count,
+		.comms = trace->comms,
+		.comm_count = trace->comm_count,
+	};
+	for (size_t i = 0; !result && i < trace->bpf_count; i++) {
+		options.side = trace->bpf[i].side;
+		result = fay_plan_generate_bpf(trace->plan, &options, &trace->bpf[i].object, error);
+		if (!trace->native_side) /* fay.ko has the system's clock */
+			trace->bpf[i].object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
+	}
+	fay_trace_stage(trace, "generate BPF programs", since);
+	return result;
+}
+
+static void report_skipped(const struct trace *trace, const struct trace_bpf *bpf)
+{
+	uint32_t skipped = 0;
+	for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+		const char *why = fay_bpf_session_skipped(bpf->session, i);
+		if (why && (++skipped <= SKIPPED_SHOWN || trace->verbose))
+			fprintf(trace->messages, "fay: not traced: %s: %s\n",
+				bpf->object.programs[i].name, why);
+	}
+	if (skipped > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(trace->messages, "fay: not traced: %u more; --verbose names them\n",
+			skipped - SKIPPED_SHOWN);
+}
+
+static void report(const struct trace *trace)
+{
+	uint32_t shown = 0, more = 0, programs = 0, instructions = 0;
+	for (size_t b = 0; b < trace->bpf_count; b++)
+		report_skipped(trace, &trace->bpf[b]);
+	fprintf(trace->messages, "fay: tracing the kernel through BPF: ");
+	for (size_t b = 0; b < trace->bpf_count; b++) {
+		const struct trace_bpf *bpf = &trace->bpf[b];
+		for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+			if (fay_bpf_session_skipped(bpf->session, i))
+				continue;
+			if (shown == PROGRAMS_SHOWN)
+				more++;
+			else
+				fprintf(trace->messages, "%s%s", shown++ ? ", " : "",
+					bpf->object.programs[i].name);
+		}
+		programs += bpf->object.program_count;
+		instructions += fay_bpf_session_instructions(bpf->session);
+	}
+	if (more)
+		fprintf(trace->messages, " and %u more", more);
+	fprintf(trace->messages, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
+	if (trace->verbose)
+		fprintf(trace->messages,
+			"fay: %u BPF programs with %u instructions in total; the kernel's verifier "
+			"accepted them\n",
+			programs, instructions);
+}
+
+static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *error)
+{
+	size_t size;
+	if (fay_bpf_session_create(&bpf->object, &bpf->session, error))
+		return error->code;
+	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
+	int result = fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+	return result ? result : fay_bpf_session_attach(bpf->session, error);
+}
+
+int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
+{
+	int result;
+	if ((result = fay_trace_check_processes(trace, error)) ||
+	    (result = fay_trace_bpf_generate(trace, error)))
+		return result;
+	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
+		fay_addresses_take(&trace->addresses, trace->pids[i]);
+	uint64_t since = fay_monotonic();
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if ((result = attach(trace, &trace->bpf[i], error)))
+			return result;
+	fay_trace_stage(trace, "load and attach", since);
+	report(trace);
+	if (trace->child && fay_trace_is_kernel(trace))
+		kill(trace->child, SIGCONT);
+	return FAY_OK;
+}
+
+struct taker {
+	struct trace *trace;
+	struct fay_error *error;
+	uint32_t state;
+	int result;
+};
+
+static bool take_row(void *context, const uint8_t *row, size_t size)
+{
+	struct taker *taker = context;
+	if (fay_text_is_record(size) && taker->trace->texts) {
+		fay_texts_take_record(taker->trace->texts, row, size);
+		return true;
+	}
+	taker->result =
+		fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
+	return !taker->result;
+}
+
+static void look_for_processors(const struct trace *trace, struct trace_bpf *bpf)
+{
+	uint32_t came = bpf->session ? fay_bpf_session_tick(bpf->session) : 0;
+	if (came)
+		fprintf(trace->messages,
+			"fay: %u processor%s came online during this trace; up to %u ms of what "
+			"ran there is missing\n",
+			came, came == 1 ? "" : "s", FAY_BPF_CLOCKS_EVERY / 1000000u);
+}
+
+int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		struct taker taker = { trace, error, trace->bpf[i].side, FAY_OK };
+		look_for_processors(trace, &trace->bpf[i]);
+		if (trace->bpf[i].session)
+			fay_bpf_session_drain(trace->bpf[i].session, take_row, &taker);
+		if (taker.result)
+			return taker.result;
+	}
+	return FAY_OK;
+}
+
+/* Once the command has ended, if there is one, it is looked now and then whether children of its
+ * are left. */
+static bool has_followed(struct trace *trace)
+{
+	uint64_t now = fay_monotonic();
+	if (trace->child || now < trace->next_look)
+		return true;
+	trace->next_look = now + LOOK_EVERY;
+	return fay_bpf_session_has_processes(trace->bpf[0].session);
+}
+
+bool fay_trace_bpf_goes_on(struct trace *trace)
+{
+	if (trace->follow && trace->pid_count)
+		return has_followed(trace);
+	if (trace->command)
+		return trace->child != 0;
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (!kill(trace->pids[i], 0) || errno != ESRCH)
+			return true;
+	return !trace->pid_count || trace->comm_count; /* others of the name may come */
+}
+
+void fay_trace_bpf_detach(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if (trace->bpf[i].session)
+			fay_bpf_session_detach(trace->bpf[i].session);
+}
+
+void fay_trace_bpf_deinit(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		fay_bpf_session_destroy(trace->bpf[i].session);
+		fay_bpf_object_deinit(&trace->bpf[i].object);
+	}
+}
+
+/* The programs of functions are named after these. */
+const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash)
+{
+	const char *name = fay_plan_kernel_name(trace->plan, hash);
+	for (size_t b = 0; !name && b < trace->bpf_count; b++) {
+		const struct fay_bpf_object *object = &trace->bpf[b].object;
+		for (uint32_t i = 0; !name && i < object->program_count; i++) {
+			const char *space = strchr(object->programs[i].name, ' ');
+			if (space && fay_name_hash(space + 1) == hash)
+				name = space + 1;
+		}
+	}
+	return name;
+}
+
+/* --- traps --- */
+
+static const char *refusal(const struct trace *trace)
+{
+	if (!trace->plan)
+		return "images run in programs alone";
+	if (trace->only_inline)
+		return "--only-inline";
+	if (trace->follow || trace->wait)
+		return "what is followed or waited for gets none";
+	if (trace->save_path)
+		return "events that are saved come from probes alone";
+	if (!fay_bpf_knows_processes())
+		return "fay runs in a PID namespace (a container)";
+	return fay_plan_trap_refusal(trace->plan);
+}
+
+bool fay_trace_traps_may(const struct trace *trace, pid_t pid)
+{
+	return !refusal(trace) && fay_trace_has_our_numbers(pid);
+}
+
+bool fay_trace_traps_keep(struct trace *trace)
+{
+	size_t last = trace->session_count - 1, at = trace->trapped_count;
+	if (fay_session_point_count(trace->sessions[last]) ||
+	    !fay_session_trap_count(trace->sessions[last]))
+		return false;
+	trace->trapped[at].session = trace->sessions[last];
+	trace->trapped[at].target = trace->targets[last];
+	trace->trapped_count++;
+	free(trace->stack_tables[last]);
+	trace->session_count--;
+	return true;
+}
+
+/* The programs in the kernel, with their state among those that are merged. */
+static int load(struct trace *trace, struct fay_error *error)
+{
+	struct trace_bpf *bpf = &trace->bpf[trace->bpf_count];
+	struct fay_bpf_options options = { .tids = trace->tids,
+					   .tid_count = trace->tid_count,
+					   .traps = trace->traps.programs,
+					   .trap_count = trace->traps.program_count };
+	size_t size;
+	if (fay_plan_generate_bpf(trace->plan, &options, &bpf->object, error))
+		return error->code;
+	trace->bpf_count++;
+	bpf->object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
+	if (fay_bpf_session_create(&bpf->object, &bpf->session, error))
+		return error->code;
+	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
+	return fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+}
+
+/* Returns how many points are left out where traps might be set, if they were allowed. */
+static size_t take_traps(struct trace *trace)
+{
+	size_t skipped = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		skipped += fay_session_skipped_count(trace->sessions[i]);
+		fay_traps_take(&trace->traps, trace->sessions[i],
+			       fay_target_pid(trace->targets[i]));
+	}
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		fay_traps_take(&trace->traps, trace->trapped[i].session,
+			       fay_target_pid(trace->trapped[i].target));
+	return skipped;
+}
+
+static void trapped_deinit(struct trace_trapped *trapped)
+{
+	fay_session_destroy(trapped->session);
+	fay_target_close(trapped->target);
+}
+
+/* Processes in which nothing is traced are named, and forgotten. */
+static int drop_empty(struct trace *trace, const struct fay_error *why, struct fay_error *error)
+{
+	for (size_t i = trace->trapped_count; i-- > 0;) {
+		struct trace_trapped *trapped = &trace->trapped[i];
+		const struct fay_skipped_point *point = fay_session_skipped(trapped->session, 0);
+		if (fay_traps_any(&trace->traps, trapped->session))
+			continue;
+		fay_error_set(error, FAY_E_REFUSED,
+			      "%s cannot be traced: it %s; by a trap in the kernel neither: %s",
+			      point->function, point->reason, why->message);
+		if (trace->pid_count > 1)
+			fprintf(trace->messages, "fay: process %d is not traced: %s\n",
+				fay_target_pid(trapped->target), error->message);
+		trapped_deinit(trapped);
+		*trapped = trace->trapped[--trace->trapped_count];
+	}
+	return trace->session_count + trace->trapped_count ? FAY_OK : error->code;
+}
+
+int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
+{
+	struct fay_error first = { 0 };
+	const char *why = refusal(trace);
+	uint64_t since = fay_monotonic();
+	size_t skipped = take_traps(trace);
+	if (trace->traps.count && !load(trace, &first))
+		fay_traps_set(&trace->traps, trace->bpf[trace->bpf_count - 1].session, &first);
+	if (trace->traps.count)
+		fay_trace_stage(trace, "set traps", since);
+	if (why && skipped && trace->verbose && !trace->only_inline)
+		fprintf(trace->messages, "fay: no traps are set in the kernel instead: %s\n", why);
+	else if (first.code && trace->session_count)
+		fprintf(trace->messages, "fay: traps in the kernel instead of jumps: %s\n",
+			first.message);
+	return trace->trapped_count ? drop_empty(trace, &first, error) : FAY_OK;
+}
+
+void fay_trace_traps_tick(struct trace *trace)
+{
+	double share = trace->budget > 0 ? trace->budget : trace->unbounded ? 0 : TRAPS_SHARE;
+	uint64_t now = fay_monotonic();
+	fay_traps_check(&trace->traps, now);
+	if (trace->traps.set)
+		fay_traps_look(&trace->traps, trace->bpf[trace->bpf_count - 1].session, share, now);
+}
+
+void fay_trace_traps_stop(struct trace *trace)
+{
+	fay_traps_check(&trace->traps, UINT64_MAX);
+	if (trace->traps.set)
+		fay_bpf_session_count(trace->bpf[trace->bpf_count - 1].session, false);
+}
+
+bool fay_trace_traps_alive(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		if (fay_session_target_alive(trace->trapped[i].session))
+			return true;
+	return false;
+}
+
+void fay_trace_traps_deinit(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		trapped_deinit(&trace->trapped[i]);
+	fay_traps_deinit(&trace->traps);
+}

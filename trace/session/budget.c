@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/* --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
+ * with the processor time that it has used. If that is more than the budget allows, the costliest
+ * points are taken out, as many as it takes. While a point is out nobody knows how often its
+ * function is called: so after a rest it is put back, and if it is too much still it goes again,
+ * for longer. What was left out is said at once and, with the exact number of its events whose
+ * probes ran, at the end. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+#define LOOK_EVERY 10000000u /* ns */
+#define LOOK_SHARE 20u       /* of fay's time that looking may take: one part in so many */
+/* ns of processor time, below which a share says little: then the next look is at a longer time */
+#define CPU_LEAST 5000000u
+#define REST_LEAST 1000000000u /* ns */
+#define REST_MOST 64000000000u
+/* until a point that comes back goes again two looks pass: in these, and its rest before, it may
+ * take this part of the budget */
+#define BACK_PART 0.5
+#define REFUSED_MOST 3u /* times that it cannot be put back: it stays out */
+#define TIMES_MOST 2u   /* that all points went: nothing is left to trace */
+#define DEPARTED_MOST 4096u
+#define SHOWN 20u
+
+struct left_out {
+	uint64_t after;  /* ns since the trace began, the first time; 0: it never was */
+	uint64_t since;  /* monotonic ns; 0: it is in place */
+	uint64_t back;   /* when it was put back last; 0: never */
+	uint64_t rest;   /* ns that it stays out */
+	uint64_t absent; /* ns that it was out, before `since` */
+	uint32_t times, refused;
+	double share; /* of the processor time, in the last look */
+};
+
+/* Of one session. */
+struct account {
+	struct fay_session *session;
+	pid_t pid;
+	size_t count;
+	struct fay_point_cost *costs; /* by point */
+	struct fay_point_cost beside; /* of functions without probes */
+	uint64_t *spent;              /* ns, between the last two looks */
+	struct left_out *left;
+	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
+	bool stuck;                  /* points could not be taken out, which was said */
+	bool warm; /* it has been looked at: memory is not touched for the first time */
+};
+
+/* What is known in the end of a point that was left out. */
+struct departed {
+	pid_t pid;
+	char module[64], function[256];
+	struct left_out left;
+	uint64_t events, event_ns;
+};
+
+struct fay_trace_budget {
+	struct account *items;
+	size_t count;
+	uint64_t began, next; /* monotonic ns */
+	double spent, cpu;    /* ns, of all looks */
+	size_t left_out;      /* functions, each once */
+	size_t said;
+	/* of sessions that are gone */
+	struct departed *departed;
+	size_t departed_count;
+};
+
+struct candidate {
+	struct account *account;
+	size_t point;
+	uint64_t spent;
+};
+
+static int account_init(struct account *account, struct fay_session *session, pid_t pid)
+{
+	size_t count = fay_session_point_count(session);
+	*account = (struct account){ .session = session,
+				     .pid = pid,
+				     .count = count,
+				     .cpu_before = fay_process_cpu_ns(pid),
+				     .looked = fay_monotonic() };
+	account->costs = calloc(count + 1, sizeof(*account->costs));
+	account->spent = calloc(count + 1, sizeof(*account->spent));
+	account->left = calloc(count + 1, sizeof(*account->left));
+	return account->costs && account->spent && account->left ? FAY_OK : FAY_E_LIMIT;
+}
+
+static bool has_account(const struct fay_trace_budget *budget, const struct fay_session *session)
+{
+	for (size_t i = 0; i < budget->count; i++)
+		if (budget->items[i].session == session)
+			return true;
+	return false;
+}
+
+/* Modules that came meanwhile have sessions of their own. */
+static int open_accounts(struct trace *trace)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		if (has_account(budget, trace->sessions[i]))
+			continue;
+		struct account *grown =
+			realloc(budget->items, (budget->count + 1) * sizeof(*grown));
+		if (!grown)
+			return FAY_E_LIMIT;
+		budget->items = grown;
+		if (account_init(&grown[budget->count++], trace->sessions[i],
+				 fay_target_pid(trace->targets[i])))
+			return FAY_E_LIMIT;
+	}
+	return FAY_OK;
+}
+
+/* Brings the account up to date, and adds what was spent since the last time. Returns how much of
+ * that points spent that are still in place. */
+static double account_look(struct account *account, double *all)
+{
+	uint64_t beside = account->beside.nanoseconds;
+	for (size_t i = 0; i < account->count; i++)
+		account->spent[i] = account->costs[i].nanoseconds;
+	fay_session_costs(account->session, account->costs);
+	fay_session_cost_beside(account->session, &account->beside);
+	double in_place = (double)(account->beside.nanoseconds - beside);
+	*all += in_place;
+	for (size_t i = 0; i < account->count; i++) {
+		account->spent[i] = account->costs[i].nanoseconds - account->spent[i];
+		*all += (double)account->spent[i];
+		in_place += account->costs[i].taken_out ? 0 : (double)account->spent[i];
+	}
+	return in_place;
+}
+
+static uint64_t event_ns(const struct fay_point_cost *cost)
+{
+	return cost->events ? cost->nanoseconds / cost->events : 0;
+}
+
+static void say(const struct trace *trace, const struct account *account, size_t point, bool out)
+{
+	const struct fay_function *function = fay_session_point(account->session, point);
+	size_t number = ++trace->spending->said;
+	if (number > SHOWN && !trace->verbose)
+		return;
+	fprintf(trace->messages, "fay: budget of %g%%: %s: %s!%s", trace->budget * 100,
+		out ? "left out from now on" : "traced again", function->module, function->name);
+	if (out)
+		fprintf(trace->messages,
+			" (took %.1f%% of the processor time, %" PRIu64 " ns an event)",
+			account->left[point].share * 100, event_ns(&account->costs[point]));
+	fprintf(trace->messages, "%s\n",
+		number == SHOWN && !trace->verbose ? "; --verbose names those that follow" : "");
+}
+
+/* What came back must not take more than its part of the budget by coming back. */
+static uint64_t rest_of(const struct trace *trace, const struct left_out *left, uint64_t now)
+{
+	double least = 2 * LOOK_EVERY * left->share / (BACK_PART * trace->budget),
+	       rest = REST_LEAST;
+	if (left->back && now - left->back < left->rest)
+		rest = 2 * (double)left->rest;
+	rest = rest > least ? rest : least;
+	return rest < REST_MOST ? (uint64_t)rest : REST_MOST;
+}
+
+static void note_out(struct trace *trace, struct left_out *left, double share)
+{
+	uint64_t now = fay_monotonic();
+	trace->spending->left_out += !left->after;
+	left->after = left->after ? left->after : now - trace->spending->began;
+	left->share = share < 1 ? share : 1;
+	left->rest = rest_of(trace, left, now);
+	left->since = now;
+	left->times++;
+}
+
+/* Who is followed is held by the follower, which lets go of it for the moment. */
+static int change(struct trace *trace, const struct account *account, const size_t *points,
+		  size_t count, bool out, struct fay_error *error)
+{
+	bool followed = count && trace->follower.follower;
+	if (followed)
+		fay_follow_release(&trace->follower, account->pid);
+	int code = !count ? FAY_OK
+		   : out  ? fay_session_take_out(account->session, points, count, error)
+			  : fay_session_put_back(account->session, points, count, error);
+	if (followed)
+		fay_follow_take(&trace->follower, account->pid);
+	return code;
+}
+
+/* Takes those points out that belong to this session. */
+static int take_out(struct trace *trace, struct account *account, const struct candidate *chosen,
+		    size_t count, double cpu)
+{
+	size_t *points = calloc(count + 1, sizeof(*points)), own = 0;
+	struct fay_error error;
+	if (!points)
+		return FAY_E_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		if (chosen[i].account == account)
+			points[own++] = chosen[i].point;
+	bool failed = change(trace, account, points, own, true, &error);
+	free(points);
+	if (failed && !account->stuck && fay_session_target_alive(account->session))
+		fprintf(trace->messages,
+			"fay: over the budget, but nothing could be left out: %s\n", error.message);
+	account->stuck |= failed;
+	for (size_t i = 0; i < count && !failed; i++) {
+		if (chosen[i].account != account)
+			continue;
+		note_out(trace, &account->left[chosen[i].point], (double)chosen[i].spent / cpu);
+		say(trace, account, chosen[i].point, true);
+	}
+	return FAY_OK;
+}
+
+static int costliest_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	return x->spent < y->spent ? 1 : x->spent > y->spent ? -1 : 0;
+}
+
+/* The points of the process, its accounts from `first` on, that can be taken out and cost
+ * something; costliest first. */
+static size_t find_candidates(struct fay_trace_budget *budget, size_t first,
+			      struct candidate *candidates)
+{
+	pid_t pid = budget->items[first].pid;
+	size_t count = 0;
+	for (size_t i = first; i < budget->count; i++) {
+		struct account *account = &budget->items[i];
+		for (size_t k = 0; k < account->count && account->pid == pid; k++)
+			if (!account->costs[k].taken_out && !account->costs[k].fixed &&
+			    account->spent[k])
+				candidates[count++] =
+					(struct candidate){ account, k, account->spent[k] };
+	}
+	qsort(candidates, count, sizeof(*candidates), costliest_first);
+	return count;
+}
+
+/* `over`: ns that the process has spent beyond the budget, of `cpu`. */
+static int save_up(struct trace *trace, size_t first, double over, double cpu)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	size_t room = 0, count, chosen = 0;
+	int result = FAY_OK;
+	for (size_t i = first; i < budget->count; i++)
+		room += budget->items[i].count;
+	struct candidate *candidates = calloc(room + 1, sizeof(*candidates));
+	if (!candidates)
+		return FAY_E_LIMIT;
+	count = find_candidates(budget, first, candidates);
+	for (; chosen < count && over > 0; chosen++)
+		over -= (double)candidates[chosen].spent;
+	for (size_t i = first; i < budget->count && !result; i++)
+		if (budget->items[i].pid == budget->items[first].pid)
+			result = take_out(trace, &budget->items[i], candidates, chosen, cpu);
+	free(candidates);
+	return result;
+}
+
+static bool comes_back(const struct account *account, size_t point)
+{
+	return account->left[point].refused < REFUSED_MOST &&
+	       fay_session_comes_back(account->session, point);
+}
+
+/* One point at a time, whose rest is over: what it takes now is not known. */
+static void put_back(struct trace *trace, struct account *account)
+{
+	uint64_t now = fay_monotonic();
+	struct fay_error error;
+	size_t i = 0;
+	while (i < account->count &&
+	       (!account->left[i].since || now - account->left[i].since < account->left[i].rest ||
+		!comes_back(account, i)))
+		i++;
+	if (i == account->count || !fay_session_target_alive(account->session))
+		return;
+	struct left_out *left = &account->left[i];
+	if (change(trace, account, &i, 1, false, &error)) {
+		left->refused++;
+		left->rest *= 2;
+		return;
+	}
+	left->back = fay_monotonic();
+	left->absent += left->back - left->since;
+	left->since = 0;
+	say(trace, account, i, false);
+}
+
+/* Brings the accounts of one process up to date, the one at `first` and those behind it, if enough
+ * time was used to tell. Returns what was spent beyond the budget, of *cpu ns. */
+static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	struct account *items = budget->items;
+	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid), now = fay_monotonic();
+	double spent = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
+	*cpu = cpu_now - items[first].cpu_before;
+	if (cpu_now < items[first].cpu_before || *cpu < CPU_LEAST)
+		return 0;
+	items[first].cpu_before = cpu_now;
+	for (size_t i = first; i < budget->count; i++)
+		if (items[i].pid == items[first].pid)
+			spent += account_look(&items[i], &budget->spent);
+	budget->cpu += (double)*cpu;
+	allowed = trace->budget * (double)*cpu;
+	floor *= (double)(now - items[first].looked);
+	bool warm = items[first].warm;
+	items[first].warm = true;
+	items[first].looked = now;
+	return warm ? spent - (allowed > floor ? allowed : floor) : 0;
+}
+
+static int look_at(struct trace *trace, size_t first)
+{
+	struct account *items = trace->spending->items;
+	uint64_t cpu;
+	double over = overspent(trace, first, &cpu);
+	if (over > 0)
+		return save_up(trace, first, over, (double)cpu);
+	for (size_t i = first; i < trace->spending->count; i++)
+		if (items[i].pid == items[first].pid)
+			put_back(trace, &items[i]);
+	return FAY_OK;
+}
+
+static bool is_first_of_process(const struct fay_trace_budget *budget, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (budget->items[i].pid == budget->items[index].pid)
+			return false;
+	return true;
+}
+
+int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_monotonic(), used = fay_clock(CLOCK_THREAD_CPUTIME_ID);
+	int result = FAY_OK;
+	if (!trace->budget || (trace->spending && now < trace->spending->next))
+		return FAY_OK;
+	if (!trace->spending && (trace->spending = calloc(1, sizeof(*trace->spending))))
+		trace->spending->began = now;
+	if (!trace->spending || open_accounts(trace))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < trace->spending->count && !result; i++)
+		if (is_first_of_process(trace->spending, i))
+			result = look_at(trace, i);
+	uint64_t rest = LOOK_SHARE * (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used);
+	trace->spending->next = now + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
+	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
+}
+
+/* None is in place, and each has had its chances to come back. */
+static bool is_spent(const struct account *account)
+{
+	for (size_t i = 0; i < account->count; i++)
+		if (!account->left[i].since ||
+		    (account->left[i].times < TIMES_MOST && comes_back(account, i)))
+			return false;
+	return true;
+}
+
+bool fay_trace_budget_exhausted(const struct trace *trace)
+{
+	const struct fay_trace_budget *budget = trace->spending;
+	if (!trace->budget_given || !budget || !budget->left_out || trace->follow || trace->wait)
+		return false;
+	for (size_t i = 0; i < budget->count; i++)
+		if (!is_spent(&budget->items[i]))
+			return false;
+	return true;
+}
+
+static void account_deinit(struct account *account)
+{
+	free(account->costs);
+	free(account->spent);
+	free(account->left);
+}
+
+/* As it is now. */
+static struct departed describe(const struct account *account, size_t point)
+{
+	const struct fay_function *function = fay_session_point(account->session, point);
+	struct departed one = { .pid = account->pid,
+				.left = account->left[point],
+				.events = account->costs[point].events,
+				.event_ns = event_ns(&account->costs[point]) };
+	if (one.left.since)
+		one.left.absent += fay_monotonic() - one.left.since;
+	snprintf(one.module, sizeof(one.module), "%s", function->module);
+	snprintf(one.function, sizeof(one.function), "%s", function->name);
+	return one;
+}
+
+/* The names go with the session. Short of memory, or of room, they are not in the final report. */
+static void keep_departed(struct fay_trace_budget *budget, const struct account *account)
+{
+	for (size_t i = 0; i < account->count && budget->departed_count < DEPARTED_MOST; i++) {
+		if (!account->left[i].after)
+			continue;
+		struct departed *grown =
+			realloc(budget->departed, (budget->departed_count + 1) * sizeof(*grown));
+		if (!grown)
+			return;
+		budget->departed = grown;
+		grown[budget->departed_count++] = describe(account, i);
+	}
+}
+
+void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	for (size_t i = 0; budget && i < budget->count; i++) {
+		if (budget->items[i].session != session)
+			continue;
+		account_look(&budget->items[i], &budget->spent);
+		keep_departed(budget, &budget->items[i]);
+		account_deinit(&budget->items[i]);
+		budget->items[i--] = budget->items[--budget->count];
+	}
+}
+
+static void print_left_out(const struct trace *trace, const struct departed *one)
+{
+	const struct left_out *left = &one->left;
+	if (trace->json) {
+		fprintf(trace->json, "{\"type\":\"left_out\",\"process\":%d", (int)one->pid);
+		fay_json_text(trace->json, ",\"module\":", one->module);
+		fay_json_text(trace->json, ",\"function\":", one->function);
+		fprintf(trace->json,
+			",\"after_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"event_ns\":%" PRIu64
+			",\"share\":%.6f,\"times\":%" PRIu32 ",\"absent_ns\":%" PRIu64 "}\n",
+			left->after, one->events, one->event_ns, left->share, left->times,
+			left->absent);
+	}
+	fprintf(trace->messages,
+		"fay: left out: %s!%s from %.3f s on, for %.3f s; the probes ran for %" PRIu64
+		" events, and for none meanwhile\n",
+		one->module, one->function, (double)left->after / 1e9, (double)left->absent / 1e9,
+		one->events);
+}
+
+/* Events that were under way have ended, and their processor time is to be counted, too. */
+static void look_finally(struct fay_trace_budget *budget)
+{
+	for (size_t i = 0; i < budget->count; i++) {
+		struct account *account = &budget->items[i];
+		bool counts = is_first_of_process(budget, i) &&
+			      fay_session_target_alive(account->session);
+		uint64_t cpu_now = counts ? fay_process_cpu_ns(account->pid) : 0;
+		account_look(account, &budget->spent);
+		budget->cpu +=
+			cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
+	}
+}
+
+void fay_trace_budget_print(const struct trace *trace)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	bool all = trace->verbose || trace->json;
+	if (!budget)
+		return;
+	look_finally(budget);
+	for (size_t i = 0; i < budget->count; i++)
+		keep_departed(budget, &budget->items[i]);
+	for (size_t i = 0; i < budget->departed_count && (i < SHOWN || all); i++)
+		print_left_out(trace, &budget->departed[i]);
+	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
+	if (trace->json)
+		fprintf(trace->json,
+			"{\"type\":\"budget\",\"share\":%g,\"measured\":%.6f,\"left_out\":%zu}\n",
+			trace->budget, measured, budget->left_out);
+	fprintf(trace->messages,
+		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; %zu "
+		"function%s left out\n",
+		measured * 100, trace->budget * 100, budget->left_out,
+		budget->left_out == 1 ? " was" : "s were");
+}
+
+void fay_trace_budget_deinit(struct trace *trace)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	trace->spending = NULL;
+	if (!budget)
+		return;
+	for (size_t i = 0; i < budget->count; i++)
+		account_deinit(&budget->items[i]);
+	free(budget->items);
+	free(budget->departed);
+	free(budget);
+}
