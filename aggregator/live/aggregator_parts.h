@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The aggregator's own types: what it reads from the shared memory of traced processes, and what it
- * keeps of that. What it offers is fay/aggregator.h and fay/partial.h.
+ * keeps of that. What it offers is fay/aggregator.h and partial.h.
  */
 #ifndef FAY_AGGREGATOR_LIVE_PARTS_H
 #define FAY_AGGREGATOR_LIVE_PARTS_H
@@ -12,7 +12,7 @@
 
 #include "aggregator/rows/rows.h"
 #include "fay/aggregator.h"
-#include "fay/partial.h"
+#include "partial.h"
 
 /* Bytes of all rows and indices that one aggregator may hold; FAY_E_LIMIT beyond. */
 #define FAY_AGGREGATOR_MEMORY_MAX (1ull << 30)

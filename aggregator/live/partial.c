@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "aggregator_parts.h"
-#include "fay/partial.h"
+#include "partial.h"
 
 #define ROW_MAX 4096u /* fay/image.h, row_size */
 

@@ -6,7 +6,7 @@
 #ifndef FAY_CLUSTER_JOB_H
 #define FAY_CLUSTER_JOB_H
 
-#include "fay/partial.h"
+#include "aggregator/live/partial.h"
 
 #include "cluster/bus/bus.h"
 #include "cluster/partials/partials.h"

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "fay/partial.h"
+#include "aggregator/live/partial.h"
 #include "fay/shm.h"
 
 #include "cluster/bus/bus.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/partial.h"
+#include "aggregator/live/partial.h"
 
 #include "wire.h"
 

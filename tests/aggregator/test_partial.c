@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "fay/partial.h"
+#include "aggregator/live/partial.h"
 #include "producer.h"
 
 #define SNAPSHOTS 40u
