@@ -5,8 +5,10 @@
  * without output, exit and signal handlers; rights are those of the calling process.
  *
  * The caller drives a tracer: while it is open, fay_tracer_step() is to be called whenever
- * fay_tracer_fd() can be read, or in a loop. Its callbacks are called from within fay_tracer_step()
- * and fay_tracer_finish() alone, by the thread that calls these.
+ * fay_tracer_fd() can be read, or in a loop. Its callbacks are called from within fay_tracer_step(),
+ * fay_tracer_finish() and fay_tracer_close(), messages from fay_tracer_open(), too, by the thread
+ * that calls these. They may ask for columns, and call fay_tracer_stop(), and no other function of
+ * any tracer.
  *
  * Threads: a tracer is used by one thread at a time, fay_tracer_stop() excepted; different tracers
  * may be used by different threads, which take turns within the library. The process may have an
