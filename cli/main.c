@@ -14,8 +14,8 @@
 
 #include "fay/compiler.h"
 #include "fay/query.h"
-#include "verifier/explain/command.h"
 #include "verifier/inspect/command.h"
+#include "verifier/review/command.h"
 
 extern const char fay_commit[]; /* commit.cmake; "": unknown */
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The benchmark's page in headless Chromium, at desktop and phone width, light and dark: nothing
-# lies outside the page's width, nothing is written to the console, nothing is asked of the network,
-# and each chart has a size. Exit code 77, a skip, where there is no Chromium.
+# page.sh [PAGE CHARTS]: a page (the benchmark's) in headless Chromium, at desktop and phone width,
+# light and dark: nothing lies outside the page's width, nothing is written to the console, nothing is
+# asked of the network, and there are so many charts at least, each with a size. Exit code 77, a skip,
+# where there is no Chromium.
 set -euo pipefail
-page=$(cd "$(dirname "$0")/../.." && pwd)/docs/benchmark.html
+page=${1:-$(cd "$(dirname "$0")/../.." && pwd)/docs/benchmark.html} charts=${2:-10}
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
 	echo "skipped: chromium is not installed (scripts/deps --test)"
 	exit 77
@@ -13,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 failures=0
 fail() { echo "FAIL $*"; failures=$((failures + 1)); }
 
-! grep -nE 'https?://|<script|<link[^>]*href="[^d]|src=|url\(|@import' "$page" ||
+! grep -nE 'https?://|<script|<link[^>]*href="[^d]|src=|url\([^#]|@import' "$page" ||
 	fail "the page names something outside itself"
 # The probe reports what lies outside the window's width; elements inside a table that scrolls by
 # itself do not count.
@@ -27,10 +28,11 @@ probe='<script>addEventListener("load", () => {
 	parent.document.body.setAttribute("data-probe", JSON.stringify({ width, scroll: document.documentElement.scrollWidth, outside: outside.length, first: outside[0] || "", flat: flat.length,
 		charts: document.querySelectorAll("svg").length, asked: performance.getEntriesByType("resource").length, dark: matchMedia("(prefers-color-scheme: dark)").matches }));
 });</script>'
+# It stands before the page's policy, which may allow no scripts.
 # In a frame of the width that is asked for: a window of Chromium's is not narrower than 500.
 framed() {
 	PROBE=$probe jq -Rsj --arg width "$1" \
-		'"<!DOCTYPE html><body style=\"margin:0\"><iframe style=\"border:0\" width=" + $width + " height=4000 srcdoc=\"" + (sub("</head>"; env.PROBE + "</head>") | @html) + "\"></iframe></body>"' \
+		'"<!DOCTYPE html><body style=\"margin:0\"><iframe style=\"border:0\" width=" + $width + " height=4000 srcdoc=\"" + (sub("<head>"; "<head>" + env.PROBE) | @html) + "\"></iframe></body>"' \
 		"$page"
 }
 # Chromium asks its maker for updates and the time unless it has no network.
@@ -56,7 +58,7 @@ look() {
 		head -1)
 	echo "$1 $2: $said"
 	[ -n "$said" ] || { cat "$work/err"; fail "$1 $2: the page's probe did not run"; return; }
-	[ "$(jq .charts <<<"$said")" -ge 10 ] || fail "$1 $2: too few charts"
+	[ "$(jq .charts <<<"$said")" -ge "$charts" ] || fail "$1 $2: too few charts"
 	[ "$(jq .flat <<<"$said")" = 0 ] || fail "$1 $2: charts without a size"
 	[ "$(jq .width <<<"$said")" = "$1" ] ||
 		fail "$1 $2: the window is $(jq .width <<<"$said") wide"

@@ -7,7 +7,6 @@
 
 #include "command.h"
 #include "diff.h"
-#include "verifier/explain/command.h"
 
 /* As those of diff(1): 1 is an answer, everything that went wrong is 2. */
 enum { EXIT_SAME = 0, EXIT_GREW = 1, EXIT_ERROR = 2 };
@@ -96,7 +95,7 @@ static bool open_image(const char *program, const char *path, uint8_t **bytes,
 	if (fay_command_read(program, path, bytes, &size))
 		return false;
 	fay_inspect_policy(&policy);
-	if (!fay_inspect_init(in, *bytes, size, &policy)) {
+	if (!fay_inspect_init(in, *bytes, size, &policy, false)) {
 		fprintf(stderr, "%s: out of memory\n", program);
 		return false;
 	}

@@ -54,6 +54,8 @@ static bool adopt(struct fay_inspected *in, const struct fay_cfg *cfg)
 		if (old && start < old->end)
 			blocks[i] = *old;
 		blocks[i].head &= old && old->start == start;
+		if (!old || old->start != start)
+			blocks[i].facts = NULL;
 		blocks[i].start = start;
 		blocks[i].end = last->address + last->length;
 	}
@@ -107,6 +109,7 @@ static void proved(void *context, struct fay_run *run)
 			if (fay_reached(&run->an, node))
 				count_node(in, &run->an, node, times[node], sum);
 		}
+		fay_inspect_facts(in, run);
 	}
 	free(times);
 	free(sum);
@@ -307,32 +310,48 @@ bool fay_inspect_calls(const struct fay_inspected *in, uint32_t function,
 
 /* ---- all of it ---- */
 
+struct look {
+	struct fay_inspected *in;
+	bool too_much; /* some probe was refused for its cost alone */
+};
+
 static void refused(void *context, struct fay_run *run)
 {
-	bool *too_much = context;
+	struct look *look = context;
 
-	*too_much |= run->refusal.rule == FAY_RULE_POL_INSTRUCTIONS ||
-		     run->refusal.rule == FAY_RULE_POL_STACK;
+	look->too_much |= run->refusal.rule == FAY_RULE_POL_INSTRUCTIONS ||
+			  run->refusal.rule == FAY_RULE_POL_STACK;
+	if ((run->refused == REFUSED_OBLIGATION || run->refused == REFUSED_LOOP) &&
+	    adopt(look->in, &run->cfg))
+		fay_inspect_facts(look->in, run);
 }
 
-/* *too_much: some probe was refused for its cost alone. */
+/* The prover keeps the states of its first attempt for who wants a certificate. */
 static bool look(struct fay_inspected *in, const void *bytes, size_t size,
-		 const struct fay_policy *policy, bool *too_much)
+		 const struct fay_policy *policy, bool facts, bool *too_much)
 {
 	struct fay_observer observer = { .proved = proved, .context = in };
+	struct fay_bytes certificate = { 0 };
+	struct look state = { .in = in };
 
-	*in = (struct fay_inspected){ 0 };
+	*in = (struct fay_inspected){ .facts = facts };
+	in->run = fay_prove(bytes, size, policy, NULL, facts ? &certificate : NULL, &observer,
+			    &in->verdict);
 	*too_much = false;
-	in->run = fay_prove(bytes, size, policy, NULL, NULL, &observer, &in->verdict);
-	if (!in->run)
+	if (!in->run) {
+		free(certificate.at);
 		return false;
+	}
 	if (in->verdict.outcome != FAY_ACCEPTED) {
 		fay_rejection_fill(in->run->arena, in->run->placed ? &in->run->image : NULL,
 				   &in->run->refusal, &in->verdict.rejection);
-		refused(too_much, in->run);
+		refused(&state, in->run);
 	}
-	fay_prove_rest(in->run, refused, too_much);
+	fay_prove_rest(in->run, refused, &state);
 	in->run->observer = NULL;
+	in->run->certificate = NULL;
+	free(certificate.at);
+	*too_much = state.too_much;
 	if (!adopt(in, &in->run->cfg))
 		return false;
 	return !fay_inspect_has_code(in) || find_functions(in);
@@ -341,17 +360,17 @@ static bool look(struct fay_inspected *in, const void *bytes, size_t size,
 /* A limit makes the prover look for a better bound than the first one that it finds, so there is
  * none only where that one is not met. */
 bool fay_inspect_init(struct fay_inspected *in, const void *bytes, size_t size,
-		      const struct fay_policy *policy)
+		      const struct fay_policy *policy, bool facts)
 {
 	struct fay_policy loose;
-	bool too_much, ok = look(in, bytes, size, policy, &too_much);
+	bool too_much, ok = look(in, bytes, size, policy, facts, &too_much);
 
 	if (!ok || !too_much)
 		return ok;
 	loose = *policy;
 	loose.max_instructions = loose.max_stack = UINT64_MAX;
 	fay_inspect_deinit(in);
-	return look(in, bytes, size, &loose, &too_much);
+	return look(in, bytes, size, &loose, facts, &too_much);
 }
 
 void fay_inspect_deinit(struct fay_inspected *in)

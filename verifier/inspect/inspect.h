@@ -10,6 +10,17 @@
 
 #include "verifier/explain/explain.h"
 
+/* What holds whenever a block begins, as the prover describes it: of registers and stack slots.
+ * What says little is left out: what is as when the probe began (rdi: the event, rsi: local state,
+ * rdx: global state, saved registers), and any number. */
+#define FAY_INSPECT_FACTS 12u
+struct fay_inspected_facts {
+	uint32_t count;
+	struct fay_fact at[FAY_INSPECT_FACTS];
+};
+/* Images of more blocks are described without. */
+#define FAY_INSPECT_FACTS_BLOCKS 4096u
+
 /* What is known of a basic block, over all probes that were proved. */
 struct fay_inspected_block {
 	uint64_t start, end; /* virtual addresses */
@@ -17,6 +28,8 @@ struct fay_inspected_block {
 	uint64_t runs;       /* in one call of a probe, at most; UINT64_MAX: more */
 	bool head;           /* of a loop */
 	uint64_t bound;      /* then: rounds each time the loop is entered, at most */
+	/* If they were asked for, and known; or NULL. Of refused probes as far as they went. */
+	struct fay_inspected_facts *facts;
 };
 
 struct fay_inspected_function {
@@ -28,6 +41,7 @@ struct fay_inspected_function {
 struct fay_inspected {
 	struct fay_verdict verdict; /* under the loosest policy */
 	struct fay_run *run;        /* image, instructions, blocks; as far as it came */
+	bool facts;                 /* those of blocks are asked for */
 	uint32_t block_count;       /* as in run->cfg; 0: the code could not be decoded */
 	struct fay_inspected_block *blocks;
 	uint32_t function_count;
@@ -37,10 +51,13 @@ struct fay_inspected {
 /* The standard policy, and what it does not allow but can. */
 void fay_inspect_policy(struct fay_policy *policy);
 /* policy: what is to be proved; limits of instructions and stack are left out where they are not
- * kept. False: out of memory. To be released in any case. */
+ * kept. facts: those of blocks, too. False: out of memory. To be released in any case. */
 bool fay_inspect_init(struct fay_inspected *in, const void *bytes, size_t size,
-		      const struct fay_policy *policy);
+		      const struct fay_policy *policy, bool facts);
 void fay_inspect_deinit(struct fay_inspected *in);
+
+/* facts.c: of all that is reached of the probe in hand; in->blocks are those of run->cfg. */
+void fay_inspect_facts(struct fay_inspected *in, const struct fay_run *run);
 
 /* Whether the image has code that was read; its tables were read if run->placed or it is accepted.
  */

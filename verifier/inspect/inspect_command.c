@@ -8,7 +8,6 @@
 #include "command.h"
 #include "fay/error.h"
 #include "inspect.h"
-#include "verifier/explain/command.h"
 
 struct options {
 	bool json, att, help;
@@ -94,7 +93,7 @@ int fay_inspect_main(int argc, char **argv)
 	if (result)
 		return result;
 	fay_inspect_policy(&policy);
-	if (fay_inspect_init(&in, bytes, size, &policy)) {
+	if (fay_inspect_init(&in, bytes, size, &policy, false)) {
 		result = show(argv[0], argv[optind], &options, &in);
 	} else {
 		fprintf(stderr, "%s: out of memory\n", argv[0]);

@@ -12,7 +12,6 @@
 #include "command.h"
 #include "fay/error.h"
 #include "policy_write.h"
-#include "verifier/explain/command.h"
 #include "verifier/explain/report.h"
 
 struct image {

@@ -3,7 +3,7 @@
  * The standalone verifier. Everything is in the library, so that `fay verify` and this program
  * cannot differ.
  */
-#include "verifier/explain/command.h"
+#include "verifier/review/command.h"
 
 int main(int argc, char **argv)
 {

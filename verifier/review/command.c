@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command `fay-verify`, and `fay verify`: reads a file, verifies, reports. The only input and
- * output of the verifier's library.
+ * The command `fay-verify`, and `fay verify`: reads a file, verifies, reports.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
-#include "explain.h"
+#include "review.h"
+#include "verifier/checker/parse/parse.h"
+#include "verifier/image/sha256.h"
+#include "verifier/inspect/command.h"
 
 enum { EXIT_ACCEPTED = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_INTERNAL = 4 };
 
@@ -22,14 +23,15 @@ struct options {
 	const char *source;
 	const char *certify;
 	const char *interface;
+	const char *html, *sarif; /* files, or NULL */
 	bool json, no_replay, kernel, first, help;
 };
 
 static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
-		"usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--certify FILE] "
-		"[--source DIR] [--no-replay] [--first] IMAGE\n"
+		"usage: %s [--json] [--html FILE] [--sarif FILE] [--policy FILE] [--kernel] "
+		"[--smt2 DIR] [--certify FILE] [--source DIR] [--no-replay] [--first] IMAGE\n"
 		"       %s --interface FILE [--certify FILE] EXTENSION\n",
 		program, program);
 }
@@ -48,6 +50,9 @@ static int help(const char *program)
 	       "which rule it breaks, where, and how.\n"
 	       "\n"
 	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
+	       "  --html FILE    also write a page for reviewers: verdict, what the image can do, "
+	       "control flow, code\n"
+	       "  --sarif FILE   also write the refusals for code-scanning services (SARIF 2.1.0)\n"
 	       "  --policy FILE  limits and permissions for the probe (docs/policy.md)\n"
 	       "  --kernel       also require what probes in the kernel need\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
@@ -73,6 +78,8 @@ static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "html", required_argument, NULL, 'H' },
+		{ "sarif", required_argument, NULL, 'S' },
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
 		{ "source", required_argument, NULL, 'd' },
@@ -91,6 +98,8 @@ static int parse(int argc, char **argv, struct options *options)
 	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
 		switch (option) {
 		case 'j': options->json = true; break;
+		case 'H': options->html = optarg; break;
+		case 'S': options->sarif = optarg; break;
 		case 'p': options->policy = optarg; break;
 		case 's': options->smt2 = optarg; break;
 		case 'd': options->source = optarg; break;
@@ -113,48 +122,12 @@ static int parse(int argc, char **argv, struct options *options)
 		return usage(argv[0]);
 	}
 	if (options->interface &&
-	    (options->json || options->policy || options->smt2 || options->source ||
-	     options->kernel || options->first || options->no_replay)) {
+	    (options->json || options->html || options->sarif || options->policy || options->smt2 ||
+	     options->source || options->kernel || options->first || options->no_replay)) {
 		fprintf(stderr, "%s: with --interface only --certify goes\n", argv[0]);
 		return usage(argv[0]);
 	}
 	options->image = argv[optind];
-	return 0;
-}
-
-int fay_command_read(const char *program, const char *path, uint8_t **bytes, size_t *size)
-{
-	struct stat stat;
-	FILE *file = fopen(path, "re");
-
-	if (!file || fstat(fileno(file), &stat)) {
-		fprintf(stderr, "%s: cannot open '%s': %s\n", program, path, strerror(errno));
-		if (file)
-			fclose(file);
-		return EXIT_USAGE;
-	}
-	if (!S_ISREG(stat.st_mode)) {
-		fprintf(stderr, "%s: '%s' is not a regular file\n", program, path);
-		fclose(file);
-		return EXIT_USAGE;
-	}
-	size_t room = stat.st_size > (off_t)FAY_IMAGE_MAX_FILE ? FAY_IMAGE_MAX_FILE + (size_t)1
-							       : (size_t)stat.st_size;
-	*bytes = malloc(room + 1);
-	if (!*bytes) {
-		fprintf(stderr, "%s: out of memory\n", program);
-		fclose(file);
-		return EXIT_LIMIT;
-	}
-	*size = fread(*bytes, 1, room, file);
-	int failed = ferror(file);
-	fclose(file);
-	if (failed) {
-		fprintf(stderr, "%s: cannot read '%s'\n", program, path);
-		free(*bytes);
-		*bytes = NULL;
-		return EXIT_INTERNAL;
-	}
 	return 0;
 }
 
@@ -165,17 +138,29 @@ static int exit_code(enum fay_outcome outcome)
 	return outcome == FAY_EXHAUSTED ? EXIT_LIMIT : EXIT_REJECTED;
 }
 
+static bool fail_write(const struct options *options, const char *path)
+{
+	fprintf(stderr, "%s: cannot write '%s': %s\n", options->program, path, strerror(errno));
+	return false;
+}
+
+/* Closes the file that was written; false, after a message, if not all of it is there. */
+static bool close_written(const struct options *options, const char *path, FILE *file)
+{
+	bool ok = !ferror(file);
+
+	ok = !fclose(file) && ok;
+	return ok ? true : fail_write(options, path);
+}
+
 static bool write_file(const struct options *options, const void *bytes, size_t size)
 {
 	FILE *file = fopen(options->certify, "we");
-	bool ok = file && fwrite(bytes, 1, size, file) == size;
 
-	if (file)
-		ok = !fclose(file) && ok;
-	if (!ok)
-		fprintf(stderr, "%s: cannot write '%s': %s\n", options->program, options->certify,
-			strerror(errno));
-	return ok;
+	if (!file)
+		return fail_write(options, options->certify);
+	fwrite(bytes, 1, size, file);
+	return close_written(options, options->certify, file);
 }
 
 /* Verifies, and writes the image with its certificate if there is one. */
@@ -198,6 +183,55 @@ static int certify(const struct options *options, const void *bytes, size_t size
 		result = EXIT_INTERNAL;
 	free(image);
 	return result;
+}
+
+static bool write_review(const struct options *options, const struct fay_review *review,
+			 const char *path, void (*put)(FILE *, const struct fay_review *))
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return fail_write(options, path);
+	put(file, review);
+	return close_written(options, path, file);
+}
+
+/* What the image brings. */
+static void find_certificate(const void *bytes, size_t size, struct fay_review *review)
+{
+	struct check_subject subject;
+
+	if (size > FAY_IMAGE_MAX_FILE || check_parse(bytes, size, &subject).rule != FAY_RULE_NONE)
+		return;
+	review->certificate_size = subject.certificate.size;
+	fay_sha256(subject.certificate.bytes, subject.certificate.size, review->certificate_sha256);
+}
+
+/* The page and the log, as far as they are asked for. The page tells what holds in the code, so
+ * that is proved once more, whatever the policy allows. False: after a message. */
+static bool write_reviews(const struct options *options, const void *bytes, size_t size,
+			  const struct fay_policy *policy, const struct fay_verdict *verdict)
+{
+	struct fay_review review = { .image = options->image,
+				     .policy = options->policy,
+				     .verdict = verdict };
+	struct fay_policy loose;
+	struct fay_inspected in;
+	bool ok = true;
+
+	if (options->sarif)
+		ok = write_review(options, &review, options->sarif, fay_review_sarif);
+	if (!options->html)
+		return ok;
+	fay_inspect_policy(&loose);
+	loose.solver_ms = policy->solver_ms;
+	loose.total_ms = policy->total_ms;
+	if (fay_inspect_init(&in, bytes, size, &loose, true))
+		review.in = &in;
+	find_certificate(bytes, size, &review);
+	ok = write_review(options, &review, options->html, fay_review_page) && ok;
+	fay_inspect_deinit(&in);
+	return ok;
 }
 
 static int report(const struct options *options, const struct fay_verdict *verdict)
@@ -265,6 +299,8 @@ int fay_verify_main(int argc, char **argv)
 		if (options.source)
 			fay_verdict_source(&verdict, options.source);
 		result = report(&options, &verdict);
+		if (!write_reviews(&options, bytes, size, &policy, &verdict))
+			result = EXIT_INTERNAL;
 		result = result ? result : certified;
 		fay_verdict_deinit(&verdict);
 	}

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "command.h"
-#include "explain.h"
+#include "verifier/explain/explain.h"
 #include "verifier/host/host.h"
+#include "verifier/inspect/command.h"
 
 enum { EXIT_ACCEPTED = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_INTERNAL = 4 };
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* What an image can do, in sentences that need no knowledge of images. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "page.h"
+#include "verifier/explain/report_names.h"
+
+/* What arguments of well-known functions of the C library are. */
+static const struct {
+	const char *function, *arguments[3];
+} known[] = {
+	{ "read", { "the file descriptors", "the buffers' addresses", "the sizes" } },
+	{ "write", { "the file descriptors", "the buffers' addresses", "the sizes" } },
+	{ "recv", { "the sockets", "the buffers' addresses", "the sizes" } },
+	{ "send", { "the sockets", "the buffers' addresses", "the sizes" } },
+	{ "pread64", { "the file descriptors", "the buffers' addresses", "the sizes" } },
+	{ "pwrite64", { "the file descriptors", "the buffers' addresses", "the sizes" } },
+	{ "malloc", { "the sizes", NULL, NULL } },
+	{ "calloc", { "the counts", "the sizes", NULL } },
+	{ "realloc", { "the blocks' addresses", "the sizes", NULL } },
+	{ "free", { "the blocks' addresses", NULL, NULL } },
+	{ "open", { "the names' addresses", "the flags", "the modes" } },
+	{ "close", { "the file descriptors", NULL, NULL } },
+	{ "memcpy", { "the targets' addresses", "the sources' addresses", "the sizes" } },
+};
+
+static const char *argument(const char *pattern, unsigned number)
+{
+	static const char *const plain[] = { "the first argument", "the second argument",
+					     "the third argument", "the fourth argument",
+					     "the fifth argument", "the sixth argument" };
+	const char *function = strchr(pattern, '!');
+
+	for (size_t i = 0; function && !strncmp(pattern, "libc!", 5) && number < 3 &&
+			   i < sizeof(known) / sizeof(known[0]);
+	     i++)
+		if (!strcmp(function + 1, known[i].function) && known[i].arguments[number])
+			return known[i].arguments[number];
+	return plain[number];
+}
+
+/* What a bit of the event's fields is. */
+static const char *field(const struct fay_probe_facts *probe, unsigned bit)
+{
+	switch (1u << bit) {
+	case FAY_FIELD_RETVAL: return "the result";
+	case FAY_FIELD_RETVAL2: return "the result's second word";
+	case FAY_FIELD_RETVAL_FLOAT: return "the result, a floating-point number";
+	case FAY_FIELD_TIME: return "the time";
+	case FAY_FIELD_CYCLES: return "the processor's clock";
+	case FAY_FIELD_FUNCTION: return "which function it is";
+	case FAY_FIELD_MODULE: return "which module it is in";
+	case FAY_FIELD_PID: return "the process ID";
+	case FAY_FIELD_TID: return "the thread ID";
+	case FAY_FIELD_CPU: return "the processor's number";
+	case FAY_FIELD_COMM: return "the thread's name";
+	case FAY_FIELD_STACK_POINTER: return "where the stack is";
+	case FAY_FIELD_DURATION: return "how long the call took";
+	case FAY_FIELD_ADDRESS: return "the function's address";
+	case FAY_FIELD_REGISTERS: return "all general registers";
+	case FAY_FIELD_FLAGS:
+		return probe->kind == FAY_PROBE_OFFSET || probe->kind == FAY_PROBE_MARKER
+			       ? "the flags"
+			       : "the caller's address";
+	default: return bit < 6 ? argument(probe->pattern, bit) : field_name(bit);
+	}
+}
+
+static void put_when(FILE *out, const struct fay_probe_facts *probe)
+{
+	static const char *const when[] = {
+		[FAY_PROBE_ENTRY] = "At each call of ",
+		[FAY_PROBE_RETURN] = "At each return from ",
+		[FAY_PROBE_EXCEPTION] = "At each exception that leaves ",
+		[FAY_PROBE_OFFSET] = "At an instruction in ",
+		[FAY_PROBE_BEGIN] = "When tracing begins",
+		[FAY_PROBE_END] = "When tracing ends",
+		[FAY_PROBE_THREAD_BEGIN] = "At each begin of a thread",
+		[FAY_PROBE_THREAD_END] = "At each end of a thread",
+		[FAY_PROBE_TIMER] = "At a timer",
+		[FAY_PROBE_MARKER] = "At each pass of the marker ",
+	};
+	bool placed = probe->kind == FAY_PROBE_MARKER || probe->kind <= FAY_PROBE_OFFSET;
+
+	fputs(probe->kind < sizeof(when) / sizeof(when[0]) && when[probe->kind] ? when[probe->kind]
+										: "At ",
+	      out);
+	if (placed) {
+		fputs("<b>", out);
+		fay_page_text(out, probe->pattern);
+		fputs("</b>", out);
+	}
+	if (probe->kind == FAY_PROBE_OFFSET)
+		fprintf(out, "+0x%" PRIx64, probe->parameter);
+	if (probe->kind == FAY_PROBE_TIMER)
+		fprintf(out, ", every %" PRIu64 " ns", probe->parameter);
+}
+
+static void put_reads(FILE *out, const struct fay_probe_facts *probe)
+{
+	const char *separator = "";
+
+	fputs("<li>reads ", out);
+	for (unsigned bit = 0; bit < 32; bit++) {
+		if (!(probe->event_fields >> bit & 1))
+			continue;
+		fprintf(out, "%s%s", separator, field(probe, bit));
+		separator = ", ";
+	}
+	if (!*separator)
+		fputs("nothing of the call", out);
+	fputs("</li>\n", out);
+}
+
+static void put_helpers(FILE *out, const struct fay_probe_facts *probe)
+{
+	uint32_t helpers = probe->helpers;
+
+	if (!helpers)
+		fputs("<li>calls nothing</li>\n", out);
+	if (helpers >> FAY_HELPER_EMIT & 1)
+		fputs("<li>calls <code>fay_emit</code>: sends rows to who traces</li>\n", out);
+	if (helpers >> FAY_HELPER_FLUSH & 1)
+		fputs("<li>calls <code>fay_flush</code>: hands its tables to who traces</li>\n",
+		      out);
+	if (helpers >> FAY_HELPER_TRY_READ & 1)
+		fputs("<li>calls <code>fay_try_read</code>: <b>reads the program's memory at any "
+		      "address</b>, and writes none of it</li>\n",
+		      out);
+}
+
+static void put_probe(FILE *out, const struct fay_probe_facts *probe)
+{
+	fputs("<section class=\"probe\"><p>", out);
+	put_when(out, probe);
+	if (!probe->analysed) {
+		fputs(": <b>nothing is proved of what it does.</b></p></section>\n", out);
+		return;
+	}
+	fputs(", the probe</p><ul>\n", out);
+	put_reads(out, probe);
+	put_helpers(out, probe);
+	fprintf(out,
+		"<li>runs at most %" PRIu64 " instruction%s a call, with %" PRIu64
+		" bytes of stack</li>\n",
+		probe->worst_instructions, probe->worst_instructions == 1 ? "" : "s",
+		probe->worst_stack);
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (probe->cpu_features >> bit & 1)
+			fprintf(out, "<li>needs a processor with %s</li>\n", feature_name(bit));
+	fputs("</ul></section>\n", out);
+}
+
+static void put_size(FILE *out, uint32_t bytes)
+{
+	if (bytes < 10240)
+		fprintf(out, "%" PRIu32 " byte%s", bytes, bytes == 1 ? "" : "s");
+	else
+		fprintf(out, "%" PRIu32 " KiB", (bytes + 1023) / 1024);
+}
+
+static void put_columns(FILE *out, const struct fay_schema *schema,
+			const struct fay_schema_state *state)
+{
+	for (unsigned i = 0; i < (unsigned)state->keys + state->values; i++) {
+		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
+
+		fputs(i ? ", " : "", out);
+		fay_page_text(out, column->name);
+		fprintf(out, " (%s)", NAME(merge_names, column->merge));
+	}
+}
+
+static void put_states(FILE *out, const struct fay_schema *schema)
+{
+	if (!schema->state_count)
+		return;
+	fputs("<div class=\"wide\"><table><thead><tr><th>result</th><th>kind</th><th>kept</th>"
+	      "<th>columns</th></tr></thead><tbody>\n",
+	      out);
+	for (uint32_t i = 0; i < schema->state_count; i++) {
+		const struct fay_schema_state *state = &schema->states[i];
+
+		fputs("<tr><td>", out);
+		fay_page_text(out, state->name);
+		fprintf(out, "</td><td>%s", NAME(state_names, state->kind));
+		if (state->kind == FAY_STATE_TABLE)
+			fprintf(out, ", %" PRIu32 " rows", state->rows);
+		fprintf(out, "</td><td>%s</td><td>",
+			state->kind == FAY_STATE_STREAM   ? "sent at once"
+			: state->scope == FAY_SCOPE_LOCAL ? "for each thread"
+							  : "shared");
+		put_columns(out, schema, state);
+		fputs("</td></tr>\n", out);
+	}
+	fputs("</tbody></table></div>\n", out);
+}
+
+/* Guarantees 1 to 6 of docs/verifier.md, for who knows none of it. */
+static void put_cannot(FILE *out)
+{
+	fputs("<p>Proved for every input: it cannot change the program's memory or registers, "
+	      "make system calls, jump out of its own code, loop without an end, or write "
+	      "anything but the state below.</p>\n",
+	      out);
+}
+
+void fay_page_capabilities(FILE *out, const struct fay_review *r)
+{
+	const struct fay_verdict *v = r->verdict;
+	const struct fay_schema *schema = &v->schema;
+
+	if (!v->probe_count)
+		return;
+	fprintf(out, "<h2 id=\"can\">%s</h2>\n",
+		v->outcome == FAY_ACCEPTED ? "What it can do" : "What it asks for");
+	if (v->outcome == FAY_ACCEPTED)
+		put_cannot(out);
+	else
+		fputs("<p>What its tables say. Where a list stands below, it was proved before the "
+		      "refusal.</p>\n",
+		      out);
+	for (uint32_t i = 0; i < v->probe_count; i++)
+		put_probe(out, &v->probes[i]);
+	fputs("<p>It writes its own state: ", out);
+	put_size(out, schema->local_size);
+	fputs(" for each thread, ", out);
+	put_size(out, schema->global_size);
+	fputs(" shared.</p>\n", out);
+	put_states(out, schema);
+}
