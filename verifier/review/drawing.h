@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes and arrows in layers from the top down (Sugiyama, Tagawa and Toda 1981): what an arrow leads
- * to lies below, except where arrows go round; those run at the right side, upwards.
+ * Boxes and arrows in layers from the top down (Sugiyama, Tagawa and Toda 1981): what an arrow
+ * leads to lies below, except where arrows go round; those run at the right side, upwards.
  */
 #ifndef FAY_VERIFIER_DRAWING_H
 #define FAY_VERIFIER_DRAWING_H

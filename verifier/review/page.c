@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The reviewer's page. It opens from a file, on any screen and on paper, without a script. It is
- * well-formed XML as well, so that a test can tell markup from text; and its policy (CSP) forbids the browser to run one or to load anything, should a name of the image ever
- * get through as markup.
+ * well-formed XML as well, so that a test can tell markup from text; and its policy (CSP) forbids
+ * the browser to run one or to load anything, should a name of the image ever get through as
+ * markup.
  */
 #include <inttypes.h>
 #include <string.h>

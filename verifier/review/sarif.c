@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The refusals as a log of SARIF 2.1.0 (OASIS, Static Analysis Results Interchange Format), for
- * code-scanning services: a rule for each that was broken, a result for each refusal, with its place
- * in the source, if the image has that, and in the image. The way that leads there is a code flow.
+ * code-scanning services: a rule for each that was broken, a result for each refusal, with its
+ * place in the source, if the image has that, and in the image. The way that leads there is a code
+ * flow.
  */
 #include <inttypes.h>
 #include <stdlib.h>
