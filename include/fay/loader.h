@@ -236,6 +236,8 @@ enum fay_trap_kind {
 };
 #define FAY_TRAP_ALWAYS 0xffu
 #define FAY_TRAP_PARTS 4u
+/* of a function that gets traps at its ends: to set and to take away each takes a while */
+#define FAY_TRAP_EXITS_MAX 32u
 
 /*
  * A point that could not be patched, and a place for it at which the kernel may trap: a whole

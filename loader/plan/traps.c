@@ -19,7 +19,6 @@
 #include "loader/process/process.h"
 
 #define INSTRUCTION_MAX 15u
-#define EXITS_MAX 256u /* of a function */
 /* what is another function's business once a call goes on there */
 #define FIELDS_AT_RETURN                                                                           \
 	(FAY_FIELD_DURATION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
@@ -283,8 +282,9 @@ static bool add_ends(struct finder *finder, const struct fay_point *point, char 
 	if (point->function.guessed || flow->splits || (kept && point->stack_moves) ||
 	    fay_target_place(plan->target, point->function.address, &start, &end) == FAY_PLACE_PART)
 		return *why = 0, false;
-	if (flow->exit_count > EXITS_MAX)
-		return snprintf(why, FAY_REASON_MAX, "has more than %u exits", EXITS_MAX) < 0;
+	if (flow->exit_count > FAY_TRAP_EXITS_MAX)
+		return snprintf(why, FAY_REASON_MAX, "has more than %u exits", FAY_TRAP_EXITS_MAX) <
+		       0;
 	if (!fay_flow_unchanged(&program, flow))
 		return snprintf(why, FAY_REASON_MAX, "has changed since its exits were found") < 0;
 	if (kept && !add_place(finder, point, FAY_TRAP_CALL))

@@ -133,7 +133,8 @@ static void survey_file(const char *path, bool entry, bool verbose)
 			count_reason(tallies, flow.reason, function->name);
 		else
 			whole++;
-		known += !part && *flow.reason && flow.exit_count;
+		known += !part && *flow.reason && flow.exit_count &&
+			 flow.exit_count <= FAY_TRAP_EXITS_MAX;
 		if (*flow.reason && verbose)
 			printf("%s%s %s\n", function->name, part ? " (a part)" : "", flow.reason);
 		else if (part && verbose)
