@@ -92,6 +92,7 @@ const char *fay_tracer_column(const struct fay_tracer *tracer, size_t result, si
 int fay_tracer_fd(const struct fay_tracer *tracer);
 int fay_tracer_step(struct fay_tracer *tracer, int timeout_ms, struct fay_error *error);
 const char *fay_tracer_over(const struct fay_tracer *tracer);
+pid_t fay_tracer_command(const struct fay_tracer *tracer);
 void fay_tracer_stop(struct fay_tracer *tracer);
 int fay_tracer_finish(struct fay_tracer *tracer, struct fay_error *error);
 int fay_tracer_statistics(struct fay_tracer *tracer, struct fay_tracer_statistics *statistics,

@@ -5,10 +5,10 @@
  * without output, exit and signal handlers; rights are those of the calling process.
  *
  * The caller drives a tracer: while it is open, fay_tracer_step() is to be called whenever
- * fay_tracer_fd() can be read, or in a loop. Its callbacks are called from within fay_tracer_step(),
- * fay_tracer_finish() and fay_tracer_close(), messages from fay_tracer_open(), too, by the thread
- * that calls these. They may ask for columns, and call fay_tracer_stop(), and no other function of
- * any tracer.
+ * fay_tracer_fd() can be read, or in a loop. Its callbacks are called from within
+ * fay_tracer_step(), fay_tracer_finish() and fay_tracer_close(), messages from fay_tracer_open(),
+ * too, by the thread that calls these. They may ask for columns, and call fay_tracer_stop(), and
+ * no other function of any tracer.
  *
  * Threads: a tracer is used by one thread at a time, fay_tracer_stop() excepted; different tracers
  * may be used by different threads, which take turns within the library. The process may have an
@@ -123,6 +123,9 @@ int fay_tracer_step(struct fay_tracer *tracer, int timeout_ms, struct fay_error 
 const char *fay_tracer_over(const struct fay_tracer *tracer);
 /* The next step finds it over. May be called by any thread, and in signal handlers. */
 void fay_tracer_stop(struct fay_tracer *tracer);
+/* The process of `command`, a child of the caller's; 0: there is none, or it has ended and was
+ * waited for. If it runs on after fay_tracer_close(), it is the caller's to wait for. */
+pid_t fay_tracer_command(const struct fay_tracer *tracer);
 /* Detaches from all processes, whose code is as before, and hands on the final result. The error is
  * that of a process that is still patched, or of the result. Once. */
 int fay_tracer_finish(struct fay_tracer *tracer, struct fay_error *error);

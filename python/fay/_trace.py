@@ -146,6 +146,12 @@ class Tracer:
         why = lib.fay_tracer_over(self._open())
         return text(why) if why else None
 
+    @property
+    def process(self) -> Optional[int]:
+        """The command's number while it has not ended: a child of this process, which goes on after
+        close()."""
+        return lib.fay_tracer_command(self._open()) or None
+
     def stop(self) -> None:
         lib.fay_tracer_stop(self._open())
 

@@ -91,6 +91,13 @@ class Trace(unittest.TestCase):
             process.kill()
             process.wait()
 
+    def test_command(self):
+        with fay.Tracer(COUNT, command=[target]) as tracer:
+            tracer.step()
+            process = tracer.process
+        os.kill(process, 9)
+        self.assertEqual(os.waitpid(process, 0)[0], process)
+
     def test_refused(self):
         for kind, options in ((fay.Usage, {}), (fay.Refused, {'comm': 'no such name'}),
                               (fay.Usage, {'command': ['/no/such/program']}),

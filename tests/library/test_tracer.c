@@ -131,9 +131,12 @@ static void test_values(void **state)
 	trace_command("cluster.Function(\"tracer_target!add_up\").Histogram(f => f.kind)", &seen);
 	assert_string_equal(seen.text, " <= 0:1000:0 1:1000:0 2..3:2000:0\n");
 	trace_command("from f in cluster.Function(\"tracer_target!add_up\") "
-		      "group f by f.Stack(1) into g select new { s = g.Key, n = g.Count() }",
+		      "group f by f.Stack(2) into g "
+		      "select new { s = g.Key, h = g.Histogram(f => f.kind), n = g.Count() }",
 		      &seen);
-	assert_string_equal(seen.text, " tracer_target!add_up:0:0 4000\n");
+	assert_int_equal(strncmp(seen.text, " tracer_target!add_up:0:0 tracer_target!main+0x", 47),
+			 0);
+	assert_non_null(strstr(seen.text, ":0:0 <= 0:1000:0 1:1000:0 2..3:2000:0 4000\n"));
 	trace_command("from f in cluster.Function(\"tracer_target!add_up\") "
 		      "select new { f.time, f.comm, two = f.kind == 2 }",
 		      &seen);
@@ -199,6 +202,29 @@ static void test_stopped(void **state)
 	end_target(pid);
 }
 
+/* A command that goes on is its caller's; of one that is not traced nothing is left. */
+static void test_command(void **state)
+{
+	char *command[] = { target, NULL };
+	struct fay_tracer_options options = { .size = sizeof(options), .command = command };
+	struct fay_tracer *tracer;
+	struct fay_error error;
+
+	if (fay_tracer_open("cluster.Function(\"tracer_target!add_up\").Count()", &options, &tracer,
+			    &error))
+		fail_msg("%s", error.message);
+	assert_int_equal(fay_tracer_step(tracer, -1, &error), FAY_OK);
+	pid_t pid = fay_tracer_command(tracer);
+	assert_true(pid > 0);
+	fay_tracer_close(tracer);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	end_target(pid);
+	assert_int_equal(fay_tracer_open("cluster.Function(\"tracer_target!none\").Count()",
+					 &options, &tracer, &error),
+			 FAY_E_USAGE);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static void *trace_in_thread(void *argument)
 {
 	for (int i = 0; i < 3; i++)
@@ -257,9 +283,8 @@ static void test_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_values),  cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_command), cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_refused),
 	};
 

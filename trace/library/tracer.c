@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracer.h"
@@ -141,8 +142,10 @@ static int prepare(struct fay_tracer *tracer, struct fay_error *error)
 	int code = fay_trace_prepare(trace, error);
 	if (!code && !fay_trace_is_file(trace))
 		code = fay_trace_begin(trace, error);
-	if (code && trace->child)
+	if (code && trace->child) {
 		kill(trace->child, SIGKILL); /* it has done nothing yet */
+		waitpid(trace->child, NULL, 0);
+	}
 	tracer->begun = !code;
 	return code;
 }
@@ -244,6 +247,11 @@ const char *fay_tracer_over(const struct fay_tracer *tracer)
 void fay_tracer_stop(struct fay_tracer *tracer)
 {
 	tracer->trace.interrupted = SIGINT;
+}
+
+pid_t fay_tracer_command(const struct fay_tracer *tracer)
+{
+	return tracer->trace.child;
 }
 
 static void fill(const struct fay_tracer *tracer, const struct fay_result *merged,

@@ -31,9 +31,9 @@ static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
 		"usage: %s [--json] [--html FILE] [--sarif FILE] [--policy FILE] [--kernel] "
-		"[--smt2 DIR] [--certify FILE] [--source DIR] [--no-replay] [--first] IMAGE\n"
-		"       %s --interface FILE [--certify FILE] EXTENSION\n",
-		program, program);
+		"[--smt2 DIR] [--certify FILE] [--interface FILE] [--source DIR] [--no-replay] "
+		"[--first] IMAGE\n",
+		program);
 }
 
 static int usage(const char *program)
