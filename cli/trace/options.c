@@ -13,7 +13,7 @@ static const char usage_text[] =
 	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
 	"                 [-o FILE] [--timing] [--verbose] [--policy "
 	"FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
-	"[--only-inline] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"[--only-inline] [--analyze] [--dry-run] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -72,6 +72,9 @@ void fay_cli_trace_help(void)
 	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each edge: "
 	       "at the end, with each\n"
 	       "                   result of --every, and on SIGUSR1\n"
+	       "  --dry-run        verify, find processes and functions, and predict the cost; "
+	       "trace "
+	       "nothing\n"
 	       "  --only-inline    set no traps in the kernel where no jump fits: leave those out\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
@@ -222,6 +225,7 @@ static int parse_option(struct fay_cli_trace *cli, int option)
 	case 's': return set_share(trace, optarg);
 	case 'B': return set_budget(trace, optarg);
 	case 'A': trace->analyze = true; return FAY_OK;
+	case 'd': trace->dry_run = true; return FAY_OK;
 	case 'r': return set_rotation(trace, optarg);
 	case 'k': return set_keep(trace, optarg);
 	case 'H': cli->writer.heat_map = true; return FAY_OK;
@@ -277,6 +281,13 @@ static int check_combination(const struct fay_cli_trace *cli)
 		return usage("--budget goes with processes on this machine, not with --cluster");
 	if (trace->analyze && (!trace->query || cli->cluster.root.bus.url))
 		return usage("--analyze goes with a query on this machine");
+	if (trace->dry_run && (trace->command || trace->wait || trace->save_path ||
+			       trace->analyze || cli->cluster.root.bus.url))
+		return usage("--dry-run is about running processes on this machine; it does not go "
+			     "with a command, --wait, --save, --analyze or --cluster");
+	if (trace->dry_run && cli->writer.format != FAY_FORMAT_TABLE &&
+	    cli->writer.format != FAY_FORMAT_JSON)
+		return usage("--dry-run prints text or, with --json, JSON");
 	if (trace->detach && !cli->cluster.root.bus.url)
 		return usage("--detach goes with --cluster");
 	if (cli->cluster.root.bus.url)
@@ -318,6 +329,7 @@ int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 		{ "share", required_argument, NULL, 's' },
 		{ "budget", required_argument, NULL, 'B' },
 		{ "analyze", no_argument, NULL, 'A' },
+		{ "dry-run", no_argument, NULL, 'd' },
 		{ "only-inline", no_argument, NULL, 'I' },
 		{ 0 },
 	};

@@ -84,7 +84,7 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
 {
 	const struct trace *trace = &cli->trace;
 	FILE *out = cli->writer.out;
-	if (cli->writer.format == FAY_FORMAT_TABLE && trace->view_count == 1 &&
+	if (cli->writer.format == FAY_FORMAT_TABLE && !trace->dry_run && trace->view_count == 1 &&
 	    trace->views[0].streams && !trace->save_path && !cli->writer.header_written)
 		fputs("(no event matched)\n", out);
 	/* Nothing may have been written to a standard output that is not there. */

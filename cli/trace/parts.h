@@ -31,6 +31,9 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error);
 /* Who reads our output has had enough, as with `| head -1`. */
 bool fay_cli_trace_is_enough(void);
 
+/* dry_run.c: verifies, looks for processes and functions, predicts the cost, and tells. */
+int fay_cli_trace_dry_run(struct fay_cli_trace *cli, struct fay_error *error);
+
 /* trace.c: signals end this trace, or ask for figures. */
 void fay_cli_trace_catch_signals(struct trace *trace);
 

@@ -78,14 +78,15 @@ int fay_trace_main(int argc, char **argv)
 	}
 	if (trace->follow)
 		keep_memory();
-	result = fay_trace_prepare(trace, &error);
+	result = trace->dry_run ? fay_cli_trace_dry_run(&cli, &error)
+				: fay_trace_prepare(trace, &error);
 	if (result && trace->query)
 		fay_cli_query_hint(trace->query, &error);
-	if (!result && !fay_trace_is_file(trace) && !trace->remote.bus.url)
+	if (!result && !trace->dry_run && !fay_trace_is_file(trace) && !trace->remote.bus.url)
 		result = fay_trace_begin(trace, &error);
 	if (result && trace->child)
 		kill(trace->child, SIGKILL); /* it has done nothing yet */
-	if (!result)
+	if (!result && !trace->dry_run)
 		result = run(&cli, &error);
 	if (!result)
 		result = fay_cli_trace_close(&cli, &error);

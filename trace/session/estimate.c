@@ -358,6 +358,7 @@ static void conclude(struct trace *trace, struct look *look)
 		cpu += (double)looked->cpu;
 		used += own_time(looked);
 	}
+	estimate->processes = look->count;
 	estimate->idle = cpu < (double)estimate->ns / IDLE_PART;
 	double cost = look->call_ns * (double)estimate->calls;
 	estimate->call_ns = look->call_ns;
@@ -365,7 +366,7 @@ static void conclude(struct trace *trace, struct look *look)
 	name_functions(trace, look);
 }
 
-static int make_estimate(struct trace *trace, struct fay_error *error)
+int fay_trace_estimate(struct trace *trace, struct fay_error *error)
 {
 	struct look look = { 0 };
 	uint64_t since = fay_monotonic();
@@ -374,6 +375,9 @@ static int make_estimate(struct trace *trace, struct fay_error *error)
 		result = try_probes(trace, &look, error);
 	if (!result)
 		conclude(trace, &look);
+	for (size_t i = 0; !result && trace->dry_run && i < look.count; i++)
+		result = fay_trace_would_add(&trace->estimate, look.items[i].pid,
+					     look.items[i].session, look.items[i].calls, error);
 	for (size_t i = 0; i < look.count; i++)
 		looked_deinit(&look.items[i]);
 	trace->estimate.made = !result && !trace->estimate.idle;
@@ -446,7 +450,7 @@ int fay_trace_decide_budget(struct trace *trace, struct fay_error *error)
 		put_in_force(trace, "what will run is not known yet");
 		return FAY_OK;
 	}
-	if (make_estimate(trace, error)) {
+	if (fay_trace_estimate(trace, error)) {
 		/* What cannot be attached to says so itself. But one that has executed a program
 		 * meanwhile, or one of several that has ended, does not hinder the trace. */
 		if (error->code != FAY_E_LIMIT) {

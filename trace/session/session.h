@@ -286,8 +286,16 @@ void fay_trace_cluster_gathered(struct trace *trace);
 /* estimate.c: a budget where nobody gave one. Then probes may take this part of one processor: */
 #define FAY_BUDGET_FLOOR 0.01
 int fay_trace_decide_budget(struct trace *trace, struct fay_error *error);
+/* Into trace->estimate; what is installed for it is gone afterwards. */
+int fay_trace_estimate(struct trace *trace, struct fay_error *error);
 /* As JSON, if one was made. */
 void fay_trace_estimate_print(const struct trace *trace);
+
+/* would.c. Adds the functions of a session that counts, so many calls of each. */
+int fay_trace_would_add(struct fay_trace_estimate *estimate, pid_t pid,
+			const struct fay_session *session, const uint64_t *calls,
+			struct fay_error *error);
+void fay_trace_would_deinit(struct fay_trace_estimate *estimate);
 
 /* budget.c: measures what the probes cost each so often, and takes the costliest points out
  * where that is more than --budget allows. */

@@ -50,6 +50,7 @@ void fay_trace_deinit(struct trace *trace)
 	fay_trace_stacks_deinit(trace);
 	fay_root_destroy(trace->root);
 	fay_trace_budget_deinit(trace);
+	fay_trace_would_deinit(&trace->estimate);
 	fay_aggregator_destroy(trace->aggregator);
 	fay_texts_destroy(trace->texts);
 	fay_trace_join_deinit(trace);

@@ -186,7 +186,18 @@ struct trace {
 		uint64_t calls, ns; /* so many in so long */
 		double call_ns;     /* what the probes of one would take */
 		char most[256];     /* functions that are called most */
+		size_t processes;   /* that were looked at */
+		/* of a dry run: all functions of these processes, by which none is traced;
+		 * `reason`: why that one cannot be, or NULL */
+		struct fay_trace_would {
+			pid_t pid;
+			char *function; /* "module!name" */
+			char *reason;
+			uint64_t calls; /* while they were counted */
+		} *would;
+		size_t would_count;
 	} estimate;
+	bool dry_run; /* nothing is traced: what would be, is told */
 	/* kernel functions through fay.ko (native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */

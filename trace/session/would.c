@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Of a dry run: which functions would be traced, kept from the sessions that counted their calls. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+static bool add(struct fay_trace_estimate *estimate, pid_t pid, const char *module,
+		const char *name, const char *reason, uint64_t calls)
+{
+	struct fay_trace_would *would = &estimate->would[estimate->would_count];
+	*would = (struct fay_trace_would){ .pid = pid, .calls = calls };
+	if (asprintf(&would->function, "%s%s%s", module, *module ? "!" : "", name) < 0)
+		return false;
+	estimate->would_count++;
+	would->reason = reason ? strdup(reason) : NULL;
+	return !reason || would->reason;
+}
+
+int fay_trace_would_add(struct fay_trace_estimate *estimate, pid_t pid,
+			const struct fay_session *session, const uint64_t *calls,
+			struct fay_error *error)
+{
+	size_t points = fay_session_point_count(session),
+	       skipped = fay_session_skipped_count(session);
+	struct fay_trace_would *grown = reallocarray(
+		estimate->would, estimate->would_count + points + skipped + 1, sizeof(*grown));
+	bool ok = grown != NULL;
+	if (ok)
+		estimate->would = grown;
+	for (size_t i = 0; ok && i < points; i++) {
+		const struct fay_function *f = fay_session_point(session, i);
+		ok = add(estimate, pid, f->module, f->name, NULL, calls[i]);
+	}
+	for (size_t i = 0; ok && i < skipped; i++) {
+		const struct fay_skipped_point *point = fay_session_skipped(session, i);
+		ok = add(estimate, pid, "", point->function, point->reason, 0);
+	}
+	return ok ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+}
+
+void fay_trace_would_deinit(struct fay_trace_estimate *estimate)
+{
+	for (size_t i = 0; i < estimate->would_count; i++) {
+		free(estimate->would[i].function);
+		free(estimate->would[i].reason);
+	}
+	free(estimate->would);
+	estimate->would = NULL;
+	estimate->would_count = 0;
+}
