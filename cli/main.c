@@ -10,6 +10,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/export/export.h"
 #include "cli/trace/trace.h"
+#include "cli/trust/command.h"
 #include "process/process.h"
 
 #include "fay/compiler.h"
@@ -33,6 +34,9 @@ static const struct command {
 	{ "inspect", fay_inspect_main, "inspect [--json] [--att] IMAGE" },
 	{ "diff", fay_diff_main, "diff [--json] [--factor N] OLD NEW" },
 	{ "policy", fay_policy_main, "policy init IMAGE | policy check FILE" },
+	{ "sign", fay_sign_main, "sign IMAGE --key FILE [--policy FILE]" },
+	{ "trust", fay_trust_main,
+	  "trust add NAME KEY | list | revoke NAME | require N | check IMAGE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },

@@ -32,8 +32,10 @@ gives() {
 only() { [ "${#COMPREPLY[@]}" = "$1" ] || fail "${COMP_WORDS[*]}: ${COMPREPLY[*]}"; }
 work=$(mktemp -d)
 trap 'kill $process; rm -rf "$work"' EXIT
-gives "" = trace verify inspect diff policy cc list explain doctor export cluster attach bench help
-gives tr = trace
+gives "" = trace verify inspect diff policy sign trust cc list explain doctor export cluster attach bench help
+gives tr = trace trust
+only 2
+gives tra = trace
 only 1
 gives help li = list
 gives trace --j = --json

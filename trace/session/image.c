@@ -9,6 +9,7 @@
 
 #include "process/delay/delay.h"
 #include "session.h"
+#include "trace/trust/trust.h"
 #include "verifier/accept/accept.h"
 
 static int plan_query(struct trace *trace, struct fay_error *error)
@@ -189,6 +190,11 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 		return error->code;
 	if (!trace->native &&
 	    fay_delay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict, error))
+		return error->code;
+	/* The very bytes that were read, before anything is made of them. */
+	if (trace->probe_path && trace->verdict.outcome == FAY_ACCEPTED &&
+	    fay_trust_check_here(trace->probe_path, trace->image.data, trace->image.size,
+				 trace->policy_path, &trace->verdict, error))
 		return error->code;
 	if (!trace->native && !trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_kernel_is_target(&trace->verdict)) {
