@@ -137,6 +137,10 @@ fresh
 check 0 trusted
 chmod g+w store && check 1 'is not believed'
 fresh
+chmod o+w . && check 1 'is not believed'
+chmod +t . && check 0 trusted
+chmod o-w,-t .
+fresh
 chmod o+w store/signers && check 1 'is not believed'
 fresh
 touch store/revoked && chmod 666 store/revoked && check 1 'is not believed'

@@ -174,13 +174,23 @@ static int read_lines(int directory, const char *name, struct fay_trust_store *s
 	return result;
 }
 
+/* Nobody else can put another directory in its place, as in one like /tmp (sticky). */
+static bool is_guarded_directory(int directory)
+{
+	struct stat own, around;
+	if (fstat(directory, &own) || fstatat(directory, "..", &around, 0))
+		return false;
+	if (around.st_mode & S_ISVTX)
+		around.st_mode &= ~(mode_t)022;
+	return is_guarded(&own) && is_guarded(&around);
+}
+
 static int read_all(int directory, struct fay_trust_store *store, struct fay_error *error)
 {
-	struct stat stat;
-	if (fstat(directory, &stat) || !is_guarded(&stat))
+	if (!is_guarded_directory(directory))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "the directory is not believed: others than its owner can "
-				     "write it, or it is another user's");
+				     "write it or the one that it is in, or it is another user's");
 	store->signers = calloc(FAY_TRUST_SIGNERS_MAX, sizeof(*store->signers));
 	store->revoked = calloc(FAY_TRUST_REVOKED_MAX, sizeof(*store->revoked));
 	if (!store->signers || !store->revoked)
