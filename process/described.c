@@ -17,7 +17,7 @@ int fay_described_check(const struct fay_described *described, struct fay_target
 	const struct fay_function_file *known = &described->file;
 	struct fay_function_list list;
 	struct fay_function_file file;
-	if (fay_target_find(target, described->pattern, &list, NULL))
+	if (fay_target_find_code(target, described->pattern, &list, NULL))
 		return FAY_OK; /* it is not traced there */
 	bool found = fay_target_file_of(target, &list.items[0], &file);
 	bool same = found && (known->build_id_size

@@ -124,6 +124,10 @@ void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spe
 					   fay_offset_saved(operand->base) + operand->high_byte);
 			break;
 		case FAY_OPERAND_MEMORY: load_memory(e, spec, operand, i); break;
+		case FAY_OPERAND_ADDRESS:
+			load_address(e, operand);
+			fay_emit_bytes(e, "\x48\x89\xd0", 3); /* mov %rdx, %rax */
+			break;
 		default: e->failed = true; break;
 		}
 		fay_emit_store64(e, FAY_RSP, EVENT_ARG(i), FAY_RAX);

@@ -20,9 +20,13 @@
 #include "fay/shm.h"
 #include "fay/verify.h"
 
-/* A USDT marker, as its note says. Strings are owned by the target. */
+/* A USDT marker, as its note says, or a place that debug information tells
+ * (fay_places_read_by()). Strings are owned by the target. */
 struct fay_marker {
 	const char *provider, *name;
+	/* of a place that debug information tells: the function that the source has there. There
+	 * may be any instruction, where a USDT marker is a nop. NULL: a USDT marker */
+	const char *function;
 	/* "8@%rax -4@12(%rsp)": GNU as operands with their sizes; "-" signed */
 	const char *arguments;
 	uint64_t address; /* virtual address in the object */
@@ -40,8 +44,8 @@ struct fay_function {
 	const char *path; /* of the object file */
 	uint64_t address; /* in the process; in a file: virtual address in the object */
 	uint64_t size;    /* bytes; from the symbol, else up to the next function; 0 unknown */
-	/* NULL: a function. Else `name` is "provider:name", `address` the marker's, `size` the
-	 * bytes from there to its function's end */
+	/* NULL: a function. Else `name` is "provider:name", or the marker's function, `address` the
+	 * marker's, `size` the bytes from there to its function's end */
 	const struct fay_marker *marker;
 	uint64_t start; /* of the function that the marker is in */
 	/* has no symbol, only an entry in the unwind table; the name is made from the address
@@ -91,15 +95,52 @@ void fay_target_share(struct fay_target *target, struct fay_files *files);
 typedef bool fay_names_reader(const char *glob, const char *symbol);
 void fay_names_read_by(fay_names_reader *reader);
 
+/*
+ * Places of code that the debug information of a file tells, for patterns "module!@...", where
+ * `text` is what stands behind the @:
+ *
+ *	line file.c:123            where statements of that line begin
+ *	inlined name               where the copies of functions of that name begin; a glob, as of
+ *				   functions, that `matches` knows
+ *
+ * and, behind a `;`, up to FAY_MARKER_OPERANDS words about variables, separated by commas: `name`
+ * for the value that one has there, `&name` for the address at which it lies, `?name` for whether
+ * it has a value there. Each place has an operand for each word, as a marker's note has its
+ * arguments; one that is empty stands for a 0.
+ *
+ * What is said of a place is not believed: it is judged as any other place inside a function.
+ */
+struct fay_debug_place {
+	uint64_t address; /* virtual address in the object */
+	char *function;   /* that the source has there */
+	char *arguments;  /* "4@%eax 8@16(%rsp)" */
+};
+/* What is in it is malloc'ed. */
+struct fay_debug_places {
+	struct fay_debug_place *items;
+	size_t count;
+};
+void fay_debug_places_deinit(struct fay_debug_places *places);
+/* FAY_E_REFUSED: nothing is known of the file. FAY_E_USAGE: there is no such place. fd stays the
+ * caller's; `places` is released by the caller in any case. */
+typedef int fay_places_reader(int fd, const char *path, const char *text,
+			      bool (*matches)(const char *glob, const char *symbol),
+			      struct fay_debug_places *places, struct fay_error *error);
+void fay_places_read_by(fay_places_reader *reader);
+
 /* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names
  * by edit distance, and the modules there are). */
 int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list,
 		    struct fay_error *error);
 
-/* All USDT markers that "module!provider:name" matches, a place each, sorted by address. No match:
- * likewise. */
+/* All USDT markers that "module!provider:name" matches, a place each, sorted by address, or the
+ * places that "module!@..." is. No match: likewise, or what the places' reader says. */
 int fay_target_find_markers(struct fay_target *target, const char *pattern,
 			    struct fay_function_list *list, struct fay_error *error);
+
+/* All functions that match, or the places that "module!@..." is. */
+int fay_target_find_code(struct fay_target *target, const char *pattern,
+			 struct fay_function_list *list, struct fay_error *error);
 
 /* The object file that a found function is in, as it is mapped. */
 struct fay_function_file {
@@ -215,7 +256,8 @@ struct fay_skipped_point {
 enum fay_operand_form {
 	FAY_OPERAND_CONSTANT = 1, /* `value` */
 	FAY_OPERAND_REGISTER,     /* base; its second byte if high_byte */
-	FAY_OPERAND_MEMORY,       /* value + base + index * scale */
+	FAY_OPERAND_MEMORY,       /* at value + base + index * scale */
+	FAY_OPERAND_ADDRESS,      /* value + base + index * scale itself */
 };
 
 struct fay_operand {

@@ -198,13 +198,14 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 		     uint64_t at, enum fay_place_kind kind, struct fay_place *place,
 		     char reason[FAY_REASON_MAX]);
 /*
- * May one byte be replaced by a trap (int3) at `at`, the start of the function [start, end) or, of
- * a marker, a one-byte nop in it? A whole instruction has to begin there, and a start must not be
- * jumped back to, since each round would look like a call. *length: bytes of the instruction.
- * False: no, or in doubt; "": out of memory.
+ * May one byte be replaced by a trap (int3) at `at`, the start of the function [start, end), a
+ * place in it or, of a marker, a one-byte nop? A whole instruction has to begin there, and a start
+ * must not be jumped back to, since each round would look like a call. *length: bytes of the
+ * instruction. False: no, or in doubt; "": out of memory.
  */
 bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uint64_t end,
-		     uint64_t at, bool marker, unsigned *length, char reason[FAY_REASON_MAX]);
+		     uint64_t at, enum fay_place_kind kind, unsigned *length,
+		     char reason[FAY_REASON_MAX]);
 /* Where an indirect jump leads, from a register or memory: an operand of 8 bytes. False: it is none
  * that is understood. */
 struct fay_operand;

@@ -215,7 +215,7 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 	return judging_end(&judging, good);
 }
 
-static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
+static bool judge_trap(struct judging *judging, uint64_t at, enum fay_place_kind kind)
 {
 	struct fay_code *code = &judging->code;
 	uint8_t byte = 0;
@@ -224,10 +224,10 @@ static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
 		return fay_code_refuse(code, "has no instruction that begins at +%#lx",
 				       offset_of(judging, at));
 	code->program->read(code->program->context, at, &byte, 1);
-	if (marker)
+	if (kind == FAY_PLACE_AT_MARKER)
 		return byte == NOP ||
 		       fay_code_refuse(code, "has no nop at +%#lx", offset_of(judging, at));
-	for (size_t i = 0; i < code->step_count; i++)
+	for (size_t i = 0; i < code->step_count && kind == FAY_PLACE_AT_ENTRY; i++)
 		if (code->steps[i].kind != FAY_STEP_CALL && code->steps[i].target == at)
 			return fay_code_refuse(
 				code, "has a loop back to its first instruction (from +%lu)",
@@ -236,11 +236,12 @@ static bool judge_trap(struct judging *judging, uint64_t at, bool marker)
 }
 
 bool fay_place_traps(const struct fay_flow_program *program, uint64_t start, uint64_t end,
-		     uint64_t at, bool marker, unsigned *length, char reason[FAY_REASON_MAX])
+		     uint64_t at, enum fay_place_kind kind, unsigned *length,
+		     char reason[FAY_REASON_MAX])
 {
 	struct judging judging;
 	bool good = judging_begin(&judging, program, start, end, at, reason) &&
-		    judge_trap(&judging, at, marker);
+		    judge_trap(&judging, at, kind);
 
 	if (good)
 		*length = judging.code.steps[judging.step].length;

@@ -297,6 +297,7 @@ void fay_object_close(struct fay_object *object)
 	free(object->starts);
 	free(object->code);
 	free(object->markers);
+	fay_object_forget_told(object);
 	free(object);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Markers of a target's modules, found by "module!provider:name" with globs as functions are. A
  * marker is where its note says, if that lies in an executable mapping of its module; one that was
- * inlined several times has as many notes, and is as many places.
+ * inlined several times has as many notes, and is as many places. Places that debug information
+ * tells ("module!@...") go the same way.
  */
 #include "target.h"
 
@@ -65,7 +66,7 @@ static bool function_around(const struct function_index *index, uint64_t address
 	return true;
 }
 
-/* Once for every place where its module is mapped. */
+/* Once for every place where its module is mapped. `full`: its name. */
 static int add_marker(struct fay_target *target, struct fay_module *module,
 		      const struct function_index *index, const struct fay_marker *marker,
 		      const char *full, struct fay_matches *matches, struct fay_error *error)
@@ -129,6 +130,35 @@ static int add_module(struct fay_target *target, struct fay_module *module,
 	return code;
 }
 
+/* What the debug information tells, instead of notes. *why: the best reason for which a module has
+ * no such place. */
+static int add_told(struct fay_target *target, struct fay_module *module, const char *text,
+		    struct fay_matches *matches, struct fay_error *why, struct fay_error *error)
+{
+	struct fay_object *object = fay_module_object(target, module);
+	const struct fay_marker *markers;
+	struct function_index index;
+	struct fay_error reason = { 0 };
+	size_t count;
+	int code = 0;
+
+	if (!object)
+		return 0;
+	if (fay_object_told(object, module->path, text, &markers, &count, &reason)) {
+		if (!why->code || reason.code == FAY_E_USAGE)
+			*why = reason;
+		return 0;
+	}
+	if (!index_functions(object, &index) ||
+	    !fay_target_intern(target, module->name, strlen(module->name)))
+		code = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; !code && i < count; i++)
+		code = add_marker(target, module, &index, &markers[i], markers[i].function, matches,
+				  error);
+	free(index.items);
+	return code;
+}
+
 static int by_address(const void *left, const void *right)
 {
 	const struct fay_function *a = left, *b = right;
@@ -143,16 +173,24 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern,
 {
 	char module[256], name[256];
 	struct fay_matches matches = { 0 };
+	struct fay_error why = { 0 };
 	struct fay_glob glob;
 	int code = fay_pattern_split(pattern, module, name, error);
 
 	if (code)
 		return code;
 	fay_glob_init(&glob, name);
-	for (size_t i = 0; !code && i < target->module_count; i++)
-		if (fay_target_asks(target, &target->modules[i], module))
-			code = add_module(target, &target->modules[i], &glob, &matches, error);
-	if (!code && !matches.count)
+	for (size_t i = 0; !code && i < target->module_count; i++) {
+		struct fay_module *candidate = &target->modules[i];
+
+		if (!fay_target_asks(target, candidate, module))
+			continue;
+		code = *name == '@' ? add_told(target, candidate, name + 1, &matches, &why, error)
+				    : add_module(target, candidate, &glob, &matches, error);
+	}
+	if (!code && !matches.count && why.code)
+		code = fay_error_set(error, why.code, "%s", why.message);
+	else if (!code && !matches.count)
 		code = fay_target_no_match(target, true, module, name, error);
 	if (code) {
 		free(matches.items);
@@ -162,6 +200,15 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern,
 	list->items = matches.items;
 	list->count = matches.count;
 	return 0;
+}
+
+int fay_target_find_code(struct fay_target *target, const char *pattern,
+			 struct fay_function_list *list, struct fay_error *error)
+{
+	const char *bang = strchr(pattern, '!');
+
+	return bang && bang[1] == '@' ? fay_target_find_markers(target, pattern, list, error)
+				      : fay_target_find(target, pattern, list, error);
 }
 
 /* --- what a trampoline needs --- */
@@ -206,7 +253,8 @@ static const struct fay_symbol *find_symbol(struct fay_target *target,
 	return NULL;
 }
 
-/* Adds the symbol's address; false: `place->reason` says why not. */
+/* Adds the symbol's address, `.` being where the object lies; false: `place->reason` says why
+ * not. */
 static bool settle(struct fay_target *target, const struct fay_object *object, uint64_t bias,
 		   const struct fay_parsed_operand *parsed, unsigned number,
 		   struct fay_marker_place *place)
@@ -219,7 +267,9 @@ static bool settle(struct fay_target *target, const struct fay_object *object, u
 			 parsed->problem);
 		return false;
 	}
-	if (parsed->symbol) {
+	if (parsed->symbol_length == 1 && *parsed->symbol == '.') {
+		operand->value = (int64_t)((uint64_t)operand->value + bias);
+	} else if (parsed->symbol) {
 		const struct fay_symbol *symbol =
 			find_symbol(target, object, parsed->symbol, parsed->symbol_length);
 

@@ -2,8 +2,8 @@
 /*
  *	arguments := [argument {" " argument}]
  *	argument  := ["-"] size "@" operand              "-" signed; size 1, 2, 4 or 8
- *	operand   := "$" sum | "%" register | [sum] ["(" ["%" register] ["," "%" register [","
- *		  scale]] ")"]
+ *	operand   := "$" sum | "%" register | ["&"] [sum] ["(" ["%" register] ["," "%" register
+ *		  ["," scale]] ")"]                  "&" the address itself, which no note has
  *	sum       := ["-"] term {("+" | "-") term} at most one term is a symbol, and it is added
  *	term      := number | symbol
  *
@@ -237,7 +237,7 @@ static const char *parse_operand(struct cursor *c, struct fay_parsed_operand *pa
 		operand->form = FAY_OPERAND_CONSTANT;
 		problem = take_sum(c, parsed) ? NULL : malformed;
 	} else {
-		operand->form = FAY_OPERAND_MEMORY;
+		operand->form = take(c, '&') ? FAY_OPERAND_ADDRESS : FAY_OPERAND_MEMORY;
 		if (c->at < c->end && *c->at != '(' && !take_sum(c, parsed))
 			return malformed;
 		if (take(c, '('))

@@ -27,6 +27,7 @@
 #define FAY_OBJECT_MAX_SEGMENTS 512u
 #define FAY_OBJECT_MAX_MARKERS 65536u
 #define FAY_MARKER_MAX_STRING 1000u /* bytes of a provider, a name or an argument string */
+#define FAY_OBJECT_MAX_TOLD 1024u   /* patterns of places that debug information tells */
 
 /* One PT_LOAD of an object. */
 struct fay_segment {
@@ -81,6 +82,8 @@ struct fay_object {
 	struct fay_marker *markers; /* USDT; read when they are first asked for */
 	size_t marker_count;
 	bool markers_read, markers_cut_short;
+	struct fay_told *told; /* places.c */
+	size_t told_count;
 	/* functions by address, for addresses.c; made when first needed */
 	struct fay_code_symbol *code;
 	size_t code_count;
@@ -113,6 +116,11 @@ uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *sym
 
 /* elf_markers.c: fills object->markers, once. */
 void fay_object_read_markers(struct fay_object *object);
+/* places.c: what debug information tells of a pattern's text behind the @, as markers; asked for
+ * once. A code: `error` says why there are none. */
+int fay_object_told(struct fay_object *object, const char *path, const char *text,
+		    const struct fay_marker **markers, size_t *count, struct fay_error *error);
+void fay_object_forget_told(struct fay_object *object);
 /* elf_debug.c: opens object->debug_elf if there is a file with the object's build ID. */
 void fay_object_open_debug(struct fay_object *object, Elf *elf);
 /* elf_unnamed.c: adds the functions that only the unwind table knows. */

@@ -3,6 +3,7 @@
 #include "plan_private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "loader/names/target.h"
 
@@ -34,6 +35,14 @@ static int find_thread_function(struct fay_target *target, uint32_t kind,
 		name);
 }
 
+/* A place inside functions that debug information tells: "module!@...", "@...". */
+static bool is_told(const struct fay_probe_facts *facts)
+{
+	const char *bang = strchr(facts->pattern, '!');
+
+	return facts->kind == FAY_PROBE_OFFSET && (bang ? bang[1] : *facts->pattern) == '@';
+}
+
 int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_list *list,
 		    struct fay_error *error)
 {
@@ -48,7 +57,7 @@ int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_l
 			       ? fay_error_set(error, FAY_E_USAGE,
 					       "earlier sessions hold the threads' functions")
 			       : find_thread_function(target, facts->kind, list, error);
-	else if (facts->kind == FAY_PROBE_MARKER)
+	else if (facts->kind == FAY_PROBE_MARKER || is_told(facts))
 		code = fay_target_find_markers(target, facts->pattern, list, error);
 	else
 		code = fay_target_find(target, facts->pattern, list, error);

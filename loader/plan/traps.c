@@ -43,7 +43,9 @@ static bool has_only(const struct fay_plan *plan, const struct fay_point *point,
 /* Whether all that its probes want is where the place is. */
 static bool is_of_place(const struct fay_plan *plan, const struct fay_point *point)
 {
-	return has_only(plan, point, 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_MARKER) &&
+	uint32_t offset = point->marker ? 1u << FAY_PROBE_OFFSET : 0;
+
+	return has_only(plan, point, 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_MARKER | offset) &&
 	       (!point->inside || point->marker) && !point->function.unnamed;
 }
 
@@ -175,11 +177,14 @@ static bool add_place(struct finder *finder, const struct fay_point *point, uint
 	const struct fay_flow_program program = { .context = &finder->text,
 						  .read = fay_text_reader };
 	uint64_t at = point->function.address;
+	enum fay_place_kind place = !point->marker                     ? FAY_PLACE_AT_ENTRY
+				    : point->function.marker->function ? FAY_PLACE_INSIDE_AT
+								       : FAY_PLACE_AT_MARKER;
 	char reason[FAY_REASON_MAX];
 	unsigned length;
 
-	return fay_place_traps(&program, at - point->offset, at + point->function.size, at,
-			       point->marker != NULL, &length, reason) &&
+	return fay_place_traps(&program, at - point->offset, at + point->function.size, at, place,
+			       &length, reason) &&
 	       add(finder, point, length, (struct fay_trap){ .kind = kind, .address = at });
 }
 

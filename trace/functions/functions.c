@@ -20,7 +20,7 @@ static int find_in(struct fay_function_search *functions, struct fay_target *tar
 		   struct fay_error *error)
 {
 	struct fay_function_list list;
-	int code = fay_target_find(target, pattern, &list, error);
+	int code = fay_target_find_code(target, pattern, &list, error);
 	if (code) {
 		fay_suggest(target, error);
 		return code;

@@ -51,7 +51,7 @@ static LLVMValueRef operand_address(struct fay_codegen *g, const struct fay_oper
 				       LLVMBuildMul(b, program_register(g, operand->index),
 						    i64(g, operand->scale), ""),
 				       "");
-	return LLVMBuildIntToPtr(b, address, g->pointer, "");
+	return address;
 }
 
 /* Of what cannot be read, 0. */
@@ -66,8 +66,12 @@ static LLVMValueRef operand_value(struct fay_codegen *g, const struct fay_operan
 			word = LLVMBuildLShr(g->builder, word, i64(g, 8), "");
 		break;
 	case FAY_OPERAND_MEMORY:
-		word = fay_bpf_user_word(g, operand_address(g, operand), operand->size);
+		word = fay_bpf_user_word(
+			g,
+			LLVMBuildIntToPtr(g->builder, operand_address(g, operand), g->pointer, ""),
+			operand->size);
 		break;
+	case FAY_OPERAND_ADDRESS: return operand_address(g, operand);
 	default: word = i64(g, (uint64_t)operand->value); break;
 	}
 	return fay_codegen_extend(g, word, access);

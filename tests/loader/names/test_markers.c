@@ -76,6 +76,12 @@ static void test_memory(void **state)
 	expect("8@8-16+1(,%rbx,8)", FAY_OPERAND_MEMORY, 8, false, NONE, 3, 8, -7);
 	expect("8@(%rdi,%rsi)", FAY_OPERAND_MEMORY, 8, false, 7, 6, 1, 0);
 	expect("8@4096", FAY_OPERAND_MEMORY, 8, false, NONE, NONE, 1, 4096);
+	expect("8@&-24(%rbp)", FAY_OPERAND_ADDRESS, 8, false, 5, NONE, 1, -24);
+	expect("8@&(%rdi,%rsi)", FAY_OPERAND_ADDRESS, 8, false, 7, 6, 1, 0);
+	parsed = one("8@$16400+.");
+	assert_null(parsed.problem);
+	assert_int_equal(parsed.symbol_length, 1);
+	assert_int_equal(parsed.operand.value, 16400);
 	parsed = one("-8@64+CheckpointStats(%rip)");
 	assert_null(parsed.problem);
 	assert_int_equal(parsed.symbol_length, 15);
