@@ -12,6 +12,7 @@
 #include "cli/trace/trace.h"
 #include "cli/trust/command.h"
 #include "process/process.h"
+#include "query/debug/debug.h"
 
 #include "fay/compiler.h"
 #include "fay/query.h"
@@ -104,6 +105,7 @@ int main(int argc, char **argv)
 {
 	fay_messages_guard();
 	fay_names_read_by(fay_demangled_matches);
+	fay_places_read_by(fay_debug_places_read);
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;

@@ -5,8 +5,9 @@
  *
  *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
  *
- * with --usdt the USDT markers instead, their arguments behind the name; with --syscalls the system
- * calls, with their numbers and as they are declared in C; or with --json one object a line
+ * with --usdt the USDT markers instead, their arguments behind the name; with --lines or --inlined
+ * the places of a line of the source, or of the copies of inlined functions; with --syscalls the
+ * system calls, with their numbers and as they are declared in C; or with --json one object a line
  * (docs/internals/symbols.md). For a process this shows exactly what `fay trace` would find.
  * Of the kernel, tracefs's list says which functions have a hotpatch point; where it cannot be read
  * /proc/kallsyms names all functions, and that is said.
@@ -32,18 +33,22 @@ struct list_options {
 	pid_t pid;
 	const char *comm;
 	bool kernel, json, usdt, syscalls;
+	const char *places; /* "line" or "inlined": places that debug information tells */
 	const char *file, *pattern;
 };
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | "
-		     "--syscalls | FILE] ['module!glob']\n"
-		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
-		     "  fay list /usr/bin/redis-server 'call*'\n"
-		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
-		     "  fay list --kernel 'kernel!vfs_*'\n"
-		     "  fay list --syscalls 'open*'         system calls and their arguments\n");
+	fprintf(out,
+		"usage: fay list [--json] [--usdt | --lines | --inlined] [-p PID | --comm NAME "
+		"| --kernel | --syscalls | FILE] ['module!glob']\n"
+		"  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
+		"  fay list /usr/bin/redis-server 'call*'\n"
+		"  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
+		"  fay list --lines -p 1234 'shop!cart.c:123'   where a line's code begins\n"
+		"  fay list --inlined -p 1234 'shop!add'   copies of an inlined function\n"
+		"  fay list --kernel 'kernel!vfs_*'\n"
+		"  fay list --syscalls 'open*'         system calls and their arguments\n");
 }
 
 static void print_function(const struct list_options *options, const struct fay_function *function)
@@ -69,12 +74,13 @@ static void print_function(const struct list_options *options, const struct fay_
 		puts(marker && marker->semaphore ? " (semaphore)" : "");
 		return;
 	}
-	printf("{\"type\":\"%s\",\"module\":", marker ? "marker" : "function");
+	bool usdt = marker && !marker->function;
+	printf("{\"type\":\"%s\",\"module\":", usdt ? "marker" : marker ? "place" : "function");
 	fay_json_string(stdout, function->module, strlen(function->module));
-	printf(",\"%s\":", marker ? "marker" : "function");
+	printf(",\"%s\":", usdt ? "marker" : "function");
 	fay_json_string(stdout, function->name, strlen(function->name));
 	fay_json_text(stdout, ",\"path\":", function->path);
-	if (marker) {
+	if (usdt) {
 		fay_json_text(stdout, ",\"arguments\":", marker->arguments);
 		printf(",\"semaphore\":%s", marker->semaphore ? "true" : "false");
 	}
@@ -91,17 +97,32 @@ static int finish_output(void)
 	return FAY_E_INTERNAL;
 }
 
+/* "module!text" as the pattern of places that debug information tells. */
+static int places_pattern(const struct list_options *options, char pattern[600],
+			  struct fay_error *error)
+{
+	char module[256], text[256];
+	int code = fay_pattern_split(options->pattern, module, text, error);
+	if (!code)
+		snprintf(pattern, 600, "%s!@%s %s", module, options->places, text);
+	return code;
+}
+
 static int list_target(const struct list_options *options)
 {
 	struct fay_target *target;
 	struct fay_function_list list;
 	struct fay_error error;
+	char places[600];
+	if (options->places && places_pattern(options, places, &error))
+		return fay_cli_fail(&error);
 	int code = options->pid ? fay_target_open_pid(options->pid, &target, &error)
 				: fay_target_open_file(options->file, &target, &error);
 	if (code)
 		return fay_cli_fail(&error);
-	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error)
-			     : fay_target_find(target, options->pattern, &list, &error);
+	code = options->usdt     ? fay_target_find_markers(target, options->pattern, &list, &error)
+	       : options->places ? fay_target_find_markers(target, places, &list, &error)
+				 : fay_target_find(target, options->pattern, &list, &error);
 	if (code) {
 		fay_suggest(target, &error);
 		fay_target_close(target);
@@ -285,8 +306,12 @@ static int parse_operands(struct list_options *options, int count, char **operan
 	}
 	if (count > 1)
 		return usage_error("more than one pattern");
-	if ((options->kernel || options->syscalls) && options->usdt)
-		return usage_error("the kernel has no USDT probes");
+	if ((options->kernel || options->syscalls) && (options->usdt || options->places))
+		return usage_error("the kernel has no USDT probes, and no lines");
+	if (options->usdt && options->places)
+		return usage_error("--usdt, --lines and --inlined are mutually exclusive");
+	if (options->places && !count)
+		return usage_error("say which: 'module!file.c:123', 'module!function'");
 	options->pattern = count ? operands[0] : options->syscalls ? "*" : "*!*";
 	return FAY_OK;
 }
@@ -315,6 +340,7 @@ int fay_list_main(int argc, char **argv)
 	static const struct option long_options[] = {
 		{ "json", no_argument, NULL, 'j' },       { "usdt", no_argument, NULL, 'u' },
 		{ "kernel", no_argument, NULL, 'k' },     { "syscalls", no_argument, NULL, 's' },
+		{ "lines", no_argument, NULL, 'l' },      { "inlined", no_argument, NULL, 'i' },
 		{ "comm", required_argument, NULL, 'c' }, { "pid", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },       { 0 }
 	};
@@ -331,6 +357,8 @@ int fay_list_main(int argc, char **argv)
 		case 'k': options.kernel = true; break;
 		case 's': options.syscalls = true; break;
 		case 'u': options.usdt = true; break;
+		case 'l': options.places = "line"; break;
+		case 'i': options.places = "inlined"; break;
 		case 'j': options.json = true; break;
 		case 'h': print_usage(stdout); return FAY_OK;
 		default: print_usage(stderr); return FAY_E_USAGE;

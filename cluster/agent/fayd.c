@@ -12,6 +12,7 @@
 #include "agent.h"
 #include "cluster/access/access.h"
 #include "process/process.h"
+#include "query/debug/debug.h"
 
 #define END_MS 5000
 
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
 	struct fay_keys keys;
 	fay_messages_guard();
 	fay_names_read_by(fay_demangled_matches);
+	fay_places_read_by(fay_debug_places_read);
 	gethostname(host, sizeof(host) - 1);
 	settings.agent.name = host;
 	settings.agent.limits.memory = 256u << 20;

@@ -95,6 +95,16 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 	return pattern;
 }
 
+/* "module!file.c:123" in one string; NULL on error. */
+static const char *check_line(struct fay_checked *checked, const struct fay_node *call)
+{
+	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
+	if (!at || at->kind != NODE_STRING)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, at ? at->span : call->span,
+				      "`Line` takes one string such as \"shop!cart.c:123\"");
+	return fay_check_line_pattern(checked, at);
+}
+
 /* cluster.Timer(period) */
 static const char *check_timer(struct fay_checked *checked, const struct fay_node *call)
 {
@@ -123,8 +133,8 @@ static const char *check_timer(struct fay_checked *checked, const struct fay_nod
 /* No source has this name. */
 static void *fail_unknown(struct fay_query *query, const struct fay_node *call)
 {
-	static const char *const names[] = { "Function", "Return",     "Usdt",
-					     "Syscall",  "Tracepoint", "Timer" };
+	static const char *const names[] = { "Function",   "Return", "Usdt", "Syscall",
+					     "Tracepoint", "Timer",  "Line" };
 	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 			      "the cluster has no method `%s`%s", call->a->name,
 			      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
@@ -144,8 +154,10 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 				      "cluster.%s(...) on a.tid equals b.tid within 5ms`",
 				      call->a->name);
 	checked->kind = kind;
-	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
-	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
+	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind),
+	     line = checked->kind == SOURCE_LINE;
+	if (!marker && !point && !line && call->item_count == 2 &&
+	    call->items->value->kind == NODE_NAME) {
 		struct fay_value_node *where = fay_check_node(checked, scope, call->items->value);
 		if (!where)
 			return NULL;
@@ -153,6 +165,7 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 	}
 	checked->pattern = marker                          ? check_marker_pattern(checked, call)
 			   : checked->kind == SOURCE_TIMER ? check_timer(checked, call)
+			   : line                          ? check_line(checked, call)
 			   : point                         ? fay_check_kernel_pattern(checked, call)
 							   : check_pattern(checked, call);
 	checked->source = call->span;

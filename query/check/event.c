@@ -63,6 +63,12 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		return value && result ? fay_check_function_result(checked, node, value)
 				       : fay_check_scalar(checked, value);
 	}
+	if (checked->kind == SOURCE_LINE && strcmp(node->name, "line") == 0)
+		return fay_check_scalar(checked,
+					fay_expr_int(&checked->exprs, TYPE_INT,
+						     fay_check_line_number(checked->pattern)));
+	if (checked->kind == SOURCE_LINE)
+		candidates[count++] = "line";
 	if (fay_check_is_saved(checked, node->name))
 		return fay_check_saved_member(checked, node);
 	if (checked->kind == SOURCE_SYSCALL && strcmp(node->name, "Error") == 0)

@@ -15,6 +15,7 @@
 #define FAY_QUERY_DEBUG_DEBUG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "fay/bpf.h"
@@ -45,6 +46,22 @@ fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t
 /* What it returns; 0: nothing. false: that is not known. */
 bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type);
 const struct btf *fay_debug_function_types(const struct fay_debug_function *function);
+/*
+ * What is known at a place inside functions (fay_places_read_by()), `address` of its object: the
+ * variables that can be seen from there.
+ */
+int fay_debug_place_open(int fd, const char *path, uint64_t address, const char *name,
+			 struct fay_debug_function **function, struct fay_error *error);
+/* Of a place: the type of the variable of that name. false: there is none. The types are another
+ * object afterwards, as behind fay_debug_function_complete(). */
+bool fay_debug_place_variable(struct fay_debug_function *function, const char *name,
+			      uint32_t *type);
+size_t fay_debug_place_names(struct fay_debug_function *function, const char **names, size_t max);
+/* A fay_places_reader (fay/loader.h). */
+struct fay_debug_places;
+int fay_debug_places_read(int fd, const char *path, const char *text,
+			  bool (*matches)(const char *glob, const char *symbol),
+			  struct fay_debug_places *places, struct fay_error *error);
 /*
  * A structure of which only the name is known where the function is: looks for its definition in
  * the whole file. true: found, and fay_debug_function_types() is another object now, in which the

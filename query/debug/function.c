@@ -4,21 +4,18 @@
 
 #include <bpf/btf.h>
 #include <dwarf.h>
-#include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "file_private.h"
+#include "scopes_private.h"
 #include "types_private.h"
 
 #define SCOPES_MAX 32u   /* namespaces in one another */
 #define EDITIONS_MAX 64u /* of the types, each with one more structure looked up */
 
 struct fay_debug_function {
-	char *debug_path;
-	Dwfl_Callbacks callbacks;
-	Dwfl *dwfl;
-	Dwarf *dwarf;
+	struct fay_debug_file file;
 	Dwarf_Die unit, die;
 	uint64_t entry; /* as the debug information counts */
 	struct fay_debug_types types;
@@ -28,6 +25,7 @@ struct fay_debug_function {
 	struct fay_debug_argument arguments[FAY_DEBUG_ARGUMENTS_MAX];
 	uint32_t argument_count;
 	bool own_convention; /* the compiler may hand over arguments otherwise than the ABI says */
+	struct fay_debug_scopes scopes; /* of a place */
 };
 
 const struct fay_debug_argument *
@@ -56,51 +54,13 @@ void fay_debug_function_close(struct fay_debug_function *function)
 	for (uint32_t i = 0; i < function->edition_count; i++)
 		fay_btf_close(function->editions[i]);
 	fay_debug_types_deinit(&function->types);
-	if (function->dwfl)
-		dwfl_end(function->dwfl);
-	free(function->debug_path);
+	fay_debug_file_close(&function->file);
 	free(function);
 }
 
 /* --- finding
  * -------------------------------------------------------------------------------------------------
  * */
-
-static int open_dwarf(struct fay_debug_function *function, int fd, const char *path,
-		      uint64_t address, struct fay_error *error)
-{
-	const char *folder = getenv("FAY_DEBUG_DIR");
-	GElf_Addr main_bias;
-	Dwarf_Addr debug_bias;
-	if (asprintf(&function->debug_path, "+:.debug:%s",
-		     folder && *folder ? folder : "/usr/lib/debug") < 0) {
-		function->debug_path = NULL;
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	}
-	function->callbacks = (Dwfl_Callbacks){ .find_elf = dwfl_build_id_find_elf,
-						.find_debuginfo = dwfl_standard_find_debuginfo,
-						.section_address = dwfl_offline_section_address,
-						.debuginfo_path = &function->debug_path };
-	function->dwfl = dwfl_begin(&function->callbacks);
-	int own = dup(fd);
-	Dwfl_Module *module = function->dwfl && own >= 0
-				      ? dwfl_report_offline(function->dwfl, path, path, own)
-				      : NULL;
-	if (!module) {
-		if (own >= 0)
-			close(own);
-		return fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, dwfl_errmsg(-1));
-	}
-	dwfl_report_end(function->dwfl, NULL, NULL);
-	if (!dwfl_module_getelf(module, &main_bias) ||
-	    !(function->dwarf = dwfl_module_getdwarf(module, &debug_bias)))
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "%s has no debug information (looked for in the file and, by "
-				     "its build ID, below %s)",
-				     path, folder && *folder ? folder : "/usr/lib/debug");
-	function->entry = address + main_bias - debug_bias;
-	return FAY_OK;
-}
 
 /* A function of several parts has no single start: it is entered where the first one begins. */
 static bool starts_at(Dwarf_Die *die, uint64_t entry)
@@ -139,10 +99,11 @@ static bool find_function(struct fay_debug_function *function)
 {
 	Dwarf_Die unit;
 	Dwarf_CU *cu = NULL;
-	if (dwarf_addrdie(function->dwarf, function->entry, &unit) && find_in_unit(function, &unit))
+	if (dwarf_addrdie(function->file.dwarf, function->entry, &unit) &&
+	    find_in_unit(function, &unit))
 		return true;
 	/* clang writes no table of what lies where. */
-	while (!dwarf_get_units(function->dwarf, cu, &cu, NULL, NULL, &unit, NULL))
+	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &unit, NULL))
 		if (dwarf_haspc(&unit, function->entry) == 1 && find_in_unit(function, &unit))
 			return true;
 	return false;
@@ -415,7 +376,8 @@ int fay_debug_function_open(int fd, const char *path, uint64_t address, const ch
 	struct fay_debug_function *function = calloc(1, sizeof(*function));
 	if (!function)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int code = open_dwarf(function, fd, path, address, error);
+	int code = fay_debug_file_open(&function->file, fd, path, error);
+	function->entry = address + function->file.main_bias - function->file.debug_bias;
 	if (!code && !find_function(function))
 		code = fay_error_set(error, FAY_E_REFUSED,
 				     "the debug information of %s does not describe `%s`", path,
@@ -427,6 +389,58 @@ int fay_debug_function_open(int fd, const char *path, uint64_t address, const ch
 	else
 		*result = function;
 	return code;
+}
+
+/* --- places inside functions --- */
+
+static bool find_scopes(struct fay_debug_function *function)
+{
+	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
+	Dwarf_CU *cu = NULL;
+	if (dwarf_addrdie(function->file.dwarf, function->entry, &function->unit) &&
+	    fay_debug_scopes_at(&function->unit, function->entry, &left, &function->scopes))
+		return true;
+	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &function->unit, NULL))
+		if (fay_debug_scopes_at(&function->unit, function->entry, &left, &function->scopes))
+			return true;
+	return false;
+}
+
+int fay_debug_place_open(int fd, const char *path, uint64_t address, const char *name,
+			 struct fay_debug_function **result, struct fay_error *error)
+{
+	struct fay_debug_function *function = calloc(1, sizeof(*function));
+	if (!function)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	int code = fay_debug_file_open(&function->file, fd, path, error);
+	function->entry = address + function->file.main_bias - function->file.debug_bias;
+	if (!code && !find_scopes(function))
+		code = fay_error_set(error, FAY_E_REFUSED,
+				     "the debug information of %s does not describe `%s`", path,
+				     name);
+	if (!code)
+		code = next_edition(function, error);
+	if (code)
+		fay_debug_function_close(function);
+	else
+		*result = function;
+	return code;
+}
+
+bool fay_debug_place_variable(struct fay_debug_function *function, const char *name, uint32_t *type)
+{
+	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
+	Dwarf_Die variable;
+	if (function->edition_count == EDITIONS_MAX ||
+	    !fay_debug_variable_at(&function->file, &function->scopes, name, &left, &variable))
+		return false;
+	*type = fay_debug_types_of(&function->types, &variable);
+	return next_edition(function, NULL) == FAY_OK;
+}
+
+size_t fay_debug_place_names(struct fay_debug_function *function, const char **names, size_t max)
+{
+	return fay_debug_variable_names(&function->scopes, names, max);
 }
 
 /* --- structures of which the unit knows the name only
@@ -446,7 +460,7 @@ static bool find_definition(struct fay_debug_function *function, const char *nam
 {
 	Dwarf_Die unit;
 	Dwarf_CU *cu = NULL;
-	while (!dwarf_get_units(function->dwarf, cu, &cu, NULL, NULL, &unit, NULL))
+	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &unit, NULL))
 		for (int more = dwarf_child(&unit, die); !more; more = dwarf_siblingof(die, die))
 			if (defines(die, name))
 				return true;

@@ -109,6 +109,7 @@ const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
 	       : p->checked.kind == SOURCE_MARKER     ? "marker"
 	       : p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
 	       : p->checked.kind == SOURCE_TIMER      ? "timer"
+	       : p->checked.kind == SOURCE_LINE       ? "line"
 	       : p->checked.kind == SOURCE_SYSCALL
 		       ? p->checked.uses_end ? "end of system call" : "begin of system call"
 	       : fay_check_has_exceptions(&p->checked) ? "return or exception"

@@ -309,7 +309,8 @@ static void print_saved(FILE *out, const struct fay_plan_private *p)
 					     [SOURCE_MARKER] = "USDT probes",
 					     [SOURCE_SYSCALL] = "system calls",
 					     [SOURCE_TRACEPOINT] = "tracepoints",
-					     [SOURCE_TIMER] = "ticks" };
+					     [SOURCE_TIMER] = "ticks",
+					     [SOURCE_LINE] = "lines" };
 	fprintf(out, "%s%s saved in %s\n", kinds[p->checked.kind],
 		p->checked.saved_kernel && !fay_source_is_bpf(p->checked.kind) ? " in the kernel"
 									       : "",
@@ -341,6 +342,7 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	fprintf(out, "%s %s\n",
 		checked->kind == SOURCE_ENTRY       ? "entry of"
 		: checked->kind == SOURCE_MARKER    ? "USDT probe"
+		: checked->kind == SOURCE_LINE      ? "statement at"
 		: fay_check_has_exceptions(checked) ? "return or exception of"
 						    : "return of",
 		checked->pattern);

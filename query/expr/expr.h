@@ -157,6 +157,7 @@ enum fay_source {
 	SOURCE_SYSCALL = 8,     /* cluster.Syscall */
 	SOURCE_TRACEPOINT = 16, /* cluster.Tracepoint: of the kernel */
 	SOURCE_TIMER = 32,      /* cluster.Timer: each processor's clock */
+	SOURCE_LINE = 64,       /* cluster.Line: statements of a line of the source */
 };
 
 struct fay_field {

@@ -5,7 +5,7 @@
 #define OFFSET(member) (uint16_t)offsetof(struct fay_event, member)
 #define SIZE(member) (uint16_t)sizeof(((struct fay_event *)0)->member)
 
-#define NATIVE (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
+#define NATIVE (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER | SOURCE_LINE)
 #define ANY (NATIVE | SOURCE_SYSCALL | SOURCE_TRACEPOINT | SOURCE_TIMER)
 #define ENDS (SOURCE_RETURN | SOURCE_SYSCALL)
 

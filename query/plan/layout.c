@@ -201,7 +201,8 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 	static const enum fay_probe_kind kinds[] = {
 		[SOURCE_ENTRY] = FAY_PROBE_ENTRY,      [SOURCE_RETURN] = FAY_PROBE_RETURN,
 		[SOURCE_MARKER] = FAY_PROBE_MARKER,    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
-		[SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY, [SOURCE_TIMER] = FAY_PROBE_TIMER
+		[SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY, [SOURCE_TIMER] = FAY_PROBE_TIMER,
+		[SOURCE_LINE] = FAY_PROBE_OFFSET
 	};
 	bool saved = p->checked.domain == DOMAIN_FILE;
 	/* a file's name may be longer than an image's strings */

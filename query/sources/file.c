@@ -44,7 +44,8 @@ static bool choose_stream(struct fay_checked *checked, struct fay_span span, uin
 	case SOURCE_MARKER:
 	case SOURCE_SYSCALL:
 	case SOURCE_TRACEPOINT:
-	case SOURCE_TIMER: break;
+	case SOURCE_TIMER:
+	case SOURCE_LINE: break;
 	default:
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span,
 				      "events of this kind (%u) cannot be read from files",
@@ -85,9 +86,13 @@ struct fay_value_node *fay_check_file(struct fay_checked *checked, const struct 
 static const struct {
 	const char *name;
 	enum fay_source kind;
-} sources[] = { { "Function", SOURCE_ENTRY },        { "Return", SOURCE_RETURN },
-		{ "Usdt", SOURCE_MARKER },           { "Syscall", SOURCE_SYSCALL },
-		{ "Tracepoint", SOURCE_TRACEPOINT }, { "Timer", SOURCE_TIMER } };
+} sources[] = { { "Function", SOURCE_ENTRY },
+		{ "Return", SOURCE_RETURN },
+		{ "Usdt", SOURCE_MARKER },
+		{ "Syscall", SOURCE_SYSCALL },
+		{ "Tracepoint", SOURCE_TRACEPOINT },
+		{ "Timer", SOURCE_TIMER },
+		{ "Line", SOURCE_LINE } };
 
 enum fay_source fay_check_source_kind(const char *name)
 {
@@ -137,6 +142,7 @@ static const char *asked_pattern(struct fay_checked *checked, const struct fay_n
 	return kernel                      ? fay_query_format(query, "kernel!%s", text)
 	       : kind == SOURCE_SYSCALL    ? fay_query_format(query, "kernel!syscall:%s", text)
 	       : kind == SOURCE_TRACEPOINT ? fay_query_format(query, "kernel!%s", text)
+	       : kind == SOURCE_LINE       ? fay_check_line_pattern(checked, last->value)
 					   : text;
 }
 

@@ -89,6 +89,13 @@ bool fay_check_kernel_is_plain(const struct fay_checked *checked, uint32_t index
 struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at,
 					    uint32_t index);
 
+/* --- lines of programs --- */
+
+/* The probe's pattern for a string "module!file.c:123"; NULL with the error recorded. */
+const char *fay_check_line_pattern(struct fay_checked *checked, const struct fay_node *string);
+/* The line's number, of such a pattern. */
+int64_t fay_check_line_number(const char *pattern);
+
 /* --- functions of programs: what their debug information says --- */
 
 /* An argument of the traced function by its name. NULL without an error: there is none of this

@@ -280,8 +280,9 @@ const char *fay_plan_trap_refusal(const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
 	enum fay_source kind = p->checked.kind;
-	if (plan->domain != DOMAIN_USER || !(kind & (SOURCE_ENTRY | SOURCE_MARKER | SOURCE_RETURN)))
-		return "the query is not about functions or markers";
+	if (plan->domain != DOMAIN_USER ||
+	    !(kind & (SOURCE_ENTRY | SOURCE_MARKER | SOURCE_RETURN | SOURCE_LINE)))
+		return "the query is not about functions, markers or lines";
 	if (fay_check_has_exceptions(&p->checked))
 		return "the query asks for calls that end by an exception";
 	if (plan->joins || plan->window_events)

@@ -51,7 +51,7 @@ static struct fay_operand_value field(struct fay_codegen *g, const struct fay_ex
 {
 	const struct fay_field *f = &fay_fields[expr->value];
 	if (f->offset == offsetof(struct fay_event, caller) &&
-	    g->p->probes[0].kind == FAY_PROBE_OFFSET)
+	    g->p->probes[0].kind == FAY_PROBE_OFFSET && g->p->checked.kind == SOURCE_ENTRY)
 		return read_caller(g);
 	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */
 		return (struct fay_operand_value){

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where code is, as the debug information sees it: the unit, namespaces, function, copies of
+ * inlined functions and blocks around an address, and the variables that are known there.
+ *
+ * The information is of a file that may say anything: what is looked at is counted, and so is how
+ * deep things lie in one another.
+ */
+#ifndef FAY_QUERY_DEBUG_SCOPES_PRIVATE_H
+#define FAY_QUERY_DEBUG_SCOPES_PRIVATE_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "file_private.h"
+
+#define FAY_DEBUG_SCOPES_MAX 64u
+#define FAY_DEBUG_ENTRIES_MAX (UINT64_C(1) << 26) /* that are looked at for one question */
+
+struct fay_debug_scopes {
+	Dwarf_Die items[FAY_DEBUG_SCOPES_MAX]; /* the unit first */
+	uint32_t count;
+};
+
+/* Namespaces, modules and classes, in which functions may lie. */
+bool fay_debug_is_room(int tag);
+/* What has code: functions, copies of functions, blocks. */
+bool fay_debug_is_code(int tag);
+/* The scopes around the address, in a unit. false: no function of it has code there. */
+bool fay_debug_scopes_at(Dwarf_Die *unit, uint64_t pc, uint64_t *left,
+			 struct fay_debug_scopes *scopes);
+/* The function, or copy of one, that is innermost; NULL: none is. */
+Dwarf_Die *fay_debug_scopes_function(struct fay_debug_scopes *scopes);
+/* What it is called: the symbol's name if it would have one of its own; NULL. */
+const char *fay_debug_symbol_of(Dwarf_Die *function);
+
+/* The variable of that name that is seen from the innermost scope: a local one or a parameter, else
+ * one outside of functions. false: there is none. */
+bool fay_debug_variable_at(const struct fay_debug_file *file, struct fay_debug_scopes *scopes,
+			   const char *name, uint64_t *left, Dwarf_Die *variable);
+/* Names of the local ones and parameters; how many there are, up to `max`. */
+size_t fay_debug_variable_names(struct fay_debug_scopes *scopes, const char **names, size_t max);
+
+/*
+ * Where the variable is at `pc`, as an operand of a marker's note: of its value, or of the address
+ * at which it lies. false: it is not there, or in no way that an operand can say.
+ */
+bool fay_debug_locate(const struct fay_debug_file *file, struct fay_debug_scopes *scopes,
+		      Dwarf_Die *variable, uint64_t pc, bool address, char *text, size_t size);
+
+#endif

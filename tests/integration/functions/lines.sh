@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Lines of the source: counted as the compiler's own coverage counts them, in live processes, by
+# jumps and by traps; wrong ones refused with what would be right; debug information that is cut
+# off or changed anywhere does no harm.
+host=1
+. "$(dirname "$0")/../lib.sh"
+here=$(dirname "$0") bin=$(dirname "$TARGET") source=lines_target.c
+command -v gcov >/dev/null || skip "no gcov"
+number() { grep -n -- "$1" "$here/$source" | head -1 | cut -d: -f1; } # of the line with that text
+
+# --- beside coverage. What differs are conditions of loops, whose first statement is what a
+# debugger stops at, and statements for which the compiler has left one place of several.
+"$here/lines_compare" "$FAY" "$here/$source" 1000 lines_target gcc | tee "$work/compared"
+read -r compared equal < <(awk '/^compared/ { print $2, $4 }' "$work/compared")
+[ "$compared" -ge 40 ] || fail "only $compared lines have code"
+[ $((equal * 100)) -ge $((compared * 80)) ] || fail "only $equal of $compared lines are equal"
+for text in 'doubled = number' 'result ^= ' 'result -= ' 'a -= b' 'rounds++;' 'n - 2' 'case 1'; do
+	! grep -q "^line $(number "$text"):" "$work/compared" || fail "'$text' differs"
+done
+
+# --- a live process
+start_target ready "$bin/lines_target"
+trace -p "$target" "from l in cluster.Line(\"lines_target!$source:$(number 'int at = 0')\")
+	group l by new { l.function, l.line, own = l.module == \"lines_target\" } into g
+	select new { f = g.Key.function, l = g.Key.line, n = g.Count() }"
+echo 300 >&9
+wait_for "$work/target.out" " "
+end_trace
+equal "rows" "{\"f\":\"lines_search\",\"l\":$(number 'int at = 0'),\"n\":300}" \
+	"$(jq -c 'select(.type == "row" and .final).values | {f, l, n}' "$work/trace.json")"
+exec 9>&-
+ended "$target" || fail "exit code $?"
+
+# --- what there is
+exits "list" 0 "$FAY" list --lines "$bin/lines_target" "lines_target!$source:$(number 'n - 2')"
+contains "the function" "$work/out" "lines_target!lines_recurse"
+exits "a line without code" 2 "$FAY" list --lines "$bin/lines_target" "lines_target!$source:2"
+contains "the next one" "$work/err" "no statement begins at $source:2 in"
+contains "the next one" "$work/err" "; the next one is in line "
+exits "no such file" 2 "$FAY" list --lines "$bin/lines_target" 'lines_target!nothing.c:2'
+contains "which" "$work/err" "no source file \`nothing.c\` in the debug information of"
+exits "no line" 2 "$FAY" list --lines "$bin/lines_target" 'lines_target!lines_target.c'
+exits "no line" 2 "$FAY" trace 'cluster.Line("lines_target!lines_target.c").Count()' -- true
+contains "how" "$work/err" 'a line is given as "module!file:number"'
+strip -g -o "$work/stripped" "$bin/lines_target"
+exits "no debug information" 1 "$FAY" list --lines "$work/stripped" "stripped!$source:40"
+contains "where it was looked for" "$work/err" "has no debug information (looked for in the file"
+
+# --- debug information that is not what it should be: an answer or a refusal, soon
+cat >"$work/change.py" <<'PYTHON'
+import random, subprocess, sys
+fay, program, out, rounds = sys.argv[1:4] + [int(sys.argv[4])]
+whole = open(program, "rb").read()
+sections = {}
+for line in subprocess.run(["readelf", "-SW", program], capture_output=True,
+                           text=True).stdout.splitlines():
+    parts = line.replace("[ ", "[").split()
+    if len(parts) > 5 and parts[1].startswith(".debug_"):
+        sections[parts[1]] = (int(parts[4], 16), int(parts[5], 16))
+chosen = random.Random(25)
+for number in range(rounds):
+    changed = bytearray(whole)
+    name = chosen.choice([n for n in sections if n != ".debug_str"])
+    start, size = sections[name]
+    for _ in range(chosen.choice([1, 4, 64])):
+        at = start + chosen.randrange(size)
+        changed[at] = chosen.choice([0, 0xff, 0x7f, 0x80, changed[at] ^ 1 << chosen.randrange(8)])
+    if number % 8 == 0: # cut off
+        changed[start + size // 2:start + size] = bytes(size - size // 2)
+    open(out, "wb").write(changed)
+    for arguments in ["--lines", "changed!lines_target.c:36"], ["--inlined", "changed!twice"]:
+        code = subprocess.run([fay, "list", arguments[0], out, arguments[1]], timeout=120,
+                              capture_output=True).returncode
+        if code not in (0, 1, 2, 3):
+            sys.exit(f"change {number} of {name}: {arguments} ends with {code}")
+print(f"{rounds} changes")
+PYTHON
+python3 "$work/change.py" "$FAY" "$bin/lines_target" "$work/changed" 150 || fail "changed information"
+echo "ok: changed debug information"
