@@ -11,7 +11,8 @@ bool fay_check_is_event_member(const char *name)
 	for (size_t i = 0; i < fay_field_count; i++)
 		if (fay_fields[i].sources && strcmp(fay_fields[i].name, name) == 0)
 			return true;
-	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0 || fay_check_is_stack(name);
+	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0 ||
+	       strcmp(name, "Known") == 0 || fay_check_is_stack(name);
 }
 
 /* A name that events of the other sources have. */
@@ -128,6 +129,9 @@ static struct fay_value_node *check_arg(struct fay_checked *checked, const struc
 	if (checked->kind == SOURCE_RETURN && !fay_check_keeps_arguments(checked))
 		return fail_elsewhere(checked, call->a, false);
 	checked->return_arguments |= checked->kind == SOURCE_RETURN;
+	if (checked->kind == SOURCE_LINE)
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "a line has no arguments: variables have their names there");
 	if (checked->kind == SOURCE_TIMER)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "events of cluster.Timer have no arguments");
@@ -165,6 +169,8 @@ struct fay_value_node *fay_check_event_call(struct fay_checked *checked,
 {
 	if (strcmp(call->a->name, "Arg") == 0)
 		return check_arg(checked, scope, call);
+	if (strcmp(call->a->name, "Known") == 0)
+		return fay_check_known(checked, call);
 	if (fay_check_is_stack(call->a->name))
 		return fay_check_stack_call(checked, scope, call);
 	if (fay_check_is_event_member(call->a->name))

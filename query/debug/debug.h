@@ -47,16 +47,16 @@ fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t
 bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type);
 const struct btf *fay_debug_function_types(const struct fay_debug_function *function);
 /*
- * What is known at a place inside functions (fay_places_read_by()), `address` of its object: the
- * variables that can be seen from there.
+ * What is known at the places of a line: the variables that can be seen from there. `text`: "line
+ * file.c:123" (fay_places_read_by()).
  */
-int fay_debug_place_open(int fd, const char *path, uint64_t address, const char *name,
-			 struct fay_debug_function **function, struct fay_error *error);
-/* Of a place: the type of the variable of that name. false: there is none. The types are another
- * object afterwards, as behind fay_debug_function_complete(). */
-bool fay_debug_place_variable(struct fay_debug_function *function, const char *name,
-			      uint32_t *type);
-size_t fay_debug_place_names(struct fay_debug_function *function, const char **names, size_t max);
+int fay_debug_line_open(int fd, const char *path, const char *text,
+			struct fay_debug_function **function, struct fay_error *error);
+/* The type of the variable of that name at the first place that has one. false: none has. The types
+ * are another object afterwards, as behind fay_debug_function_complete(). */
+bool fay_debug_line_variable(struct fay_debug_function *function, const char *name, uint32_t *type);
+/* Names of those that are seen from the first place. */
+size_t fay_debug_line_names(struct fay_debug_function *function, const char **names, size_t max);
 /* A fay_places_reader (fay/loader.h). */
 struct fay_debug_places;
 int fay_debug_places_read(int fd, const char *path, const char *text,

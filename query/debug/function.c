@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/loader.h"
 #include "file_private.h"
 #include "scopes_private.h"
 #include "types_private.h"
@@ -25,7 +26,8 @@ struct fay_debug_function {
 	struct fay_debug_argument arguments[FAY_DEBUG_ARGUMENTS_MAX];
 	uint32_t argument_count;
 	bool own_convention; /* the compiler may hand over arguments otherwise than the ABI says */
-	struct fay_debug_scopes scopes; /* of a place */
+	struct fay_debug_places places; /* of a line */
+	struct fay_debug_scopes scopes; /* of one of these */
 };
 
 const struct fay_debug_argument *
@@ -55,6 +57,11 @@ void fay_debug_function_close(struct fay_debug_function *function)
 		fay_btf_close(function->editions[i]);
 	fay_debug_types_deinit(&function->types);
 	fay_debug_file_close(&function->file);
+	for (size_t i = 0; i < function->places.count; i++) {
+		free(function->places.items[i].function);
+		free(function->places.items[i].arguments);
+	}
+	free(function->places.items);
 	free(function);
 }
 
@@ -391,33 +398,33 @@ int fay_debug_function_open(int fd, const char *path, uint64_t address, const ch
 	return code;
 }
 
-/* --- places inside functions --- */
+/* --- places of a line --- */
 
-static bool find_scopes(struct fay_debug_function *function)
+/* The scopes around a place. */
+static bool find_scopes(struct fay_debug_function *function, const struct fay_debug_place *place,
+			uint64_t *left)
 {
-	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
+	uint64_t pc = place->address + function->file.main_bias - function->file.debug_bias;
 	Dwarf_CU *cu = NULL;
-	if (dwarf_addrdie(function->file.dwarf, function->entry, &function->unit) &&
-	    fay_debug_scopes_at(&function->unit, function->entry, &left, &function->scopes))
+	if (dwarf_addrdie(function->file.dwarf, pc, &function->unit) &&
+	    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes))
 		return true;
 	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &function->unit, NULL))
-		if (fay_debug_scopes_at(&function->unit, function->entry, &left, &function->scopes))
+		if (dwarf_haspc(&function->unit, pc) == 1 &&
+		    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes))
 			return true;
 	return false;
 }
 
-int fay_debug_place_open(int fd, const char *path, uint64_t address, const char *name,
-			 struct fay_debug_function **result, struct fay_error *error)
+int fay_debug_line_open(int fd, const char *path, const char *text,
+			struct fay_debug_function **result, struct fay_error *error)
 {
 	struct fay_debug_function *function = calloc(1, sizeof(*function));
 	if (!function)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int code = fay_debug_file_open(&function->file, fd, path, error);
-	function->entry = address + function->file.main_bias - function->file.debug_bias;
-	if (!code && !find_scopes(function))
-		code = fay_error_set(error, FAY_E_REFUSED,
-				     "the debug information of %s does not describe `%s`", path,
-				     name);
+	int code = fay_debug_places_read(fd, path, text, NULL, &function->places, error);
+	if (!code)
+		code = fay_debug_file_open(&function->file, fd, path, error);
 	if (!code)
 		code = next_edition(function, error);
 	if (code)
@@ -427,20 +434,29 @@ int fay_debug_place_open(int fd, const char *path, uint64_t address, const char 
 	return code;
 }
 
-bool fay_debug_place_variable(struct fay_debug_function *function, const char *name, uint32_t *type)
+bool fay_debug_line_variable(struct fay_debug_function *function, const char *name, uint32_t *type)
 {
 	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
 	Dwarf_Die variable;
-	if (function->edition_count == EDITIONS_MAX ||
-	    !fay_debug_variable_at(&function->file, &function->scopes, name, &left, &variable))
-		return false;
-	*type = fay_debug_types_of(&function->types, &variable);
-	return next_edition(function, NULL) == FAY_OK;
+	for (size_t i = 0; i < function->places.count && left; i++) {
+		if (function->edition_count == EDITIONS_MAX)
+			return false;
+		if (!find_scopes(function, &function->places.items[i], &left) ||
+		    !fay_debug_variable_at(&function->file, &function->scopes, name, &left,
+					   &variable))
+			continue;
+		*type = fay_debug_types_of(&function->types, &variable);
+		return next_edition(function, NULL) == FAY_OK;
+	}
+	return false;
 }
 
-size_t fay_debug_place_names(struct fay_debug_function *function, const char **names, size_t max)
+size_t fay_debug_line_names(struct fay_debug_function *function, const char **names, size_t max)
 {
-	return fay_debug_variable_names(&function->scopes, names, max);
+	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
+	return function->places.count && find_scopes(function, &function->places.items[0], &left)
+		       ? fay_debug_variable_names(&function->scopes, names, max)
+		       : 0;
 }
 
 /* --- structures of which the unit knows the name only

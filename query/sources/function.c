@@ -5,6 +5,7 @@
  * query says which file that is (struct fay_query_options). It is looked for when a name is met
  * that no event has by itself.
  */
+#include <bpf/btf.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,20 @@ struct fay_function_source {
 	struct fay_types types; /* program NULL: nothing is known */
 	const char *name;
 	const char *reason; /* why nothing is known; NULL: nothing was asked */
+	/* of a line: what stands behind the `;` of the probe's pattern, and is event.arg[] */
+	const char *words[6];
+	uint32_t word_count;
 };
+
+static int open_debug(struct fay_checked *checked, const struct fay_query_function *found,
+		      struct fay_debug_function **function, struct fay_error *error)
+{
+	return checked->kind == SOURCE_LINE
+		       ? fay_debug_line_open(found->fd, found->path,
+					     strchr(checked->pattern, '@') + 1, function, error)
+		       : fay_debug_function_open(found->fd, found->path, found->address,
+						 found->name, function, error);
+}
 
 /* Opens the debug information of the one function that the pattern means; the reason why not in
  * *error. */
@@ -29,7 +43,7 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 	int code = options->find(options->find_context, checked->pattern, found, error);
 	if (code)
 		return code;
-	if (found->count > 1)
+	if (found->count > 1 && checked->kind != SOURCE_LINE)
 		code = fay_error_set(error, FAY_E_REFUSED,
 				     "%zu functions match, and names are known for one at a time",
 				     found->count);
@@ -38,8 +52,7 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 				     "debug information is read for at most %u functions",
 				     FAY_QUERY_MAX_FUNCTIONS);
 	else
-		code = fay_debug_function_open(found->fd, found->path, found->address, found->name,
-					       &query->functions[query->function_count], error);
+		code = open_debug(checked, found, &query->functions[query->function_count], error);
 	close(found->fd);
 	if (!code)
 		query->function_count++;
@@ -51,7 +64,7 @@ static struct fay_function_source *function_of(struct fay_checked *checked)
 {
 	struct fay_query *query = checked->exprs.query;
 	bool has_functions = checked->domain == DOMAIN_USER &&
-			     (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN);
+			     checked->kind & (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_LINE);
 	if (checked->function || !has_functions || !query->options || !query->options->find)
 		return checked->function;
 	struct fay_function_source *function = fay_query_alloc(query, sizeof(*function));
@@ -94,6 +107,100 @@ static struct fay_value_node *value_of_argument(struct fay_checked *checked,
 	return fay_check_typed_value(checked, node, &place, argument->type);
 }
 
+/* --- variables that are seen from a line --- */
+
+/* The number of the argument that the word is; -1 with the error recorded. */
+static int argument_of_word(struct fay_checked *checked, struct fay_span span,
+			    struct fay_function_source *function, const char *word)
+{
+	struct fay_query *query = checked->exprs.query;
+	uint32_t number = 0;
+	while (number < function->word_count && strcmp(function->words[number], word))
+		number++;
+	if (number < function->word_count)
+		return (int)number;
+	if (number == sizeof(function->words) / sizeof(function->words[0]))
+		return fay_query_fail(query, FAY_E_LIMIT, span,
+				      "a query may look at %u variables of a line", number)
+			       ? 0
+			       : -1;
+	const char *pattern =
+		fay_query_format(query, "%s%s%s", checked->pattern, number ? "," : ";", word);
+	if (!pattern)
+		return -1;
+	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
+		return fay_query_fail(query, FAY_E_LIMIT, span,
+				      "a line, with the names of the variables that are asked for, "
+				      "may have at most %u bytes",
+				      FAY_IMAGE_MAX_STRING - 1)
+			       ? 0
+			       : -1;
+	function->words[function->word_count++] = word;
+	checked->pattern = pattern;
+	query->typed = true;
+	return (int)number;
+}
+
+/* Of a structure or an array there is the address. */
+static struct fay_value_node *variable(struct fay_checked *checked, const struct fay_node *node,
+				       struct fay_function_source *function)
+{
+	uint32_t type;
+	if (!fay_debug_line_variable(function->types.program, node->name, &type))
+		return NULL;
+	const struct btf *btf = fay_debug_function_types(function->types.program);
+	const struct btf_type *shape = btf__type_by_id(btf, fay_btf_strip(btf, type));
+	bool address = btf_is_composite(shape) || btf_is_array(shape);
+	const char *word =
+		fay_query_format(checked->exprs.query, "%s%s", address ? "&" : "", node->name);
+	int number = word ? argument_of_word(checked, node->name_span, function, word) : -1;
+	struct fay_place place = { .types = &function->types,
+				   .offset = (uint32_t)number,
+				   .name = node->name };
+	if (number < 0)
+		return NULL;
+	if (address) {
+		place.address = fay_expr_named_arg(
+			&checked->exprs, (struct fay_access){ .offset = place.offset, .bytes = 8 },
+			node->name);
+		place.offset = 0;
+		place.name = "";
+		if (!place.address)
+			return NULL;
+	}
+	return fay_check_typed_value(checked, node, &place, type);
+}
+
+struct fay_value_node *fay_check_known(struct fay_checked *checked, const struct fay_node *call)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
+	struct fay_function_source *function = function_of(checked);
+	uint32_t type;
+	if (!at || at->kind != NODE_STRING || checked->kind != SOURCE_LINE)
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "`Known` takes the name of a variable that is seen from a "
+				      "line: `Known(\"count\")`");
+	if (!function || !function->types.program)
+		return fay_query_fail(query, FAY_E_REFUSED, at->span, "%s",
+				      function ? fay_check_function_reason(checked)
+					       : "variables are not known here");
+	if (!fay_debug_line_variable(function->types.program, at->name, &type))
+		return fay_query_fail(query, FAY_E_USAGE, at->span, "no variable `%s` here; %s",
+				      at->name, fay_check_argument_list(checked));
+	const char *word = fay_query_format(query, "?%s", at->name);
+	int number = word ? argument_of_word(checked, at->span, function, word) : -1;
+	if (number < 0)
+		return NULL;
+	const struct fay_expr *there = fay_expr_named_arg(
+		&checked->exprs, (struct fay_access){ .offset = (uint32_t)number, .bytes = 8 },
+		fay_query_format(query, "Known(%s)", at->name));
+	const struct fay_expr *zero = there ? fay_expr_int(&checked->exprs, TYPE_INT, 0) : NULL;
+	return zero ? fay_check_scalar(checked, fay_expr_make(&checked->exprs, call->span, EXPR_NE,
+							      TYPE_BOOL, there, zero, NULL))
+		    : NULL;
+}
+
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
 						   const struct fay_node *node)
 {
@@ -101,6 +208,8 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
 	uint32_t count;
 	if (!function || !function->types.program)
 		return NULL;
+	if (checked->kind == SOURCE_LINE)
+		return variable(checked, node, function);
 	const struct fay_debug_argument *arguments =
 		fay_debug_function_arguments(function->types.program, &count);
 	for (uint32_t i = 0; i < count; i++) {
@@ -139,6 +248,8 @@ size_t fay_check_function_names(const struct fay_checked *checked, const char **
 	uint32_t count = 0;
 	if (!function || !function->types.program)
 		return 0;
+	if (checked->kind == SOURCE_LINE)
+		return fay_debug_line_names(function->types.program, names, max);
 	const struct fay_debug_argument *arguments =
 		fay_debug_function_arguments(function->types.program, &count);
 	for (uint32_t i = 0; i < count && i < max; i++)
@@ -175,16 +286,18 @@ const char *fay_check_argument_list(const struct fay_checked *checked)
 	for (size_t i = 0; i < count && used < sizeof(list); i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s`%s`", i ? ", " : "",
 					 names[i]);
-	return fay_query_format(checked->exprs.query, "`%s` has %s%s", of,
-				count ? "the arguments " : "no arguments", list);
+	const char *what = checked->kind == SOURCE_LINE ? "variables" : "arguments";
+	return fay_query_format(checked->exprs.query, "`%s` has %s%s%s%s", of,
+				count ? "the " : "no ", what, count ? " " : "", list);
 }
 
 const char *fay_check_function_reason(const struct fay_checked *checked)
 {
 	const struct fay_function_source *function = checked->function;
 	return function && !function->types.program
-		       ? fay_query_format(checked->exprs.query,
-					  "arguments are not known by name: %s", function->reason)
+		       ? fay_query_format(checked->exprs.query, "%s are not known by name: %s",
+					  checked->kind == SOURCE_LINE ? "variables" : "arguments",
+					  function->reason)
 		       : "";
 }
 

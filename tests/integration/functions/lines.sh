@@ -31,6 +31,32 @@ equal "rows" "{\"f\":\"lines_search\",\"l\":$(number 'int at = 0'),\"n\":300}" \
 exec 9>&-
 ended "$target" || fail "exit code $?"
 
+# --- variables: a register, a constant, a frame's offset, a global, a structure, a string
+rows() { # LINE COLUMNS...: of all events, in a program that does three rounds
+	echo 3 | "$FAY" trace --json --for 60s -o "$work/rows.json" \
+		"from l in cluster.Line(\"lines_target!$source:$(number "$1")\") select new { $2 }" \
+		-- "$bin/lines_target" >"$work/out" 2>"$work/err" || fail "$1: $(cat "$work/err")"
+	jq -c 'select(.type == "row").values | [.[]]' "$work/rows.json"
+}
+equal "locals of main" '[0,3,0,"twenty",10]
+[1,3,219,"twenty",10]
+[2,3,438,"twenty",10]' "$(rows 'lines_sum(items' 'l.i, l.rounds, l.value, n = l.items[1].name,
+	s = l.items[0].size')"
+equal "parameters, a global" '["ten",121,true,3]
+["twenty",121,true,3]
+["thirty",121,true,3]' "$(rows 'int at = 0' 'l.text, l.wanted, k = l.Known("text"), l.lines_step')"
+equal "optimised out" '[0,false]' "$(rows 'seen.items' 'l.i, k = l.Known("i")' | sort -u)"
+exits "no such variable" 2 "$FAY" trace "cluster.Line(\"lines_target!$source:$(number 'int at = 0'
+	)\").Sum(l => l.txt)" -- "$bin/lines_target"
+contains "did you mean" "$work/err" "did you mean \`text\`?"
+if command -v gdb >/dev/null; then
+	# gdb alone finds what a function was called with, where its caller still knows.
+	"$here/variables_compare" "$FAY" "$here/$source" 6 "$bin/lines_target" | tee "$work/compared"
+	read -r compared equal < <(awk '/^compared/ { print $2, $4 }' "$work/compared")
+	[ "$compared" -ge 40 ] || fail "only $compared variables"
+	[ $((equal * 100)) -ge $((compared * 85)) ] || fail "only $equal of $compared are equal"
+fi
+
 # --- what there is
 exits "list" 0 "$FAY" list --lines "$bin/lines_target" "lines_target!$source:$(number 'n - 2')"
 contains "the function" "$work/out" "lines_target!lines_recurse"
