@@ -65,6 +65,9 @@ static int check(const struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE,
 				     "with --detach, --for is at most seven days: after that the "
 				     "servers delete the query");
+	if (plan && plan->inlined)
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "`Inlined` is not supported on a cluster yet");
 	if (plan && plan->extended && trace->detach)
 		return fay_error_set(
 			error, FAY_E_REFUSED,

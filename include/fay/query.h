@@ -127,6 +127,9 @@ struct fay_plan {
 	/* names and types are those of the file that fay_query_options.find found: in another build
 	 * they would be wrong */
 	bool typed;
+	/* inlined copies of the function are asked for as well: there may be none, or no other
+	 * code of it */
+	bool inlined;
 	bool streams; /* rows are events, not groups (no aggregation) */
 	bool scalar;  /* one row without keys (Count() and the like) */
 	/* the rows go through fay_plan_finish() before they are shown */

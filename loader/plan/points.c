@@ -163,6 +163,7 @@ static int markers_prepare(struct fay_plan *plan)
 int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 {
 	const struct fay_verdict *verdict = plan->verdict;
+	struct fay_error first = { 0 };
 	size_t capacity = 0;
 	int unmatched = 0;
 
@@ -175,6 +176,8 @@ int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 			continue;
 		code = fay_places_find(plan, i, &list, error);
 		if (code == FAY_E_USAGE && plan->options.some) {
+			if (!unmatched && error)
+				first = *error;
 			unmatched = code;
 			continue;
 		}
@@ -190,7 +193,7 @@ int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	if (unmatched && !plan->point_count && !plan->of_files)
-		return unmatched;
+		return fay_error_set(error, first.code, "%s", first.message);
 	if (plan->options.modules && !plan->options.beside_count &&
 	    fay_rendezvous_resolve(plan, &capacity, error))
 		return error->code;

@@ -243,6 +243,19 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 			 "are `fn_*`");
 }
 
+/* How many copies there are of a function that was inlined wherever it is called. */
+static size_t count_copies(struct fay_target *target, const char *module, const char *function)
+{
+	struct fay_function_list copies;
+	char pattern[600];
+	snprintf(pattern, sizeof(pattern), "%s!@inlined %s", module, function);
+	if (strpbrk(function, "*?[;@") || fay_target_find_markers(target, pattern, &copies, NULL))
+		return 0;
+	size_t count = copies.count;
+	fay_function_list_deinit(&copies);
+	return count;
+}
+
 static int no_function(struct fay_target *target, const char *module, const char *function,
 		       struct fay_error *error)
 {
@@ -270,6 +283,12 @@ static int no_function(struct fay_target *target, const char *module, const char
 		nearest.count = 0;
 	print_nearest(&nearest, hint, sizeof(hint));
 	print_reason(&kinds, function, reason, sizeof(reason));
+	size_t copies = matched == 1 ? count_copies(target, module, function) : 0;
+	if (copies)
+		snprintf(reason, sizeof(reason),
+			 "; it was inlined, at %zu place%s, which a query counts that asks for "
+			 "`Inlined`",
+			 copies, copies == 1 ? "" : "s");
 	if (matched > 1)
 		in = module;
 	return fay_error_set(error, FAY_E_USAGE, "no function `%.255s` in %s of %s%s%s%s", function,

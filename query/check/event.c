@@ -50,12 +50,22 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 					      : checked->kind == SOURCE_TIMER ? "Timer"
 									      : "Tracepoint",
 					      node->name);
+		if (!here && fay_field_is_inlined(field))
+			return fay_query_fail(query, FAY_E_USAGE, node->name_span,
+					      "`Inlined` is of cluster.Function(...): a copy of an "
+					      "inlined function has no end that could be traced");
 		if (!here)
 			return fail_elsewhere(checked, node, true);
 		if (checked->domain == DOMAIN_FILE &&
 		    !fay_check_saved(checked, node->name_span, field->name))
 			return NULL;
-		checked->uses_failed |= field->size == 0;
+		if (fay_field_is_inlined(field) && checked->domain == DOMAIN_KERNEL)
+			return fay_query_fail(query, FAY_E_REFUSED, node->name_span,
+					      "copies of inlined functions are known of programs, "
+					      "not of the kernel");
+		checked->uses_failed |= fay_field_is_failed(field);
+		checked->uses_inlined |=
+			fay_field_is_inlined(field) && checked->domain == DOMAIN_USER;
 		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
 		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
 		const struct fay_expr *value = fay_expr_field(&checked->exprs, field);

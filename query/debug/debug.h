@@ -48,7 +48,7 @@ bool fay_debug_function_result(const struct fay_debug_function *function, uint32
 const struct btf *fay_debug_function_types(const struct fay_debug_function *function);
 /*
  * What is known at the places of a line: the variables that can be seen from there. `text`: "line
- * file.c:123" (fay_places_read_by()).
+ * file.c:123" or "inlined symbol" (fay_places_read_by()).
  */
 int fay_debug_line_open(int fd, const char *path, const char *text,
 			struct fay_debug_function **function, struct fay_error *error);

@@ -406,14 +406,17 @@ static bool find_scopes(struct fay_debug_function *function, const struct fay_de
 {
 	uint64_t pc = place->address + function->file.main_bias - function->file.debug_bias;
 	Dwarf_CU *cu = NULL;
-	if (dwarf_addrdie(function->file.dwarf, pc, &function->unit) &&
-	    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes))
-		return true;
 	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &function->unit, NULL))
 		if (dwarf_haspc(&function->unit, pc) == 1 &&
 		    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes))
 			return true;
 	return false;
+}
+
+/* Names of copies. */
+static bool is_same(const char *name, const char *symbol)
+{
+	return !strcmp(name, symbol);
 }
 
 int fay_debug_line_open(int fd, const char *path, const char *text,
@@ -422,7 +425,7 @@ int fay_debug_line_open(int fd, const char *path, const char *text,
 	struct fay_debug_function *function = calloc(1, sizeof(*function));
 	if (!function)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int code = fay_debug_places_read(fd, path, text, NULL, &function->places, error);
+	int code = fay_debug_places_read(fd, path, text, is_same, &function->places, error);
 	if (!code)
 		code = fay_debug_file_open(&function->file, fd, path, error);
 	if (!code)

@@ -16,6 +16,7 @@
 
 #define NO_REGISTER 0xffu
 #define STACK_MAX 16u
+#define RANGES_MAX 4096u /* of one variable */
 
 /* value + base + index + where the object lies, if `object`; `bytes`: that many bytes there. */
 struct term {
@@ -240,12 +241,34 @@ static bool push_block(struct machine *machine, const Dwarf_Block *block)
 	return push_number(machine, (int64_t)value);
 }
 
+/*
+ * The expression that holds at the address. gcc has several views of one address, which no
+ * instruction lies between: what is bound in one of them alone, as parameters of a copy that begins
+ * in the middle of others' code, has a range without bytes there.
+ */
+static bool find_location(struct machine *machine, Dwarf_Attribute *attribute, Dwarf_Op **ops,
+			  size_t *count)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	if (dwarf_getlocation_addr(attribute, machine->pc, ops, count, 1) == 1)
+		return *count > 0;
+	for (unsigned i = 0; i < RANGES_MAX; i++) {
+		at = dwarf_getlocations(attribute, at, &base, &start, &end, ops, count);
+		if (at <= 0)
+			break;
+		if (start == machine->pc && end == start)
+			return *count > 0;
+	}
+	return false;
+}
+
 static bool run_location(struct machine *machine, Dwarf_Attribute *attribute)
 {
 	Dwarf_Op *ops;
 	Dwarf_Block block;
 	size_t count;
-	if (dwarf_getlocation_addr(attribute, machine->pc, &ops, &count, 1) != 1 || !count)
+	if (!find_location(machine, attribute, &ops, &count))
 		return false;
 	machine->result = IN_MEMORY;
 	if (count == 1 && ops[0].atom == DW_OP_implicit_value)

@@ -346,6 +346,9 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 		: fay_check_has_exceptions(checked) ? "return or exception of"
 						    : "return of",
 		checked->pattern);
+	if (checked->inlined)
+		fprintf(out, "             and of its copies that were inlined, %s\n",
+			checked->inlined);
 }
 
 static const char *probe_text(const struct fay_plan_private *p)

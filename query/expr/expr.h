@@ -168,6 +168,16 @@ struct fay_field {
 	/* enum fay_source, added up: where it means something; 0: no query can name it */
 	uint8_t sources;
 };
+/* Of fields of size 0, which is which: in the place of the offset. */
+enum { FAY_FIELD_FAILED, FAY_FIELD_INLINED };
+static inline bool fay_field_is_failed(const struct fay_field *field)
+{
+	return !field->size && field->offset == FAY_FIELD_FAILED;
+}
+static inline bool fay_field_is_inlined(const struct fay_field *field)
+{
+	return !field->size && field->offset == FAY_FIELD_INLINED;
+}
 
 /* What is read of an argument, or at an address; in an expression's `value`. */
 struct fay_access {

@@ -20,7 +20,8 @@ const struct fay_field fay_fields[] = {
 	{ "cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles), NATIVE },
 	{ "Duration", TYPE_INT, OFFSET(duration), SIZE(duration), ENDS },
 	{ "ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), ENDS },
-	{ "Failed", TYPE_BOOL, 0, 0, ENDS },
+	{ "Failed", TYPE_BOOL, FAY_FIELD_FAILED, 0, ENDS },
+	{ "Inlined", TYPE_BOOL, FAY_FIELD_INLINED, 0, SOURCE_ENTRY },
 	{ "Caller", TYPE_ADDRESS, OFFSET(caller), SIZE(caller), 0 }, /* fay_check_caller() */
 };
 const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);

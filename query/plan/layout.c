@@ -219,6 +219,11 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						.kind = FAY_PROBE_EXCEPTION,
 						.symbol = symbols[1] };
 	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
+	if (p->checked.inlined) {
+		p->probes[1].pattern = p->checked.inlined;
+		p->probes[1].kind = FAY_PROBE_OFFSET;
+		p->probe_count = 2;
+	}
 	fay_planner_fill_state(p);
 }
 

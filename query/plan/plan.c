@@ -13,6 +13,7 @@
 #include "planner_private.h"
 
 #include "query/check/check.h"
+#include "query/sources/sources.h"
 
 #include "fay/stacks.h"
 #include "query/runtime/runtime.h"
@@ -459,9 +460,11 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		plan->private_plan = p;
 		struct fay_planner planner = { plan,  p,         &p->checked, &p->checked.exprs,
 					       query, root->span };
-		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
+		if (fay_query_check(&p->checked, root) && fay_check_inlined(&p->checked) &&
+		    make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
+			plan->inlined = p->checked.inlined != NULL;
 			plan->extended = query->extension_count;
 			plan->unfuelled |= plan->extended;
 			plan->process = p->checked.process;

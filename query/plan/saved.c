@@ -48,7 +48,7 @@ void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *sav
 			p->moves[p->move_count - 1].text = true;
 	}
 	for (size_t i = 0; i < fay_field_count; i++)
-		if (fay_fields[i].sources && !fay_fields[i].size)
+		if (fay_fields[i].sources && fay_field_is_failed(&fay_fields[i]))
 			p->failed = fay_saved_field(saved, &fay_fields[i]);
 	p->failed_alone = p->failed && !fay_saved_own(saved, "ReturnValue");
 }

@@ -47,7 +47,8 @@ static bool add_expr(const struct event_row *row, const char *name, const struct
 /* Whether events of the source have the field, and a saved trace has saved it. */
 static bool has_field(const struct fay_checked *checked, const struct fay_field *field)
 {
-	if (!(field->sources & checked->kind) || field->type == TYPE_MODULE)
+	if (!(field->sources & checked->kind) || field->type == TYPE_MODULE ||
+	    fay_field_is_inlined(field))
 		return false;
 	if (checked->domain == DOMAIN_KERNEL && field->offset == offsetof(struct fay_event, cycles))
 		return false; /* not of events that come through BPF */
@@ -62,7 +63,7 @@ static bool add_fields(const struct event_row *row, unsigned outside, size_t cou
 		const struct fay_field *field = &fay_fields[i];
 		if (!has_field(checked, field))
 			continue;
-		checked->uses_failed |= field->size == 0;
+		checked->uses_failed |= fay_field_is_failed(field);
 		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
 		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
 		if (!add_expr(row, field->name, fay_expr_field(&checked->exprs, field), outside))

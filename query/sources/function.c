@@ -17,17 +17,33 @@ struct fay_function_source {
 	struct fay_types types; /* program NULL: nothing is known */
 	const char *name;
 	const char *reason; /* why nothing is known; NULL: nothing was asked */
-	/* of a line: what stands behind the `;` of the probe's pattern, and is event.arg[] */
+	/* there are inlined copies alone, whose parameters and locals are known */
+	bool copies;
+	/* of a line, and of these: what stands behind the `;` of the probe's pattern, and is
+	 * event.arg[] */
 	const char *words[6];
 	uint32_t word_count;
 };
 
+/* The pattern of the function's inlined copies. */
+static const char *copies_of(struct fay_checked *checked)
+{
+	const char *bang = strchr(checked->pattern, '!');
+	return fay_query_format(checked->exprs.query, "%.*s!@inlined %s",
+				(int)(bang - checked->pattern), checked->pattern, bang + 1);
+}
+
 static int open_debug(struct fay_checked *checked, const struct fay_query_function *found,
 		      struct fay_debug_function **function, struct fay_error *error)
 {
+	const char *bang = strchr(checked->pattern, '!');
+	if (checked->function->copies)
+		return fay_debug_line_open(
+			found->fd, found->path,
+			fay_query_format(checked->exprs.query, "inlined %s", bang + 1), function,
+			error);
 	return checked->kind == SOURCE_LINE
-		       ? fay_debug_line_open(found->fd, found->path,
-					     strchr(checked->pattern, '@') + 1, function, error)
+		       ? fay_debug_line_open(found->fd, found->path, bang + 2, function, error)
 		       : fay_debug_function_open(found->fd, found->path, found->address,
 						 found->name, function, error);
 }
@@ -41,9 +57,15 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 	const struct fay_query_options *options = query->options;
 	found->process = checked->process;
 	int code = options->find(options->find_context, checked->pattern, found, error);
+	if (code == FAY_E_USAGE && checked->kind == SOURCE_ENTRY) {
+		const char *copies = copies_of(checked);
+		checked->function->copies =
+			copies && !options->find(options->find_context, copies, found, NULL);
+		code = checked->function->copies ? FAY_OK : code;
+	}
 	if (code)
 		return code;
-	if (found->count > 1 && checked->kind != SOURCE_LINE)
+	if (found->count > 1 && checked->kind != SOURCE_LINE && !checked->function->copies)
 		code = fay_error_set(error, FAY_E_REFUSED,
 				     "%zu functions match, and names are known for one at a time",
 				     found->count);
@@ -124,8 +146,9 @@ static int argument_of_word(struct fay_checked *checked, struct fay_span span,
 				      "a query may look at %u variables of a line", number)
 			       ? 0
 			       : -1;
-	const char *pattern =
-		fay_query_format(query, "%s%s%s", checked->pattern, number ? "," : ";", word);
+	const char *pattern = function->copies ? checked->pattern /* fay_check_inlined() */
+					       : fay_query_format(query, "%s%s%s", checked->pattern,
+								  number ? "," : ";", word);
 	if (!pattern)
 		return -1;
 	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
@@ -208,7 +231,7 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
 	uint32_t count;
 	if (!function || !function->types.program)
 		return NULL;
-	if (checked->kind == SOURCE_LINE)
+	if (checked->kind == SOURCE_LINE || function->copies)
 		return variable(checked, node, function);
 	const struct fay_debug_argument *arguments =
 		fay_debug_function_arguments(function->types.program, &count);
@@ -248,7 +271,7 @@ size_t fay_check_function_names(const struct fay_checked *checked, const char **
 	uint32_t count = 0;
 	if (!function || !function->types.program)
 		return 0;
-	if (checked->kind == SOURCE_LINE)
+	if (checked->kind == SOURCE_LINE || function->copies)
 		return fay_debug_line_names(function->types.program, names, max);
 	const struct fay_debug_argument *arguments =
 		fay_debug_function_arguments(function->types.program, &count);
@@ -308,5 +331,55 @@ struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struc
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "`Caller` is known of calls of a program's function: use "
 				      "cluster.Function(...) or cluster.Return(...) as the source");
+	checked->uses_caller = true;
 	return fay_check_scalar(checked, fay_expr_caller(&checked->exprs));
+}
+
+/* The word for the parameter that event.arg[number] is, in a copy; NULL with the error recorded. */
+static const char *word_of_parameter(struct fay_checked *checked, uint32_t number)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_function_source *function = function_of(checked);
+	uint32_t count = 0;
+	if (function && function->copies && number < function->word_count)
+		return function->words[number];
+	const struct fay_debug_argument *arguments =
+		function && function->types.program && !function->copies
+			? fay_debug_function_arguments(function->types.program, &count)
+			: NULL;
+	for (uint32_t i = 0; i < count; i++)
+		if (!arguments[i].why && arguments[i].index == number)
+			return fay_query_format(query, "%s%s", arguments[i].by_address ? "&" : "",
+						arguments[i].name);
+	return fay_query_fail(query, FAY_E_REFUSED, checked->source,
+			      "argument %u of inlined copies is known by its name only%s%s", number,
+			      function && function->reason ? ": " : "",
+			      function && function->reason ? function->reason : "");
+}
+
+bool fay_check_inlined(struct fay_checked *checked)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (!checked->uses_inlined)
+		return true;
+	if (checked->join || checked->uses_caller)
+		return fay_query_fail(query, FAY_E_REFUSED, checked->source,
+				      "`Inlined` does not go with %s",
+				      checked->join ? "joins"
+						    : "`Caller`: inlined copies have none") != NULL;
+	const char *pattern = copies_of(checked);
+	for (uint32_t i = 0; pattern && checked->exprs.arguments >> i; i++) {
+		const char *word =
+			checked->exprs.arguments >> i & 1 ? word_of_parameter(checked, i) : "";
+		pattern = word ? fay_query_format(query, "%s%s%s", pattern, i ? "," : ";", word)
+			       : NULL;
+	}
+	if (pattern && strlen(pattern) >= FAY_IMAGE_MAX_STRING)
+		return fay_query_fail(query, FAY_E_LIMIT, checked->source,
+				      "a function's pattern, with the names of the parameters "
+				      "that are asked for of inlined copies, may have at most %u "
+				      "bytes",
+				      FAY_IMAGE_MAX_STRING - 1) != NULL;
+	checked->inlined = pattern;
+	return pattern != NULL;
 }

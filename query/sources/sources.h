@@ -102,6 +102,9 @@ int64_t fay_check_line_number(const char *pattern);
  * name, or nothing is known. */
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
 						   const struct fay_node *node);
+/* Once all is checked: the pattern of inlined copies, if the query asks for them. false with the
+ * error recorded. */
+bool fay_check_inlined(struct fay_checked *checked);
 /* event.Known("name"): whether a variable that is seen from a line has a value there. */
 struct fay_value_node *fay_check_known(struct fay_checked *checked, const struct fay_node *call);
 /* Arguments of calls that have ended are kept from their beginning: of programs' functions. */

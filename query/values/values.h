@@ -125,6 +125,10 @@ struct fay_checked {
 	bool whole_events;     /* an event as a row has all its fields */
 	/* `Failed` is asked for: calls that end by an exception take part, too */
 	bool uses_failed;
+	/* `Inlined` is asked for: copies of the function that were inlined take part, too, by this
+	 * pattern; `Caller` */
+	bool uses_inlined, uses_caller;
+	const char *inlined;
 	bool saved_kernel;      /* DOMAIN_FILE: the events are the kernel's */
 	const char *event_name; /* the first name that the query gives an event */
 	struct fay_span source; /* of cluster.Function(...) */

@@ -65,6 +65,7 @@ static struct fay_attach_options options_of(const struct trace *trace)
 	return (struct fay_attach_options){ .size = sizeof(struct fay_attach_options),
 					    .tids = trace->tids,
 					    .tid_count = trace->tid_count,
+					    .some = trace->plan && trace->plan->inlined,
 					    .costs = true };
 }
 
@@ -286,7 +287,7 @@ static int try_probes(struct trace *trace, struct look *look, struct fay_error *
 	struct fay_stack_tables *tables;
 	struct fay_session *session = NULL;
 	size_t size;
-	options.some = trace->pid_count > 1;
+	options.some |= trace->pid_count > 1;
 	options.when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK;
 	if (fay_trace_stacks_make(trace, look->busiest->target, &options, &tables, error))
 		return error->code;

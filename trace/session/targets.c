@@ -180,17 +180,18 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[FAY_TARGETS_MAX + 1];
-	struct fay_attach_options options = { .size = sizeof(options),
-					      .shared_from = trace->share,
-					      .some = later || trace->follow,
-					      .beside = beside,
-					      .tids = trace->tids,
-					      .tid_count = trace->tid_count,
-					      .when_full = trace->plan ? trace->plan->when_full
-								       : FAY_FULL_BLOCK,
-					      .clock = fay_trace_clock_set(trace),
-					      .costs = trace->budget > 0 || trace->analyze,
-					      .traps = !later && fay_trace_traps_may(trace, pid) };
+	struct fay_attach_options options = {
+		.size = sizeof(options),
+		.shared_from = trace->share,
+		.some = later || trace->follow || (trace->plan && trace->plan->inlined),
+		.beside = beside,
+		.tids = trace->tids,
+		.tid_count = trace->tid_count,
+		.when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
+		.clock = fay_trace_clock_set(trace),
+		.costs = trace->budget > 0 || trace->analyze,
+		.traps = !later && fay_trace_traps_may(trace, pid)
+	};
 	struct fay_target *target;
 	size_t size;
 	/* before its modules are read: one that comes meanwhile is seen later */

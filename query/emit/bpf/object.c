@@ -140,6 +140,7 @@ static int add_traps(struct job *job)
 			return fay_error_set(job->error, FAY_E_INTERNAL,
 					     "a trap in %s does not fit the query",
 					     job->bpf.trap->function.name);
+		job->g.inlined = job->g.p->checked.inlined && job->bpf.trap->function.marker;
 		code = add_program(job, ROLE_TRAP, job->bpf.trap->function.name, 0, 0);
 		program->type = BPF_PROG_TYPE_KPROBE;
 		snprintf(program->name, sizeof(program->name), "trap %.50s",

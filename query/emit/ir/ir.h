@@ -39,6 +39,7 @@ struct fay_codegen {
 		bool sent;
 	} texts[FAY_PLAN_TEXTS];
 	bool failed;                      /* this probe is of calls that end by an exception */
+	bool inlined;                     /* likewise, of inlined copies */
 	struct fay_codegen_bpf *bpf;      /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };

@@ -53,6 +53,8 @@ static struct fay_operand_value field(struct fay_codegen *g, const struct fay_ex
 	if (f->offset == offsetof(struct fay_event, caller) &&
 	    g->p->probes[0].kind == FAY_PROBE_OFFSET && g->p->checked.kind == SOURCE_ENTRY)
 		return read_caller(g);
+	if (fay_field_is_inlined(f))
+		return (struct fay_operand_value){ LLVMConstInt(g->i1, g->inlined, 0), NULL };
 	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */
 		return (struct fay_operand_value){
 			fay_codegen_is_error(

@@ -24,12 +24,12 @@ trace -p "$target" "from l in cluster.Line(\"lines_target!$source:$(number 'int 
 	group l by new { l.function, l.line, own = l.module == \"lines_target\" } into g
 	select new { f = g.Key.function, l = g.Key.line, n = g.Count() }"
 echo 300 >&9
-wait_for "$work/target.out" " "
-end_trace
-equal "rows" "{\"f\":\"lines_search\",\"l\":$(number 'int at = 0'),\"n\":300}" \
-	"$(jq -c 'select(.type == "row" and .final).values | {f, l, n}' "$work/trace.json")"
 exec 9>&-
 ended "$target" || fail "exit code $?"
+ended "$tracer" || fail "fay trace ended with $?: $(cat "$work/trace.err")" # with the program
+equal "events lost" 0 "$(jq 'select(.type == "end").events_lost' "$work/trace.json")"
+equal "rows" "{\"f\":\"lines_search\",\"l\":$(number 'int at = 0'),\"n\":300}" \
+	"$(jq -c 'select(.type == "row" and .final).values | {f, l, n}' "$work/trace.json")"
 
 # --- variables: a register, a constant, a frame's offset, a global, a structure, a string
 rows() { # LINE COLUMNS...: of all events, in a program that does three rounds
@@ -39,8 +39,8 @@ rows() { # LINE COLUMNS...: of all events, in a program that does three rounds
 	jq -c 'select(.type == "row").values | [.[]]' "$work/rows.json"
 }
 equal "locals of main" '[0,3,0,"twenty",10]
-[1,3,219,"twenty",10]
-[2,3,438,"twenty",10]' "$(rows 'lines_sum(items' 'l.i, l.rounds, l.value, n = l.items[1].name,
+[1,3,2225,"twenty",10]
+[2,3,2454,"twenty",10]' "$(rows 'lines_sum(items' 'l.i, l.rounds, l.value, n = l.items[1].name,
 	s = l.items[0].size')"
 equal "parameters, a global" '["ten",121,true,3]
 ["twenty",121,true,3]
@@ -50,12 +50,43 @@ exits "no such variable" 2 "$FAY" trace "cluster.Line(\"lines_target!$source:$(n
 	)\").Sum(l => l.txt)" -- "$bin/lines_target"
 contains "did you mean" "$work/err" "did you mean \`text\`?"
 if command -v gdb >/dev/null; then
-	# gdb alone finds what a function was called with, where its caller still knows.
+	# gdb alone finds what a function was called with, where its caller still knows. It has no
+	# value where one is known in a single view of an address.
 	"$here/variables_compare" "$FAY" "$here/$source" 6 "$bin/lines_target" | tee "$work/compared"
 	read -r compared equal < <(awk '/^compared/ { print $2, $4 }' "$work/compared")
 	[ "$compared" -ge 40 ] || fail "only $compared variables"
 	[ $((equal * 100)) -ge $((compared * 85)) ] || fail "only $equal of $compared are equal"
 fi
+
+# --- copies of inlined functions: only where they are asked for
+counts() { # FUNCTION COLUMNS...: sorted, of a program that does 300 rounds
+	echo 300 | "$FAY" trace --json --for 60s -o "$work/rows.json" \
+		"from f in cluster.Function(\"lines_target!$1\") group f by new { $2 } into g
+		select new { g.Key, n = g.Count() }" -- "$bin/lines_target" \
+		>"$work/out" 2>"$work/err" || fail "$1: $(cat "$work/err")"
+	jq -c 'select(.type == "row" and .final).values | [.[]]' "$work/rows.json" | sort
+}
+equal "both" '[false,"lines_both",100]
+[true,"lines_both",300]' "$(counts lines_both 'f.Inlined, f.function')"
+equal "their parameters" '[false,2,100]
+[true,7,300]' "$(counts lines_both 'f.Inlined, f.times')"
+equal "not asked for" '["lines_both",100]' "$(counts lines_both f.function)"
+equal "copies alone" '[true,901]' "$(counts twice f.Inlined)"
+equal "a parameter of theirs" '[true,10,300]
+[true,30,300]
+[true,52,300]' "$(counts twice 'f.Inlined, f.number' | grep -v ',1]')"
+equal "not inlined" '[false,300]' "$(counts lines_search f.Inlined)"
+exits "copies alone, not asked for" 2 "$FAY" trace 'cluster.Function("lines_target!twice").Count()' \
+	-- "$bin/lines_target" </dev/null
+contains "how" "$work/err" 'it was inlined, at'
+exits "ends of copies" 2 "$FAY" trace \
+	'cluster.Return("lines_target!lines_both").Count(f => f.Inlined)' -- "$bin/lines_target"
+contains "why" "$work/err" "a copy of an inlined function has no end that could be traced"
+exits "callers of copies" 1 "$FAY" trace 'from f in cluster.Function("lines_target!lines_both")
+	select new { f.Inlined, f.Caller }' -- "$bin/lines_target"
+contains "why" "$work/err" "inlined copies have none"
+exits "list of copies" 0 "$FAY" list --inlined "$bin/lines_target" 'lines_target!lines_b*'
+contains "a copy" "$work/out" "lines_target!lines_both"
 
 # --- what there is
 exits "list" 0 "$FAY" list --lines "$bin/lines_target" "lines_target!$source:$(number 'n - 2')"

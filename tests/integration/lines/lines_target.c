@@ -81,6 +81,14 @@ __attribute__((noinline)) long lines_recurse(long n)
 	return lines_recurse(n - 1) + lines_recurse(n - 2);
 }
 
+/* Called by its address, and inlined. */
+long lines_both(long number, int times)
+{
+	total ^= number;
+	return number * times + lines_step;
+}
+static long (*volatile called)(long, int) = lines_both;
+
 int main(void)
 {
 	struct item items[ITEMS] = { { 10, "ten", 1 },
@@ -98,6 +106,9 @@ int main(void)
 		value += lines_sum(items, ITEMS);
 		value += lines_search(items[i % ITEMS].name, 'y');
 		value += lines_mix((unsigned)i + 1, 12);
+		value += lines_both(i, 7);
+		if (i % 3 == 0)
+			value += called(i + 1000, 2);
 		if (is_even(i))
 			value += lines_recurse(i % 7);
 	}
