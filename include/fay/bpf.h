@@ -19,6 +19,62 @@
 #include "fay/shm.h"
 #include "fay/verify.h"
 
+enum fay_trap_kind {
+	FAY_TRAP_PLACE, /* the event: a function's first instruction, or a marker */
+	FAY_TRAP_CALL,  /* a call begins: what an END looks up is kept */
+	FAY_TRAP_END,   /* it ends: the event */
+};
+#define FAY_TRAP_ALWAYS 0xffu
+#define FAY_TRAP_PARTS 4u
+/* of a function that gets traps at its ends: to set and to take away each takes a while */
+#define FAY_TRAP_EXITS_MAX 32u
+
+/*
+ * A point that could not be patched, and a place for it at which the kernel may trap: a whole
+ * instruction begins there, the process has it as its file has, and no jump of any trace's covers
+ * it. A point may need several, which follow each other: all of a function's ends.
+ */
+struct fay_trap {
+	size_t skipped; /* number of its fay_skipped_point */
+	uint8_t kind;   /* enum fay_trap_kind */
+	/* END: it counts only if a CALL has kept the call, since a call's begin is asked for, or
+	 * since other calls may end there, too */
+	bool kept;
+	/* END: of a conditional jump, when it is one: the low four bits of its opcode; else
+	 * FAY_TRAP_ALWAYS */
+	uint8_t condition;
+	/* END: of an indirect jump to operands[0]; where that is in one of the function's parts,
+	 * given as distances from `address`, the call goes on. 0: it ends in any case */
+	uint8_t part_count;
+	/* END: of such a jump, if more is asked of the end than is known there: a call that ends so
+	 * is lost */
+	bool lost;
+	struct {
+		int64_t from, to;
+	} parts[FAY_TRAP_PARTS];
+	struct fay_function function; /* strings are the target's */
+	uint64_t address;             /* of the instruction in the process */
+	int file;                     /* the target's, open for reading while the target is */
+	uint64_t device, inode;       /* of the file */
+	uint64_t offset;              /* of the instruction in the file */
+	uint64_t start;               /* likewise of the function's first one, or of the marker */
+	/* where the process's initial stack began, by which its program is known: one that it
+	 * executes has another */
+	uint64_t stack;
+	/* likewise, of the marker's semaphore, and its address in the process; 0: it has none */
+	uint64_t semaphore, semaphore_address;
+	struct fay_operand operands[FAY_MARKER_OPERANDS]; /* of a marker, or such a jump */
+	uint32_t operand_count;
+};
+
+/* Whether two are for one function, or marker, perhaps in different processes. */
+static inline bool fay_trap_of_same(const struct fay_trap *a, const struct fay_trap *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->start == b->start &&
+	       !strcmp(a->function.name, b->function.name) &&
+	       !strcmp(a->function.module, b->function.module);
+}
+
 /* --- the kernel's types (bpf/btf.c)
  * ----------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/bpf.h"
 #include "loader/names/target.h"
 #include "loader/process/process.h"
 

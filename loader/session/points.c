@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a session's plan came to: the points that are patched, those that are not, and where the
  * kernel may trap instead. */
+#include "fay/bpf.h"
 #include "session.h"
 
 size_t fay_session_point_count(const struct fay_session *session)

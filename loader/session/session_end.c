@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A session's end: detaching from the process and from the children that it forked while traced;
  * whether anybody is left. */
+#include "fay/bpf.h"
 #include "session.h"
 
 #include <dirent.h>

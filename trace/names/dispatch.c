@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fay/bpf.h"
 #include "loader/suggest/suggest.h"
 #include "names.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of a dry run: which functions would be traced, kept from the sessions that counted their calls. */
+/* Of a dry run: which functions would be traced, kept from sessions that counted their calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #ifndef FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_H
 #define FAY_QUERY_EMIT_BPF_MACHINE_BPF_MACHINE_H
 
+#include "fay/bpf.h"
 #include "query/emit/ir/ir.h"
 
 /* What one program is. */

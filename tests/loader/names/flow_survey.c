@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fay/bpf.h"
 #include "loader/flow/flow.h"
 #include "loader/names/target.h"
 
