@@ -238,25 +238,33 @@ static void test_traps(void **state)
 	static const struct {
 		const char *bytes;
 		size_t size, at;
-		bool marker;
+		enum fay_place_kind kind;
 		const char *refused; /* NULL: it may */
 		unsigned length;
 	} cases[] = {
-		{ "\x90\xc3", 2, 0, false, NULL, 1 },
-		{ "\x31\xc0\xff\xc0\x75\xfc\xc3", 7, 0, false, NULL, 2 }, /* to behind the first */
-		{ "\x31\xc0\xff\xc0\x75\xfa\xc3", 7, 0, false, "loop back", 0 },
-		{ "\xe8\xfb\xff\xff\xff\xc3", 6, 0, false, NULL, 5 },     /* calls itself */
-		{ "\xf3\x0f\x1e\xfa\x75\xfe\xc3", 7, 0, false, NULL, 4 }, /* behind endbr64 */
-		{ "\xf3\x0f\x1e\xfa\x75\xfa\xc3", 7, 0, false, "loop back", 0 },
-		{ "\xe2\xfe\xc3", 3, 0, false, "loop back", 0 }, /* loop */
-		{ "\xcc\xc3", 2, 0, false, "begins with int3", 0 },
-		{ "\x06\xc3", 2, 0, false, "not an instruction", 0 },
-		{ "\x31\xc0\x90\xc3", 4, 2, true, NULL, 1 },
-		{ "\x90\x75\xfd\xc3", 4, 0, true, NULL, 1 },         /* each round reaches it */
-		{ "\xb0\x90\xc3", 3, 1, true, "no instruction", 0 }, /* in mov $0x90, %al */
-		{ "\x31\xc0\xc3", 3, 0, true, "no nop", 0 },
-		{ "\x66\x90\xc3", 3, 0, true, "no nop", 0 },
-		{ "\x90\xc3", 2, 2, true, "no instruction", 0 },
+		{ "\x90\xc3", 2, 0, FAY_PLACE_AT_ENTRY, NULL, 1 },
+		{ "\x31\xc0\xff\xc0\x75\xfc\xc3", 7, 0, FAY_PLACE_AT_ENTRY, NULL,
+		  2 }, /* to behind the first */
+		{ "\x31\xc0\xff\xc0\x75\xfa\xc3", 7, 0, FAY_PLACE_AT_ENTRY, "loop back", 0 },
+		{ "\xe8\xfb\xff\xff\xff\xc3", 6, 0, FAY_PLACE_AT_ENTRY, NULL,
+		  5 }, /* calls itself */
+		{ "\xf3\x0f\x1e\xfa\x75\xfe\xc3", 7, 0, FAY_PLACE_AT_ENTRY, NULL,
+		  4 }, /* behind endbr64 */
+		{ "\xf3\x0f\x1e\xfa\x75\xfa\xc3", 7, 0, FAY_PLACE_AT_ENTRY, "loop back", 0 },
+		{ "\xe2\xfe\xc3", 3, 0, FAY_PLACE_AT_ENTRY, "loop back", 0 }, /* loop */
+		{ "\xcc\xc3", 2, 0, FAY_PLACE_AT_ENTRY, "begins with int3", 0 },
+		{ "\x06\xc3", 2, 0, FAY_PLACE_AT_ENTRY, "not an instruction", 0 },
+		{ "\x31\xc0\x90\xc3", 4, 2, FAY_PLACE_AT_MARKER, NULL, 1 },
+		{ "\x90\x75\xfd\xc3", 4, 0, FAY_PLACE_AT_MARKER, NULL,
+		  1 }, /* each round reaches it */
+		{ "\xb0\x90\xc3", 3, 1, FAY_PLACE_AT_MARKER, "no instruction",
+		  0 }, /* in mov $0x90, %al */
+		{ "\x31\xc0\xc3", 3, 0, FAY_PLACE_AT_MARKER, "no nop", 0 },
+		{ "\x66\x90\xc3", 3, 0, FAY_PLACE_AT_MARKER, "no nop", 0 },
+		{ "\x90\xc3", 2, 2, FAY_PLACE_AT_MARKER, "no instruction", 0 },
+		/* inside, each round is an event */
+		{ "\x31\xc0\xff\xc0\x75\xfc\xc3", 7, 2, FAY_PLACE_INSIDE_AT, NULL, 2 },
+		{ "\x31\xc0\xff\xc0\x75\xfc\xc3", 7, 3, FAY_PLACE_INSIDE_AT, "no instruction", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -266,7 +274,7 @@ static void test_traps(void **state)
 		char reason[FAY_REASON_MAX] = "";
 		unsigned length = 0;
 		bool may = fay_place_traps(&program, FROM, FROM + cases[i].size, FROM + cases[i].at,
-					   cases[i].marker, &length, reason);
+					   cases[i].kind, &length, reason);
 
 		assert_int_equal(may, !cases[i].refused);
 		assert_int_equal(length, cases[i].length);
