@@ -101,8 +101,8 @@ is_back() { [ "$(text_hash "$target")" = "$before" ]; }
 await "the text comes back after kill -9" is_back
 
 # --- on and off while it runs
-echo "run 4 100000" >&9
-for _ in $(seq 10); do
+echo "run 4 20000" >&9
+for _ in $(seq 4); do
 	trace -p "$target" 'cluster.Return("traps_ends_target!ends_*").Max(r => r.Duration)'
 	kill -INT "$tracer"
 	ended "$tracer"

@@ -132,5 +132,5 @@ for number in range(rounds):
             sys.exit(f"change {number} of {name}: {arguments} ends with {code}")
 print(f"{rounds} changes")
 PYTHON
-python3 "$work/change.py" "$FAY" "$bin/lines_target" "$work/changed" 150 || fail "changed information"
+python3 "$work/change.py" "$FAY" "$bin/lines_target" "$work/changed" 40 || fail "changed information"
 echo "ok: changed debug information"
