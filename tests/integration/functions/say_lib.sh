@@ -7,3 +7,9 @@ say() { # COMMAND ANSWER-PREFIX: the answer in $answer
 	answer=$(grep "^$2" "$work/target.out" | tail -1)
 }
 semaphore() { say semaphore semaphore; equal "$1" "semaphore $2" "$answer"; }
+row() { # KEY COLUMN...: of the final row with that key
+	local key=$1
+	shift
+	jq -c --arg k "$key" --arg c "$*" 'select(.type == "row" and .final and .values.Key == $k)
+		.values | [.[$c | split(" ")[]]]' "$work/trace.json"
+}

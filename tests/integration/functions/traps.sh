@@ -7,12 +7,6 @@ host=1
 . "$(dirname "$0")/say_lib.sh"
 bin=$(dirname "$TARGET")
 needs_bpf
-row() { # KEY COLUMN...: of the final row with that key
-	local key=$1
-	shift
-	jq -c --arg k "$key" --arg c "$*" 'select(.type == "row" and .final and .values.Key == $k)
-		.values | [.[$c | split(" ")[]]]' "$work/trace.json"
-}
 start_target ready "$bin/traps_target"
 say "run 4 100" ran
 right=$answer

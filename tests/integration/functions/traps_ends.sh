@@ -8,12 +8,6 @@ host=1
 . "$(dirname "$0")/say_lib.sh"
 bin=$(dirname "$TARGET")
 needs_bpf
-row() { # KEY COLUMN...: of the final row with that key
-	local key=$1
-	shift
-	jq -c --arg k "$key" --arg c "$*" 'select(.type == "row" and .final and .values.Key == $k)
-		.values | [.[$c | split(" ")[]]]' "$work/trace.json"
-}
 conditions="o no b ae e ne be a s ns p np l ge le g"
 start_target ready "$bin/traps_ends_target"
 say "run 4 100" ran

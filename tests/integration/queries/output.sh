@@ -21,6 +21,24 @@ exits "rows as they come" 0 "$FAY" trace --csv -o "$work/new" \
 		select new { size = r.Arg(2) }' -- "${command[@]}"
 equal "all rows" 52 "$(wc -l <"$work/new")"
 
+# tables are for people: spans of time have units, and a query for rows says that there was none
+spans='cluster.Return("libc!read").Where(r => r.ReturnValue == 100).Max(r => r.Duration)'
+exits "a span" 0 "$FAY" trace -o "$work/new" "$spans" -- "${command[@]}"
+matches() { grep -Eqx "$2" <(tail -1 "$work/new") || fail "$1: $(cat "$work/new")"; }
+matches "with its unit" ' *[0-9.]+ [num]?s *'
+exits "a difference of times" 0 "$FAY" trace -o "$work/new" "from r in cluster.Return(\"libc!read\")
+	group r by r.pid into g select new { span = g.Max(r => r.time - (r.time - r.Duration)) }" \
+	-- "${command[@]}"
+matches "with its unit, too" ' *[0-9.]+ [num]?s *'
+exits "a span, raw" 0 "$FAY" trace --raw -o "$work/new" "$spans" -- "${command[@]}"
+matches "a number" ' *[0-9]+ *'
+exits "a count" 0 "$FAY" trace -o "$work/new" \
+	'cluster.Return("libc!read").Count(r => r.Duration > 0)' -- "${command[@]}"
+matches "has none" ' *[0-9]+ *'
+exits "no row" 0 "$FAY" trace -o "$work/new" \
+	'cluster.Function("libc!read").Where(r => r.Arg(2) == 101)' -- "${command[@]}"
+equal "said" "(no event matched)" "$(cat "$work/new")"
+
 exits "a file that cannot be made" 2 "$FAY" trace -o "$work/none/result" "$reads" -- touch \
 	"$work/was_run"
 contains "which, and why" "$work/err" "cannot write '$work/none/result': No such file or directory"

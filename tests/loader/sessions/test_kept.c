@@ -148,35 +148,54 @@ static void assert_same_plan(struct fay_plan *one, struct fay_plan *other)
 		assert_same_point(one, &one->points[i], other, &other->points[i]);
 }
 
+/* Two processes of a program: one that is attached to first, and another that is attached to with
+ * what was kept of it, and without. */
+struct pair {
+	struct victim a, b;
+	struct fay_files *files, *own_files;
+	struct fay_target *targets[3];
+	struct fay_session *first, *session, *own;
+};
+
+static void pair_begin(struct pair *pair, const struct hand_verdict *hand,
+		       struct fay_files *own_files)
+{
+	pair->files = files_create();
+	pair->own_files = own_files;
+	victim_start(&pair->a);
+	victim_start(&pair->b);
+	pair->first = attach_with(pair->files, pair->a.pid, hand, true, &pair->targets[0]);
+	pair->session = attach_with(pair->files, pair->b.pid, hand, true, &pair->targets[1]);
+	pair->own = attach_with(own_files, pair->b.pid, hand, true, &pair->targets[2]);
+}
+
+static void pair_end(struct pair *pair)
+{
+	fay_session_destroy(pair->first);
+	fay_session_destroy(pair->session);
+	fay_session_destroy(pair->own);
+	for (unsigned i = 0; i < 3; i++)
+		fay_target_close(pair->targets[i]);
+	fay_files_destroy(pair->files);
+	fay_files_destroy(pair->own_files);
+	victim_end(&pair->b); /* which has the pipes of the one before it */
+	victim_end(&pair->a);
+}
+
 static void same_plan(uint32_t kind, const char *pattern, size_t least)
 {
-	struct fay_target *first_target, *target, *own_target;
-	struct fay_session *first, *session, *own;
-	struct fay_files *files = files_create();
 	struct hand_verdict hand;
-	struct victim a, b;
+	struct pair pair;
 
 	hand_verdict(&hand, PROBE_COUNT, pattern);
 	hand.probes[0].kind = kind;
-	victim_start(&a);
-	victim_start(&b);
-	first = attach_with(files, a.pid, &hand, true, &first_target);
-	session = attach_with(files, b.pid, &hand, true, &target);
-	own = attach_with(NULL, b.pid, &hand, true, &own_target);
-	assert_true(first->plan.assembled);
-	assert_true(session->plan.assembled);
-	assert_false(own->plan.assembled);
-	assert_true(own->plan.point_count > least);
-	assert_same_plan(&session->plan, &own->plan);
-	fay_session_destroy(first);
-	fay_session_destroy(session);
-	fay_session_destroy(own);
-	fay_target_close(first_target);
-	fay_target_close(target);
-	fay_target_close(own_target);
-	fay_files_destroy(files);
-	victim_end(&b); /* which has the pipes of the one before it */
-	victim_end(&a);
+	pair_begin(&pair, &hand, NULL);
+	assert_true(pair.first->plan.assembled);
+	assert_true(pair.session->plan.assembled);
+	assert_false(pair.own->plan.assembled);
+	assert_true(pair.own->plan.point_count > least);
+	assert_same_plan(&pair.session->plan, &pair.own->plan);
+	pair_end(&pair);
 }
 
 static void test_same_entries(void **state)
@@ -228,36 +247,20 @@ static void assert_same_zones(const struct fay_plan *one, const struct fay_plan 
 /* The copy that is moved is, byte for byte, what is built for the same process. */
 static void ready_zones(uint32_t kind, const char *pattern, uint32_t fields)
 {
-	struct fay_files *files = files_create(), *fresh = files_create();
-	struct fay_target *first_target, *target, *own_target;
-	struct fay_session *first, *session, *own;
 	struct hand_verdict hand;
-	struct victim a, b;
+	struct pair pair;
 
 	hand_verdict(&hand, PROBE_COUNT, pattern);
 	hand.probes[0].kind = kind;
 	hand.probes[0].event_fields |= fields;
-	victim_start(&a);
-	victim_start(&b);
-	first = attach_with(files, a.pid, &hand, true, &first_target);
-	session = attach_with(files, b.pid, &hand, true, &target);
-	own = attach_with(fresh, b.pid, &hand, true, &own_target);
-	assert_false(first->plan.ready);
-	assert_true(session->plan.ready);
-	assert_false(own->plan.ready);
-	assert_true(own->plan.assembled);
-	assert_true(session->plan.zones[0].address != first->plan.zones[0].address);
-	assert_same_zones(&session->plan, &own->plan);
-	fay_session_destroy(first);
-	fay_session_destroy(session);
-	fay_session_destroy(own);
-	fay_target_close(first_target);
-	fay_target_close(target);
-	fay_target_close(own_target);
-	fay_files_destroy(files);
-	fay_files_destroy(fresh);
-	victim_end(&b);
-	victim_end(&a);
+	pair_begin(&pair, &hand, files_create());
+	assert_false(pair.first->plan.ready);
+	assert_true(pair.session->plan.ready);
+	assert_false(pair.own->plan.ready);
+	assert_true(pair.own->plan.assembled);
+	assert_true(pair.session->plan.zones[0].address != pair.first->plan.zones[0].address);
+	assert_same_zones(&pair.session->plan, &pair.own->plan);
+	pair_end(&pair);
 }
 
 static void test_ready_entries(void **state)
