@@ -50,6 +50,10 @@ dry 2 --csv -p "$target" "$hot"
 dry 2 --save "$work/saved" -p "$target" "$hot"
 ! "$FAY" trace --dry-run 'cluster.Tracepoint("sched:sched_switch").Count()' >"$work/dry" 2>&1 ||
 	fail "a dry run of the kernel's events"
+exits "saved events" 0 "$FAY" trace --for 100ms --budget none --save "$work/saved" -p "$target" \
+	'cluster.Function("budget_target!hot")'
+exits "a dry run of saved events" 2 "$FAY" trace --dry-run "file(\"$work/saved\").Count()"
+contains "why not" "$work/err" "is for functions of programs"
 
 kill -STOP "$target"
 dry 0 --json -p "$target" "$hot"
