@@ -186,7 +186,13 @@ uint32_t fay_bpf_session_tick(struct fay_bpf_session *session)
 		if (ticks(session, i))
 			continue;
 		close_clock(session, i);
-		came += !attach_clock(session, i);
+		if (attach_clock(session, i))
+			continue;
+		/* On its way up a processor takes clocks that will never run. */
+		if (ticks(session, i))
+			came++;
+		else
+			close_clock(session, i);
 	}
 	return came;
 }
