@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
- * with the processor time that it has used. If that is more than the budget allows, the costliest
- * points are taken out, as many as it takes. While a point is out nobody knows how often its
- * function is called: so after a rest it is put back, and if it is too much still it goes again,
- * for longer. What was left out is said at once and, with the exact number of its events whose
- * probes ran, at the end. */
+ * with the processor time that it has used. If that is more than the budget allows, twice among a
+ * few looks, the costliest points are taken out, as many as it takes. (One look says too little: in
+ * it memory is touched for the first time, or one of the few events that are timed, each of which
+ * stands for a hundred, was interrupted.) While a point is out nobody knows how often its function
+ * is called: so after a rest it is put back, and if it is too much still it goes again, for longer.
+ * What was left out is said at once and, with the exact number of its events whose probes ran, at
+ * the end. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 #include "session.h"
 
 #define LOOK_EVERY 10000000u /* ns */
+#define LOOK_AGAIN 5000000u  /* ns, after a look in which it was too much */
+#define OVER_KEPT 5u         /* looks after that one in which it counts */
 #define LOOK_SHARE 20u       /* of fay's time that looking may take: one part in so many */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
@@ -46,7 +50,7 @@ struct account {
 	struct left_out *left;
 	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
 	bool stuck;                  /* points could not be taken out, which was said */
-	bool warm; /* it has been looked at: memory is not touched for the first time */
+	uint32_t over;               /* looks in which it counts that too much was spent */
 };
 
 /* What is known in the end of a point that was left out. */
@@ -296,8 +300,8 @@ static void put_back(struct trace *trace, struct account *account)
 }
 
 /* Brings the accounts of one process up to date, the one at `first` and those behind it, if enough
- * time was used to tell. Returns what was spent beyond the budget, of *cpu ns. */
-static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
+ * time was used to tell: of *cpu ns, *over was spent beyond the budget. */
+static bool account_process(struct trace *trace, size_t first, uint64_t *cpu, double *over)
 {
 	struct fay_trace_budget *budget = trace->spending;
 	struct account *items = budget->items;
@@ -305,7 +309,7 @@ static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
 	double spent = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
 	*cpu = cpu_now - items[first].cpu_before;
 	if (cpu_now < items[first].cpu_before || *cpu < CPU_LEAST)
-		return 0;
+		return false;
 	items[first].cpu_before = cpu_now;
 	for (size_t i = first; i < budget->count; i++)
 		if (items[i].pid == items[first].pid)
@@ -313,23 +317,28 @@ static double overspent(struct trace *trace, size_t first, uint64_t *cpu)
 	budget->cpu += (double)*cpu;
 	allowed = trace->budget * (double)*cpu;
 	floor *= (double)(now - items[first].looked);
-	bool warm = items[first].warm;
-	items[first].warm = true;
 	items[first].looked = now;
-	return warm ? spent - (allowed > floor ? allowed : floor) : 0;
+	*over = spent - (allowed > floor ? allowed : floor);
+	return true;
 }
 
-static int look_at(struct trace *trace, size_t first)
+/* Returns whether it was too much for the first time. */
+static bool look_at(struct trace *trace, size_t first, int *result)
 {
-	struct account *items = trace->spending->items;
+	struct account *account = &trace->spending->items[first];
 	uint64_t cpu;
-	double over = overspent(trace, first, &cpu);
+	double over = 0;
+	bool told = account_process(trace, first, &cpu, &over), again = over > 0 && account->over;
 	if (over > 0)
-		return save_up(trace, first, over, (double)cpu);
-	for (size_t i = first; i < trace->spending->count; i++)
-		if (items[i].pid == items[first].pid)
-			put_back(trace, &items[i]);
-	return FAY_OK;
+		account->over = again ? 0 : OVER_KEPT;
+	else
+		account->over -= told && account->over;
+	if (again)
+		*result = save_up(trace, first, over, (double)cpu);
+	for (size_t i = first; i < trace->spending->count && over <= 0; i++)
+		if (trace->spending->items[i].pid == account->pid)
+			put_back(trace, &trace->spending->items[i]);
+	return over > 0 && !again;
 }
 
 static bool is_first_of_process(const struct fay_trace_budget *budget, size_t index)
@@ -344,6 +353,7 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic(), used = fay_clock(CLOCK_THREAD_CPUTIME_ID);
 	int result = FAY_OK;
+	bool over = false;
 	if (!trace->budget || (trace->spending && now < trace->spending->next))
 		return FAY_OK;
 	if (!trace->spending && (trace->spending = calloc(1, sizeof(*trace->spending))))
@@ -352,9 +362,10 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
 		if (is_first_of_process(trace->spending, i))
-			result = look_at(trace, i);
-	uint64_t rest = LOOK_SHARE * (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used);
-	trace->spending->next = now + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
+			over |= look_at(trace, i, &result);
+	uint64_t rest = LOOK_SHARE * (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used),
+		 least = over ? LOOK_AGAIN : LOOK_EVERY;
+	trace->spending->next = now + (rest > least ? rest : least);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }
 

@@ -48,8 +48,8 @@ if command -v gdb >"$work/which"; then
 	gdb=$!
 	own "$gdb"
 	exec 8>"$work/gdb.in"
-	echo 'printf "hold%s\n", "ing"' >&8
-	wait_for "$work/gdb.out" holding
+	echo 'printf "hold%d\n", 1' >&8
+	wait_for "$work/gdb.out" hold1
 	exits "a process in a debugger" 1 "$FAY" trace --for 1s -p "$target" "$count"
 	contains "its reason" "$work/err" "is being traced by process $gdb (gdb)"
 	echo detach >&8
