@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policies: what an operator allows beyond what is proved. docs/policy.md is the manual.
- *
- * A policy file has one `name = value` a line; '#' begins a comment. A name that is not known, a
- * value that does not parse, or a name given twice is an error with its line and column: a misspelt
- * limit must not silently be no limit.
+ * Policies: what an operator allows beyond what is proved. docs/policy.md is the manual. Here is
+ * each key; policy_file.c reads files.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy.h"
+#include "policy_parts.h"
 #include "verifier/isa/isa.h"
-
-#define LINE_MAX_BYTES 1024
 
 void fay_policy_default(struct fay_policy *policy)
 {
@@ -243,142 +240,107 @@ static const char *read_speculation(char *text, struct fay_policy *policy, const
 		       : "expected `confined` or `unrestricted`";
 }
 
+/* How the stricter of two values is found. */
+enum stricter {
+	LESS_64, /* the smaller number */
+	LESS_32,
+	BOTH_64, /* what both allow */
+	BOTH_32,
+	BOTH_BOOL,
+	EITHER_BOOL, /* what either demands */
+	EITHER_LIST, /* all instructions that either denies */
+	ONE_LIST,    /* patterns, of which there cannot be two lists */
+};
+
 static const struct {
 	const char *name;
 	reader *read;
+	size_t offset;
+	enum stricter stricter;
 } names[] = {
-	{ "max_instructions", read_instructions },
-	{ "max_stack", read_stack },
-	{ "max_local", read_local },
-	{ "max_global", read_global },
-	{ "solver_ms", read_solver },
-	{ "total_ms", read_total },
-	{ "allow_helpers", read_helpers },
-	{ "allow_vectors", read_vectors },
-	{ "allow_rdtsc", read_rdtsc },
-	{ "allow_certificates", read_certificates },
-	{ "speculation", read_speculation },
-	{ "tracepoints", read_patterns },
-	{ "probe_kinds", read_kinds },
-	{ "allow_event_fields", read_fields },
-	{ "deny_instructions", read_denied },
-};
-#define NAME_COUNT (sizeof(names) / sizeof(*names))
-
-/* ---- lines ---- */
-
-static char *trim(char *text)
-{
-	text += strspn(text, " \t\r\n");
-	size_t length = strlen(text);
-	while (length && strchr(" \t\r\n", text[length - 1]))
-		text[--length] = 0;
-	return text;
-}
-
-/* What a file is read into. */
-struct reading {
-	struct fay_policy *policy;
-	const struct fay_policy_keys *more; /* or NULL */
-	bool seen[NAME_COUNT], more_seen[FAY_POLICY_KEYS_MAX];
+#define AT(field) offsetof(struct fay_policy, field)
+	{ "max_instructions", read_instructions, AT(max_instructions), LESS_64 },
+	{ "max_stack", read_stack, AT(max_stack), LESS_64 },
+	{ "max_local", read_local, AT(max_local), LESS_64 },
+	{ "max_global", read_global, AT(max_global), LESS_64 },
+	{ "solver_ms", read_solver, AT(solver_ms), LESS_32 },
+	{ "total_ms", read_total, AT(total_ms), LESS_32 },
+	{ "allow_helpers", read_helpers, AT(allow_helpers), BOTH_64 },
+	{ "allow_vectors", read_vectors, AT(allow_vectors), BOTH_BOOL },
+	{ "allow_rdtsc", read_rdtsc, AT(allow_rdtsc), BOTH_BOOL },
+	{ "allow_certificates", read_certificates, AT(allow_certificates), BOTH_BOOL },
+	{ "speculation", read_speculation, AT(speculation_confined), EITHER_BOOL },
+	{ "tracepoints", read_patterns, AT(pattern_count), ONE_LIST },
+	{ "probe_kinds", read_kinds, AT(allow_kinds), BOTH_32 },
+	{ "allow_event_fields", read_fields, AT(allow_fields), BOTH_32 },
+	{ "deny_instructions", read_denied, AT(denied_count), EITHER_LIST },
+#undef AT
 };
 
-static const char *read_more(struct reading *reading, const char *name, char *value,
-			     const char **at)
-{
-	const struct fay_policy_keys *more = reading->more;
+_Static_assert(sizeof(names) / sizeof(*names) == FAY_POLICY_NAMES, "policy_parts.h");
 
-	for (size_t i = 0; more && i < FAY_POLICY_KEYS_MAX && more->keys[i].name; i++) {
-		if (strcmp(more->keys[i].name, name))
-			continue;
-		if (reading->more_seen[i])
-			return "the name is given twice";
-		reading->more_seen[i] = true;
-		*at = value;
-		return more->keys[i].read(value, more->context);
-	}
-	return "unknown name; docs/policy.md has them all";
+size_t fay_policy_key(const char *name)
+{
+	size_t i = 0;
+
+	while (i < FAY_POLICY_NAMES && strcmp(names[i].name, name))
+		i++;
+	return i;
 }
 
-/* NULL: fine. Otherwise what is wrong with the line; *at is where. */
-static const char *read_line(char *line, struct reading *reading, const char **at)
+const char *fay_policy_key_name(size_t key)
 {
-	line[strcspn(line, "#")] = 0;
-	char *name = trim(line), *equals = strchr(name, '=');
+	return names[key].name;
+}
 
-	*at = name;
-	if (!*name)
+const char *fay_policy_key_read(size_t key, char *value, struct fay_policy *policy, const char **at)
+{
+	return names[key].read(value, policy, at);
+}
+
+/* *to: of the two, if `both` say something, else *from. */
+static const char *take_lists(struct fay_policy *to, const struct fay_policy *from,
+			      enum stricter stricter, bool both)
+{
+	if (stricter == ONE_LIST) {
+		if (both)
+			return "an included file has patterns, too, and lists of patterns cannot "
+			       "be "
+			       "put together";
+		memcpy(to->patterns, from->patterns, sizeof(to->patterns));
+		to->pattern_count = from->pattern_count;
 		return NULL;
-	if (!equals)
-		return "expected `name = value`";
-	*equals = 0;
-	name = trim(name);
-	for (size_t i = 0; i < NAME_COUNT; i++) {
-		if (strcmp(names[i].name, name))
-			continue;
-		if (reading->seen[i])
-			return "the name is given twice";
-		reading->seen[i] = true;
-		*at = trim(equals + 1);
-		return names[i].read(trim(equals + 1), reading->policy, at);
 	}
-	return read_more(reading, name, trim(equals + 1), at);
+	to->denied_count = both ? to->denied_count : 0;
+	for (uint32_t i = 0; i < from->denied_count; i++) {
+		if (to->denied_count == sizeof(to->denied) / sizeof(*to->denied))
+			return "too many instructions together with those of included files";
+		memcpy(to->denied[to->denied_count++], from->denied[i], sizeof(to->denied[0]));
+	}
+	return NULL;
 }
 
-/* "FILE:LINE:COLUMN: what", the line, a caret under the column. */
-static void complain(char *message, size_t size, const char *path, unsigned number_of,
-		     const char *line, size_t column, const char *what)
+const char *fay_policy_key_join(size_t name, struct fay_policy *to, const struct fay_policy *from,
+				bool both)
 {
-	int width = (int)strcspn(line, "\r\n"), printed;
+	void *a = (char *)to + names[name].offset;
+	const void *b = (const char *)from + names[name].offset;
+	uint64_t *a64 = a;
+	uint32_t *a32 = a;
+	bool *flag = a;
 
-	printed = snprintf(message, size, "%s:%u:%zu: %s\n  %.*s\n  ", path, number_of, column + 1,
-			   what, width, line);
-	for (size_t i = 0; i <= column && printed >= 0 && (size_t)printed + 1 < size; i++)
-		message[printed++] = i == column ? '^' : line[i] == '\t' ? '\t' : ' ';
-	if (printed >= 0 && (size_t)printed < size)
-		message[printed] = 0;
-	for (char *c = message; *c; c++) /* the file's own bytes: nothing that steers a terminal */
-		if ((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t')
-			*c = '?';
-}
-
-int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size)
-{
-	fay_policy_default(policy);
-	return fay_policy_read_with(path, policy, NULL, message, message_size);
-}
-
-int fay_policy_read_with(const char *path, struct fay_policy *policy,
-			 const struct fay_policy_keys *more, char *message, size_t message_size)
-{
-	char line[LINE_MAX_BYTES], copy[LINE_MAX_BYTES];
-	struct reading reading = { .policy = policy, .more = more };
-	FILE *file = fopen(path, "re");
-	unsigned number_of = 0;
-
-	if (!file) {
-		snprintf(message, message_size, "%s: %s", path, strerror(errno));
-		return -1;
+	switch (names[name].stricter) {
+	case LESS_64:
+		*a64 = both ? at_most(*a64, *(const uint64_t *)b) : *(const uint64_t *)b;
+		break;
+	case LESS_32:
+		*a32 = both ? (uint32_t)at_most(*a32, *(const uint32_t *)b) : *(const uint32_t *)b;
+		break;
+	case BOTH_64: *a64 = (both ? *a64 : UINT64_MAX) & *(const uint64_t *)b; break;
+	case BOTH_32: *a32 = (both ? *a32 : UINT32_MAX) & *(const uint32_t *)b; break;
+	case BOTH_BOOL: *flag = (!both || *flag) && *(const bool *)b; break;
+	case EITHER_BOOL: *flag = (both && *flag) || *(const bool *)b; break;
+	default: return take_lists(to, from, names[name].stricter, both);
 	}
-	while (fgets(line, sizeof(line), file)) {
-		const char *wrong, *at = line;
-
-		number_of++;
-		strcpy(copy, line);
-		wrong = !strchr(line, '\n') && !feof(file) ? "the line is too long"
-							   : read_line(line, &reading, &at);
-		if (wrong) {
-			complain(message, message_size, path, number_of, copy, (size_t)(at - line),
-				 wrong);
-			fclose(file);
-			return -1;
-		}
-	}
-	int failed = ferror(file);
-	fclose(file);
-	if (failed) {
-		snprintf(message, message_size, "%s: cannot read", path);
-		return -1;
-	}
-	return 0;
+	return NULL;
 }

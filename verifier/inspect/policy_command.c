@@ -2,7 +2,8 @@
 /*
  * `fay policy init`: the tightest policy that admits an image, which is the manifest of the image
  * as limits. What is printed was read back and does admit it. `fay policy check`: whether a policy
- * file has errors, and what it says with what it leaves out.
+ * file has errors, and what it says with what it leaves out. `fay policy explain`: the same in
+ * sentences.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "fay/error.h"
 #include "policy_write.h"
 #include "verifier/explain/report.h"
+#include "verifier/explain/report_names.h"
+#include "verifier/image/policy.h"
 
 struct image {
 	const char *program, *path;
@@ -22,7 +25,7 @@ struct image {
 
 static void print_usage(FILE *out, const char *program)
 {
-	fprintf(out, "usage: %s init IMAGE | check FILE\n", program);
+	fprintf(out, "usage: %s init IMAGE | check FILE | explain FILE\n", program);
 }
 
 static int help(const char *program)
@@ -36,6 +39,8 @@ static int help(const char *program)
 	       "the "
 	       "defaults of what it\n"
 	       "              leaves out\n"
+	       "  explain FILE\n"
+	       "              says in sentences what a probe may do that the file admits\n"
 	       "\n"
 	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors, 3 "
 	       "a "
@@ -226,6 +231,23 @@ static int init(const char *program, const char *path)
 	return result;
 }
 
+static int explain(const char *program, const char *path)
+{
+	struct fay_policy policy;
+	uint8_t digest[32];
+	char message[512];
+
+	if (fay_policy_read_named(path, &policy, digest, message, sizeof(message))) {
+		fprintf(stderr, "%s: %s\n", program, message);
+		return FAY_E_USAGE;
+	}
+	fay_policy_explain(stdout, &policy);
+	fputs("Signatures name it by the digest ", stdout);
+	print_hex(stdout, digest, sizeof(digest));
+	fputs(".\n", stdout);
+	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+}
+
 static int check(const char *program, const char *path)
 {
 	struct fay_policy policy;
@@ -249,6 +271,8 @@ int fay_policy_main(int argc, char **argv)
 		return init(argv[0], argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "check"))
 		return check(argv[0], argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "explain"))
+		return explain(argv[0], argv[2]);
 	print_usage(stderr, argv[0]);
 	return FAY_E_USAGE;
 }

@@ -7,5 +7,7 @@
 
 /* Lines of a policy file, with comments, that fay_policy_read() makes the same policy of. */
 void fay_policy_write(FILE *out, const struct fay_policy *policy);
+/* policy_explain.c: sentences. */
+void fay_policy_explain(FILE *out, const struct fay_policy *policy);
 
 #endif
