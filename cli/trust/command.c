@@ -9,7 +9,7 @@
 #include "fay/image.h"
 #include "process/delay/delay.h"
 #include "process/process.h"
-#include "trace/trust/trust.h"
+#include "trust/trust.h"
 #include "verifier/inspect/command.h"
 
 static int sign_usage(FILE *out)
@@ -83,7 +83,7 @@ struct trust_options {
 static int trust_usage(FILE *out)
 {
 	fputs("usage: fay trust add NAME PUBLIC-KEY [--until DAY] [--tracepoints GLOB,...]\n"
-	      "       fay trust list | revoke NAME|KEY | require N\n"
+	      "       fay trust list | revoke NAME|KEY | require N | log FILE|none\n"
 	      "       fay trust check IMAGE [--policy FILE]\n"
 	      "       each with [--store DIRECTORY]\n",
 	      out);
@@ -96,7 +96,10 @@ static int trust_help(void)
 	printf("\n"
 	       "Whose signatures of images count on this machine. `fay trace --probe` asks for as "
 	       "many as `require` says;\n"
-	       "0, or no store, for none. The store is %s; --store is for trying another one.\n",
+	       "0, or no store, for none. With `log`, what is traced from now on is written into "
+	       "the file before it is\n"
+	       "installed, or not traced (`fay log`). The store is %s; --store is for trying "
+	       "another one.\n",
 	       FAY_TRUST_STORE);
 	return FAY_OK;
 }
@@ -106,6 +109,11 @@ static int list(const char *path, struct fay_error *error)
 	struct fay_trust_store store;
 	if (!fay_trust_store_read(path, &store, error)) {
 		printf("%u signature%s required\n", store.required, store.required == 1 ? "" : "s");
+		if (*store.log) {
+			fputs("log ", stdout);
+			fay_printable_put(stdout, store.log);
+			putchar('\n');
+		}
 		for (size_t i = 0; i < store.count; i++) {
 			const struct fay_trust_signer *signer = &store.signers[i];
 			char key[FAY_KEY_HEX + 1];
@@ -130,7 +138,7 @@ static int check(const struct trust_options *options, const char *path, struct f
 	struct fay_trust_store store = { 0 };
 	struct fay_policy policy;
 	struct fay_verdict verdict = { 0 };
-	char message[512];
+	char message[512], by[FAY_TRUST_NAMES];
 	uint8_t *image = NULL;
 	size_t size;
 	int result = fay_command_read("fay trust", path, &image, &size);
@@ -144,9 +152,10 @@ static int check(const struct trust_options *options, const char *path, struct f
 		fay_error_set(error, FAY_E_REFUSED, "'%s' is refused by the verifier (%s)", path,
 			      fay_rule_id(verdict.rejection.rule));
 	else if (!error->code && !fay_trust_store_read(options->store, &store, error))
-		fay_trust_check(&store, path, image, size, options->policy, &verdict, error);
+		fay_trust_check(&store, path, image, size, options->policy, &verdict, by, error);
 	if (!error->code)
-		printf(store.required ? "trusted\n" : "no signature is required\n");
+		printf(store.required ? "trusted, signed by %s\n" : "no signature is required\n",
+		       by);
 	fay_trust_store_deinit(&store);
 	fay_verdict_deinit(&verdict);
 	free(image);
@@ -165,6 +174,8 @@ static int run(const struct trust_options *options, int argc, char **argv, struc
 		return fay_trust_revoke(options->store, argv[1], error);
 	if (!strcmp(what, "require") && argc == 2)
 		return fay_trust_require(options->store, argv[1], error);
+	if (!strcmp(what, "log") && argc == 2)
+		return fay_trust_set_log(options->store, argv[1], error);
 	if (!strcmp(what, "check") && argc == 2)
 		return check(options, argv[1], error);
 	return trust_usage(stderr);

@@ -241,6 +241,10 @@ struct fay_attach_options {
 	 * function once, at its entry, and fay_session_costs() tells them, as with `costs`.
 	 */
 	bool counts_only;
+	/* Is asked once, when it is known that something would be installed, before anything is:
+	 * not FAY_OK: it is not, and this is the error. NULL: nobody is asked. */
+	int (*permit)(void *context, pid_t pid, struct fay_error *error);
+	void *permit_context;
 };
 
 /* A point that could not be patched; the others are installed all the same. */

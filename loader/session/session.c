@@ -233,11 +233,24 @@ static void give_up_held(struct fay_session *session)
 	session->install.held_count = 0;
 }
 
+/* Of who attaches, before the first attempt that comes so far. */
+static int ask_permission(struct fay_session *session, struct fay_error *error)
+{
+	const struct fay_attach_options *options = &session->plan.options;
+
+	if (!options->permit || session->permitted)
+		return 0;
+	session->permitted = true;
+	return options->permit(options->permit_context, session->plan.pid, error);
+}
+
 static int attempt(struct fay_session *session, struct fay_error *error)
 {
 	struct attempt_context context = { session, error };
 	int code = fay_plan_make(&session->plan, error);
 
+	if (!code)
+		code = ask_permission(session, error);
 	if (code || fay_plan_only_traps(&session->plan))
 		return code;
 	code = fay_install_prepare(&session->install, error);

@@ -137,11 +137,21 @@ static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *
 	return result ? result : fay_bpf_session_attach(bpf->session, error);
 }
 
+/* They are no image. */
+static int log_programs(const struct trace *trace, struct fay_error *error)
+{
+	char text[1024];
+	snprintf(text, sizeof(text), "the kernel, by BPF: query %.900s", trace->query);
+	return fay_trust_log_install(&trace->log, text, error);
+}
+
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
 	int result;
 	if ((result = fay_trace_check_processes(trace, error)) ||
-	    (result = fay_trace_bpf_generate(trace, error)))
+	    (result = fay_trace_bpf_generate(trace, error)) ||
+	    (result = fay_trust_log_begin(&trace->log, trace->policy_path, error)) ||
+	    (result = log_programs(trace, error)))
 		return result;
 	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
 		fay_addresses_take(&trace->addresses, trace->pids[i]);

@@ -60,13 +60,15 @@ struct look {
 	struct part parts[NAMED]; /* of the busiest, by their calls, most first */
 };
 
-static struct fay_attach_options options_of(const struct trace *trace)
+static struct fay_attach_options options_of(struct trace *trace)
 {
 	return (struct fay_attach_options){ .size = sizeof(struct fay_attach_options),
 					    .tids = trace->tids,
 					    .tid_count = trace->tid_count,
 					    .some = trace->plan && trace->plan->inlined,
-					    .costs = true };
+					    .costs = true,
+					    .permit = fay_trust_log_permit,
+					    .permit_context = &trace->log };
 }
 
 /* Sleeps, unless the user wants to end. */
@@ -76,8 +78,7 @@ static void wait_until(const struct trace *trace, uint64_t time)
 		usleep((useconds_t)((time - now) / 1000 + 1));
 }
 
-static int look_at(const struct trace *trace, struct looked *looked, pid_t pid,
-		   struct fay_error *error)
+static int look_at(struct trace *trace, struct looked *looked, pid_t pid, struct fay_error *error)
 {
 	struct fay_attach_options options = options_of(trace);
 	options.counts_only = true;

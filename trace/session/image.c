@@ -9,7 +9,6 @@
 
 #include "process/delay/delay.h"
 #include "session.h"
-#include "trace/trust/trust.h"
 #include "verifier/accept/accept.h"
 
 static int plan_query(struct trace *trace, struct fay_error *error)
@@ -180,11 +179,9 @@ static int verify_for_kernel(const struct trace *trace, struct fay_policy *polic
 	return judge(trace, verdict, error);
 }
 
-static int verify_image(struct trace *trace, struct fay_error *error)
+static int verify(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
-	uint64_t since = fay_monotonic();
-	int result;
 
 	if (read_policy(trace, &policy, error))
 		return error->code;
@@ -194,7 +191,7 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 	/* The very bytes that were read, before anything is made of them. */
 	if (trace->probe_path && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_trust_check_here(trace->probe_path, trace->image.data, trace->image.size,
-				 trace->policy_path, &trace->verdict, error))
+				 trace->policy_path, &trace->verdict, trace->log.by, error))
 		return error->code;
 	if (!trace->native && !trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_kernel_is_target(&trace->verdict)) {
@@ -202,12 +199,39 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 		fay_verdict_deinit(&trace->verdict);
 		trace->native = true;
 	}
-	result = trace->native
-			 ? verify_for_kernel(trace, &policy, &trace->image, &trace->verdict, error)
-			 : judge(trace, &trace->verdict, error);
+	return trace->native
+		       ? verify_for_kernel(trace, &policy, &trace->image, &trace->verdict, error)
+		       : judge(trace, &trace->verdict, error);
+}
+
+/* What came of it is in the log before anything else is done; `result` and `error`: why not. */
+static int log_verdict(struct trace *trace, const struct fay_verdict *verdict, int result,
+		       struct fay_error *error)
+{
+	struct fay_error unlogged = { 0 };
+	char what[1024];
+	snprintf(what, sizeof(what), "%s %.900s", trace->query ? "query" : "probe",
+		 trace->query ? trace->query : trace->probe_path);
+	if (!fay_trust_log_verdict(&trace->log, verdict->image_sha256, what, result ? error : NULL,
+				   &unlogged))
+		return result;
+	if (result)
+		fprintf(trace->messages, "fay: %s\n", unlogged.message);
+	else
+		*error = unlogged;
+	return error->code;
+}
+
+static int verify_image(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_monotonic();
+	int result = fay_trust_log_begin(&trace->log, trace->policy_path, error);
+	if (result)
+		return result;
+	result = verify(trace, error);
 	trace->verified = true;
 	fay_trace_stage(trace, "verify", since);
-	return result;
+	return log_verdict(trace, &trace->verdict, result, error);
 }
 
 int fay_trace_side_image(struct trace *trace, struct fay_error *error)
@@ -221,7 +245,7 @@ int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 		verify_for_kernel(trace, &policy, &trace->side_image, &trace->side_verdict, error);
 	trace->side_verified = true;
 	fay_trace_stage(trace, "verify for the kernel", since);
-	return result;
+	return log_verdict(trace, &trace->side_verdict, result, error);
 }
 
 /* As if the image had it. */

@@ -104,7 +104,9 @@ bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *t
 {
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .modules = true,
-					      .modules_alone = true };
+					      .modules_alone = true,
+					      .permit = fay_trust_log_permit,
+					      .permit_context = &trace->log };
 	for (size_t i = 0; i < trace->watched_count; i++) {
 		struct trace_watched *watched = &trace->watched[i];
 		struct fay_error error;

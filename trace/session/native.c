@@ -128,8 +128,12 @@ static int attach(struct trace *trace, const struct fay_buffer *image,
 {
 	uint64_t since = fay_monotonic();
 	size_t size;
-	int result = fay_kernel_session_attach(verdict, image->data, image->size, NULL,
-					       &trace->functions, error);
+	int result = fay_trust_log_install(&trace->log, "the kernel, by fay.ko", error);
+
+	if (result)
+		return result;
+	result = fay_kernel_session_attach(verdict, image->data, image->size, NULL,
+					   &trace->functions, error);
 
 	if (result)
 		return result;

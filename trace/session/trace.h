@@ -14,6 +14,7 @@
 #include "trace/names/names.h"
 #include "trace/names/view.h"
 #include "trace/traps/traps.h"
+#include "trust/trust.h"
 
 #define TRACE_COMMS_MAX 16u
 #define TRACE_WATCHED_MAX 1024u
@@ -144,6 +145,7 @@ struct trace {
 	struct fay_plan *plan;
 	struct fay_buffer image;
 	struct fay_verdict verdict;
+	struct fay_trust_log log; /* of this trace: what was verified and installed */
 	bool verified;
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;

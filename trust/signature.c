@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "trust.h"
+#include "verifier/image/policy.h"
 
 #define SCHEME "fay-signature-1 "
 #define DOMAIN "fay image signature 1\n"
@@ -44,17 +45,10 @@ bool fay_trust_signature_holds(const struct fay_trust_signature *signature, cons
 int fay_trust_policy_digest(const char *path, uint8_t digest[FAY_TRUST_DIGEST],
 			    struct fay_error *error)
 {
-	char *text;
+	char message[512];
 	memset(digest, 0, FAY_TRUST_DIGEST);
-	if (!path)
-		return FAY_OK;
-	if (fay_trust_file_read(AT_FDCWD, path, false, &text, error))
-		return error->code;
-	if (!text)
-		return fay_error_set(error, FAY_E_USAGE, "cannot open '%s': %s", path,
-				     strerror(ENOENT));
-	crypto_hash_sha256(digest, (const uint8_t *)text, strlen(text));
-	free(text);
+	if (path && *path && fay_policy_digest(path, digest, message, sizeof(message)))
+		return fay_error_set(error, FAY_E_USAGE, "%s", message);
 	return FAY_OK;
 }
 
@@ -123,6 +117,21 @@ int fay_trust_signatures_read(const char *image_path, struct fay_trust_signature
 	free(text);
 	free(path);
 	return result;
+}
+
+int fay_trust_signatures_take(const uint8_t *bytes, size_t count,
+			      struct fay_trust_signatures *signatures, struct fay_error *error)
+{
+	*signatures = (struct fay_trust_signatures){ .count = count };
+	if (count > FAY_TRUST_SIGNATURES_MAX)
+		return fay_error_set(error, FAY_E_REFUSED, "more than %u signatures",
+				     FAY_TRUST_SIGNATURES_MAX);
+	memcpy(signatures->at, bytes, count * sizeof(signatures->at[0]));
+	for (size_t i = 1; i < count; i++)
+		if (memcmp(signatures->at[i - 1].key, signatures->at[i].key, FAY_KEY_BYTES) >= 0)
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "signatures that are not in order");
+	return FAY_OK;
 }
 
 static void put_hex(FILE *out, const char *before, const uint8_t *bytes, size_t size)

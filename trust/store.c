@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The trust store, a directory: `require` has the number of signatures that an image must have,
- * `signers` who may give them, `revoked` keys that no longer may. Lines are only ever added to the
- * latter two. What others than root and the caller could have written is not believed.
+ * `signers` who may give them, `revoked` keys that no longer may, `log` the file that verdicts and
+ * installs are written into. Lines are only ever added to `signers` and `revoked`. What others than
+ * root and the caller could have written is not believed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static bool is_guarded(const struct stat *stat)
 	return (stat->st_uid == 0 || stat->st_uid == geteuid()) && !(stat->st_mode & 022);
 }
 
-static int read_open(int file, const char *name, bool guarded, char **text, struct fay_error *error)
+static int check_open(int file, const char *name, bool guarded, struct fay_error *error)
 {
 	struct stat stat;
 	if (fstat(file, &stat) || !S_ISREG(stat.st_mode))
@@ -39,6 +40,24 @@ static int read_open(int file, const char *name, bool guarded, char **text, stru
 				     "'%s' is not believed: others than its owner can write it, or "
 				     "it is another user's",
 				     name);
+	return FAY_OK;
+}
+
+int fay_trust_file_open(int directory, const char *name, int flags, int *file,
+			struct fay_error *error)
+{
+	*file = openat(directory, name, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		       0600);
+	if (*file < 0)
+		return fay_error_set(error, FAY_E_REFUSED, "cannot open '%s': %s", name,
+				     strerror(errno));
+	return check_open(*file, name, true, error);
+}
+
+static int read_open(int file, const char *name, bool guarded, char **text, struct fay_error *error)
+{
+	if (check_open(file, name, guarded, error))
+		return error->code;
 	char *all = calloc(1, FAY_TRUST_FILE_MAX + 2);
 	size_t size = 0;
 	ssize_t got = all ? 1 : -1;
@@ -153,6 +172,15 @@ static bool set_required(struct fay_trust_store *store, char *line)
 	return true;
 }
 
+static bool set_log(struct fay_trust_store *store, char *line)
+{
+	const char *name = strrchr(line, '/');
+	if (*store->log || *line != '/' || !name[1] || strlen(line) >= sizeof(store->log))
+		return false;
+	strcpy(store->log, line);
+	return true;
+}
+
 /* Each line of a file of the store. */
 static int read_lines(int directory, const char *name, struct fay_trust_store *store,
 		      bool (*take)(struct fay_trust_store *, char *), struct fay_error *error)
@@ -168,14 +196,13 @@ static int read_lines(int directory, const char *name, struct fay_trust_store *s
 					       "%s:%zu: not understood, or there twice", name,
 					       number);
 	}
-	if (!result && text && !*text && take == set_required)
+	if (!result && text && !*text && (take == set_required || take == set_log))
 		result = fay_error_set(error, FAY_E_REFUSED, "'%s' is empty", name);
 	free(text);
 	return result;
 }
 
-/* Nobody else can put another directory in its place, as in one like /tmp (sticky). */
-static bool is_guarded_directory(int directory)
+bool fay_trust_directory_is_guarded(int directory)
 {
 	struct stat own, around;
 	if (fstat(directory, &own) || fstatat(directory, "..", &around, 0))
@@ -187,7 +214,7 @@ static bool is_guarded_directory(int directory)
 
 static int read_all(int directory, struct fay_trust_store *store, struct fay_error *error)
 {
-	if (!is_guarded_directory(directory))
+	if (!fay_trust_directory_is_guarded(directory))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "the directory is not believed: others than its owner can "
 				     "write it or the one that it is in, or it is another user's");
@@ -197,7 +224,8 @@ static int read_all(int directory, struct fay_trust_store *store, struct fay_err
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	if (read_lines(directory, "require", store, set_required, error) ||
 	    read_lines(directory, "signers", store, add_signer, error) ||
-	    read_lines(directory, "revoked", store, add_revoked, error))
+	    read_lines(directory, "revoked", store, add_revoked, error) ||
+	    read_lines(directory, "log", store, set_log, error))
 		return error->code;
 	for (size_t i = 0; i < store->count; i++)
 		for (size_t k = 0; k < store->revoked_count; k++)
@@ -312,4 +340,25 @@ int fay_trust_require(const char *path, const char *count, struct fay_error *err
 				     FAY_TRUST_SIGNATURES_MAX);
 	strcat(line, "\n");
 	return put_line(path, "require", line, true, error);
+}
+
+int fay_trust_set_log(const char *path, const char *log, struct fay_error *error)
+{
+	struct fay_trust_store store = { 0 };
+	char line[FAY_LOG_PATH_MAX + 1], file_name[4096];
+	if (!strcmp(log, "none")) {
+		bool named = snprintf(file_name, sizeof(file_name), "%s/log", path) <
+			     (int)sizeof(file_name);
+		return named && (!unlink(file_name) || errno == ENOENT)
+			       ? FAY_OK
+			       : fay_error_set(error, FAY_E_INTERNAL, "cannot remove '%s': %s",
+					       file_name, strerror(errno));
+	}
+	if (strlen(log) >= FAY_LOG_PATH_MAX || strchr(log, '\n') ||
+	    !set_log(&store, strcpy(line, log)))
+		return fay_error_set(error, FAY_E_USAGE,
+				     "a file by its path from the root, such as /var/log/fay.log, "
+				     "or `none`");
+	strcat(line, "\n");
+	return put_line(path, "log", line, true, error);
 }
