@@ -49,6 +49,13 @@ int fay_trust_sign(const char *image_path, const void *image, size_t size,
 bool fay_trust_signature_holds(const struct fay_trust_signature *signature, const void *image,
 			       size_t size);
 
+/* attestation.c: what `fay verify --attest` writes. */
+
+bool fay_trust_is_attestation(const void *bytes, size_t size);
+/* Adds the key's signature to the file, which has these bytes, unless it has it. */
+int fay_trust_sign_attestation(const char *path, const void *bytes, size_t size,
+			       const struct fay_keys *keys, struct fay_error *error);
+
 /* store.c */
 
 struct fay_trust_signer {

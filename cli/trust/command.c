@@ -14,7 +14,9 @@
 
 static int sign_usage(FILE *out)
 {
-	fputs("usage: fay sign IMAGE --key FILE [--policy FILE]\n", out);
+	fputs("usage: fay sign IMAGE --key FILE [--policy FILE]\n"
+	      "       fay sign ATTESTATION --key FILE\n",
+	      out);
 	return FAY_E_USAGE;
 }
 
@@ -25,6 +27,7 @@ static int sign_help(void)
 	       "Adds a signature to IMAGE.sig: of the whole image, its certificate among it, and "
 	       "of "
 	       "the policy.\n"
+	       "To an attestation of `fay verify --attest` it adds one in the file itself (DSSE).\n"
 	       "\n"
 	       "  --key FILE     a key made by `fay cluster keygen`\n"
 	       "  --policy FILE  the policy under which the image may be traced; without it, the "
@@ -41,7 +44,16 @@ static int sign(const char *path, const char *key, const char *policy, struct fa
 	int result = fay_command_read("fay sign", path, &image, &size);
 	if (result)
 		return result; /* said */
-	if (size > FAY_IMAGE_MAX_FILE)
+	bool attests = fay_trust_is_attestation(image, size);
+	if (attests && policy)
+		result =
+			fay_error_set(error, FAY_E_USAGE,
+				      "an attestation names its policy itself: leave out --policy");
+	else if (attests && !fay_keys_init(error) && !fay_keys_read(key, &keys, error))
+		result = fay_trust_sign_attestation(path, image, size, &keys, error);
+	else if (attests)
+		result = error->code;
+	else if (size > FAY_IMAGE_MAX_FILE)
 		result =
 			fay_error_set(error, FAY_E_REFUSED, "'%s' is too large for an image", path);
 	else if (fay_keys_init(error) || fay_keys_read(key, &keys, error) ||

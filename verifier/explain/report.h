@@ -15,5 +15,8 @@ void fay_report_string_json(FILE *out, const char *text);
 /* What is proved of a probe: lines; an object (docs/verify-json.md). */
 void fay_report_probe(FILE *out, const struct fay_probe_facts *probe);
 void fay_report_probe_json(FILE *out, const struct fay_probe_facts *probe);
+/* What the image is and can do, as members of an object behind others (docs/verify-json.md, "The
+ * manifest"). */
+void fay_report_manifest_json(FILE *out, const struct fay_verdict *verdict);
 
 #endif

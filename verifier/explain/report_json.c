@@ -176,7 +176,7 @@ static void json_state(FILE *out, const struct fay_schema *schema,
 	fprintf(out, "]}");
 }
 
-static void json_manifest(FILE *out, const struct fay_verdict *verdict)
+void fay_report_manifest_json(FILE *out, const struct fay_verdict *verdict)
 {
 	fprintf(out, ",\"code_sha256\":");
 	if (verdict->outcome == FAY_ACCEPTED) {
@@ -209,7 +209,7 @@ void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdic
 	fprintf(out, ",\"outcome\":\"%s\",\"image_sha256\":\"", fay_outcome_name(verdict->outcome));
 	print_hex(out, verdict->image_sha256, 32);
 	fputc('"', out);
-	json_manifest(out, verdict);
+	fay_report_manifest_json(out, verdict);
 	if (verdict->outcome != FAY_ACCEPTED) {
 		json_rejection(out, &verdict->rejection);
 		json_others(out, verdict);

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "review.h"
 #include "verifier/checker/parse/parse.h"
+#include "verifier/image/policy.h"
 #include "verifier/image/sha256.h"
 #include "verifier/inspect/command.h"
 
@@ -23,14 +24,16 @@ struct options {
 	const char *source;
 	const char *certify;
 	const char *interface;
-	const char *html, *sarif; /* files, or NULL */
+	const char *html, *sarif, *attest; /* files, or NULL */
+	const char *reproduce;
 	bool json, no_replay, kernel, first, help;
 };
 
 static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
-		"usage: %s [--json] [--html FILE] [--sarif FILE] [--policy FILE] [--kernel] "
+		"usage: %s [--json] [--html FILE] [--sarif FILE] [--attest FILE | --reproduce "
+		"FILE] [--policy FILE] [--kernel] "
 		"[--smt2 DIR] [--certify FILE] [--interface FILE] [--source DIR] [--no-replay] "
 		"[--first] IMAGE\n",
 		program);
@@ -53,6 +56,13 @@ static int help(const char *program)
 	       "  --html FILE    also write a page for reviewers: verdict, what the image can do, "
 	       "control flow, code\n"
 	       "  --sarif FILE   also write the refusals for code-scanning services (SARIF 2.1.0)\n"
+	       "  --attest FILE  also write the verdict as an attestation (in-toto, DSSE), which "
+	       "`fay "
+	       "sign` signs\n"
+	       "  --reproduce FILE\n"
+	       "                 only compare with an attestation that was written elsewhere: exit "
+	       "code 0 if the verdict\n"
+	       "                 here is the same, byte for byte\n"
 	       "  --policy FILE  limits and permissions for the probe (docs/policy.md)\n"
 	       "  --kernel       also require what probes in the kernel need\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
@@ -80,6 +90,8 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "json", no_argument, NULL, 'j' },
 		{ "html", required_argument, NULL, 'H' },
 		{ "sarif", required_argument, NULL, 'S' },
+		{ "attest", required_argument, NULL, 'a' },
+		{ "reproduce", required_argument, NULL, 'r' },
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
 		{ "source", required_argument, NULL, 'd' },
@@ -100,6 +112,8 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'j': options->json = true; break;
 		case 'H': options->html = optarg; break;
 		case 'S': options->sarif = optarg; break;
+		case 'a': options->attest = optarg; break;
+		case 'r': options->reproduce = optarg; break;
 		case 'p': options->policy = optarg; break;
 		case 's': options->smt2 = optarg; break;
 		case 'd': options->source = optarg; break;
@@ -121,9 +135,20 @@ static int parse(int argc, char **argv, struct options *options)
 		fprintf(stderr, "%s: --certify and --smt2 do not go together\n", argv[0]);
 		return usage(argv[0]);
 	}
+	if (options->reproduce &&
+	    (options->attest || options->json || options->html || options->sarif || options->smt2 ||
+	     options->certify || options->first || options->source)) {
+		fprintf(stderr, "%s: with --reproduce only --policy and --kernel go\n", argv[0]);
+		return usage(argv[0]);
+	}
+	if (options->attest && (options->smt2 || options->first)) {
+		fprintf(stderr, "%s: --attest does not go with --smt2 or --first\n", argv[0]);
+		return usage(argv[0]);
+	}
 	if (options->interface &&
-	    (options->json || options->html || options->sarif || options->policy || options->smt2 ||
-	     options->source || options->kernel || options->first || options->no_replay)) {
+	    (options->json || options->html || options->sarif || options->attest ||
+	     options->reproduce || options->policy || options->smt2 || options->source ||
+	     options->kernel || options->first || options->no_replay)) {
 		fprintf(stderr, "%s: with --interface only --certify goes\n", argv[0]);
 		return usage(argv[0]);
 	}
@@ -210,11 +235,9 @@ static void find_certificate(const void *bytes, size_t size, struct fay_review *
 /* The page and the log, as far as they are asked for. The page tells what holds in the code, so
  * that is proved once more, whatever the policy allows. False: after a message. */
 static bool write_reviews(const struct options *options, const void *bytes, size_t size,
-			  const struct fay_policy *policy, const struct fay_verdict *verdict)
+			  const struct fay_policy *policy, const struct fay_review *given)
 {
-	struct fay_review review = { .image = options->image,
-				     .policy = options->policy,
-				     .verdict = verdict };
+	struct fay_review review = *given;
 	struct fay_policy loose;
 	struct fay_inspected in;
 	bool ok = true;
@@ -248,11 +271,102 @@ static int report(const struct options *options, const struct fay_verdict *verdi
 	return exit_code(verdict->outcome);
 }
 
+/* The attestation, or the comparison with one. What a limit ended says more of the machine than of
+ * the image. Exit code. */
+static int attest(const struct options *options, const struct fay_review *review)
+{
+	uint8_t *attested = NULL;
+	size_t size;
+	int result;
+
+	if (review->verdict->outcome == FAY_EXHAUSTED) {
+		fprintf(stderr, "%s: no attestation: the verification has reached a limit (%s)\n",
+			options->program, fay_rule_id(review->verdict->rejection.rule));
+		return EXIT_LIMIT;
+	}
+	if (options->attest)
+		return write_review(options, review, options->attest, fay_review_attestation)
+			       ? 0
+			       : EXIT_INTERNAL;
+	result = fay_command_read(options->program, options->reproduce, &attested, &size);
+	if (!result)
+		result = fay_review_reproduces(stdout, review, (const char *)attested, size)
+				 ? 0
+				 : EXIT_REJECTED;
+	free(attested);
+	return fflush(stdout) ? EXIT_INTERNAL : result;
+}
+
+/* Whatever is told of a verdict, to whoever. Exit code. */
+static int tell(const struct options *options, const void *bytes, size_t size,
+		const struct fay_policy *policy, const struct fay_review *review)
+{
+	int result = 0, attested = 0;
+
+	if (!options->reproduce)
+		result = report(options, review->verdict);
+	if (!write_reviews(options, bytes, size, policy, review))
+		result = EXIT_INTERNAL;
+	if (options->attest || options->reproduce)
+		attested = attest(options, review);
+	return result ? result : attested;
+}
+
+/* Verifies, and tells. Exit code. */
+static int judge(const struct options *options, const void *bytes, size_t size,
+		 const struct fay_policy *policy, struct fay_review *review)
+{
+	struct fay_verdict verdict;
+	int result, certified = 0;
+
+	if (options->certify)
+		certified = certify(options, bytes, size, policy, &verdict);
+	else
+		fay_verify(bytes, size, policy, &verdict);
+	if (!options->first)
+		fay_others_fill(bytes, size, policy, &verdict);
+	if (!options->no_replay && !options->reproduce)
+		fay_verdict_replay(&verdict);
+	if (options->source)
+		fay_verdict_source(&verdict, options->source);
+	review->verdict = &verdict;
+	result = tell(options, bytes, size, policy, review);
+	fay_verdict_deinit(&verdict);
+	return result ? result : certified;
+}
+
+/* With every obligation written to a folder. */
+static int judge_written(const struct options *options, const void *bytes, size_t size,
+			 const struct fay_policy *policy, struct fay_review *review)
+{
+	struct fay_verdict verdict;
+	int result;
+
+	if (!fay_verify_smt2(bytes, size, policy, options->smt2, &verdict)) {
+		if (!options->no_replay)
+			fay_verdict_replay(&verdict);
+		if (options->source)
+			fay_verdict_source(&verdict, options->source);
+		review->verdict = &verdict;
+		result = tell(options, bytes, size, policy, review);
+	} else if (errno == EFBIG) {
+		fprintf(stderr,
+			"%s: the proof is too large for '%s': its index names what was written\n",
+			options->program, options->smt2);
+		result = EXIT_LIMIT;
+	} else {
+		fprintf(stderr, "%s: cannot write to '%s': %s\n", options->program, options->smt2,
+			strerror(errno));
+		result = EXIT_INTERNAL;
+	}
+	fay_verdict_deinit(&verdict);
+	return result;
+}
+
 int fay_verify_main(int argc, char **argv)
 {
 	struct options options = { 0 };
 	struct fay_policy policy;
-	struct fay_verdict verdict;
 	char message[512];
 	uint8_t *bytes = NULL;
 	size_t size = 0;
@@ -266,44 +380,20 @@ int fay_verify_main(int argc, char **argv)
 		return fay_verify_host(&(struct fay_verify_host){
 			options.program, options.image, options.interface, options.certify });
 	fay_policy_default(&policy);
-	if (options.policy && fay_policy_read(options.policy, &policy, message, sizeof(message))) {
+	struct fay_review review = { .image = options.image,
+				     .policy = options.policy,
+				     .kernel = options.kernel };
+	if (options.policy && fay_policy_read_named(options.policy, &policy, review.policy_sha256,
+						    message, sizeof(message))) {
 		fprintf(stderr, "%s: %s\n", options.program, message);
 		return EXIT_USAGE;
 	}
 	if (options.kernel)
 		fay_policy_restrict_kernel(&policy);
 	result = fay_command_read(options.program, options.image, &bytes, &size);
-	if (!result && options.smt2 &&
-	    fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
-		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;
-		if (errno == EFBIG)
-			fprintf(stderr,
-				"%s: the proof is too large for '%s': its index names what was "
-				"written\n",
-				options.program, options.smt2);
-		else
-			fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program,
-				options.smt2, strerror(errno));
-		fay_verdict_deinit(&verdict);
-	} else if (!result) {
-		int certified = 0;
-
-		if (options.certify)
-			certified = certify(&options, bytes, size, &policy, &verdict);
-		else if (!options.smt2)
-			fay_verify(bytes, size, &policy, &verdict);
-		if (!options.smt2 && !options.first)
-			fay_others_fill(bytes, size, &policy, &verdict);
-		if (!options.no_replay)
-			fay_verdict_replay(&verdict);
-		if (options.source)
-			fay_verdict_source(&verdict, options.source);
-		result = report(&options, &verdict);
-		if (!write_reviews(&options, bytes, size, &policy, &verdict))
-			result = EXIT_INTERNAL;
-		result = result ? result : certified;
-		fay_verdict_deinit(&verdict);
-	}
+	if (!result)
+		result = options.smt2 ? judge_written(&options, bytes, size, &policy, &review)
+				      : judge(&options, bytes, size, &policy, &review);
 	free(bytes);
 	return result;
 }
