@@ -7,6 +7,7 @@
 #include "cluster/wire/wire.h"
 
 #include "parts.h"
+#include "trust/trust.h"
 
 #define TICK_MS 10
 #define REFUSALS_SHOWN 5u
@@ -126,6 +127,21 @@ static int set_codes(const struct trace *trace, struct fay_root_options *options
 	return FAY_OK;
 }
 
+/* Of a vendor's image, as they lie beside it: each machine asks for those that it needs. */
+static int set_signatures(const struct trace *trace, struct fay_root_options *options,
+			  struct fay_error *error)
+{
+	struct fay_trust_signatures signatures;
+	_Static_assert(sizeof(signatures.at) == sizeof(options->signatures), "as START has them");
+	if (!trace->probe_path)
+		return FAY_OK;
+	if (fay_trust_signatures_read(trace->probe_path, &signatures, error))
+		return error->code;
+	memcpy(options->signatures, signatures.at, sizeof(options->signatures));
+	options->signature_count = (uint16_t)signatures.count;
+	return FAY_OK;
+}
+
 static void set_options(struct trace *trace)
 {
 	struct fay_root_options *options = &trace->remote;
@@ -166,7 +182,7 @@ static int start(struct fay_cli_trace *cli, struct fay_error *error)
 	if (check(trace, error) || fay_cli_cluster_keys(&cli->cluster, &keys, error))
 		return error->code;
 	set_options(trace);
-	if (set_codes(trace, &trace->remote, error))
+	if (set_codes(trace, &trace->remote, error) || set_signatures(trace, &trace->remote, error))
 		return error->code;
 	trace->cluster_rows = trace->aggregator;
 	if (fay_trace_is_kernel(trace) && make_object(trace, error))

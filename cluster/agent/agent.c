@@ -122,49 +122,6 @@ static void answer(struct fay_agent *agent, uint64_t sent, const struct fay_answ
 		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
 }
 
-static int read_policy(const struct fay_agent *agent, const struct fay_key_entry *signer,
-		       struct fay_policy *policy, struct fay_error *error)
-{
-	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
-	const char *path = role ? role->policy : signer->policy;
-	char message[512];
-	fay_policy_default(policy);
-	if (path[0] && fay_policy_read(path, policy, message, sizeof(message)))
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "the policy of signer %s cannot be read on this machine",
-				     signer->name);
-	return FAY_OK;
-}
-
-/* The image's own proof under the policy. *verdict is the caller's in any case, as is free(3) of
- * it. */
-static int verify_image(const struct fay_policy *policy, const struct fay_wire_start *start,
-			struct fay_verdict **result, struct fay_error *error)
-{
-	struct fay_verdict *verdict = *result = calloc(1, sizeof(*verdict));
-	if (!verdict)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (fay_delay_verify(start->image, start->image_size, policy, verdict, error))
-		return error->code;
-	if (verdict->outcome == FAY_ACCEPTED)
-		return FAY_OK;
-	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s",
-			     fay_rule_id(verdict->rejection.rule),
-			     verdict->rejection.what ? verdict->rejection.what
-						     : fay_rule_title(verdict->rejection.rule));
-}
-
-/* A BPF object has none; the kernel's verifier will look at it. */
-static int verify_object(const struct fay_policy *policy, const struct fay_wire_start *start,
-			 struct fay_verdict **result, struct fay_error *error)
-{
-	struct fay_object *object;
-	if (fay_object_read(start->image, start->image_size, &object, error))
-		return error->code;
-	*result = &object->verdict;
-	return fay_object_check_policy(object, policy, error);
-}
-
 /* What the role admits of the query before anything of it is looked at. A query that has ended
  * counts until its results are taken: it has a place, and memory. */
 static int check_role(const struct fay_agent *agent, const struct fay_role *role,
@@ -206,26 +163,29 @@ static struct fay_job_limits limits_of(const struct fay_agent *agent, const stru
 }
 
 static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start,
-		     const struct fay_role *role, struct fay_verdict *verdict,
-		     struct fay_feed *feed, struct fay_error *error)
+		     const struct fay_role *role, const struct fay_trust_log *log,
+		     struct fay_verdict *verdict, struct fay_feed *feed, struct fay_error *error)
 {
 	if (agent->options.feed)
 		return agent->options.feed(verdict, start, feed, error);
+	if (start->flags & FAY_START_BPF && fay_trust_log_install(log, "the kernel, by BPF", error))
+		return error->code;
 	if (start->flags & FAY_START_BPF)
 		return fay_kernel_feed_create((struct fay_object *)verdict, start,
 					      limits_of(agent, role).memory, feed, error);
-	return fay_processes_create(verdict, start, role, limits_of(agent, role).memory, feed,
+	return fay_processes_create(verdict, start, role, log, limits_of(agent, role).memory, feed,
 				    error);
 }
 
 /* *job: started. The verdict is the job's then. */
 static int launch(struct fay_agent *agent, const struct fay_wire_head *head,
 		  const struct fay_wire_start *start, const struct fay_role *role,
-		  struct fay_verdict *verdict, struct fay_job **job, struct fay_error *error)
+		  const struct fay_trust_log *log, struct fay_verdict *verdict,
+		  struct fay_job **job, struct fay_error *error)
 {
 	struct fay_job_limits limits = limits_of(agent, role);
 	struct fay_feed feed;
-	int result = make_feed(agent, start, role, verdict, &feed, error);
+	int result = make_feed(agent, start, role, log, verdict, &feed, error);
 	if (result)
 		return result;
 	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed,
@@ -244,22 +204,19 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 		       struct fay_error *error)
 {
 	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
+	struct fay_asked asked = { head, start, &agent->signers, signer };
 	struct fay_verdict *verdict = NULL;
-	struct fay_policy policy;
+	struct fay_trust_log log;
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
 		return fay_error_set(error, FAY_E_LIMIT, "%u queries are running already",
 				     FAY_AGENT_JOBS_MAX);
 	int result = check_role(agent, role, start, error);
 	if (!result)
-		result = read_policy(agent, signer, &policy, error);
-	if (!result)
-		result = start->flags & FAY_START_BPF
-				 ? verify_object(&policy, start, &verdict, error)
-				 : verify_image(&policy, start, &verdict, error);
+		result = fay_agent_admit(&asked, &verdict, &log, error);
 	audit(agent, head, start, signer, verdict, result ? error->message : "accepted");
 	if (!result) {
-		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count],
-				error);
+		result = launch(agent, head, start, role, &log, verdict,
+				&agent->jobs[agent->job_count], error);
 		if (!result) {
 			agent->job_count++;
 			return FAY_OK;

@@ -140,7 +140,9 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 						      follows(processes),
 					      .when_full = processes->when_full,
 					      .clock = processes->clock,
-					      .beside = beside };
+					      .beside = beside,
+					      .permit = fay_trust_log_permit,
+					      .permit_context = &processes->log };
 	/* before they are read: one that comes meanwhile is seen later */
 	uint64_t modules = fay_process_modules(pid);
 	processes->excluded.code = FAY_OK;

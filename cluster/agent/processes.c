@@ -170,11 +170,12 @@ static void read_described(struct fay_described *described, const struct fay_wir
 
 /* Everything but the processes. */
 static int prepare(struct processes *processes, const struct fay_verdict *verdict,
-		   const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory,
-		   struct fay_error *error)
+		   const struct fay_wire_start *start, const struct fay_role *role,
+		   const struct fay_trust_log *log, uint64_t memory, struct fay_error *error)
 {
 	processes->verdict = verdict;
 	processes->role = role;
+	processes->log = *log;
 	processes->wait = start->flags & FAY_START_WAIT;
 	processes->some = start->flags & FAY_START_SOME;
 	processes->when_full = start->flags & FAY_START_OVERWRITE ? FAY_FULL_OVERWRITE
@@ -194,13 +195,13 @@ static int prepare(struct processes *processes, const struct fay_verdict *verdic
 }
 
 int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start,
-			 const struct fay_role *role, uint64_t memory, struct fay_feed *feed,
-			 struct fay_error *error)
+			 const struct fay_role *role, const struct fay_trust_log *log,
+			 uint64_t memory, struct fay_feed *feed, struct fay_error *error)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 	if (!processes)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (prepare(processes, verdict, start, role, memory, error)) {
+	if (prepare(processes, verdict, start, role, log, memory, error)) {
 		destroy(processes);
 		return error->code;
 	}

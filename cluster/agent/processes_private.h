@@ -36,6 +36,7 @@ struct processes {
 	size_t failed_count;
 	bool wait, some, stopped;
 	const struct fay_role *role; /* NULL: any process */
+	struct fay_trust_log log;    /* of what is installed */
 	/* the function whose types the query uses, of one build; pattern "": there is none */
 	struct fay_described described;
 	struct fay_follow follower;

@@ -122,6 +122,8 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	if (options->build_id_size)
 		fay_wire_put(out, options->build_id, options->build_id_size);
 	put_codes(out, options);
+	fay_wire_put16(out, options->signature_count);
+	fay_wire_put(out, options->signatures, options->signature_count * FAY_WIRE_SIGNATURE);
 	fay_wire_put32(out, (uint32_t)root->image_size);
 	fay_wire_put(out, root->image, root->image_size);
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);

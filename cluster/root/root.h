@@ -52,6 +52,9 @@ struct fay_root_options {
 	/* columns of the image that hold addresses of code */
 	struct fay_wire_code codes[FAY_WIRE_CODES_MAX];
 	uint16_t code_count;
+	/* of the image, for machines that ask for them */
+	uint8_t signatures[FAY_WIRE_SIGNATURES_MAX][FAY_WIRE_SIGNATURE];
+	uint16_t signature_count;
 	bool stacks;               /* the probes walk stacks: struct fay_stack_tables in GLOBAL */
 	uint32_t fanout;           /* 0: no tree */
 	uint32_t bytes_per_second; /* of each agent; 0: the agent's own limit */

@@ -158,6 +158,7 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 	start->build_id = (const uint8_t *)build_id.bytes;
 	start->build_id_size = build_id.size;
 	start->codes = read_list(&body, FAY_WIRE_CODES_MAX, FAY_WIRE_CODE);
+	start->signatures = read_list(&body, FAY_WIRE_SIGNATURES_MAX, FAY_WIRE_SIGNATURE);
 	start->image_size = fay_wire_u32(&body);
 	if (start->image_size > FAY_WIRE_IMAGE_MAX)
 		body.bad = true;

@@ -17,7 +17,7 @@
  * nothing is allocated.
  */
 
-#define FAY_WIRE_VERSION 6u
+#define FAY_WIRE_VERSION 7u
 #define FAY_WIRE_VERSION_AT 4u /* where it stands in the header */
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
@@ -37,6 +37,8 @@
 #define FAY_WIRE_BUILD_ID_MAX 64u
 #define FAY_WIRE_PATH_MAX 4095u
 #define FAY_WIRE_CODES_MAX 64u /* columns of addresses of code */
+#define FAY_WIRE_SIGNATURES_MAX 16u
+#define FAY_WIRE_SIGNATURE (FAY_KEY_BYTES + 32u + FAY_SIGNATURE_BYTES)
 
 enum fay_wire_type {
 	FAY_WIRE_PING = 1,
@@ -95,6 +97,8 @@ struct fay_wire_start {
 	const uint8_t *build_id;
 	uint16_t build_id_size;
 	struct fay_list codes; /* columns that hold addresses of code; fay_wire_code() reads them */
+	/* of the image, as they lie beside it: key, SHA-256 of the policy's file, signature */
+	struct fay_list signatures;
 	const uint8_t *image;
 	uint32_t image_size;
 };

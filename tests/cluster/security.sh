@@ -107,6 +107,92 @@ calls 1 1000
 until_rows '.[0].Count' 1000
 end_ask
 
+# Signed images: each machine asks its own trust store, and an agent wants signatures of queries, too.
+cat >probe.c <<'C'
+#include <fay/probe.h>
+
+FAY_COUNT(calls);
+
+FAY_ENTRY("cluster_target!counted")
+{
+	fay_count(&calls);
+}
+C
+"$FAY" cc probe.c -o probe.fay || fail "fay cc"
+for key in old new; do "$FAY" cluster keygen $key >/dev/null 2>&1; done
+trust() { # ARGUMENT...: on all machines
+	for n in 1 2 3; do "$FAY" trust "$@" --store "etc$n/fay/trust" || fail "fay trust $*"; done
+}
+for n in 1 2 3; do
+	cp -a /etc "etc$n" 2>/dev/null || true
+	rm -rf "etc$n/fay"
+	mkdir "etc$n/fay"
+	nsenter -t "${holders[n]}" --mount mount --bind "$work/etc$n" /etc
+done
+trust add old "$(cat old.pub)" --tracepoints 'cluster_target!*'
+trust require 1
+probe() { asks_as asker --probe probe.fay; }
+count() { asks_as asker 'cluster.Function("cluster_target!counted").Count()'; }
+exits "an image that nobody has signed" 1 probe
+contains "why" "$work/err" "0 of 1 signatures that are required"
+exits "a query of one whom the store does not know" 1 count
+contains "why" "$work/err" "who asks is an unknown signer"
+"$FAY" sign probe.fay --key old.key || fail "fay sign"
+
+# Another key takes the old one's place, machine by machine, while a query runs, and others begin.
+ask --await 3 --comm cluster_target --probe probe.fay
+calls 1 100
+until_rows 'map(.calls) | max' 100
+all_trace() { # NAME
+	exits "$1" 0 probe
+	contains "on all machines" "$work/err" "on 3 machines of 3"
+}
+cp probe.fay.sig old.sig
+for n in 1 2 3; do "$FAY" trust add new "$(cat new.pub)" --store "etc$n/fay/trust"; done
+"$FAY" sign probe.fay --key new.key || fail "fay sign"
+"$FAY" trust revoke old --store etc1/fay/trust
+all_trace "the old key is revoked on one machine"
+"$FAY" trust revoke old --store etc2/fay/trust
+"$FAY" trust revoke old --store etc3/fay/trust
+all_trace "on all"
+for n in 1 2 3; do calls $n 1000; done
+until_rows 'map(.calls) | max' 3100
+end_ask
+cp probe.fay.sig both.sig
+cp old.sig probe.fay.sig
+exits "the old key alone" 1 probe
+contains "why" "$work/err" "old: the key is revoked"
+sed 's/0$/1/;t;s/.$/0/' both.sig >probe.fay.sig
+exits "a forged signature" 1 probe
+contains "why" "$work/err" "or forged"
+cp both.sig probe.fay.sig
+
+# Who asks counts, once, if the store has the key, within its scope; each START is in the log.
+trust add ops "$(cat asker.pub)" --tracepoints 'cluster_target!*'
+for n in 1 2 3; do "$FAY" trust log "$work/log$n" --store "etc$n/fay/trust"; done
+exits "a query of one whom the store knows" 0 count
+exits "beyond the scope" 1 asks_as asker 'cluster.Function("libc!write").Count()'
+contains "why" "$work/err" "ops: not trusted to trace libc!write"
+trust require 2
+exits "one signer of two" 1 count
+all_trace "who asks, and a vendor"
+"$FAY" sign probe.fay --key asker.key || fail "fay sign"
+"$FAY" sign probe.fay --key new.key || fail "fay sign"
+trust require 3
+exits "who asks has signed the image, too" 1 probe
+contains "counted once" "$work/err" "2 of 3 signatures that are required"
+equal "the log" 'accepted install refused refused accepted install refused' \
+	"$("$FAY" log show --json log2 | jq -r .event | paste -sd' ')"
+equal "who asked, and who signed" ' for ops, signed by new, ops' \
+	"$("$FAY" log show --json log2 | jq -r 'select(.number == 5).text | sub("^[^ ]*"; "")')"
+for n in 1 2 3; do exits "the log of machine $n is whole" 0 "$FAY" log verify log$n; done
+trust require 0
+truncate -s -20 log1
+exits "a log that was cut" 0 probe
+contains "why it is not traced there" "$work/err" "which the trust store asks for"
+contains "the others are" "$work/err" "on 2 machines of 3"
+for n in 1 2 3; do nsenter -t "${holders[n]}" --mount umount /etc; done
+
 # Wrong turns.
 exits "no such program" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key asker.key \
 	--await 3 --comm nothing 'cluster.Function("libc!write").Count()'
