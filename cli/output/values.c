@@ -72,6 +72,13 @@ static bool has_unit(const struct fay_writer *writer, const struct fay_view_colu
 	return view->nanoseconds && writer->format == FAY_FORMAT_TABLE && !writer->raw;
 }
 
+/* Shown as such where people read it, which have it in maps and debuggers in the same form. */
+static bool is_pointer(const struct fay_writer *writer, const struct fay_view_column *view)
+{
+	return view->pointer && !writer->raw &&
+	       (writer->format == FAY_FORMAT_TABLE || writer->format == FAY_FORMAT_FOLDED);
+}
+
 static void put_span(FILE *out, double ns)
 {
 	const struct unit *unit = unit_of(ns);
@@ -261,7 +268,8 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 		else if (has_unit(writer, view))
 			put_span(out, (double)value.i64);
 		else
-			fprintf(out, "%" PRId64, value.i64);
+			fprintf(out, is_pointer(writer, view) ? "%#" PRIx64 : "%" PRId64,
+				value.i64);
 		break;
 	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;
 	case FAY_VALUE_DOUBLE: put_real(out, writer, view, value.d); break;

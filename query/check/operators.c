@@ -78,7 +78,7 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 		return fay_expr_int(&checked->exprs, other->type,
 				    (int64_t)fay_name_hash(expr->string));
 	}
-	if (other->type == TYPE_INT && other->enumeration) {
+	if (other->type == TYPE_INT && other->enumeration && other->enumeration != fay_pointers) {
 		int64_t value;
 		if (!fay_check_enumerator(checked, node, other->enumeration, expr->string, &value))
 			return NULL;

@@ -115,7 +115,8 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 		column->index = (uint32_t)index;
 		column->type = fay_type_column(expr->type);
 		column->merge = FAY_MERGE_KEY;
-		column->enumeration = expr->enumeration;
+		column->pointer = expr->enumeration == fay_pointers;
+		column->enumeration = column->pointer ? NULL : expr->enumeration;
 		column->address = expr->type == TYPE_ADDRESS;
 		fill_stack(column, expr);
 		plan->addresses |= column->address || column->stack_frames;

@@ -50,6 +50,9 @@ struct item {
 #include "syscall_values.def"
 #undef VALUES
 
+static const struct fay_enumeration pointers = { .name = "pointer", .rest = FAY_REST_HEX };
+
+const struct fay_enumeration *const fay_pointers = &pointers;
 const struct fay_enumeration *const fay_syscall_errors = &errors, *const fay_syscall_modes = &octal;
 
 static const struct {

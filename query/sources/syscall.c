@@ -142,6 +142,9 @@ static struct shape shape_of(struct fay_checked *checked, const char *call,
 		}
 	if (is(argument->type, argument->type_length, "umode_t"))
 		shape.values = fay_syscall_modes;
+	if (!shape.values && !shape.string && argument->type_length &&
+	    argument->type[argument->type_length - 1] == '*')
+		shape.values = fay_pointers;
 	/* flags are bits, whatever their type */
 	if (shape.values && shape.values->rest != FAY_REST_DECIMAL)
 		shape.access.is_signed = false;

@@ -223,6 +223,13 @@ static struct fay_value_node *pointing_to(struct fay_types *types, struct fay_va
 	return value;
 }
 
+static struct fay_value_node *address_value(struct fay_checked *checked,
+					    const struct fay_expr *address)
+{
+	return scalar(checked,
+		      address ? fay_expr_enumerated(&checked->exprs, address, fay_pointers) : NULL);
+}
+
 static struct fay_value_node *pointer(struct fay_checked *checked, const struct fay_place *place,
 				      uint32_t target)
 {
@@ -233,10 +240,10 @@ static struct fay_value_node *pointer(struct fay_checked *checked, const struct 
 	bool user =
 		type && btf_is_type_tag(type) && !strcmp(fay_btf_name(btf, type->name_off), "user");
 	if (user)
-		return scalar(checked, address);
+		return address_value(checked, address);
 	return pointing_to(place->types,
 			   is_char(btf, target) ? string_at(checked, address, 0, 0, false, "")
-						: scalar(checked, address),
+						: address_value(checked, address),
 			   target);
 }
 
