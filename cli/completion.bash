@@ -25,6 +25,10 @@ _fay() {
 			sort -u)" -- "$word"))
 	elif [ "$before" = --user ]; then
 		COMPREPLY=($(compgen -u -- "$word"))
+	elif [ "$before" = -f ] || [ "$before" = --file ]; then
+		COMPREPLY=($(compgen -f -W "$("$fay" examples --names 2>/dev/null)" -- "$word"))
+	elif { [ "$command" = examples ] && [[ $word != -* ]]; } || [ "$before" = --run ]; then
+		COMPREPLY=($(compgen -W "$("$fay" examples --names 2>/dev/null)" -- "$word"))
 	elif [ "$before" = --syscalls ]; then
 		COMPREPLY=($(compgen -W "$("$fay" list --syscalls 2>/dev/null |
 			sed 's/^ *[0-9]* //; s/(.*//')" -- "$word"))

@@ -26,39 +26,34 @@ static int help_main(int argc, char **argv);
 static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
-	const char *usage;
+	const char *what; /* it is for */
 } commands[] = {
-	{ "trace", fay_trace_main,
-	  "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] [-o FILE] "
-	  "'QUERY' [-- COMMAND...]" },
-	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
-	{ "inspect", fay_inspect_main, "inspect [--json] [--att] IMAGE" },
-	{ "diff", fay_diff_main, "diff [--json] [--factor N] OLD NEW" },
-	{ "policy", fay_policy_main,
-	  "policy init IMAGE | policy check FILE | policy explain FILE" },
-	{ "sign", fay_sign_main, "sign IMAGE --key FILE [--policy FILE]" },
-	{ "trust", fay_trust_main,
-	  "trust add NAME KEY | list | revoke NAME | require N | log FILE | check IMAGE" },
-	{ "log", fay_log_main, "log verify [FILE] [--head N:HASH] | log show [--json] [FILE]" },
-	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
-	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
-	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
-	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
-	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },
-	{ "attach", fay_attach_main,
-	  "attach ID --cluster URL --key FILE [--json | --csv] [--stop]" },
-	{ "kernel", fay_kernel_main, "kernel allow [FILE] | kernel deny | kernel show" },
-	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
-	{ "bench", fay_bench_main,
-	  "bench [--install-peers] [--list] [--rounds N] [--out FILE.json]" },
-	{ "help", help_main, "help [COMMAND]" },
+	{ "trace", fay_trace_main, "ask programs and the kernel, while they run" },
+	{ "examples", fay_examples_main, "queries that are ready to run: list, show, run them" },
+	{ "list", fay_list_main, "functions, USDT probes, lines and system calls to ask about" },
+	{ "explain", fay_explain_main, "how a query would run, without running it" },
+	{ "doctor", fay_doctor_main, "what this machine can and cannot do, and why" },
+	{ "attach", fay_attach_main, "the result of a query that goes on in a cluster" },
+	{ "cluster", fay_cluster_main, "keys, and which machines are there" },
+	{ "export", fay_export_main, "saved events for other tools, as CTF" },
+	{ "kernel", fay_kernel_main, "who else than root may trace the kernel" },
+	{ "verify", fay_verify_main, "whether a probe image is harmless, and what it can do" },
+	{ "inspect", fay_inspect_main, "what a probe image is: tables, functions, cost" },
+	{ "diff", fay_diff_main, "what a new probe image can do that the old one could not" },
+	{ "policy", fay_policy_main, "the tightest policy for an image; what a policy allows" },
+	{ "sign", fay_sign_main, "sign a probe image" },
+	{ "trust", fay_trust_main, "whose signatures count on this machine" },
+	{ "log", fay_log_main, "what was verified and installed on this machine" },
+	{ "cc", fay_cc_main, "make a probe image of a probe in C" },
+	{ "bench", fay_bench_main, "what tracing costs here, beside other tracers" },
+	{ "help", help_main, "the options of a command: fay help trace" },
 };
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage:\n");
+	fprintf(out, "usage: fay COMMAND ...\n");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		fprintf(out, "    fay %s\n", commands[i].usage);
+		fprintf(out, "    fay %-9s %s\n", commands[i].name, commands[i].what);
 	fprintf(out, "\n"
 		     "for example, the sizes of a server's reads, live:\n"
 		     "    fay trace --comm redis-server --for 10s \\\n"

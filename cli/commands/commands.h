@@ -3,6 +3,7 @@
 #ifndef FAY_CLI_COMMANDS_H
 #define FAY_CLI_COMMANDS_H
 
+int fay_examples_main(int argc, char **argv);
 int fay_explain_main(int argc, char **argv);
 int fay_list_main(int argc, char **argv);
 int fay_bench_main(int argc, char **argv);

@@ -8,6 +8,7 @@
 
 #include "cli/options/options.h"
 #include "cli/output/output.h"
+#include "cli/queries/queries.h"
 #include "fay/clock.h"
 #include "process/process.h"
 #include "trace/functions/functions.h"
@@ -75,11 +76,14 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_function_se
 }
 
 static const char usage[] =
-	"usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
+	"usage: fay explain [--json] [-p PID | --comm NAME] ('QUERY' | -f FILE [ARGUMENTS]) "
+	"[-- COMMAND...]\n";
 
 struct explain {
 	struct fay_function_search functions;
-	const char *comm, *query;
+	const char *comm, *query, *file;
+	char **arguments; /* of `file` */
+	size_t argument_count;
 	pid_t pid;
 	bool json, help;
 };
@@ -87,11 +91,13 @@ struct explain {
 /* false: the words are off. */
 static bool read_options(struct explain *explain, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },       { "pid", required_argument, NULL, 'p' },
-		{ "comm", required_argument, NULL, 'c' }, { "analyze", no_argument, NULL, 'A' },
-		{ "help", no_argument, NULL, 'h' },       { 0 }
-	};
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
+						 { "pid", required_argument, NULL, 'p' },
+						 { "comm", required_argument, NULL, 'c' },
+						 { "analyze", no_argument, NULL, 'A' },
+						 { "file", required_argument, NULL, 'f' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	struct fay_function_search *functions = &explain->functions;
 	char *end;
 	int option;
@@ -101,7 +107,7 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 		own++;
 	functions->command = own + 1 < argc ? argv + own + 1 : NULL;
 	optind = 1;
-	while ((option = fay_cli_getopt(own, argv, "p:", options)) != -1) {
+	while ((option = fay_cli_getopt(own, argv, "p:f:", options)) != -1) {
 		if (option == 'p' && (explain->pid = (pid_t)strtol(optarg, &end, 10)) > 0 &&
 		    !*end) {
 			functions->pids = &explain->pid;
@@ -110,6 +116,8 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 			explain->comm = optarg;
 			functions->comms = &explain->comm;
 			functions->comm_count = 1;
+		} else if (option == 'f') {
+			explain->file = optarg;
 		} else if (option == 'j') {
 			explain->json = true;
 		} else if (option == 'h') {
@@ -123,6 +131,11 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 			return false;
 		}
 	}
+	if (explain->file) {
+		explain->arguments = argv + optind;
+		explain->argument_count = (size_t)(own - optind);
+		return own == argc || functions->command;
+	}
 	explain->query = argv[optind];
 	if (optind == own)
 		fputs("fay explain: a query is missing\n", stderr);
@@ -134,28 +147,20 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 	return own - optind == 1 && (own == argc || functions->command);
 }
 
-int fay_explain_main(int argc, char **argv)
+/* What runs where, and in programs also how. */
+static int print_plan(struct explain *explain)
 {
 	char back_end[FAY_BACK_END_SIZE];
-	struct explain explain = { 0 };
 	struct fay_plan *plan;
 	struct fay_error error;
-	if (!read_options(&explain, argc, argv) || explain.help) {
-		fputs(usage, explain.help ? stdout : stderr);
-		return explain.help ? FAY_OK : FAY_E_USAGE;
-	}
-	if (explain.pid && !fay_process_of_thread(explain.pid)) {
-		fprintf(stderr, "fay: there is no process %d\n", (int)explain.pid);
-		return FAY_E_REFUSED;
-	}
 	struct fay_query_options options = { .now = fay_realtime(),
 					     .extend = true,
 					     .long_strings = true,
 					     .long_kernel_strings = true,
 					     .find = fay_search_function,
-					     .find_context = &explain.functions };
-	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {
-		fay_cli_query_hint(explain.query, &error);
+					     .find_context = &explain->functions };
+	if (fay_query_plan_with(explain->query, &options, &plan, &error)) {
+		fay_cli_query_hint(explain->query, &error);
 		return fay_cli_fail(&error);
 	}
 	if (plan->domain == DOMAIN_KERNEL)
@@ -164,16 +169,39 @@ int fay_explain_main(int argc, char **argv)
 		plan->back_end = fay_kernel_back_end(
 			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)),
 			back_end);
-	if (explain.json)
+	if (explain->json)
 		fay_plan_print_json(stdout, plan);
 	else
 		fay_plan_print(stdout, plan);
 	if (plan->domain == DOMAIN_USER)
-		explain_dispatch(plan, &explain.functions, explain.json);
+		explain_dispatch(plan, &explain->functions, explain->json);
 	fay_plan_destroy(plan);
 	if (fflush(stdout)) {
 		fprintf(stderr, "fay: cannot write: %m\n");
 		return FAY_E_INTERNAL;
 	}
 	return FAY_OK;
+}
+
+int fay_explain_main(int argc, char **argv)
+{
+	struct explain explain = { 0 };
+	struct fay_error error;
+	char *text = NULL;
+	if (!read_options(&explain, argc, argv) || explain.help) {
+		fputs(usage, explain.help ? stdout : stderr);
+		return explain.help ? FAY_OK : FAY_E_USAGE;
+	}
+	if (explain.pid && !fay_process_of_thread(explain.pid)) {
+		fprintf(stderr, "fay: there is no process %d\n", (int)explain.pid);
+		return FAY_E_REFUSED;
+	}
+	if (explain.file && fay_query_file_read(explain.file, explain.arguments,
+						explain.argument_count, &text, &error))
+		return fay_cli_fail(&error);
+	if (text)
+		explain.query = text;
+	int result = print_plan(&explain);
+	free(text);
+	return result;
 }

@@ -61,6 +61,15 @@ static bool is_probe_of_others(const char *query)
 	return false;
 }
 
+/* The text of a file that is to be given with -f. */
+static bool has_parameters(const char *query)
+{
+	const char *at = query;
+	while (at && strncmp(at, "param ", 6))
+		at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
+	return at || !strncmp(query, "#!", 2);
+}
+
 /* A source whose name has no quotes: a shell has taken them away. */
 static bool has_lost_quotes(const char *query)
 {
@@ -85,6 +94,9 @@ void fay_cli_query_hint(const char *query, struct fay_error *error)
 		snprintf(error->message + used, room,
 			 "\nthat is not FayLINQ; docs/from-bpftrace.md translates one-liners of "
 			 "bpftrace");
+	else if (has_parameters(query))
+		snprintf(error->message + used, room,
+			 "\nparameters are for queries in files: fay trace -f FILE [ARGUMENTS]");
 	else if (is_pattern(query))
 		snprintf(error->message + used, room,
 			 "\na query says what to do with the function: "

@@ -47,6 +47,7 @@ static const char *type_name(const struct fay_view_column *view)
 void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
 		      size_t count)
 {
+	writer->query = query;
 	if (writer->format != FAY_FORMAT_JSON)
 		return;
 	FILE *out = writer->out;
@@ -215,6 +216,11 @@ struct table {
 	struct fay_heat heat;
 };
 
+static bool has_bars(const struct table *table)
+{
+	return !table->heat_column && table->bars >= 0 && table->bar_width > 0;
+}
+
 static void measure_table(const struct fay_writer *writer, const struct fay_view *view,
 			  const struct fay_result *result, struct table *table)
 {
@@ -241,12 +247,21 @@ static int cell_width(const struct fay_view *view, uint32_t column, const int *w
 	return view->columns[column].column->type == FAY_TYPE_TIME ? STREAM_TIME : STREAM_CELL;
 }
 
+/* `table`: NULL if the rows that come are not known. Over bars stands what they show. */
 static void print_head(const struct fay_writer *writer, const struct fay_view *view,
-		       const int *widths)
+		       const struct table *table)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(writer, &view->columns[c], cell_width(view, c, widths),
+		print_cell(writer, &view->columns[c],
+			   cell_width(view, c, table ? table->widths : NULL),
 			   view->columns[c].name);
+	if (table && has_bars(table)) {
+		const char *name = view->columns[table->bars].name;
+		unsigned columns;
+		size_t shown =
+			fay_output_fit(name, strlen(name), (unsigned)table->bar_width, &columns);
+		fprintf(writer->out, " %.*s", (int)shown, name);
+	}
 	fputc('\n', writer->out);
 }
 
@@ -317,7 +332,7 @@ static void print_rows(const struct fay_writer *writer, const struct fay_view *v
 		if (table->heat_column) {
 			fay_output_heat_line(writer, &table->heat, table->heat_column, row,
 					     table->used);
-		} else if (table->bars >= 0 && table->bar_width) {
+		} else if (has_bars(table)) {
 			char text[FAY_OUTPUT_BAR + 1];
 			fay_output_bar(text, column_count_value(view, table->bars, row),
 				       table->largest, table->bar_width);
@@ -357,7 +372,7 @@ static void print_table(struct fay_writer *writer, const struct fay_view *view,
 		return;
 	choose_rows(writer, view, result, &table, share > head ? share - head : 0);
 	measure_table(writer, view, result, &table);
-	print_head(writer, view, table.widths);
+	print_head(writer, view, &table);
 	if (table.heat.end)
 		fay_output_heat_axis(writer, &table.heat, table.heat_column, table.used);
 	print_rows(writer, view, result, &table);
@@ -386,6 +401,10 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 	case FAY_FORMAT_FOLDED:
 		if (final)
 			fay_output_folded(writer, view, result);
+		return;
+	case FAY_FORMAT_FLAME:
+		if (final)
+			fay_output_flame(writer, view, result);
 		return;
 	case FAY_FORMAT_TABLE: break;
 	}

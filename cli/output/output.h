@@ -15,7 +15,13 @@
 #include "trace/names/names.h"
 #include "trace/names/view.h"
 
-enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV, FAY_FORMAT_FOLDED };
+enum fay_format {
+	FAY_FORMAT_TABLE,
+	FAY_FORMAT_JSON,
+	FAY_FORMAT_CSV,
+	FAY_FORMAT_FOLDED,
+	FAY_FORMAT_FLAME, /* a page */
+};
 
 typedef const char *fay_name_function(void *context, uint64_t hash);
 typedef void fay_address_function(void *context, uint64_t address, unsigned form, char *text,
@@ -31,7 +37,8 @@ struct fay_heat {
 struct fay_writer {
 	FILE *out;
 	enum fay_format format;
-	bool live; /* a terminal: redraw in place */
+	const char *query; /* that is shown, of fay_write_schema() */
+	bool live;         /* a terminal: redraw in place */
 	/* live.c */
 	/* where a picture goes that is being made, while `out` is memory; NULL: none is */
 	FILE *screen;

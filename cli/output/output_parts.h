@@ -92,4 +92,10 @@ char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_vi
 void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result);
 
+/* --- flame.c --- */
+
+/* The same as a page with a flame graph. */
+void fay_output_flame(const struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result);
+
 #endif

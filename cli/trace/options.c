@@ -6,14 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/queries/queries.h"
+
 #include "parts.h"
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
-	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
+	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded | --flame]\n"
 	"                 [-o FILE] [--timing] [--verbose] [--policy "
 	"FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
-	"[--only-inline] [--analyze] [--dry-run] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"[--only-inline] [--analyze] [--dry-run]\n"
+	"                 ('QUERY' | -f FILE [ARGUMENTS] | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -40,6 +43,9 @@ void fay_cli_trace_help(void)
 	       "  --tid TID        only this thread; may be given several times\n"
 	       "  --wait           wait for what does not exist yet: processes of the name, "
 	       "modules that a process loads\n"
+	       "  -f, --file FILE  the query in a file, or an example (`fay examples`); what "
+	       "follows are values of its parameters,\n"
+	       "                   in their order or as NAME=VALUE\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process "
 	       "execute\n"
@@ -54,6 +60,8 @@ void fay_cli_trace_help(void)
 	       "windows always are\n"
 	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame "
 	       "graphs\n"
+	       "  --flame          the same as a page with a flame graph, which needs no other "
+	       "file\n"
 	       "  --save FILE      save events to FILE, for queries over file(\"FILE\")\n"
 	       "  --rotate SIZE|T  with --save: begin a new file after this many bytes, such as "
 	       "64MB, or this long, such as 10m;\n"
@@ -194,6 +202,17 @@ static int set_keep(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
+static int set_format(struct fay_writer *writer, int option)
+{
+	if (writer->format != FAY_FORMAT_TABLE)
+		return usage("--json, --csv, --folded and --flame are mutually exclusive");
+	writer->format = option == 'j'   ? FAY_FORMAT_JSON
+			 : option == 'C' ? FAY_FORMAT_CSV
+			 : option == 'O' ? FAY_FORMAT_FOLDED
+					 : FAY_FORMAT_FLAME;
+	return FAY_OK;
+}
+
 static int parse_option(struct fay_cli_trace *cli, int option)
 {
 	struct trace *trace = &cli->trace;
@@ -208,17 +227,13 @@ static int parse_option(struct fay_cli_trace *cli, int option)
 	case 'G': trace->select.cgroup = optarg; return FAY_OK;
 	case 'N': trace->no_follow = true; return FAY_OK;
 	case 'w': trace->wait = true; return FAY_OK;
-	case 'f': return set_duration("--for", optarg, &trace->duration);
+	case 'f': cli->file = optarg; return FAY_OK;
+	case 'u': return set_duration("--for", optarg, &trace->duration);
 	case 'e': return set_duration("--every", optarg, &trace->every);
 	case 'j':
 	case 'C':
 	case 'O':
-		if (cli->writer.format != FAY_FORMAT_TABLE)
-			return usage("--json, --csv and --folded are mutually exclusive");
-		cli->writer.format = option == 'j'   ? FAY_FORMAT_JSON
-				     : option == 'C' ? FAY_FORMAT_CSV
-						     : FAY_FORMAT_FOLDED;
-		return FAY_OK;
+	case 'E': return set_format(&cli->writer, option);
 	case 'P': trace->probe_path = optarg; return FAY_OK;
 	case 'y': trace->policy_path = optarg; return FAY_OK;
 	case 'o': cli->output_path = optarg; return FAY_OK;
@@ -295,17 +310,43 @@ static int check_combination(const struct fay_cli_trace *cli)
 	return FAY_OK;
 }
 
+/* The query, or the words behind the options that say which one it is. */
+static int take_query(struct fay_cli_trace *cli, int count, char **words)
+{
+	struct trace *trace = &cli->trace;
+	struct fay_error error;
+	if (trace->probe_path && (count || cli->file))
+		return usage("either a query or --probe IMAGE, not both");
+	if (cli->file) {
+		if (fay_query_file_read(cli->file, words, (size_t)count, &cli->text, &error))
+			return fay_cli_fail(&error);
+		trace->query = cli->text;
+		return FAY_OK;
+	}
+	if (count)
+		trace->query = words[0];
+	if (count < 2)
+		return FAY_OK;
+	fprintf(stderr,
+		"fay trace: unexpected argument '%s': quote the query, so that it is one argument; "
+		"a command goes after `--`\n",
+		words[1]);
+	return usage(NULL);
+}
+
 int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 {
 	struct trace *trace = &cli->trace;
 	static const struct option options[] = {
 		{ "pid", required_argument, NULL, 'p' },
 		{ "comm", required_argument, NULL, 'c' },
-		{ "for", required_argument, NULL, 'f' },
+		{ "file", required_argument, NULL, 'f' },
+		{ "for", required_argument, NULL, 'u' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "csv", no_argument, NULL, 'C' },
 		{ "folded", no_argument, NULL, 'O' },
+		{ "flame", no_argument, NULL, 'E' },
 		{ "probe", required_argument, NULL, 'P' },
 		{ "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'y' },
@@ -345,24 +386,16 @@ int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 	int option, result;
 	optind = 1;
 	fay_cli_cluster_init(&cli->cluster);
-	while ((option = fay_cli_getopt(own, argv, "p:o:vh", options)) != -1) {
+	while ((option = fay_cli_getopt(own, argv, "p:o:f:vh", options)) != -1) {
 		if ((result = parse_option(cli, option)))
 			return result;
 		if (cli->help)
 			return FAY_OK;
 	}
-	if (optind < own && !trace->probe_path)
-		trace->query = argv[optind++];
-	if (optind < own && trace->probe_path)
-		return usage("either a query or --probe IMAGE, not both");
-	if (optind < own) {
-		fprintf(stderr,
-			"fay trace: unexpected argument '%s': quote the query, so that it is one "
-			"argument; a command goes after `--`\n",
-			argv[optind]);
-		return usage(NULL);
-	}
+	if ((result = take_query(cli, own - optind, argv + optind)))
+		return result;
 	trace->remote = cli->cluster.root;
-	trace->needs_stack = cli->writer.format == FAY_FORMAT_FOLDED;
+	trace->needs_stack =
+		cli->writer.format == FAY_FORMAT_FOLDED || cli->writer.format == FAY_FORMAT_FLAME;
 	return check_combination(cli);
 }

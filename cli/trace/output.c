@@ -72,6 +72,14 @@ void fay_cli_trace_opened(struct fay_cli_trace *cli)
 static int open_output(void *context, struct trace *trace, struct fay_error *error)
 {
 	struct fay_cli_trace *cli = context;
+	const struct fay_plan *plan = trace->plan;
+	bool whole = plan && !trace->views[0].streams && !plan->window_step && !plan->window_events;
+	if (cli->writer.format == FAY_FORMAT_FLAME && !whole)
+		return fay_error_set(
+			error, FAY_E_USAGE,
+			"--flame shows one result of groups, and this query has rows of "
+			"events, or windows: group by the stack, `group x by x.Stack(16) into g "
+			"select new { g.Key, n = g.Count() }`");
 	FILE *out = cli->output_path ? create_output(cli, error) : cli->writer.out;
 	if (!out)
 		return error->code;
@@ -104,11 +112,26 @@ static void schema(void *context, const struct trace *trace)
 	fay_write_schema(&cli->writer, trace->query, trace->views, trace->view_count);
 }
 
+/* Results one below the other, as --every prints them where they are not drawn over. */
+static void print_time(struct fay_cli_trace *cli)
+{
+	const struct trace *trace = &cli->trace;
+	uint64_t now = fay_monotonic();
+	if (!trace->every || !trace->run_since || cli->writer.live ||
+	    cli->writer.format != FAY_FORMAT_TABLE)
+		return;
+	fprintf(cli->writer.out, "%safter %.1f s\n", cli->pictured ? "\n" : "",
+		(double)(now - trace->run_since) / 1e9);
+	cli->pictured = true;
+}
+
 static void begin(void *context, size_t views, bool final)
 {
 	struct fay_cli_trace *cli = context;
-	if (views)
-		fay_live_begin(&cli->writer, views, final);
+	if (!views)
+		return;
+	print_time(cli);
+	fay_live_begin(&cli->writer, views, final);
 }
 
 static void end(void *context)

@@ -13,6 +13,9 @@ struct fay_cli_trace {
 	struct fay_writer writer;
 	struct fay_cli_cluster cluster; /* its `root` is trace.remote once options are read */
 	const char *output_path;        /* of --output; NULL: standard output */
+	const char *file;               /* of -f; NULL: the query is a word */
+	char *text;                     /* what is in it, with its arguments */
+	bool pictured;                  /* a result was printed already */
 	bool help;
 };
 

@@ -51,4 +51,7 @@ gives trace -p ${process%?} = $process
 gives trace --comm sle = sleep
 gives trace query -- slee = sleep
 gives trace query -- sleep x = "compopt default"
+gives trace -f opensn = opensnoop
+gives examples opensn = opensnoop
+only 1
 gives trace -o x = "compopt default"

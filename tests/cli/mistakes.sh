@@ -49,6 +49,17 @@ says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'lib
 says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
 says 2 "docs/from-bpftrace.md" "$fay" explain \
 	'tracepoint:syscalls:sys_enter_openat { printf("%s\n", comm); }'
+says 2 "did you mean the example \`opensnoop\`?" "$fay" trace -f opensnop
+says 2 "unexpected argument 'x'; it has no parameters" "$fay" explain -f opensnoop x
+says 2 "did you mean \`opensnoop\`?" "$fay" examples opensnop
+says 2 "\`fay examples\` lists all" "$fay" examples nothing-of-this-kind
+says 2 "--run takes an example's name" "$fay" examples --run
+says 2 "either a query or --probe IMAGE" "$fay" trace -f opensnoop --probe x
+says 2 "parameters are for queries in files" "$fay" explain 'param n = 1
+	cluster.Function("libc!read").Count(r => r.Arg(0) == $n)'
+says 2 "--flame shows one result of groups" "$fay" trace --flame -p $process \
+	'from r in cluster.Function("libc!read") select new { s = r.Stack(4) }'
+says 2 "--folded and --flame are mutually exclusive" "$fay" trace --json --flame "$count"
 says 2 "expected an expression, found the end of the query" "$fay" explain \
 	'cluster.Function("libc!read").Count('
 [ "$(tail -1 "$work/err")" = "                                        ^" ] ||

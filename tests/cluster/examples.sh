@@ -3,7 +3,6 @@
 # second. The largest ones are known.
 . "$(dirname "$0")/lib.sh"
 command -v redis-server >/dev/null || skip "redis-server is not installed"
-counters=$(cat "$(dirname "$0")/../../examples/queries/performance-counters.linq")
 server 0
 for n in 1 2 3; do
 	agent $n
@@ -11,7 +10,7 @@ for n in 1 2 3; do
 		--dir "$work" >"redis$n.log"
 	wait_for "redis$n.log" "Ready to accept connections"
 done
-ask --await 3 --comm redis-server "$counters"
+ask --await 3 --comm redis-server -f performance-counters
 # On node N the largest allocation is that of a value of N hundred thousand bytes.
 for n in 1 2 3; do
 	within $n sh -c "head -c ${n}00000 /dev/zero | redis-cli -p 7000 -x set key >set$n.log"

@@ -18,8 +18,8 @@ int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error)
 	const struct fay_plan *plan = trace->plan;
 	if (trace->needs_stack && !shows_stack(plan))
 		return fay_error_set(error, FAY_E_USAGE,
-				     "--folded shows stacks, and this result has none: group by "
-				     "x.Stack(16), for example");
+				     "--folded and --flame show stacks, and this result has none: "
+				     "group by x.Stack(16), for example");
 	return FAY_OK;
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The queries of examples/queries on Debian's bash, sqlite, CPython, redis, nginx and PostgreSQL,
+# The queries of examples/queries/cases on Debian's bash, sqlite, CPython, redis, nginx and PostgreSQL,
 # beside what these did.
 host=1
 . "$(dirname "$0")/../lib.sh"
-queries=$(dirname "$0")/../../../examples/queries
+queries=$(dirname "$0")/../../../examples/queries/cases
 query() { cat "$queries/$1.linq"; }
 bpf=$(bpf_is ok)
 
@@ -12,7 +12,7 @@ bpf=$(bpf_is ok)
 run() {
 	local name=$1
 	shift
-	"$FAY" trace --json "$(query "$name")" "$@" >"$work/out" 2>"$work/err" ||
+	"$FAY" trace --json -f "$queries/$name.linq" "$@" >"$work/out" 2>"$work/err" ||
 		{ cat "$work/err" >&2; fail "$name"; }
 	take_rows "$work/out"
 	[ "$(grep '^{"type"' "$work/out" | jq -s 'map(select(.type == "end"))[0].events_lost')" = \

@@ -1,0 +1,9 @@
+// Who calls a function
+//   fay trace -f callers -- ls -l /etc
+//   fay trace -f callers 'libc!write' --comm redis-server --for 10s
+param function = "libc!malloc"
+from f in cluster.Function("$function")
+group f by f.Caller into g
+orderby g.Count() descending
+select new { g.Key, calls = g.Count() }
+take 20

@@ -1,0 +1,11 @@
+// Code that waits for mutexes
+//   fay trace -f mutex-waits --comm mariadbd --for 10s
+//   fay trace -f mutex-waits least=1us -- ls
+param least = 10us
+from l in cluster.Return("libc!pthread_mutex_lock")
+where l.Duration >= $least
+group l by l.Caller into g
+orderby g.Sum(x => x.Duration) descending
+select new { g.Key, waits = g.Count(), total = g.Sum(x => x.Duration),
+    longest = g.Max(x => x.Duration) }
+take 20

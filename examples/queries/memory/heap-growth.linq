@@ -1,0 +1,11 @@
+// Heaps that grow, by process
+//   fay trace -f heap-growth --for 1m
+param most = 64GiB // above are processes that executed another program meanwhile
+from b in cluster.Syscall("brk")
+where b.Arg(0) != 0
+group b by new { b.pid, b.comm } into g
+let grown = g.Max(x => x.ReturnValue) - g.Min(x => x.ReturnValue)
+where grown < $most
+orderby grown descending
+select new { g.Key, calls = g.Count(), grown }
+take 20

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* How single things are shown: pointers, what bars stand for, the page of a flame graph. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/output/output.h"
+
+struct row {
+	uint64_t used, key;
+	char name[16];
+	uint64_t calls;
+};
+
+static struct fay_schema_column columns[] = {
+	{ "key", FAY_TYPE_I64, FAY_MERGE_KEY, 8, 8, { 0, 0 } },
+	{ "name", FAY_TYPE_STRING, FAY_MERGE_KEY, 16, 16, { 0, 0 } },
+	{ "calls", FAY_TYPE_U64, FAY_MERGE_COUNT, 32, 8, { 0, 0 } },
+};
+
+/* Two rows as this format has them; malloc'ed. */
+static char *print_rows(struct fay_writer writer)
+{
+	static const struct row rows[] = { { 1, 0x7f0012345678, "a<b&c;d", 40 },
+					   { 1, 0, "main", 10 } };
+	struct fay_view_column shown[] = {
+		{ .name = "key", .column = &columns[0], .pointer = true },
+		{ .name = "name", .column = &columns[1] },
+		{ .name = "calls", .column = &columns[2] },
+	};
+	struct fay_view view = { .columns = shown, .column_count = 3, .row_size = sizeof(rows[0]) };
+	struct fay_result result = { .row_size = sizeof(rows[0]),
+				     .row_count = 2,
+				     .rows = (uint8_t *)rows };
+	char *text = NULL;
+	size_t size = 0;
+	writer.out = open_memstream(&text, &size);
+	assert_non_null(writer.out);
+	fay_write_schema(&writer, "a < b", &view, 1);
+	fay_write_result(&writer, &view, &result, true);
+	fclose(writer.out);
+	return text;
+}
+
+static void expect(struct fay_writer writer, const char *const *wanted)
+{
+	char *text = print_rows(writer);
+	for (; *wanted; wanted++)
+		if (!strstr(text, *wanted))
+			fail_msg("no '%s' in:\n%s", *wanted, text);
+	free(text);
+}
+
+/* In hexadecimal to people, as a number to programs. */
+static void pointers(void **state)
+{
+	expect((struct fay_writer){ .format = FAY_FORMAT_TABLE },
+	       (const char *const[]){ "0x7f0012345678  a<b&c;d", "             0  main", NULL });
+	expect((struct fay_writer){ .format = FAY_FORMAT_TABLE, .raw = true },
+	       (const char *const[]){ "139638282147448  a<b", NULL });
+	expect((struct fay_writer){ .format = FAY_FORMAT_JSON },
+	       (const char *const[]){ "{\"key\":139638282147448,\"name\":\"a<b", NULL });
+	expect((struct fay_writer){ .format = FAY_FORMAT_CSV },
+	       (const char *const[]){ "\n139638282147448,a<b&c;d,40\n", NULL });
+}
+
+static void bars_have_a_heading(void **state)
+{
+	expect((struct fay_writer){ .format = FAY_FORMAT_TABLE },
+	       (const char *const[]){ "key  name     calls   calls\n",
+				      "   40  |########################################|\n",
+				      "   10  |##########                              |\n",
+				      NULL });
+}
+
+static void flame_page(void **state)
+{
+	expect((struct fay_writer){ .format = FAY_FORMAT_FLAME },
+	       (const char *const[]){ "<!DOCTYPE html>\n", "<pre id=\"query\">a &lt; b</pre>",
+				      "<pre id=\"stacks\" hidden>0;main 10\n"
+				      "0x7f0012345678;a&lt;b&amp;c:d 40\n</pre>",
+				      "lastIndexOf(\" \")", "</html>\n", NULL });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pointers),
+		cmocka_unit_test(bars_have_a_heading),
+		cmocka_unit_test(flame_page),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
