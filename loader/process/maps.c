@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/bisect.h"
+
 #define MAPS_MAX 262144u
 #define PAGE 4096u
 #define READ_BYTES 16384u /* at once: the kernel gives a page of text each time */
@@ -97,7 +99,9 @@ static int read_file(const char *path, struct fay_maps *maps, struct fay_error *
 		struct fay_map map;
 
 		line[strcspn(line, "\n")] = 0;
-		if (!take_line(line, &map))
+		/* in the order of their addresses, as whoever looks for one takes them to be */
+		if (!take_line(line, &map) ||
+		    (maps->count && map.start < maps->items[maps->count - 1].end))
 			code = fay_error_set(error, FAY_E_INTERNAL, "%s: not understood: %.60s",
 					     path, line);
 		else if (append(maps, &capacity, &map))
@@ -141,10 +145,9 @@ void fay_maps_deinit(struct fay_maps *maps)
 
 const struct fay_map *fay_maps_find(const struct fay_maps *maps, uint64_t address)
 {
-	for (size_t i = 0; i < maps->count; i++)
-		if (address >= maps->items[i].start && address < maps->items[i].end)
-			return &maps->items[i];
-	return NULL;
+	size_t below = FAY_COUNT_UNTIL(maps->items, maps->count, start, address);
+
+	return below && address < maps->items[below - 1].end ? &maps->items[below - 1] : NULL;
 }
 
 static bool within_reach(uint64_t start, uint64_t size, uint64_t low, uint64_t high)

@@ -467,6 +467,7 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 	if (stop->hurried)
 		setpriority(PRIO_PROCESS, 0, stop->priority);
 	free(stop->threads);
+	free(stop->places);
 	fay_maps_deinit(&stop->maps);
 	memset(stop, 0, sizeof(*stop));
 	stop->memory = -1;

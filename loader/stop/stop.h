@@ -44,6 +44,9 @@ struct fay_stop {
 	int memory; /* /proc/PID/mem */
 	struct fay_stopped_thread *threads;
 	size_t count, capacity;
+	/* where threads are by their numbers: 2 * capacity of those in `threads`, from 1 on; 0 none
+	 */
+	uint32_t *places;
 	uint64_t since; /* CLOCK_MONOTONIC ns of the first interrupt */
 	int priority;   /* of the calling thread before */
 	bool hurried;

@@ -36,28 +36,71 @@
 #define SEIZE_NS 5000000L /* for which one is waited for, at least */
 #define SEIZE_SIGNAL (SIGRTMAX - 1)
 
+/* Where the search for a thread begins; `capacity` is a power of two. */
+static size_t place_of(const struct fay_stop *stop, pid_t tid)
+{
+	return ((uint32_t)tid * 0x9e3779b1u) & (2 * stop->capacity - 1);
+}
+
+static size_t next_place(const struct fay_stop *stop, size_t place)
+{
+	return (place + 1) & (2 * stop->capacity - 1);
+}
+
+/* Half of the places at least are free, so that each search ends. */
 struct fay_stopped_thread *fay_stop_find(const struct fay_stop *stop, pid_t tid)
 {
-	for (size_t i = 0; i < stop->count; i++)
-		if (stop->threads[i].tid == tid && !stop->threads[i].gone)
-			return &stop->threads[i];
+	if (stop->capacity == 0)
+		return NULL;
+	for (size_t at = place_of(stop, tid); stop->places[at]; at = next_place(stop, at)) {
+		struct fay_stopped_thread *thread = &stop->threads[stop->places[at] - 1];
+
+		if (thread->tid == tid && !thread->gone)
+			return thread;
+	}
 	return NULL;
+}
+
+static void place_thread(struct fay_stop *stop, size_t index)
+{
+	size_t at = place_of(stop, stop->threads[index].tid);
+
+	while (stop->places[at])
+		at = next_place(stop, at);
+	stop->places[at] = (uint32_t)index + 1;
+}
+
+/* Room for as many threads again. */
+static bool grow(struct fay_stop *stop)
+{
+	size_t more = stop->capacity ? 2 * stop->capacity : 32;
+	struct fay_stopped_thread *threads;
+	uint32_t *places;
+
+	if (more > THREADS_MAX)
+		return false;
+	threads = realloc(stop->threads, more * sizeof(*threads));
+	if (!threads)
+		return false;
+	stop->threads = threads;
+	places = calloc(2 * more, sizeof(*places));
+	if (!places)
+		return false;
+	free(stop->places);
+	stop->places = places;
+	stop->capacity = more;
+	for (size_t i = 0; i < stop->count; i++)
+		place_thread(stop, i);
+	return true;
 }
 
 static int thread_add(struct fay_stop *stop, pid_t tid, struct fay_error *error)
 {
-	if (stop->count == stop->capacity) {
-		size_t more = stop->capacity ? 2 * stop->capacity : 32;
-		struct fay_stopped_thread *grown =
-			more > THREADS_MAX ? NULL : realloc(stop->threads, more * sizeof(*grown));
-
-		if (!grown)
-			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads",
-					     (int)stop->pid);
-		stop->threads = grown;
-		stop->capacity = more;
-	}
-	stop->threads[stop->count++] = (struct fay_stopped_thread){ .tid = tid };
+	if (stop->count == stop->capacity && !grow(stop))
+		return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads",
+				     (int)stop->pid);
+	stop->threads[stop->count] = (struct fay_stopped_thread){ .tid = tid };
+	place_thread(stop, stop->count++);
 	return 0;
 }
 

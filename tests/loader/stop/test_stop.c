@@ -27,6 +27,7 @@
 #include "stopping.h"
 
 #define SEIZES 300u
+#define MANY_THREADS 3000u
 
 /*
  * A program that is stopped while it executes itself: each attempt ends, with the program stopped
@@ -398,12 +399,60 @@ static void test_dispatched(void **state)
 	munmap((void *)shared, 4096);
 }
 
+/* Each is stopped once, and found again by its number. */
+static void *waits(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+static void make_threads(int ready)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+	unsigned made = 0;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 32768);
+	while (made < MANY_THREADS && !pthread_create(&thread, &small, waits, NULL))
+		made++;
+	if (write(ready, &made, sizeof(made)) != sizeof(made))
+		_exit(1);
+	waits(NULL);
+}
+
+static void test_many_threads(void **state)
+{
+	struct fay_stop stop;
+	int ready[2], status;
+	unsigned made, stopped = 0;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0)
+		make_threads(ready[1]);
+	assert_int_equal(read(ready[0], &made, sizeof(made)), sizeof(made));
+	stop_child(child, &stop);
+	for (size_t i = 0; i < stop.count; i++)
+		stopped += stop.threads[i].stopped;
+	assert_int_equal(stopped, made + 1);
+	assert_int_equal(stop_borrow(&stop, NULL), 0);
+	fay_stop_release(&stop);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	close(ready[0]), close(ready[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_executing),  cmocka_unit_test(test_held_from_outside),
-		cmocka_unit_test(test_dispatched), cmocka_unit_test(test_much_code),
-		cmocka_unit_test(test_broken_off), cmocka_unit_test(test_worker)
+		cmocka_unit_test(test_executing),   cmocka_unit_test(test_held_from_outside),
+		cmocka_unit_test(test_dispatched),  cmocka_unit_test(test_much_code),
+		cmocka_unit_test(test_broken_off),  cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_many_threads)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
