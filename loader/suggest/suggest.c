@@ -291,6 +291,9 @@ static int no_function(struct fay_target *target, const char *module, const char
 			 copies, copies == 1 ? "" : "s");
 	if (matched > 1)
 		in = module;
+	if (!*reason && !*hint && fay_target_pid(target) > 0)
+		snprintf(hint, sizeof(hint), "; `fay list -p %d '%.255s!*'` shows what there is",
+			 (int)fay_target_pid(target), in);
 	return fay_error_set(error, FAY_E_USAGE, "no function `%.255s` in %s of %s%s%s%s", function,
 			     in, target->title, reason, hint, unreadable);
 }

@@ -471,6 +471,7 @@ static void look_finally(struct fay_trace_budget *budget)
 		account_look(account, &budget->spent);
 		budget->cpu +=
 			cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
+		keep_departed(budget, account);
 	}
 }
 
@@ -481,8 +482,6 @@ void fay_trace_budget_print(const struct trace *trace)
 	if (!budget)
 		return;
 	look_finally(budget);
-	for (size_t i = 0; i < budget->count; i++)
-		keep_departed(budget, &budget->items[i]);
 	for (size_t i = 0; i < budget->departed_count && (i < SHOWN || all); i++)
 		print_left_out(trace, &budget->departed[i]);
 	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
@@ -490,11 +489,12 @@ void fay_trace_budget_print(const struct trace *trace)
 		fprintf(trace->json,
 			"{\"type\":\"budget\",\"share\":%g,\"measured\":%.6f,\"left_out\":%zu}\n",
 			trace->budget, measured, budget->left_out);
+	if (trace->budget_by_default && !budget->departed_count && !all)
+		return; /* nobody asked for this bound, and nothing came near it */
 	fprintf(trace->messages,
-		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; %zu "
-		"function%s left out\n",
-		measured * 100, trace->budget * 100, budget->left_out,
-		budget->left_out == 1 ? " was" : "s were");
+		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; "
+		"functions left out: %zu\n",
+		measured * 100, trace->budget * 100, budget->left_out);
 }
 
 void fay_trace_budget_deinit(struct trace *trace)

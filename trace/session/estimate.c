@@ -392,9 +392,8 @@ static void put_in_force(struct trace *trace, const char *why)
 	trace->budget = LIMIT;
 	trace->budget_by_default = true;
 	fprintf(trace->messages,
-		"fay: %s: --budget %g%% is in force, which leaves the costliest functions out "
-		"while they take more; --budget none lifts it\n",
-		why, LIMIT * 100);
+		"fay: --budget %g%% is in force, since %s; --budget none lifts it\n", LIMIT * 100,
+		why);
 }
 
 static void describe(const struct trace *trace, char *text, size_t size)

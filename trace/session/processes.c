@@ -48,7 +48,7 @@ static int find_comm(struct trace *trace, const char *comm, struct fay_error *er
 		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm,
 				     number    ? "; -p "
 				     : nearest ? "; did you mean '"
-					       : "",
+					       : "; with --wait one is waited for",
 				     number    ? comm
 				     : nearest ? nearest
 					       : "",
