@@ -40,6 +40,7 @@ struct rep {
 struct relation {
 	uint64_t a, b;
 	wide lo, hi;
+	wide gain; /* by how much it bounds the difference more than the two ranges do */
 	unsigned rounds;
 };
 
@@ -75,6 +76,7 @@ struct place {
 	uint32_t vector[16];
 	uint8_t *unwritten; /* per byte of the stack; NULL: nothing */
 	uint32_t measure;
+	bool parted_form; /* what was a form of another number is none: it has no facts yet */
 	struct fay_bytes list, body; /* body: of the list that is being written */
 	uint32_t entries;            /* of it */
 	uint32_t *table;             /* places, by entry */

@@ -322,6 +322,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 				goto out;
 		if (changed && round >= 50)
 			break;
+		if (p->parted_form && k->effort != EFFORT_NEEDED)
+			related = p->parted_form = false;
 		if (changed) {
 			try_again(k);
 			continue;

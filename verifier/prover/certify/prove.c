@@ -218,6 +218,7 @@ static void weaken_location(const struct doubt *d, struct rep *r, const struct v
 		r->kind = REP_FORGET;
 		return;
 	}
+	d->p->parted_form |= r->kind == REP_FORM && r->k;
 	r->no_form |= r->kind == REP_FORM && r->k;
 	number_anew(d, r);
 	if (r->kind == REP_FORM) {
@@ -333,30 +334,69 @@ bool certify_ahead(struct certify *k, uint32_t at, uint64_t a, uint64_t b, struc
 	return true;
 }
 
-/* The first fact that is not so becomes one of a wider range, and then none. */
+/* So often a fact becomes a wider one, of these so often up to a number of the code, and then up to
+ * -1, 0 or 1. */
+#define FACT_ROUNDS 12u
+#define FACT_STOPS 4u
+#define FACT_SIGNS 7u
+
+static const wide fact_most = (wide)1 << 62;
+
+static void fact_nearer(wide n, wide at, bool up, wide *best)
+{
+	if (up ? n >= at && n < *best : n <= at && n > *best)
+		*best = n;
+}
+
+/* Where the bound of a fact may be that has to be wider than `at`. */
+static wide fact_stop(const struct certify *k, unsigned rounds, wide at, bool up)
+{
+	wide best = up ? fact_most : -fact_most;
+
+	if (rounds == 1)
+		return at;
+	for (uint32_t i = 0; i < k->stop_count && rounds <= FACT_STOPS; i++) {
+		fact_nearer(k->stops[i], at, up, &best);
+		fact_nearer(-k->stops[i], at, up, &best);
+	}
+	for (int n = -1; n <= 1 && rounds <= FACT_SIGNS; n++)
+		fact_nearer(n, at, up, &best);
+	return best;
+}
+
+/* A fact that is not so becomes one of a wider range, and then none: false. */
+static bool weaken_fact(const struct doubt *d, struct relation *f, const struct range *r)
+{
+	if (r->lo <= -fact_most || r->hi >= fact_most || f->lo > f->hi ||
+	    f->rounds++ == FACT_ROUNDS)
+		return false;
+	if (r->lo < f->lo)
+		f->lo = fact_stop(d->k, f->rounds, r->lo, false);
+	if (r->hi > f->hi)
+		f->hi = fact_stop(d->k, f->rounds, r->hi, true);
+	return true;
+}
+
 static bool weaken_facts(const struct doubt *d)
 {
-	const wide most = (wide)1 << 62;
+	bool weaker = false;
 
-	for (uint32_t i = 0; i < d->p->fact_count; i++) {
+	for (uint32_t i = 0; i < d->p->fact_count;) {
 		struct relation *f = &d->p->facts[i];
 		struct range r;
+		bool known = certify_ahead(d->k, d->at, f->a, f->b, &r);
 
-		if (certify_ahead(d->k, d->at, f->a, f->b, &r)) {
-			if (r.lo >= f->lo && r.hi <= f->hi)
-				continue;
-			if (r.lo > -most && r.hi < most && f->lo <= f->hi && f->rounds++ < 6) {
-				if (r.lo < f->lo)
-					f->lo = f->rounds > 3 ? -most : r.lo;
-				if (r.hi > f->hi)
-					f->hi = f->rounds > 3 ? most : r.hi;
-				return true;
-			}
+		if (known && r.lo >= f->lo && r.hi <= f->hi) {
+			i++;
+			continue;
 		}
-		*f = d->p->facts[--d->p->fact_count];
-		return true;
+		weaker = true;
+		if (known && weaken_fact(d, f, &r))
+			i++;
+		else
+			*f = d->p->facts[--d->p->fact_count];
 	}
-	return false;
+	return weaker;
 }
 
 /* Bytes that count as written, and flags. */

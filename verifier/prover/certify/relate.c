@@ -22,8 +22,7 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 
 	if (!certify_numeric(a) || !certify_numeric(b) ||
 	    (b != &counted && (a->kind != b->kind || a->tag != b->tag)) || b->f.v[0] == a->f.v[0] ||
-	    !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] || p->fact_count == FACTS ||
-	    !whole(k, a) || !whole(k, b))
+	    !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] || !whole(k, a) || !whole(k, b))
 		return false;
 	for (uint32_t c = 0; c < i; c++)
 		if (x[c].location == other)
@@ -64,6 +63,31 @@ static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, 
 	return ok;
 }
 
+static wide gain(const struct range *known, const struct range *free)
+{
+	wide below = known->lo - free->lo, above = free->hi - known->hi;
+
+	return below > above ? below : above;
+}
+
+/* In the place of the one that says least, if there are as many as may be. */
+static bool add_fact(struct place *p, const struct relation *fact)
+{
+	uint32_t at = 0;
+
+	if (p->fact_count < FACTS) {
+		p->facts[p->fact_count++] = *fact;
+		return true;
+	}
+	for (uint32_t i = 1; i < FACTS; i++)
+		if (p->facts[i].gain < p->facts[at].gain)
+			at = i;
+	if (p->facts[at].gain >= fact->gain)
+		return false;
+	p->facts[at] = *fact;
+	return true;
+}
+
 /* A fact of the list that what is at `own`, variable i's value or one from before, and what is at
  * `other` differ by so much, if that says more than their ranges. */
 static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
@@ -86,11 +110,11 @@ static bool relate(struct certify *k, uint32_t at, struct state **states, uint32
 	if (all.lo <= free.lo && all.hi >= free.hi)
 		return false;
 	/* only which is ahead, and by how little: the rest follows from ranges */
-	p->facts[p->fact_count++] = (struct relation){ .a = own,
-						       .b = other,
-						       .lo = all.lo < -most ? -most : all.lo,
-						       .hi = all.hi > most ? most : all.hi };
-	return true;
+	return add_fact(p, &(struct relation){ .a = own,
+					       .b = other,
+					       .lo = all.lo < -most ? -most : all.lo,
+					       .hi = all.hi > most ? most : all.hi,
+					       .gain = gain(&all, &free) });
 }
 
 /* Where the variable stands that a loop around `at` counts by; 0: it is none. */
