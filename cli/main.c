@@ -44,7 +44,8 @@ static const struct command {
 	{ "sign", fay_sign_main, "sign a probe image" },
 	{ "trust", fay_trust_main, "whose signatures count on this machine" },
 	{ "log", fay_log_main, "what was verified and installed on this machine" },
-	{ "cc", fay_cc_main, "make a probe image of a probe in C" },
+	{ "cc", fay_cc_main, "make an image of a probe, or an extension, in C" },
+	{ "new", fay_new_main, "a folder to begin an extension with" },
 	{ "bench", fay_bench_main, "what tracing costs here, beside other tracers" },
 	{ "help", help_main, "the options of a command: fay help trace" },
 };

@@ -9,5 +9,6 @@ int fay_list_main(int argc, char **argv);
 int fay_bench_main(int argc, char **argv);
 int fay_cluster_main(int argc, char **argv);
 int fay_kernel_main(int argc, char **argv);
+int fay_new_main(int argc, char **argv);
 
 #endif

@@ -12,7 +12,7 @@
 struct request {
 	const char *source, *output;
 	struct fay_compile_options options;
-	bool assembly;
+	bool assembly, extension;
 	unsigned report;
 	const char *extra[64];
 	unsigned extra_count;
@@ -22,6 +22,7 @@ static void print_usage(FILE *out)
 {
 	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined] [-I "
 	      "DIR] [-D NAME[=VALUE]]\n"
+	      "       fay cc --extension SOURCE.c -o IMAGE [-I DIR] [-D NAME[=VALUE]]\n"
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
 	      "\n"
@@ -36,7 +37,10 @@ static void print_usage(FILE *out)
 	      "with a comment that says why\n"
 	      "  --report   say how many guards and fuel counters were inserted\n"
 	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: "
-	      "confined`)\n",
+	      "confined`)\n"
+	      "  --extension  an extension for a host of its own (#include <fay/host/entry.h>), "
+	      "without guards;\n"
+	      "             `fay verify --interface FILE --certify` proves what it does\n",
 	      out);
 }
 
@@ -66,6 +70,8 @@ static int take(struct request *r, int left, char **at)
 		r->assembly = true;
 	else if (!strcmp(a, "--report"))
 		r->report = 1;
+	else if (!strcmp(a, "--extension"))
+		r->extension = true;
 	else if (!strcmp(a, "--confined"))
 		r->options.confined = 1;
 	else if (a[0] != '-' && !r->source)
@@ -137,11 +143,19 @@ int fay_cc_main(int argc, char **argv)
 		print_usage(stderr);
 		return FAY_E_USAGE;
 	}
+	if (r.extension && (r.assembly || r.report || r.options.debug_lines || r.options.march ||
+			    r.options.confined)) {
+		fprintf(stderr, "fay cc: --extension takes -o, -I and -D only\n");
+		return FAY_E_USAGE;
+	}
 	fay_buffer_init(&image);
 	fay_buffer_init(&assembly);
-	result = fay_source_compile(r.source, &r.options, r.report, r.extra, r.extra_count, &image,
-				    r.assembly ? &assembly : NULL, &error);
-	if (!result)
+	if (r.extension)
+		result = fay_source_extension(r.source, r.extra, r.extra_count, r.output, &error);
+	else
+		result = fay_source_compile(r.source, &r.options, r.report, r.extra, r.extra_count,
+					    &image, r.assembly ? &assembly : NULL, &error);
+	if (!result && !r.extension)
 		result = write_output(r.output, r.assembly ? &assembly : &image, &error);
 	if (result)
 		/* a place says it all */

@@ -41,5 +41,9 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 		       const char *const *clang_arguments, unsigned clang_argument_count,
 		       struct fay_buffer *image, struct fay_buffer *assembly,
 		       struct fay_error *error);
+/* An extension (fay/host/entry.h) to a file: clang's, without guards. */
+int fay_source_extension(const char *path, const char *const *clang_arguments,
+			 unsigned clang_argument_count, const char *output,
+			 struct fay_error *error);
 
 #endif

@@ -76,8 +76,28 @@ static int spawn_clang(char *const arguments[], int out, struct fay_error *error
 	return 0;
 }
 
-static int run_clang(const char *path, const char *const *extra, unsigned extra_count, int out,
-		     struct fay_error *error)
+/* `fixed` begins with the program's name and ends with NULL. */
+static int run_clang(const char *const *fixed, const char *path, const char *const *extra,
+		     unsigned extra_count, int out, struct fay_error *error)
+{
+	const char *arguments[ARGUMENT_MAX];
+	char include[PATH_MAX];
+	unsigned n = 0;
+
+	for (; fixed[n]; n++)
+		arguments[n] = fixed[n];
+	arguments[n++] = "-I";
+	arguments[n++] = include_path(include, sizeof(include));
+	for (unsigned i = 0; i < extra_count && n < ARGUMENT_MAX - 3; i++)
+		arguments[n++] = extra[i];
+	arguments[n++] = "--";
+	arguments[n++] = path;
+	arguments[n] = NULL;
+	return spawn_clang((char *const *)arguments, out, error);
+}
+
+static int run_for_bitcode(const char *path, const char *const *extra, unsigned extra_count,
+			   int out, struct fay_error *error)
 {
 	static const char *const fixed[] = {
 		"clang-19",
@@ -103,21 +123,10 @@ static int run_clang(const char *path, const char *const *extra, unsigned extra_
 		"-c",
 		"-o",
 		"-",
-		"-I",
+		NULL,
 	};
-	const char *arguments[ARGUMENT_MAX];
-	char include[PATH_MAX];
-	unsigned n = 0;
 
-	for (; n < sizeof(fixed) / sizeof(*fixed); n++)
-		arguments[n] = fixed[n];
-	arguments[n++] = include_path(include, sizeof(include));
-	for (unsigned i = 0; i < extra_count && n < ARGUMENT_MAX - 3; i++)
-		arguments[n++] = extra[i];
-	arguments[n++] = "--";
-	arguments[n++] = path;
-	arguments[n] = NULL;
-	return spawn_clang((char *const *)arguments, out, error);
+	return run_clang(fixed, path, extra, extra_count, out, error);
 }
 
 static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
@@ -179,7 +188,7 @@ int fay_source_module(const char *path, const char *const *extra, unsigned extra
 	file = memfd_create("fay-bitcode", MFD_CLOEXEC);
 	if (file < 0)
 		return fay_error_set(error, FAY_E_INTERNAL, "memfd_create: %s", strerror(errno));
-	result = run_clang(path, extra, extra_count, file, error);
+	result = run_for_bitcode(path, extra, extra_count, file, error);
 	if (!result)
 		result = read_bitcode(file, context, module, error);
 	close(file);
@@ -219,4 +228,43 @@ int fay_compile_source(const char *path, const struct fay_compile_options *optio
 		       struct fay_buffer *image, struct fay_error *error)
 {
 	return fay_source_compile(path, options, 0, NULL, 0, image, NULL, error);
+}
+
+/* The options of docs/internals/host-interface.md; no guards, since what bounds there are only the
+ * host's interface tells. */
+int fay_source_extension(const char *path, const char *const *extra, unsigned extra_count,
+			 const char *output, struct fay_error *error)
+{
+	const char *const fixed[] = {
+		"clang-19",
+		"-x",
+		"c",
+		"-std=gnu17",
+		"--target=x86_64-unknown-linux-gnu",
+		"-O2",
+		"-Wall",
+		"-ffreestanding",
+		"-fPIC",
+		"-fvisibility=hidden",
+		"-fno-plt",
+		"-fno-jump-tables",
+		"-fno-stack-protector",
+		"-fcf-protection=none",
+		"-fno-asynchronous-unwind-tables",
+		"-fno-optimize-sibling-calls",
+		"-mno-red-zone",
+		"-fno-unroll-loops",
+		"-fno-vectorize", /* it compares pointers of different regions */
+		"-shared",
+		"-nostdlib",
+		"-Wl,-z,now,-z,noexecstack,--hash-style=gnu,--build-id=none",
+		"-o",
+		output,
+		NULL,
+	};
+
+	if (access(path, R_OK))
+		return fay_error_set(error, FAY_E_USAGE, "%s: %s", path, strerror(errno));
+	return check_text(path, error) ? (int)error->code
+				       : run_clang(fixed, path, extra, extra_count, 1, error);
 }
