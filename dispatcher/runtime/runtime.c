@@ -342,26 +342,19 @@ uint64_t fay_rt_emit(void *local, uint64_t state, const void *row)
 
 #define PR_GET_NAME 16
 
-_Static_assert(offsetof(struct fay_runtime_config, control) == FAY_ENTRY_CONTROL &&
-		       offsetof(struct fay_runtime_config, tid_offset) == FAY_ENTRY_TID_OFFSET &&
-		       offsetof(struct fay_shm_control, names) == FAY_ENTRY_NAMES &&
-		       offsetof(struct fay_slot_header, names_seen) == FAY_ENTRY_NAMES_SEEN &&
-		       offsetof(struct fay_slot_header, name) == FAY_ENTRY_NAME &&
-		       offsetof(struct fay_slot_header, named) == FAY_ENTRY_NAMED,
-	       "what runtime_entry.S reads");
-/* For fay_rt_comm(), where the name that is kept may be no more the thread's. */
+/* For the trampolines (event_fields.c), where the name that is kept may be no more the thread's. */
 void fay_rt_ask_name(void *local)
 {
 	struct fay_slot_header *slot = slot_of(local);
 	uint64_t names = __atomic_load_n(&control_page()->names, __ATOMIC_RELAXED);
+	uint32_t tid = 0;
 
-	slot->named = 0;
+	slot->named = FAY_NAMED_NONE;
 	if (fay_config.tid_offset >= 0)
-		__asm__ volatile("mov %%fs:(%1), %0"
-				 : "=r"(slot->named)
-				 : "r"(fay_config.tid_offset));
+		__asm__ volatile("mov %%fs:(%1), %0" : "=r"(tid) : "r"(fay_config.tid_offset));
 	system_call(SYS_PRCTL, PR_GET_NAME, (uint64_t)slot->name, 0, 0, 0, 0);
-	slot->names_seen = slot->named && names ? names : ~(uint64_t)0;
+	if (tid && names)
+		slot->named = names + tid;
 }
 
 /* For few bytes: rep movsb takes longer to begin than these to be copied. */

@@ -193,8 +193,8 @@ struct fay_runtime_header {
 	uint64_t magic;
 	uint32_t config; /* struct fay_runtime_config */
 	uint32_t slow;   /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
-	/* rdi = where to put the thread's name, rsi = LOCAL; changes rax and rcx */
-	uint32_t comm;
+	/* rsi = LOCAL: the thread's name to its slot. Keeps every register */
+	uint32_t name;
 	uint32_t helper[3]; /* by enum fay_helper */
 	/* rsi = LOCAL, rax = slot, rdx = struct fay_watched -> rdi = a free record. Keeps every
 	 * other register */

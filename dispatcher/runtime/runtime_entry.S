@@ -3,15 +3,13 @@
  * Start of the runtime blob: its header (struct fay_runtime_header), the configuration that the loader fills, and the two entries whose
  * calling convention is not C's.
  */
-#include "runtime_entry.h"
-
 	.section .header, "a"
 	.globl fay_runtime_start
 fay_runtime_start:
 	.quad 0x454d495459414621
 	.long fay_config - fay_runtime_start
 	.long fay_rt_slow - fay_runtime_start
-	.long fay_rt_comm - fay_runtime_start
+	.long fay_rt_name_entry - fay_runtime_start
 	.long fay_rt_flush - fay_runtime_start
 	.long fay_rt_emit - fay_runtime_start
 	.long fay_rt_try_read - fay_runtime_start
@@ -91,34 +89,15 @@ fay_rt_slow:
 	pop %rbp
 	.endm
 
-/*
- * The thread's name to (%rdi), as it is, or was when the session's side raised `names` last. A thread that has taken over another's
- * control block is told by its number. rsi = LOCAL; rax and rcx are changed.
- */
-#define SLOT(member) FAY_ENTRY_##member - FAY_ENTRY_SLOT(%rsi)
-	.globl fay_rt_comm
-	.type fay_rt_comm, @function
-fay_rt_comm:
-	mov fay_config+FAY_ENTRY_CONTROL(%rip), %rax
-	mov FAY_ENTRY_NAMES(%rax), %rcx
-	cmp %rcx, SLOT(NAMES_SEEN)
-	jne 1f
-	mov fay_config+FAY_ENTRY_TID_OFFSET(%rip), %rax
-	test %rax, %rax
-	js 1f
-	mov %fs:(%rax), %eax
-	cmp %eax, SLOT(NAMED)
-	jne 1f
-0:	mov SLOT(NAME), %rax
-	mov %rax, (%rdi)
-	mov 8 + SLOT(NAME), %rax
-	mov %rax, 8(%rdi)
-	ret
-1:	enter_c
+/* rsi = LOCAL. */
+	.globl fay_rt_name_entry
+	.type fay_rt_name_entry, @function
+fay_rt_name_entry:
+	enter_c
 	mov %rsi, %rdi
 	call fay_rt_ask_name
 	leave_c
-	jmp 0b
+	ret
 
 /* rsi = LOCAL, rax = slot, rdx = struct fay_watched. Out: rdi = a free record. */
 	.globl fay_rt_begin_entry

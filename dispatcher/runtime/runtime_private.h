@@ -9,7 +9,6 @@
 #include "fay/image.h"
 #include "fay/shm.h"
 #include "runtime.h"
-#include "runtime_entry.h"
 
 /* The blob is not relocated: everything is reached relative to rip, nothing through a global offset
  * table. */

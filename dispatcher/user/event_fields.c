@@ -5,8 +5,8 @@
  *
  * time is the time stamp counter scaled by the session's calibration; tid is read from glibc's
  * thread control block where the loader found it right in every thread, else asked of the kernel;
- * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is kept by
- * the runtime for some milliseconds, since threads rename themselves.
+ * cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is kept in the
+ * thread's slot for some milliseconds, since threads rename themselves.
  */
 #include "trampoline_private.h"
 
@@ -138,17 +138,23 @@ static void emit_time(struct fay_emitter *e, const struct fay_part *part, uint64
 	fay_emit_store64(e, FAY_RSP, EVENT(time), FAY_RDX);
 }
 
+/* mov %fs:offset, %reg, 4 bytes */
+static void emit_load_tid(struct fay_emitter *e, const struct fay_trampoline_spec *spec,
+			  unsigned reg)
+{
+	fay_emit_byte(e, 0x64);
+	if (reg >= 8)
+		fay_emit_byte(e, 0x44);
+	fay_emit_byte(e, 0x8b);
+	fay_emit_byte(e, 0x04 | (reg & 7) << 3);
+	fay_emit_byte(e, 0x25);
+	fay_emit_imm32(e, (uint32_t)spec->tid_offset);
+}
+
 static void emit_tid(struct fay_emitter *e, const struct fay_trampoline_spec *spec, unsigned t)
 {
 	if (spec->tid_offset >= 0) {
-		/* mov %fs:disp32, %t */
-		fay_emit_byte(e, 0x64);
-		if (t >= 8)
-			fay_emit_byte(e, 0x44);
-		fay_emit_byte(e, 0x8b);
-		fay_emit_byte(e, 0x04 | (t & 7) << 3);
-		fay_emit_byte(e, 0x25);
-		fay_emit_imm32(e, (uint32_t)spec->tid_offset);
+		emit_load_tid(e, spec, t);
 	} else {
 		/* mov $__NR_gettid, %eax; syscall */
 		static const uint8_t gettid[] = { 0xb8, 186, 0, 0, 0, 0x0f, 0x05 };
@@ -180,6 +186,36 @@ static void emit_cpu(struct fay_emitter *e, unsigned t)
 	fay_emit_byte(e, 0xe0 | (t & 7));
 	fay_emit_imm32(e, 0xfff);
 	fay_emit_store32(e, FAY_RSP, EVENT(cpu), t);
+}
+
+/*
+ * The name in the slot is this thread's, as it was when the session's side raised `names` last, or
+ * is asked for now. A thread that has taken over another's control block has another number, and so
+ * has one whose number is not known. rax and rdi are changed.
+ */
+static void emit_name(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	uint64_t control =
+		spec->runtime + runtime->config + offsetof(struct fay_runtime_config, control);
+	size_t known = 0;
+
+	if (spec->tid_offset >= 0) {
+		emit_load_tid(e, spec, FAY_RAX);
+		fay_emit_rip_relative(e, 0x8b, FAY_RDI, control); /* mov */
+		/* add, cmp */
+		fay_emit_memory(e, true, 0x03, FAY_RAX, FAY_RDI,
+				offsetof(struct fay_shm_control, names));
+		fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RSI, FAY_AT_NAMED);
+		known = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	}
+	fay_emit_call(e, spec->runtime + runtime->name);
+	if (known)
+		fay_emit_land(e, known);
+	for (int32_t at = 0; at < FAY_COMM_SIZE; at += 8) {
+		fay_emit_load64(e, FAY_RAX, FAY_RSI, FAY_AT_NAME + at);
+		fay_emit_store64(e, FAY_RSP, EVENT(comm) + at, FAY_RAX);
+	}
 }
 
 static void emit_constant(struct fay_emitter *e, const struct fay_part *part, uint32_t field,
@@ -222,8 +258,6 @@ void fay_fields_late(struct fay_emitter *e, const struct fay_part *part)
 		fay_emit_load64(e, t, FAY_RSP, part->frame);
 		fay_emit_store64(e, FAY_RSP, EVENT(caller), t);
 	}
-	if (part->fields & FAY_FIELD_COMM) {
-		fay_emit_lea(e, FAY_RDI, FAY_RSP, EVENT(comm));
-		fay_emit_call(e, spec->runtime + runtime->comm);
-	}
+	if (part->fields & FAY_FIELD_COMM)
+		emit_name(e, spec);
 }

@@ -99,7 +99,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	if (part.fields & FAY_FIELD_TID && spec->tid_offset < 0)
 		part.saved |= SYSCALL_CLOBBERS;
 	if (part.fields & FAY_FIELD_COMM)
-		part.saved |= FAY_BIT(FAY_RDI) | FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX);
+		part.saved |= FAY_BIT(FAY_RDI) | FAY_BIT(FAY_RAX);
 	others = part.saved & ~FAY_BIT(FAY_RSI);
 	if (!others)
 		part.saved |= others = FAY_BIT(FAY_RDI);

@@ -22,6 +22,8 @@ enum {
 	FAY_AT_RECORDS = (int)offsetof(struct fay_slot_header, records) - (int)FAY_SLOT_HEADER,
 	FAY_AT_SWEPT_FROM =
 		(int)offsetof(struct fay_slot_header, swept_from) - (int)FAY_SLOT_HEADER,
+	FAY_AT_NAMED = (int)offsetof(struct fay_slot_header, named) - (int)FAY_SLOT_HEADER,
+	FAY_AT_NAME = (int)offsetof(struct fay_slot_header, name) - (int)FAY_SLOT_HEADER,
 };
 
 /* What one part needs, gathered over its probes. */

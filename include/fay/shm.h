@@ -86,7 +86,8 @@ struct fay_shm_control {
 	 * answer sets it */
 	uint32_t modules_follow;
 	uint32_t modules_late; /* threads that waited in vain; atomic */
-	/* threads' names that were read when it had another value are read again; 0: each time */
+	/* threads' names that were read when it had another value are read again; 0: each time.
+	 * Raised by FAY_NAMES_STEP */
 	_Alignas(64) uint64_t names;
 };
 _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
@@ -95,6 +96,9 @@ _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
  * events */
 #define FAY_PROCESS_TRACED 1u
 #define FAY_PID_UNKNOWN UINT32_MAX
+
+#define FAY_NAMES_STEP (1ull << 32) /* above any thread's number */
+#define FAY_NAMED_NONE UINT64_MAX
 
 struct fay_slot_header {
 	/* not 0 while a probe of this session runs on this thread: in processes, where its
@@ -127,10 +131,10 @@ struct fay_slot_header {
 	/* calls that ended with a jump to a function whose own end is not seen: events without a
 	 * return value */
 	uint64_t left_by_jump;
-	/* the name of the thread `named`, as it was when `names` of the control page was this */
-	uint64_t names_seen;
-	uint64_t name[2]; /* 16 bytes, padded with zeros */
-	uint32_t named;
+	/* the sum of the thread's number and `names` of the control page when `name` was its name;
+	 * FAY_NAMED_NONE: it is nobody's */
+	uint64_t named;
+	uint64_t name[2];                 /* 16 bytes, padded with zeros */
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };
 _Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");

@@ -212,7 +212,7 @@ void fay_session_tick(struct fay_session *session)
 	uint64_t now = fay_loader_clock_ns();
 
 	fay_clock_keep();
-	__atomic_add_fetch(&session->install.shm->names, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&session->install.shm->names, FAY_NAMES_STEP, __ATOMIC_RELAXED);
 	for (size_t i = 0; host && i < host->count; i++) {
 		struct fay_host_probe *probe = &host->probes[i];
 		unsigned round = 0;
