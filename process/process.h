@@ -132,7 +132,8 @@ const struct fay_code_place *fay_addresses_place(struct fay_addresses *addresses
 struct fay_stacks {
 	struct fay_stacks_file *files;
 	size_t count;
-	size_t left_out; /* mappings for which there was no room */
+	struct fay_stacks_file *kernel; /* the object that the kernel gives to each process */
+	size_t left_out;                /* mappings for which there was no room */
 };
 void fay_stacks_deinit(struct fay_stacks *stacks);
 /* Fills the tables, zero at first, for what the process has mapped; again: for what it has mapped

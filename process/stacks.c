@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables by which probes walk stacks: the unwind rows of each file that a process has mapped,
  * read once a file. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "process.h"
 #include "unwind_private.h"
@@ -19,6 +22,9 @@ void fay_stacks_deinit(struct fay_stacks *stacks)
 	for (size_t i = 0; i < stacks->count; i++)
 		fay_unwind_rows_deinit(&stacks->files[i].rows);
 	free(stacks->files);
+	if (stacks->kernel)
+		fay_unwind_rows_deinit(&stacks->kernel->rows);
+	free(stacks->kernel);
 	memset(stacks, 0, sizeof(*stacks));
 }
 
@@ -45,6 +51,43 @@ static const struct fay_unwind_rows *rows_of(struct fay_stacks *stacks,
 	return &file->rows;
 }
 
+/* Where the process has the kernel's object. false: nowhere. */
+static bool find_kernel(pid_t pid, struct fay_code_range *range)
+{
+	char path[64], line[512];
+	uint64_t start, end;
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		found = strstr(line, " [vdso]\n") &&
+			sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2;
+		if (found)
+			*range = (struct fay_code_range){ .start = start,
+							  .end = end,
+							  .bias = start };
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* It is the same in all 64-bit processes, so that this one's own can be read. */
+static const struct fay_unwind_rows *rows_of_kernel(struct fay_stacks *stacks,
+						    const struct fay_code_range *range)
+{
+	struct fay_code_range own;
+	if (!stacks->kernel)
+		stacks->kernel = calloc(1, sizeof(*stacks->kernel));
+	if (!stacks->kernel || !find_kernel(getpid(), &own) ||
+	    own.end - own.start != range->end - range->start)
+		return NULL;
+	if (!stacks->kernel->rows.count)
+		fay_unwind_read_memory((void *)own.start, own.end - own.start,
+				       &stacks->kernel->rows);
+	return &stacks->kernel->rows;
+}
+
 /* Which of the rows are about the mapping: the first may begin before it. */
 static size_t first_row(const struct fay_unwind_rows *rows, uint64_t address)
 {
@@ -59,10 +102,10 @@ static size_t first_row(const struct fay_unwind_rows *rows, uint64_t address)
 }
 
 /* Appends the rows of one mapping to the tables; count 0: there are none, or no room. */
-static void add_rows(struct fay_stacks *stacks, struct fay_stack_tables *tables,
-		     const struct fay_code_range *range, struct fay_stack_module *module)
+static void add_rows(struct fay_stacks *stacks, const struct fay_unwind_rows *rows,
+		     struct fay_stack_tables *tables, const struct fay_code_range *range,
+		     struct fay_stack_module *module)
 {
-	const struct fay_unwind_rows *rows = rows_of(stacks, range);
 	uint64_t from = range->start - range->bias, to = range->end - range->bias;
 	if (!rows || !rows->count || to - from > UINT32_MAX)
 		return;
@@ -107,6 +150,20 @@ static void reuse_rows(struct fay_stack_tables *tables, const struct fay_stack_m
 	*module = *same;
 }
 
+/* To the list that is being made, if there is anything to say of it. */
+static void add_module(struct fay_stacks *stacks, const struct fay_unwind_rows *rows,
+		       struct fay_stack_tables *tables, const struct fay_code_range *range)
+{
+	uint64_t current = tables->current & 1;
+	struct fay_stack_modules *list = &tables->lists[!current];
+	struct fay_stack_module module = { .start = range->start,
+					   .size = range->end - range->start };
+	add_rows(stacks, rows, tables, range, &module);
+	reuse_rows(tables, &tables->lists[current], &module);
+	if (module.count)
+		list->items[list->count++] = module;
+}
+
 static int compare_modules(const void *left, const void *right)
 {
 	const struct fay_stack_module *a = left, *b = right;
@@ -116,21 +173,15 @@ static int compare_modules(const void *left, const void *right)
 void fay_stacks_fill(struct fay_stacks *stacks, struct fay_target *target,
 		     struct fay_stack_tables *tables)
 {
-	uint64_t current = tables->current & 1;
-	struct fay_stack_modules *list = &tables->lists[!current];
+	struct fay_stack_modules *list = &tables->lists[!(tables->current & 1)];
 	struct fay_code_range range;
 	bool more = true;
 	list->count = 0;
-	for (size_t i = 0; more && list->count < FAY_STACK_MODULES; i++) {
-		if (!fay_target_code(target, i, &range, &more))
-			continue;
-		struct fay_stack_module module = { .start = range.start,
-						   .size = range.end - range.start };
-		add_rows(stacks, tables, &range, &module);
-		reuse_rows(tables, &tables->lists[current], &module);
-		if (module.count)
-			list->items[list->count++] = module;
-	}
+	if (find_kernel(fay_target_pid(target), &range))
+		add_module(stacks, rows_of_kernel(stacks, &range), tables, &range);
+	for (size_t i = 0; more && list->count < FAY_STACK_MODULES; i++)
+		if (fay_target_code(target, i, &range, &more))
+			add_module(stacks, rows_of(stacks, &range), tables, &range);
 	qsort(list->items, list->count, sizeof(list->items[0]), compare_modules);
 	tables->current++;
 }

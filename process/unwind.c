@@ -14,14 +14,12 @@
 #include "unwind_private.h"
 
 #include <dwarf.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fay/stacks.h"
 
-#define RBP 6u /* numbers of DWARF's, AMD64 supplement, figure 3.36 */
+#define RBP 6u /* DWARF's numbers: System V ABI, AMD64 supplement, figure 3.36 */
 #define RSP 7u
 #define RETURN_ADDRESS 16u
 #define REMEMBERED_MAX 8u
@@ -35,23 +33,13 @@ struct cursor {
 	bool bad; /* something did not fit */
 };
 
-/* Where a register of the caller's is. */
-enum place { PLACE_SAME, PLACE_SAVED, PLACE_AT_RBP, PLACE_UNKNOWN };
-
-struct frame {
-	uint32_t base;  /* FAY_STACK_...; END: not known */
-	int64_t offset; /* bytes */
-	enum place rbp, return_address;
-	int64_t rbp_at, return_at; /* SAVED: bytes from the CFA */
-};
-
 struct common {
 	uint64_t offset; /* in the table; UINT64_MAX: none yet */
 	bool understood, signal, augmented;
 	uint8_t encoding; /* of addresses, DW_EH_PE_... */
 	uint64_t code_factor;
 	int64_t data_factor;
-	struct frame initial;
+	struct fay_frame initial;
 };
 
 struct reader {
@@ -126,29 +114,6 @@ static uint64_t encoded(const struct reader *r, struct cursor *c, uint8_t encodi
 
 /* --- rows --- */
 
-static int64_t below(int64_t offset)
-{
-	return (int64_t)(0 - (uint64_t)offset);
-}
-
-static bool in_words(int64_t bytes, int64_t max)
-{
-	return bytes >= 0 && bytes % 8 == 0 && bytes / 8 <= max;
-}
-
-static uint32_t rule_of(const struct frame *f)
-{
-	int64_t offset = f->base == FAY_STACK_INDIRECT ? below(f->offset) : f->offset,
-		saved = f->rbp == PLACE_SAVED ? below(f->rbp_at) : 0;
-	bool known = f->base != FAY_STACK_END && f->return_address == PLACE_SAVED &&
-		     f->return_at == -8 && f->rbp != PLACE_UNKNOWN &&
-		     (f->rbp == PLACE_AT_RBP) == (f->base == FAY_STACK_INDIRECT);
-	if (!known || !in_words(offset, FAY_STACK_OFFSET_MAX) ||
-	    !in_words(saved, FAY_STACK_SAVED_MAX) || (f->rbp == PLACE_SAVED && !saved))
-		return FAY_STACK_END;
-	return fay_stack_rule(f->base, (uint32_t)(offset / 8), (uint32_t)(saved / 8));
-}
-
 static void add_row(struct reader *r, uint64_t address, uint32_t rule)
 {
 	struct fay_unwind_rows *rows = r->rows;
@@ -168,7 +133,8 @@ static void add_row(struct reader *r, uint64_t address, uint32_t rule)
 
 /* --- the little programs --- */
 
-static void set_register(struct frame *f, uint64_t number, enum place place, int64_t at)
+static void set_register(struct fay_frame *f, uint64_t number, enum fay_frame_place place,
+			 int64_t at)
 {
 	if (number == RBP) {
 		f->rbp = place;
@@ -179,7 +145,7 @@ static void set_register(struct frame *f, uint64_t number, enum place place, int
 	}
 }
 
-static void restore_register(struct frame *f, const struct frame *initial, uint64_t number)
+static void restore_register(struct fay_frame *f, const struct fay_frame *initial, uint64_t number)
 {
 	if (number == RBP)
 		set_register(f, number, initial->rbp, initial->rbp_at);
@@ -192,9 +158,12 @@ static int64_t scaled(const struct common *common, uint64_t value)
 	return (int64_t)(value * (uint64_t)common->data_factor);
 }
 
-static void set_base(struct frame *f, uint64_t number)
+static void set_base(struct fay_frame *f, uint64_t number)
 {
-	f->base = number == RSP ? FAY_STACK_RSP : number == RBP ? FAY_STACK_RBP : FAY_STACK_END;
+	f->base = number == RSP   ? FAY_STACK_RSP
+		  : number == RBP ? FAY_STACK_RBP
+				  : FAY_STACK_REGISTER;
+	f->number = number;
 }
 
 /* What follows, its length first. */
@@ -207,15 +176,31 @@ static struct cursor block(struct cursor *c)
 	return inside;
 }
 
+/* What the linker writes for procedure linkage tables: rsp + 8 + ((rip & 15) >= from) * 8. */
+static bool set_linkage(struct fay_frame *f, const struct cursor *expression)
+{
+	static const uint8_t before[] = { DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and },
+			     after[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+	const uint8_t *at = expression->at;
+	if (expression->end - at != sizeof(before) + 1 + sizeof(after) ||
+	    memcmp(at, before, sizeof(before)) ||
+	    memcmp(at + sizeof(before) + 1, after, sizeof(after)) ||
+	    at[sizeof(before)] < DW_OP_lit0 || at[sizeof(before)] > DW_OP_lit15)
+		return false;
+	f->base = FAY_STACK_LINKAGE;
+	f->offset = at[sizeof(before)] - DW_OP_lit0;
+	return true;
+}
+
 /*
  * Functions that align their stack have two expressions, always the same: the frame's address was
  * saved, so far from rbp; and the caller's rbp where rbp points to.
  */
-static void set_expression(struct frame *f, struct cursor *c)
+static void set_expression(struct fay_frame *f, struct cursor *c)
 {
 	struct cursor e = block(c);
 	f->base = FAY_STACK_END;
-	if (fixed(&e, 1) != DW_OP_breg6)
+	if (set_linkage(f, &e) || fixed(&e, 1) != DW_OP_breg6)
 		return;
 	int64_t offset = (int64_t)leb(&e, true);
 	if (fixed(&e, 1) != DW_OP_deref || e.bad || e.at != e.end)
@@ -224,22 +209,23 @@ static void set_expression(struct frame *f, struct cursor *c)
 	f->offset = offset;
 }
 
-static void set_register_expression(struct frame *f, struct cursor *c, uint64_t number)
+static void set_register_expression(struct fay_frame *f, struct cursor *c, uint64_t number)
 {
 	struct cursor e = block(c);
 	bool at_rbp = fixed(&e, 1) == DW_OP_breg6 && leb(&e, true) == 0 && !e.bad && e.at == e.end;
-	set_register(f, number, at_rbp && number == RBP ? PLACE_AT_RBP : PLACE_UNKNOWN, 0);
+	set_register(f, number, at_rbp && number == RBP ? FAY_FRAME_AT_RBP : FAY_FRAME_UNKNOWN, 0);
 }
 
 /* A program being run. */
 struct machine {
-	struct frame frame, remembered[REMEMBERED_MAX];
+	struct fay_frame frame, remembered[REMEMBERED_MAX];
 	unsigned depth;
 	uint64_t place;
 };
 
 /* Where the frame's address is. false: the instruction is another. */
-static bool run_frame(struct frame *f, const struct common *common, struct cursor *c, uint8_t op)
+static bool run_frame(struct fay_frame *f, const struct common *common, struct cursor *c,
+		      uint8_t op)
 {
 	switch (op) {
 	case DW_CFA_def_cfa:
@@ -259,29 +245,30 @@ static bool run_frame(struct frame *f, const struct common *common, struct curso
 }
 
 /* Where a register was saved. */
-static void run_register(struct frame *f, const struct common *common, struct cursor *c, uint8_t op)
+static void run_register(struct fay_frame *f, const struct common *common, struct cursor *c,
+			 uint8_t op)
 {
 	uint64_t number = leb(c, false);
 	switch (op) {
 	case DW_CFA_offset_extended:
-		set_register(f, number, PLACE_SAVED, scaled(common, leb(c, false)));
+		set_register(f, number, FAY_FRAME_SAVED, scaled(common, leb(c, false)));
 		break;
 	case DW_CFA_offset_extended_sf:
-		set_register(f, number, PLACE_SAVED, scaled(common, leb(c, true)));
+		set_register(f, number, FAY_FRAME_SAVED, scaled(common, leb(c, true)));
 		break;
 	case DW_CFA_restore_extended: restore_register(f, &common->initial, number); break;
-	case DW_CFA_same_value: set_register(f, number, PLACE_SAME, 0); break;
-	case DW_CFA_undefined: set_register(f, number, PLACE_UNKNOWN, 0); break;
+	case DW_CFA_same_value: set_register(f, number, FAY_FRAME_SAME, 0); break;
+	case DW_CFA_undefined: set_register(f, number, FAY_FRAME_UNKNOWN, 0); break;
 	case DW_CFA_register:
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		leb(c, false);
-		set_register(f, number, PLACE_UNKNOWN, 0);
+		set_register(f, number, FAY_FRAME_UNKNOWN, 0);
 		break;
 	case DW_CFA_expression: set_register_expression(f, c, number); break;
 	case DW_CFA_val_expression:
 		block(c);
-		set_register(f, number, PLACE_UNKNOWN, 0);
+		set_register(f, number, FAY_FRAME_UNKNOWN, 0);
 		break;
 	case DW_CFA_GNU_args_size: /* `number` is a size, which matters to nobody here */ break;
 	default: c->bad = true; break;
@@ -295,7 +282,7 @@ static void run_one(const struct reader *r, struct machine *m, struct cursor *c)
 	switch (op & 0xc0) {
 	case DW_CFA_advance_loc: m->place += low * common->code_factor; return;
 	case DW_CFA_offset:
-		set_register(&m->frame, low, PLACE_SAVED, scaled(common, leb(c, false)));
+		set_register(&m->frame, low, FAY_FRAME_SAVED, scaled(common, leb(c, false)));
 		return;
 	case DW_CFA_restore: restore_register(&m->frame, &common->initial, low); return;
 	}
@@ -396,7 +383,7 @@ static void read_function(struct reader *r, struct cursor *c)
 	uint64_t begun = start;
 	uint32_t rule;
 	while (c->at < c->end && !c->bad && m.place >= begun && m.place < end) {
-		rule = common->signal ? FAY_STACK_SIGNAL : rule_of(&m.frame);
+		rule = common->signal ? FAY_STACK_SIGNAL : fay_unwind_rule(&m.frame);
 		uint64_t before = m.place;
 		run_one(r, &m, c);
 		if (m.place != before) {
@@ -405,7 +392,9 @@ static void read_function(struct reader *r, struct cursor *c)
 		}
 	}
 	bool fine = !c->bad && m.place >= begun && m.place <= end;
-	rule = !fine ? FAY_STACK_END : common->signal ? FAY_STACK_SIGNAL : rule_of(&m.frame);
+	rule = !fine            ? FAY_STACK_END
+	       : common->signal ? FAY_STACK_SIGNAL
+				: fay_unwind_rule(&m.frame);
 	if (begun < end)
 		add_row(r, begun, rule);
 	add_row(r, end, FAY_STACK_END);
@@ -466,30 +455,6 @@ bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
 	}
 	fay_unwind_rows_deinit(rows);
 	return false;
-}
-
-/* Read, not mapped: who owns the file may make it shorter meanwhile. */
-bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows)
-{
-	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_begin(fd, ELF_C_READ, NULL);
-	Elf_Scn *section = NULL;
-	size_t names;
-	bool fine = true;
-	*rows = (struct fay_unwind_rows){ 0 };
-	while (elf && !elf_getshdrstrndx(elf, &names) && (section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name = gelf_getshdr(section, &header)
-					   ? elf_strptr(elf, names, header.sh_name)
-					   : NULL;
-		if (!name || strcmp(name, ".eh_frame") || header.sh_type == SHT_NOBITS)
-			continue;
-		Elf_Data *data = elf_rawdata(section, NULL);
-		fine = !data || !data->d_buf ||
-		       fay_unwind_read(data->d_buf, data->d_size, header.sh_addr, rows);
-		break;
-	}
-	elf_end(elf);
-	return fine;
 }
 
 void fay_unwind_rows_deinit(struct fay_unwind_rows *rows)

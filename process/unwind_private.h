@@ -17,12 +17,28 @@ struct fay_unwind_rows {
 	size_t count;
 };
 
+/* Where a register of the caller's is. */
+enum fay_frame_place { FAY_FRAME_SAME, FAY_FRAME_SAVED, FAY_FRAME_AT_RBP, FAY_FRAME_UNKNOWN };
+
+/* What an unwind table says of a function's frame at one place. */
+struct fay_frame {
+	uint32_t base;   /* FAY_STACK_...; END: not known */
+	uint64_t number; /* of the register, if it is FAY_STACK_REGISTER: DWARF's */
+	int64_t offset;  /* bytes; of FAY_STACK_LINKAGE, from where on a word more is pushed */
+	enum fay_frame_place rbp, return_address;
+	int64_t rbp_at, return_at; /* SAVED: bytes from the CFA */
+};
+/* unwind_rule.c */
+uint32_t fay_unwind_rule(const struct fay_frame *frame);
+
 /* Reads a table of `size` bytes that lies at virtual address `address`. What is malformed, or not
  * understood, has no rule. false: no memory. */
 bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
 		     struct fay_unwind_rows *rows);
 /* The same of an open ELF file; no rows if it has no table. */
 bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows);
+/* The same of one in memory. */
+bool fay_unwind_read_memory(void *object, size_t size, struct fay_unwind_rows *rows);
 void fay_unwind_rows_deinit(struct fay_unwind_rows *rows);
 
 #endif

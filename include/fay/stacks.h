@@ -31,15 +31,34 @@
  *
  * The return address lies one word below the frame address. Where a signal's handler returns to,
  * the stack pointer is at what the kernel has saved of the interrupted code: FAY_STACK_SIGNAL.
+ * Entries of a procedure linkage table have 16 bytes each and push a word behind the instruction
+ * that bits 18-31 tell: FAY_STACK_LINKAGE. In the prologues of functions that align their stack the
+ * frame address is in another register, which is known only of code that a signal interrupted:
+ * FAY_STACK_REGISTER, with the register's place in the ucontext_t in bits 4-8, in words, and bits
+ * 18-31 as above, or FAY_STACK_AT_RBP: saved where rbp points to.
  */
 enum { FAY_STACK_END, FAY_STACK_RSP, FAY_STACK_RBP, FAY_STACK_INDIRECT };
 #define FAY_STACK_SIGNAL (FAY_STACK_END | 1u << 2)
+#define FAY_STACK_LINKAGE (FAY_STACK_END | 2u << 2)
+#define FAY_STACK_REGISTER (FAY_STACK_END | 3u << 2)
+#define FAY_STACK_KIND 15u /* the bits of these four */
+#define FAY_STACK_AT_RBP FAY_STACK_SAVED_MAX
 #define FAY_STACK_OFFSET_MAX 0xffffu /* words */
 #define FAY_STACK_SAVED_MAX 0x3fffu
 
 static inline uint32_t fay_stack_rule(uint32_t base, uint32_t offset, uint32_t saved)
 {
 	return base | offset << 2 | saved << 18;
+}
+/* From so many bytes behind the beginning of an entry on there is a word more. */
+static inline uint32_t fay_stack_linkage(uint32_t pushed_from)
+{
+	return FAY_STACK_LINKAGE | pushed_from << 18;
+}
+/* The frame's address is in the register that lies at `place` of a ucontext_t. */
+static inline uint32_t fay_stack_register(uint32_t place, uint32_t saved)
+{
+	return FAY_STACK_REGISTER | place << 4 | saved << 18;
 }
 /* At a function's first instruction. */
 #define FAY_STACK_CALLED (FAY_STACK_RSP | 1u << 2)

@@ -23,6 +23,7 @@ struct walk {
 	uint64_t current;           /* of the tables */
 	uint64_t start, size;       /* of the stack that the window holds */
 	uint64_t address, rsp, rbp; /* of the frame */
+	uint64_t context;           /* if a signal interrupted it: its registers; else 0 */
 };
 
 static uint32_t rule_in(const struct fay_stack_tables *tables,
@@ -86,20 +87,36 @@ static uint64_t word_at(struct walk *walk, uint64_t address)
 	return window[(address - walk->start) / 8 & (FAY_STACK_WINDOW - 1)];
 }
 
+/* The caller's frame where neither rsp nor rbp and a number tell it. 0: it is not known. */
+static uint64_t rare_frame(struct walk *walk, uint32_t rule)
+{
+	uint32_t kind = rule & FAY_STACK_KIND;
+	if (kind == FAY_STACK_LINKAGE)
+		return walk->rsp + 8 + 8 * ((walk->address & 15) >= rule >> 18);
+	if (kind == FAY_STACK_REGISTER && walk->context)
+		return word_at(walk, walk->context + 8 * (uint64_t)(rule >> 4 & 31));
+	return 0;
+}
+
 /* To the caller's frame. 0: there is none, or it is not known. */
 static uint64_t step(struct walk *walk, uint32_t rule)
 {
 	uint64_t base = rule & 3, offset = 8 * (uint64_t)(rule >> 2 & FAY_STACK_OFFSET_MAX),
-		 saved = 8 * (uint64_t)(rule >> 18);
+		 saved = 8 * (uint64_t)(rule >> 18), at_rbp = base == FAY_STACK_INDIRECT;
 	uint64_t frame = (base == FAY_STACK_RSP ? walk->rsp : walk->rbp) + offset;
-	if (base == FAY_STACK_END)
-		return 0;
 	if (base == FAY_STACK_INDIRECT)
 		frame = word_at(walk, walk->rbp - offset);
-	if (frame - 8 < walk->rsp || frame % 8)
+	if (base == FAY_STACK_END) {
+		uint64_t in_register = (rule & FAY_STACK_KIND) == FAY_STACK_REGISTER;
+		frame = rare_frame(walk, rule);
+		at_rbp = in_register && saved == 8 * FAY_STACK_AT_RBP;
+		saved = in_register ? saved : 0;
+	}
+	walk->context = 0;
+	if (!frame || frame - 8 < walk->rsp || frame % 8)
 		return 0;
-	if (base == FAY_STACK_INDIRECT || saved)
-		walk->rbp = word_at(walk, base == FAY_STACK_INDIRECT ? walk->rbp : frame - saved);
+	if (at_rbp || saved)
+		walk->rbp = word_at(walk, at_rbp ? walk->rbp : frame - saved);
 	walk->address = word_at(walk, frame - 8);
 	walk->rsp = frame;
 	return walk->address;
@@ -110,6 +127,7 @@ static uint64_t step(struct walk *walk, uint32_t rule)
 static uint64_t step_signal(struct walk *walk)
 {
 	uint64_t context = walk->rsp;
+	walk->context = context;
 	walk->rbp = word_at(walk, context + CONTEXT_RBP);
 	walk->rsp = word_at(walk, context + CONTEXT_RSP);
 	walk->address = word_at(walk, context + CONTEXT_RIP);
@@ -125,6 +143,7 @@ void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_t
 	struct walk walk = { .scratch = scratch,
 			     .tables = tables,
 			     .current = tables->current,
+			     .address = address,
 			     .rsp = rsp,
 			     .rbp = rbp };
 	uint32_t rule = called ? FAY_STACK_CALLED : known_rule(&walk, address);

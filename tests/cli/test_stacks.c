@@ -24,6 +24,8 @@
 #include "process/process.h"
 #include "process/unwind_private.h"
 
+#include "libdw_rule.h"
+
 #define CHAINS 400
 #define DEPTH_MAX 60
 #define ALTERNATE (4u << 20)
@@ -292,76 +294,25 @@ static void test_changed(void **state)
 	free(changing);
 }
 
-/* --- rows against libdw --- */
-
-/* What a frame's address is, as libdw says it. */
-static bool base_of(Dwarf_Frame *frame, uint32_t *base, int64_t *offset)
+/* Where an entry of a procedure linkage table was interrupted, before it pushes a word or after. */
+static void test_linkage(void **state)
 {
-	Dwarf_Op *ops;
-	size_t count;
-	if (dwarf_frame_cfa(frame, &ops, &count) || !count)
-		return false;
-	bool bregx = ops[0].atom == DW_OP_bregx;
-	uint64_t number = bregx ? ops[0].number : (uint64_t)ops[0].atom - DW_OP_breg0;
-	*offset = (int64_t)(bregx ? ops[0].number2 : ops[0].number);
-	*base = number == 7 && count == 1   ? FAY_STACK_RSP
-		: number == 6 && count == 1 ? FAY_STACK_RBP
-					    : FAY_STACK_END;
-	if (number == 6 && count == 2 && ops[1].atom == DW_OP_deref) {
-		*base = FAY_STACK_INDIRECT;
-		*offset = -*offset;
+	(void)state;
+	static struct fay_stack_scratch scratch;
+	struct fay_stack_tables *made = calloc(1, sizeof(*made));
+	uint64_t words[32] = { 0x11111111, 0x22222222 };
+	assert_non_null(made);
+	made->lists[0] = (struct fay_stack_modules){ 1, { { 0x1000, 0x100, 0, 1 } } };
+	made->rows[0] = (struct fay_stack_row){ 0, fay_stack_linkage(11) };
+	for (uint64_t at = 0x1020; at < 0x1040; at++) {
+		fay_query_stack(&scratch, made, at, (uint64_t)(uintptr_t)words, 0, 3, 0);
+		assert_int_equal(scratch.frames[1], words[at % 16 >= 11]);
+		assert_int_equal(scratch.frames[2], 0);
 	}
-	return *base != FAY_STACK_END && *offset >= 0 && *offset % 8 == 0 &&
-	       *offset / 8 <= (int64_t)FAY_STACK_OFFSET_MAX;
+	free(made);
 }
 
-/* In a function that aligns its stack: the caller's rbp lies where rbp points to. */
-static bool saved_at_rbp(Dwarf_Frame *frame)
-{
-	Dwarf_Op memory[3], *ops;
-	size_t count;
-	return !dwarf_frame_register(frame, 6, memory, &ops, &count) && count &&
-	       ops[count - 1].atom == DW_OP_breg6 && !ops[count - 1].number;
-}
-
-/* Bytes below the frame's address where a register was saved; 0: it is the caller's. */
-static bool saved_of(Dwarf_Frame *frame, int number, int64_t *below)
-{
-	Dwarf_Op memory[3], *ops;
-	size_t count;
-	*below = 0;
-	if (dwarf_frame_register(frame, number, memory, &ops, &count))
-		return false;
-	if (!count)
-		return ops == NULL; /* else undefined */
-	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2 ||
-	    (count == 2 && ops[1].atom != DW_OP_plus_uconst))
-		return false;
-	*below = count == 2 ? (int64_t)(0 - ops[1].number) : 0;
-	return *below > 0 && *below % 8 == 0 && *below / 8 <= (int64_t)FAY_STACK_SAVED_MAX;
-}
-
-static uint32_t expected_rule(Dwarf_CFI *cfi, uint64_t address)
-{
-	Dwarf_Frame *frame;
-	Dwarf_Addr start, end;
-	uint32_t base, rule = FAY_STACK_END;
-	int64_t offset, rbp, back;
-	bool is_signal;
-	if (dwarf_cfi_addrframe(cfi, address, &frame))
-		return FAY_STACK_END;
-	if (dwarf_frame_info(frame, &start, &end, &is_signal) >= 0 && is_signal)
-		rule = FAY_STACK_SIGNAL;
-	else if (!base_of(frame, &base, &offset) || !saved_of(frame, 16, &back) || back != 8)
-		rule = FAY_STACK_END;
-	else if (base == FAY_STACK_INDIRECT)
-		rule = saved_at_rbp(frame) ? fay_stack_rule(base, (uint32_t)(offset / 8), 0)
-					   : FAY_STACK_END;
-	else if (saved_of(frame, 6, &rbp))
-		rule = fay_stack_rule(base, (uint32_t)(offset / 8), (uint32_t)(rbp / 8));
-	free(frame);
-	return rule;
-}
+/* --- rows against libdw --- */
 
 static size_t compare_file(const char *path)
 {
@@ -382,10 +333,10 @@ static size_t compare_file(const char *path)
 		/* Both ends of the row; a third of large tables is enough. */
 		if (rows.count > 30000 && i % 3)
 			continue;
-		if (expected_rule(cfi, rows.items[i].address) != rows.items[i].rule ||
-		    expected_rule(cfi, last) != rows.items[i].rule)
+		if (libdw_rule(cfi, rows.items[i].address) != rows.items[i].rule ||
+		    libdw_rule(cfi, last) != rows.items[i].rule)
 			fail_msg("%s at %lx: %x, not %x", path, rows.items[i].address,
-				 rows.items[i].rule, expected_rule(cfi, rows.items[i].address));
+				 rows.items[i].rule, libdw_rule(cfi, rows.items[i].address));
 	}
 	dwarf_cfi_end(cfi);
 	elf_end(elf);
@@ -444,9 +395,9 @@ static void test_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chains),    cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_changed),   cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_chains),  cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_changed), cmocka_unit_test(test_linkage),
+		cmocka_unit_test(test_rows),    cmocka_unit_test(test_malformed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
