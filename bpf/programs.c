@@ -48,9 +48,12 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session,
 
 /* The program's descriptor, or -errno. libbpf asks for a log, which costs time, when a program is
  * refused only. */
-static int load(const struct fay_bpf_program *program, const struct bpf_insn *code, char *log)
+static int load(const struct fay_bpf_session *session, const struct fay_bpf_program *program,
+		const struct bpf_insn *code, char *log)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = program->attach,
+	bool together = session->together && program->type == BPF_PROG_TYPE_KPROBE;
+	uint32_t attach = together ? FAY_BPF_TRACE_UPROBE_MULTI : program->attach;
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach,
 		    .attach_btf_id = program->btf_id, .log_buf = log, .log_size = LOG_BYTES);
 	*log = 0;
 	return bpf_prog_load(program->type, "fay", "Dual MIT/GPL", code, program->count, &options);
@@ -87,7 +90,7 @@ static int load_program(struct fay_bpf_session *session, uint32_t index, char *l
 	struct bpf_insn *code = resolve(session, program);
 	if (!code)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int fd = load(program, code, log);
+	int fd = load(session, program, code, log);
 	free(code);
 	if (fd < 0)
 		return explain_refusal(fd, program, log, error);

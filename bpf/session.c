@@ -66,6 +66,7 @@ static struct fay_bpf_session *make(const struct fay_bpf_object *object)
 	if (!session)
 		return NULL;
 	session->object = object;
+	session->together = object->maps >> FAY_BPF_EVENTS & 1 && fay_bpf_traps_together();
 	session->programs = malloc((object->program_count + 1) * sizeof(int));
 	session->links = malloc((object->program_count + 1) * sizeof(int));
 	session->refusals = calloc(object->program_count + 1, sizeof(int));

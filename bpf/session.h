@@ -13,8 +13,10 @@ struct fay_bpf_session {
 	uint64_t *ticked;      /* ns that each clock had been on when it was last looked at */
 	uint64_t looked;       /* monotonic ns: when that was */
 	const struct fay_bpf_program *timer; /* what the clocks run; NULL: nothing */
-	int *traps; /* links of perf events, trap_count of them; -1: gone */
+	/* links of traps, trap_count of them; -1: gone, or another one's is for it, too */
+	int *traps;
 	uint32_t trap_count;
+	bool together;    /* one link holds several traps */
 	uint64_t *events; /* whether they count; by program, of traps */
 	int *refusals;    /* errno of programs that were left out; 0 */
 	uint8_t *memory;  /* control page, then the slots */
@@ -42,6 +44,8 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session);
 int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error);
 
 /* --- traps.c --- */
+/* What such programs are loaded and attached as: of enum bpf_attach_type since Linux 6.6. */
+#define FAY_BPF_TRACE_UPROBE_MULTI 48u
 void fay_bpf_traps_close(struct fay_bpf_session *session);
 
 #endif

@@ -64,7 +64,7 @@ int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
 
 static void order(struct fay_follow *follow, int word, pid_t pid)
 {
-	struct fay_follow_message message = { word, pid };
+	struct fay_follow_message message = { .word = word, .pid = pid };
 	if (follow->follower &&
 	    write(follow->orders, &message, sizeof(message)) != (ssize_t)sizeof(message))
 		follow->ended = true;
@@ -78,6 +78,13 @@ void fay_follow_take(struct fay_follow *follow, pid_t pid)
 void fay_follow_leave(struct fay_follow *follow, pid_t pid)
 {
 	order(follow, FAY_FOLLOW_LEAVE, pid);
+}
+
+void fay_follow_hold(struct fay_follow *follow)
+{
+	if (!follow->holds)
+		order(follow, FAY_FOLLOW_HOLD, 0);
+	follow->holds = true;
 }
 
 /* One message; false: none within the time, or the follower has ended. */
@@ -97,23 +104,29 @@ void fay_follow_release(struct fay_follow *follow, pid_t pid)
 	struct fay_follow_message message;
 	order(follow, FAY_FOLLOW_RELEASE, pid);
 	while (receive(follow, 2000, &message) && message.word != FAY_FOLLOW_RELEASED)
-		if (message.word == FAY_FOLLOW_EXECUTED &&
-		    follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
-			follow->kept[follow->kept_count++] = message.pid;
-		else
+		if (follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
+			follow->kept[follow->kept_count++] =
+				(struct fay_followed){ message.pid, message.parent };
+		else if (message.word == FAY_FOLLOW_EXECUTED)
 			fay_follow_take(follow, message.pid);
+		else
+			fay_follow_leave(follow, message.pid);
 }
 
-pid_t fay_follow_next(struct fay_follow *follow)
+bool fay_follow_next(struct fay_follow *follow, struct fay_followed *followed)
 {
 	struct fay_follow_message message;
-	if (follow->kept_count)
-		return follow->kept[--follow->kept_count];
+	if (follow->kept_count) {
+		*followed = follow->kept[--follow->kept_count];
+		return true;
+	}
 	follow->seen = __atomic_load_n(follow->told, __ATOMIC_ACQUIRE);
 	while (receive(follow, 0, &message))
-		if (message.word == FAY_FOLLOW_EXECUTED)
-			return message.pid;
-	return 0;
+		if (message.word != FAY_FOLLOW_RELEASED) {
+			*followed = (struct fay_followed){ message.pid, message.parent };
+			return true;
+		}
+	return false;
 }
 
 void fay_follow_end(struct fay_follow *follow)

@@ -11,15 +11,17 @@ enum fay_follow_word {
 	FAY_FOLLOW_TAKE,
 	FAY_FOLLOW_RELEASE, /* order: let go of all its threads */
 	FAY_FOLLOW_LEAVE,   /* order: let go on if it stands stopped, and do not take */
+	FAY_FOLLOW_HOLD,    /* order: processes that are forked from now on wait to be left */
 	/* event: stands stopped, and traced by nobody, before the first instruction of another
 	 * program; wants to be taken again */
 	FAY_FOLLOW_EXECUTED,
 	FAY_FOLLOW_RELEASED, /* event */
+	FAY_FOLLOW_FORKED,   /* event: stands before its first instruction; wants to be left */
 };
 
 struct fay_follow_message {
 	int word;
-	pid_t pid;
+	pid_t pid, parent; /* parent: of FORKED, the process that forked it */
 };
 
 /* The process's main function. `told`: counted up behind each event. */

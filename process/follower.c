@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@
 struct follower {
 	struct thread {
 		pid_t tid, pid;
+		pid_t parent;  /* the process that made it, if it was seen being born */
+		bool is_there; /* it was seen stopped after its birth, or taken later */
 	} *threads;
 	size_t count, room;
 	pid_t *waiting; /* processes that stand at their entry point */
@@ -50,6 +53,7 @@ struct follower {
 	/* was released, and fay has not said yet whether it is taken again; 0: none */
 	pid_t lent;
 	bool taken; /* any, ever */
+	bool holds; /* processes that are forked wait */
 	int events;
 	uint32_t *told;
 };
@@ -80,7 +84,7 @@ static struct thread *add(struct follower *follower, pid_t tid, pid_t pid)
 		return known;
 	follower->threads = more(follower->threads, follower->count, &follower->room,
 				 sizeof(*follower->threads));
-	follower->threads[follower->count] = (struct thread){ tid, pid };
+	follower->threads[follower->count] = (struct thread){ .tid = tid, .pid = pid };
 	return &follower->threads[follower->count++];
 }
 
@@ -91,9 +95,9 @@ static void forget(struct follower *follower, pid_t tid)
 		*thread = follower->threads[--follower->count];
 }
 
-static void tell(struct follower *follower, int word, pid_t pid)
+static void tell(struct follower *follower, int word, pid_t pid, pid_t parent)
 {
-	struct fay_follow_message message = { word, pid };
+	struct fay_follow_message message = { word, pid, parent };
 	if (write(follower->events, &message, sizeof(message)) != (ssize_t)sizeof(message))
 		_exit(0); /* fay is gone */
 	__atomic_fetch_add(follower->told, 1, __ATOMIC_RELEASE);
@@ -145,7 +149,7 @@ static void take(struct follower *follower, pid_t pid)
 			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 			if (tid > 0 && !find(follower, tid) &&
 			    !ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
-				add(follower, tid, pid);
+				add(follower, tid, pid)->is_there = true;
 			if (tid > 0)
 				take_children(follower, pid, entry->d_name);
 		}
@@ -168,7 +172,7 @@ static void released(struct follower *follower)
 {
 	if (!follower->releasing || any_thread(follower, follower->releasing))
 		return;
-	tell(follower, FAY_FOLLOW_RELEASED, follower->releasing);
+	tell(follower, FAY_FOLLOW_RELEASED, follower->releasing, 0);
 	follower->lent = follower->releasing;
 	follower->releasing = 0;
 }
@@ -202,8 +206,12 @@ static void obey(struct follower *follower, int orders)
 		take(follower, message.pid);
 	else if (message.word == FAY_FOLLOW_RELEASE)
 		release(follower, message.pid);
+	else if (message.word == FAY_FOLLOW_HOLD)
+		follower->holds = true;
 	else if (waits_no_more(follower, message.pid))
 		kill(message.pid, SIGCONT);
+	else if (find(follower, message.pid))
+		ptrace(PTRACE_CONT, message.pid, 0, 0); /* of one that was forked */
 }
 
 /* --- events --- */
@@ -225,7 +233,7 @@ static void executed(struct follower *follower, pid_t pid)
 	follower->waiting = more(follower->waiting, follower->waiting_count,
 				 &follower->waiting_room, sizeof(pid_t));
 	follower->waiting[follower->waiting_count++] = pid;
-	tell(follower, FAY_FOLLOW_EXECUTED, pid);
+	tell(follower, FAY_FOLLOW_EXECUTED, pid, 0);
 }
 
 /*
@@ -240,7 +248,32 @@ static void born(struct follower *follower, pid_t parent)
 	    fay_process_tracer((pid_t)tid) != getpid())
 		return;
 	pid_t pid = fay_process_of_thread((pid_t)tid);
-	add(follower, (pid_t)tid, pid ? pid : (pid_t)tid);
+	add(follower, (pid_t)tid, pid ? pid : (pid_t)tid)->parent = find(follower, parent)->pid;
+}
+
+static pid_t parent_of(const struct thread *thread)
+{
+	char line[128];
+	int parent = 0;
+	if (!thread->parent && fay_process_status(thread->pid, "PPid:", line))
+		sscanf(line, "PPid: %d", &parent);
+	return thread->parent ? thread->parent : parent;
+}
+
+/* Its first stop. Whether it stays so: a process with memory of its own, which has what its parent
+ * was patched with and not what the kernel does for the parent alone. */
+static bool holds_born(struct follower *follower, struct thread *thread, int event)
+{
+	bool first = !thread->is_there && event == PTRACE_EVENT_STOP;
+	thread->is_there = true;
+	if (!first || !follower->holds || thread->tid != thread->pid ||
+	    follower->releasing == thread->pid)
+		return false;
+	pid_t parent = parent_of(thread);
+	if (!parent || !syscall(SYS_kcmp, parent, thread->pid, KCMP_VM, 0, 0))
+		return false;
+	tell(follower, FAY_FOLLOW_FORKED, thread->pid, parent);
+	return true;
 }
 
 static void stopped(struct follower *follower, pid_t tid, int status)
@@ -257,6 +290,8 @@ static void stopped(struct follower *follower, pid_t tid, int status)
 	}
 	if (event == PTRACE_EVENT_EXEC) {
 		executed(follower, tid);
+	} else if (holds_born(follower, thread, event)) {
+		/* until it is left */
 	} else if (follower->releasing && thread->pid == follower->releasing) {
 		ptrace(PTRACE_DETACH, tid, 0, event ? 0 : number);
 		forget(follower, tid);

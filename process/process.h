@@ -156,20 +156,30 @@ struct fay_follow {
 	/* another number once the follower has written an event, who then wakes those that wait for
 	 * that (futex(2)); NULL: not following. And what it was before events were last read. */
 	uint32_t *told, seen;
-	bool ended;     /* no process is left to follow */
-	pid_t kept[64]; /* events not told yet */
+	bool ended; /* no process is left to follow */
+	bool holds; /* fay_follow_hold() */
+	struct fay_followed {
+		pid_t pid;
+		/* it has been forked by that process, and waits at its first instruction; 0: it
+		 * runs another program, and waits before its main */
+		pid_t parent;
+	} kept[64]; /* events not told yet */
 	size_t kept_count;
 };
 
 int fay_follow_start(struct fay_follow *follow, struct fay_error *error);
 void fay_follow_take(struct fay_follow *follow, pid_t pid);
-/* Instead of taking one that fay_follow_next() has told, or that was released. */
+/* Instead of taking one that fay_follow_next() has told, or that was released. Of one that was
+ * forked, always: it is followed already. */
 void fay_follow_leave(struct fay_follow *follow, pid_t pid);
 /* Returns when nobody holds it any more. An event that comes meanwhile is kept for
  * fay_follow_next(). */
 void fay_follow_release(struct fay_follow *follow, pid_t pid);
-/* The next process that runs another program; 0: none now. */
-pid_t fay_follow_next(struct fay_follow *follow);
+/* From now on processes that are forked, with memory of their own, are told by fay_follow_next(),
+ * too, and wait. */
+void fay_follow_hold(struct fay_follow *follow);
+/* The next process that runs another program, or was forked; false: none now. */
+bool fay_follow_next(struct fay_follow *follow, struct fay_followed *followed);
 /* Lets all go. */
 void fay_follow_end(struct fay_follow *follow);
 

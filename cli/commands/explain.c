@@ -9,6 +9,7 @@
 #include "cli/options/options.h"
 #include "cli/output/output.h"
 #include "cli/queries/queries.h"
+#include "fay/bpf.h"
 #include "fay/clock.h"
 #include "process/process.h"
 #include "trace/functions/functions.h"
@@ -70,7 +71,7 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_function_se
 	}
 	for (size_t i = 0; i < processes; i++)
 		fay_points_print(stdout, stderr, json, pids[i], &verdict,
-				 !fay_plan_trap_refusal(plan));
+				 fay_plan_trap_refusal(plan) ? 0 : fay_bpf_trap_exits());
 	fay_verdict_deinit(&verdict);
 	fay_buffer_deinit(&image);
 }

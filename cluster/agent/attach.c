@@ -218,8 +218,9 @@ static void take_again(struct processes *processes, pid_t pid)
 void fay_processes_look_for_executed(struct processes *processes)
 {
 	struct fay_error error;
-	pid_t pid;
-	while (follows(processes) && (pid = fay_follow_next(&processes->follower))) {
+	struct fay_followed followed;
+	while (follows(processes) && fay_follow_next(&processes->follower, &followed)) {
+		pid_t pid = followed.pid;
 		for (size_t i = processes->failed_count; i-- > 0;)
 			if (processes->failed[i].pid == pid)
 				processes->failed[i] = processes->failed[--processes->failed_count];

@@ -26,8 +26,6 @@ enum fay_trap_kind {
 };
 #define FAY_TRAP_ALWAYS 0xffu
 #define FAY_TRAP_PARTS 4u
-/* of a function that gets traps at its ends: to set and to take away each takes a while */
-#define FAY_TRAP_EXITS_MAX 32u
 
 /*
  * A point that could not be patched, and a place for it at which the kernel may trap: a whole
@@ -285,14 +283,24 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 			   struct fay_error *error);
 /* All programs, or none; of an object with `some`: those that can be, and at least one. */
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
-/* Instead, of an object for traps (fay_bpf_options.traps): the kernel traps at that place in the
- * process, from now on, and runs the program. Its events count while the session's are counted. */
+/*
+ * Instead, of an object for traps (fay_bpf_options.traps): the kernel traps at these places of one
+ * file in the process, from now on, at all or at none, and runs the program. Their numbers follow
+ * each other from *first. Their events count while the session's are counted.
+ */
+#define FAY_TRAP_TOGETHER 256u
+/* Whether the kernel sets several by one link (Linux 6.6), else each has a perf event. */
+bool fay_bpf_traps_together(void);
+/* Exits that a function may have that gets traps at all of them: each perf event takes a while to
+ * set and to take away. */
+uint32_t fay_bpf_trap_exits(void);
 int fay_bpf_session_trap(struct fay_bpf_session *session, uint32_t program, pid_t pid,
-			 const struct fay_trap *trap, uint32_t *number, struct fay_error *error);
+			 const struct fay_trap *const *traps, uint32_t count, uint32_t *first,
+			 struct fay_error *error);
 /* All traps at once, since to set them and to take them away takes long. At first they are not. */
 void fay_bpf_session_count(struct fay_bpf_session *session, bool counted);
-/* The trap of this number is gone. */
-void fay_bpf_session_untrap(struct fay_bpf_session *session, uint32_t number);
+/* The traps of these numbers are gone: of those that were set together all, or none. */
+void fay_bpf_session_untrap(struct fay_bpf_session *session, const uint32_t *numbers, size_t count);
 /* How many events a program of traps had, whatever the query's conditions. */
 uint64_t fay_bpf_session_events(const struct fay_bpf_session *session, uint32_t program);
 /* Returns when no program runs any more. */

@@ -233,9 +233,10 @@ struct fay_attach_options {
 	/* find out what would be installed; the target is read, not stopped, and stays as it is */
 	bool plan_only;
 	/* Find out where the kernel may trap instead of points that cannot be patched
-	 * (fay_session_trap()). If nothing can be patched and there are such places, there is a
-	 * session, of which nothing is installed. */
-	bool traps;
+	 * (fay_session_trap()), at ends of functions with so many exits at most; 0: nowhere. If
+	 * nothing can be patched and there are such places, there is a session, of which nothing is
+	 * installed. */
+	uint32_t traps;
 	/*
 	 * No probe runs. At the places that probes are for the calls are counted, those of a
 	 * function once, at its entry, and fay_session_costs() tells them, as with `costs`.
@@ -342,6 +343,9 @@ uint64_t fay_process_modules(pid_t pid);
 /* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat):
  * with its number it names one process only. 0: gone, or a zombie without other threads. */
 uint64_t fay_process_start(pid_t pid);
+/* Where the first thread's stack began when the program was started: forked children have it, too,
+ * another program another one. 0: that is not known. */
+uint64_t fay_process_stack_begin(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
 /* The image's GLOBAL, likewise; its bounds are the loader's own, not what the program may have

@@ -268,7 +268,7 @@ static const struct module_plan *find(const struct fay_plan *plan, struct fay_mo
 /* --- a process's plan --- */
 
 static bool copy_point(const struct fay_point *from, const struct fay_module *module, uint64_t by,
-		       size_t first_site, struct fay_point *to)
+		       size_t first_site, size_t first_skipped, struct fay_point *to)
 {
 	size_t probes = from->probe_count * sizeof(*from->probes);
 
@@ -277,6 +277,7 @@ static bool copy_point(const struct fay_point *from, const struct fay_module *mo
 	to->function.path = module->path;
 	to->function.address += by;
 	to->first_site += first_site;
+	to->skipped += to->skipped ? first_skipped : 0;
 	to->probes = malloc(probes + 1);
 	if (to->probes && probes)
 		memcpy(to->probes, from->probes, probes);
@@ -326,7 +327,7 @@ static bool add_module(struct fay_plan *plan, const struct fay_module *module,
 	bool copied = make_room(plan, from);
 
 	for (size_t i = 0; i < from->point_count && copied; i++)
-		copied = copy_point(&from->points[i], module, by, first_site,
+		copied = copy_point(&from->points[i], module, by, first_site, plan->skipped_count,
 				    &plan->points[plan->point_count++]);
 	if (!copied)
 		return false;

@@ -108,8 +108,7 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 			code = check_assembled(plan, &present, &maps, error);
 		else if (!code)
 			code = fay_sites_plan(plan, &present, &maps, memory, error);
-		if (!code && plan->options.traps && !plan->assembled &&
-		    fay_traps_find(plan, &present, &maps, memory))
+		if (!code && plan->options.traps && fay_traps_find(plan, &present, &maps, memory))
 			code = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		close(memory);
 	}

@@ -288,9 +288,9 @@ static bool add_ends(struct finder *finder, const struct fay_point *point, char 
 	if (point->function.guessed || flow->splits || (kept && point->stack_moves) ||
 	    fay_target_place(plan->target, point->function.address, &start, &end) == FAY_PLACE_PART)
 		return *why = 0, false;
-	if (flow->exit_count > FAY_TRAP_EXITS_MAX)
-		return snprintf(why, FAY_REASON_MAX, "has more than %u exits", FAY_TRAP_EXITS_MAX) <
-		       0;
+	if (flow->exit_count > plan->options.traps)
+		return snprintf(why, FAY_REASON_MAX, "has more than %u exits",
+				plan->options.traps) < 0;
 	if (!fay_flow_unchanged(&program, flow))
 		return snprintf(why, FAY_REASON_MAX, "has changed since its exits were found") < 0;
 	if (kept && !add_place(finder, point, FAY_TRAP_CALL))

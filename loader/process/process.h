@@ -40,8 +40,6 @@ int fay_process_memory(pid_t pid, int flags);
 /* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not
  * `readable`. */
 uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable);
-/* Where the first thread's stack began when the program was started; 0: that is not known. */
-uint64_t fay_process_stack_begin(pid_t pid);
 /* "?" if the process is gone. */
 void fay_process_comm(pid_t pid, char comm[64]);
 /* A thread's id as the process itself sees it. */

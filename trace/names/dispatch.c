@@ -103,7 +103,7 @@ static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_sess
 }
 
 void fay_points_print(FILE *out, FILE *messages, bool json, pid_t pid,
-		      const struct fay_verdict *verdict, bool traps)
+		      const struct fay_verdict *verdict, uint32_t traps)
 {
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .plan_only = true,

@@ -31,10 +31,10 @@ void fay_dispatch_print(FILE *out, const char *indent, const struct fay_verdict 
 /* The same as JSON objects. */
 void fay_dispatch_print_json(FILE *out, const struct fay_verdict *verdict);
 /* What would be done to the functions of a process, which stays as it is: one line, or a JSON
- * object for each function; what hinders it is said in `messages`. `traps`: the kernel may trap
- * where no jump fits. */
+ * object for each function; what hinders it is said in `messages`. `traps`: as in
+ * fay_attach_options. */
 void fay_points_print(FILE *out, FILE *messages, bool json, pid_t pid,
-		      const struct fay_verdict *verdict, bool traps);
+		      const struct fay_verdict *verdict, uint32_t traps);
 
 /* --- comms.c --- */
 

@@ -269,8 +269,8 @@ static const char *refusal(const struct trace *trace)
 		return "images run in programs alone";
 	if (trace->only_inline)
 		return "--only-inline";
-	if (trace->follow || trace->wait)
-		return "what is followed or waited for gets none";
+	if (trace->traps_refused)
+		return "the kernel refused them";
 	if (trace->save_path)
 		return "events that are saved come from probes alone";
 	if (!fay_bpf_knows_processes())
@@ -283,28 +283,50 @@ bool fay_trace_traps_may(const struct trace *trace, pid_t pid)
 	return !refusal(trace) && fay_trace_has_our_numbers(pid);
 }
 
+/* Those whose programs do not run any more, and whose functions have names in the result. */
+static void retire_trapped(struct trace *trace)
+{
+	for (size_t i = trace->trapped_count; i-- > 0;) {
+		struct trace_trapped *trapped = &trace->trapped[i];
+		struct fay_target **grown;
+		if (fay_session_target_alive(trapped->session) ||
+		    !(grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown))))
+			continue;
+		fay_traps_forget(&trace->traps, trapped->session);
+		fay_session_destroy(trapped->session);
+		fay_target_forget(trapped->target);
+		trace->gone = grown;
+		trace->gone[trace->gone_count++] = trapped->target;
+		*trapped = trace->trapped[--trace->trapped_count];
+	}
+}
+
 bool fay_trace_traps_keep(struct trace *trace)
 {
-	size_t last = trace->session_count - 1, at = trace->trapped_count;
+	size_t last = trace->session_count - 1;
 	if (fay_session_point_count(trace->sessions[last]) ||
 	    !fay_session_trap_count(trace->sessions[last]))
 		return false;
-	trace->trapped[at].session = trace->sessions[last];
-	trace->trapped[at].target = trace->targets[last];
-	trace->trapped_count++;
+	if (trace->trapped_count == FAY_TARGETS_MAX)
+		retire_trapped(trace);
+	if (trace->trapped_count == FAY_TARGETS_MAX)
+		return false;
+	trace->trapped[trace->trapped_count++] =
+		(struct trace_trapped){ trace->sessions[last], trace->targets[last] };
 	free(trace->stack_tables[last]);
 	trace->session_count--;
 	return true;
 }
 
 /* The programs in the kernel, with their state among those that are merged. */
-static int load(struct trace *trace, struct fay_error *error)
+static int load(struct trace *trace, const struct fay_trap *const *traps, uint32_t count,
+		struct fay_error *error)
 {
 	struct trace_bpf *bpf = &trace->bpf[trace->bpf_count];
 	struct fay_bpf_options options = { .tids = trace->tids,
 					   .tid_count = trace->tid_count,
-					   .traps = trace->traps.programs,
-					   .trap_count = trace->traps.program_count };
+					   .traps = traps,
+					   .trap_count = count };
 	size_t size;
 	if (fay_plan_generate_bpf(trace->plan, &options, &bpf->object, error))
 		return error->code;
@@ -314,6 +336,19 @@ static int load(struct trace *trace, struct fay_error *error)
 		return error->code;
 	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
 	return fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+}
+
+/* What was taken up. */
+static void set_traps(struct trace *trace, struct fay_error *first)
+{
+	const struct fay_trap *programs[FAY_TRAP_PROGRAMS_MAX];
+	uint32_t count = fay_traps_new(&trace->traps, programs);
+	trace->traps_refused |= count && load(trace, programs, count, first);
+	if (count)
+		fay_traps_made(&trace->traps, trace->traps_refused
+						      ? NULL
+						      : trace->bpf[trace->bpf_count - 1].session);
+	fay_traps_set(&trace->traps, first);
 }
 
 /* Returns how many points are left out where traps might be set, if they were allowed. */
@@ -337,22 +372,32 @@ static void trapped_deinit(struct trace_trapped *trapped)
 	fay_target_close(trapped->target);
 }
 
-/* Processes in which nothing is traced are named, and forgotten. */
+/* Nothing is traced in the process: it is forgotten. */
+static int drop(struct trace *trace, size_t index, const struct fay_error *why,
+		struct fay_error *error)
+{
+	struct trace_trapped *trapped = &trace->trapped[index];
+	const struct fay_skipped_point *point = fay_session_skipped(trapped->session, 0);
+	int code = fay_error_set(
+		error, FAY_E_REFUSED,
+		"%s cannot be traced: it %s; by a trap in the kernel neither: %s", point->function,
+		point->reason, why->code ? why->message : "there are too many, or it was given up");
+	trapped_deinit(trapped);
+	*trapped = trace->trapped[--trace->trapped_count];
+	return code;
+}
+
+/* Processes in which nothing is traced are named. */
 static int drop_empty(struct trace *trace, const struct fay_error *why, struct fay_error *error)
 {
 	for (size_t i = trace->trapped_count; i-- > 0;) {
-		struct trace_trapped *trapped = &trace->trapped[i];
-		const struct fay_skipped_point *point = fay_session_skipped(trapped->session, 0);
-		if (fay_traps_any(&trace->traps, trapped->session))
+		pid_t pid = fay_target_pid(trace->trapped[i].target);
+		if (fay_traps_any(&trace->traps, trace->trapped[i].session))
 			continue;
-		fay_error_set(error, FAY_E_REFUSED,
-			      "%s cannot be traced: it %s; by a trap in the kernel neither: %s",
-			      point->function, point->reason, why->message);
+		drop(trace, i, why, error);
 		if (trace->pid_count > 1)
-			fprintf(trace->messages, "fay: process %d is not traced: %s\n",
-				fay_target_pid(trapped->target), error->message);
-		trapped_deinit(trapped);
-		*trapped = trace->trapped[--trace->trapped_count];
+			fprintf(trace->messages, "fay: process %d is not traced: %s\n", pid,
+				error->message);
 	}
 	return trace->session_count + trace->trapped_count ? FAY_OK : error->code;
 }
@@ -363,10 +408,10 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 	const char *why = refusal(trace);
 	uint64_t since = fay_monotonic();
 	size_t skipped = take_traps(trace);
-	if (trace->traps.count && !load(trace, &first))
-		fay_traps_set(&trace->traps, trace->bpf[trace->bpf_count - 1].session, &first);
-	if (trace->traps.count)
+	if (trace->traps.count) {
+		set_traps(trace, &first);
 		fay_trace_stage(trace, "set traps", since);
+	}
 	if (why && skipped && trace->verbose && !trace->only_inline)
 		fprintf(trace->messages, "fay: no traps are set in the kernel instead: %s\n", why);
 	else if (first.code && trace->session_count)
@@ -375,20 +420,35 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 	return trace->trapped_count ? drop_empty(trace, &first, error) : FAY_OK;
 }
 
+int fay_trace_traps_later(struct trace *trace, const struct fay_session *session, pid_t pid,
+			  struct fay_error *error)
+{
+	struct fay_error first = { 0 };
+	size_t last = trace->trapped_count - 1;
+	if (!fay_session_trap_count(session))
+		return FAY_OK;
+	fay_traps_take(&trace->traps, session, pid);
+	set_traps(trace, &first);
+	if (trace->traps.set && trace->follower.follower)
+		fay_follow_hold(&trace->follower);
+	return trace->trapped_count && trace->trapped[last].session == session &&
+			       !fay_traps_any(&trace->traps, session)
+		       ? drop(trace, last, &first, error)
+		       : FAY_OK;
+}
+
 void fay_trace_traps_tick(struct trace *trace)
 {
 	double share = trace->budget > 0 ? trace->budget : trace->unbounded ? 0 : TRAPS_SHARE;
 	uint64_t now = fay_monotonic();
 	fay_traps_check(&trace->traps, now);
-	if (trace->traps.set)
-		fay_traps_look(&trace->traps, trace->bpf[trace->bpf_count - 1].session, share, now);
+	fay_traps_look(&trace->traps, share, now);
 }
 
 void fay_trace_traps_stop(struct trace *trace)
 {
 	fay_traps_check(&trace->traps, UINT64_MAX);
-	if (trace->traps.set)
-		fay_bpf_session_count(trace->bpf[trace->bpf_count - 1].session, false);
+	fay_traps_count(&trace->traps, false);
 }
 
 bool fay_trace_traps_alive(const struct trace *trace)

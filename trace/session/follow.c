@@ -25,6 +25,7 @@ void fay_trace_forget_session(struct trace *trace, size_t index)
 	trace->modules_late += fay_session_modules_late(trace->sessions[index]);
 	struct fay_target **grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown));
 	fay_trace_budget_forget(trace, trace->sessions[index]);
+	fay_traps_forget(&trace->traps, trace->sessions[index]);
 	fay_session_destroy(trace->sessions[index]);
 	fay_target_forget(trace->targets[index]);
 	if (grown) {
@@ -136,6 +137,10 @@ bool fay_trace_is_traced(const struct trace *trace, pid_t pid)
 		if (fay_target_pid(trace->targets[i]) == pid &&
 		    fay_session_target_alive(trace->sessions[i]))
 			return true;
+	for (size_t i = 0; i < trace->trapped_count; i++)
+		if (fay_target_pid(trace->trapped[i].target) == pid &&
+		    fay_session_target_alive(trace->trapped[i].session))
+			return true;
 	return false;
 }
 
@@ -216,6 +221,7 @@ void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace
 	if (followed)
 		fay_follow_release(&trace->follower, pid);
 	fay_trace_drop_unloaded(trace, pid);
+	fay_traps_release_unloaded(&trace->traps, pid);
 	attach_later(trace, pid);
 	if (!followed)
 		fay_trace_modules_answer(trace, waiting);
@@ -262,15 +268,25 @@ static void look_for_modules(struct trace *trace)
 	trace->next_look = fay_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
 }
 
+static void follow_one(struct trace *trace, const struct fay_followed *followed)
+{
+	if (followed->parent) {
+		fay_traps_set_child(&trace->traps, followed->parent, followed->pid);
+		fay_follow_leave(&trace->follower, followed->pid);
+		return;
+	}
+	attach_later(trace, followed->pid);
+	fay_follow_take(&trace->follower, followed->pid);
+}
+
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic();
-	pid_t pid;
-	while (trace->follower.follower && (pid = fay_follow_next(&trace->follower))) {
+	struct fay_followed followed;
+	while (trace->follower.follower && fay_follow_next(&trace->follower, &followed)) {
 		if (!fay_trace_make_room(trace, error))
 			return error->code;
-		attach_later(trace, pid);
-		fay_follow_take(&trace->follower, pid);
+		follow_one(trace, &followed);
 	}
 	if (trace->wait && now >= trace->next_names) {
 		trace->next_names = now + NAMES_EVERY;

@@ -114,14 +114,17 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine, stru
 			     machine, name);
 }
 
-static void say_later(struct trace *trace, size_t index)
+/* `traps` more of them than before. */
+static void say_later(struct trace *trace, const struct fay_session *session, pid_t pid,
+		      size_t traps)
 {
-	size_t points = fay_session_point_count(trace->sessions[index]);
+	size_t points = fay_session_point_count(session);
 	trace->new_points += points;
+	points += traps;
 	if (++trace->later > LATER_SHOWN && !trace->verbose)
 		return;
 	fprintf(trace->messages, "fay: tracing %zu function%s %s process %d%s\n", points,
-		points == 1 ? "" : "s", "more, in", fay_target_pid(trace->targets[index]),
+		points == 1 ? "" : "s", "more, in", pid,
 		trace->later == LATER_SHOWN && !trace->verbose
 			? "; --verbose names those that follow"
 			: "");
@@ -177,6 +180,49 @@ static int attach_session(struct trace *trace, struct fay_target *target,
 	return FAY_OK;
 }
 
+/* Nothing is installed in the process that would make it wait. */
+static void wait_for_modules(struct trace *trace, pid_t pid)
+{
+	struct fay_session *list[FAY_TARGETS_MAX + 1];
+	struct fay_target *target;
+	struct fay_error error;
+	if ((!trace->wait && !trace->follow) || fay_trace_sessions_of(trace, pid, list) ||
+	    fay_target_open_pid(pid, &target, &error))
+		return;
+	fay_target_share(target, trace->files);
+	if (!fay_trace_modules_wait(trace, pid, target))
+		fay_target_close(target);
+}
+
+/* The session that has just been attached: its state among those that are merged; and traps, if it
+ * is `later`, else they are set once all are there. `first` in its process. */
+static int start(struct trace *trace, pid_t pid, bool later, bool first, struct fay_error *error)
+{
+	bool trapped = fay_trace_traps_keep(trace);
+	struct fay_session *session = trapped ? trace->trapped[trace->trapped_count - 1].session
+					      : trace->sessions[trace->session_count - 1];
+	size_t size, traps = trace->traps.set;
+	if (later && fay_trace_traps_later(trace, session, pid, error))
+		return error->code;
+	if (later)
+		say_later(trace, session, pid, trace->traps.set - traps);
+	if (trapped)
+		wait_for_modules(trace, pid);
+	if (trapped)
+		return FAY_OK;
+	struct fay_shm_control *shm = fay_session_shm(session, &size);
+	if (first)
+		fay_session_run(session, FAY_PROBE_BEGIN);
+	if (trace->verbose && fay_session_unhooked(session))
+		fprintf(trace->messages,
+			"fay: process %d does not wait when it loads modules: %s; fay polls for "
+			"them\n",
+			pid, fay_session_unhooked(session));
+	return fay_aggregator_add(trace->aggregator, shm, size,
+				  fay_trace_counts_children(trace, pid) ? 0 : shm->target_pid,
+				  error);
+}
+
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[FAY_TARGETS_MAX + 1];
@@ -190,17 +236,17 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		.when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
 		.clock = fay_trace_clock_set(trace),
 		.costs = trace->budget > 0 || trace->analyze,
-		.traps = !later && fay_trace_traps_may(trace, pid),
+		.traps = fay_trace_traps_may(trace, pid) ? fay_bpf_trap_exits() : 0,
 		.permit = fay_trust_log_permit,
 		.permit_context = &trace->log
 	};
 	struct fay_target *target;
-	size_t size;
+	/* they would look like another tracer's */
+	fay_traps_release_before(&trace->traps, pid);
 	/* before its modules are read: one that comes meanwhile is seen later */
 	fay_trace_watch(trace, pid);
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
-	size_t index = trace->session_count;
 	options.beside_count = fay_trace_sessions_of(trace, pid, beside);
 	options.modules = !options.beside_count;
 	options.loading = options.beside_count;
@@ -220,22 +266,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if (trace->plan && trace->plan->addresses)
 		fay_addresses_take(&trace->addresses, pid);
 	fay_trace_executed_watch(trace, pid);
-	if (fay_trace_traps_keep(trace))
-		return FAY_OK;
-	struct fay_session *session = trace->sessions[index];
-	struct fay_shm_control *shm = fay_session_shm(session, &size);
-	if (first)
-		fay_session_run(session, FAY_PROBE_BEGIN);
-	if (later)
-		say_later(trace, index);
-	if (trace->verbose && fay_session_unhooked(session))
-		fprintf(trace->messages,
-			"fay: process %d does not wait when it loads modules: %s; fay polls for "
-			"them\n",
-			pid, fay_session_unhooked(session));
-	return fay_aggregator_add(trace->aggregator, shm, size,
-				  fay_trace_counts_children(trace, pid) ? 0 : shm->target_pid,
-				  error);
+	return start(trace, pid, later, first, error);
 }
 
 void fay_trace_report_dispatch(const struct trace *trace)
@@ -295,6 +326,10 @@ void fay_trace_report_points(const struct trace *trace)
 			traps->set,
 			trace->verbose ? ""
 				       : "; --verbose names them, --only-inline leaves them out");
+	if (traps->set && fay_trace_is_by_name(trace) && !trace->no_follow && !trace->follow)
+		fprintf(trace->messages,
+			"fay: children that are forked from now on are not traced by these traps; "
+			"with --follow they are\n");
 	fprintf(trace->messages, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n",
 		points, points == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
 }
@@ -363,6 +398,8 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 		return error->code;
 	if (!trace->session_count && !trace->trapped_count && !trace->follow && !trace->wait)
 		return error->code ? (int)error->code : FAY_E_REFUSED;
+	if (trace->traps.set && trace->follow)
+		fay_follow_hold(&trace->follower);
 	for (size_t i = 0; trace->follow && i < trace->pid_count; i++)
 		fay_follow_take(&trace->follower, trace->pids[i]);
 	if (trace->child && !trace->follow)

@@ -169,9 +169,10 @@ struct trace {
 		unsigned side; /* of a join: whose events */
 		struct fay_bpf_object object;
 		struct fay_bpf_session *session; /* NULL: not attached */
-	} bpf[FAY_JOIN_SOURCES];
+	} bpf[FAY_JOIN_SOURCES + FAY_TRAP_OBJECTS_MAX];
 	size_t bpf_count;
 	struct fay_traps traps; /* where the kernel traps instead of a jump */
+	bool traps_refused;     /* their programs could not be loaded, and are not again */
 	struct trace_trapped {  /* processes in which no jump fits: nothing is installed */
 		struct fay_session *session;
 		struct fay_target *target;

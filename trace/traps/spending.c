@@ -16,30 +16,43 @@
 #define NOP_NS 600u
 #define STEP_NS 10000u
 
-static uint64_t cpu_of_all(const struct fay_traps *traps)
+/* Processor time since the last look, and the times as they are now. What processes used that have
+ * ended since is not known: as if one processor had been busy. */
+static uint64_t cpu_since(const struct fay_traps *traps, uint64_t now, uint64_t *cpu)
 {
-	uint64_t cpu = 0;
-	for (size_t i = 0; i < traps->process_count; i++)
-		cpu += fay_process_cpu_ns(traps->processes[i]);
-	return cpu;
+	uint64_t used = 0;
+	for (size_t i = 0; i < traps->process_count; i++) {
+		const struct fay_trap_process *process = &traps->processes[i];
+		cpu[i] = fay_process_cpu_ns(process->pid);
+		used += cpu[i] > process->cpu ? cpu[i] - process->cpu : 0;
+	}
+	if (traps->process_ended && used < now - traps->looked)
+		used = now - traps->looked;
+	return used;
+}
+
+static bool is_of_function(const struct fay_traps *traps, const struct fay_trap_item *item,
+			   const void *function)
+{
+	(void)traps;
+	return fay_trap_of_same(&item->trap, function);
 }
 
 /* All of the function that the program is for. */
-static void give_up(struct fay_traps *traps, struct fay_bpf_session *session, uint32_t program,
-		    double share)
+static void give_up(struct fay_traps *traps, uint32_t program, double share)
 {
-	const struct fay_trap *of = traps->programs[program];
-	const struct fay_trap_item *last = NULL;
+	const struct fay_trap *of = &traps->programs[program].trap;
+	uint64_t point = 0;
 	for (size_t i = 0; i < traps->count; i++) {
-		struct fay_trap_item *item = &traps->items[i];
+		const struct fay_trap_item *item = &traps->items[i];
 		if (!item->set || !fay_trap_of_same(&item->trap, of))
 			continue;
-		fay_bpf_session_untrap(session, item->number);
-		item->set = false;
-		traps->left_out += !last || last->session != item->session ||
-				   last->trap.skipped != item->trap.skipped;
-		last = item;
+		traps->left_out += item->point != point;
+		point = item->point;
 	}
+	fay_traps_remove(traps, is_of_function, of);
+	for (uint32_t i = 0; i < traps->program_count; i++)
+		traps->programs[i].given_up |= fay_trap_of_same(&traps->programs[i].trap, of);
 	share = share < 1 ? share : 1;
 	fprintf(traps->messages,
 		"fay: not traced any more: %s!%s: its traps took about %.0f%% of the processor "
@@ -48,17 +61,19 @@ static void give_up(struct fay_traps *traps, struct fay_bpf_session *session, ui
 }
 
 /* Nanoseconds since the last look, by the first program of each function. */
-static void spent_by(struct fay_traps *traps, const struct fay_bpf_session *session,
-		     uint64_t *spent)
+static void spent_by(struct fay_traps *traps, uint64_t *spent)
 {
 	for (uint32_t i = 0; i < traps->program_count; i++) {
-		uint64_t all = fay_bpf_session_events(session, i), events = all - traps->events[i];
+		struct fay_trap_program *program = &traps->programs[i];
+		uint64_t all = fay_bpf_session_events(traps->objects[program->object],
+						      program->number),
+			 events = all - program->events;
 		uint32_t first = 0;
-		while (!fay_trap_of_same(traps->programs[first], traps->programs[i]))
+		while (!fay_trap_of_same(&traps->programs[first].trap, &program->trap))
 			first++;
 		spent[i] = 0;
-		spent[first] += events * (traps->programs[i]->function.marker ? NOP_NS : STEP_NS);
-		traps->events[i] = all;
+		spent[first] += events * (program->trap.function.marker ? NOP_NS : STEP_NS);
+		program->events = all;
 	}
 }
 
@@ -74,27 +89,25 @@ static uint64_t find_most(const struct fay_traps *traps, const uint64_t *spent, 
 	return sum;
 }
 
-void fay_traps_look(struct fay_traps *traps, struct fay_bpf_session *session, double share,
-		    uint64_t now)
+void fay_traps_look(struct fay_traps *traps, double share, uint64_t now)
 {
-	uint64_t spent[FAY_TRAP_PROGRAMS_MAX];
+	uint64_t spent[FAY_TRAP_PROGRAMS_MAX], cpu[FAY_TRAPS_MAX];
 	uint32_t most = 0;
 	if (!traps->set || share <= 0 || now < traps->next)
 		return;
-	uint64_t cpu = cpu_of_all(traps), before = traps->cpu;
 	traps->next = now + LOOK_EVERY;
-	if (cpu < before) /* some process has ended */
-		traps->cpu = cpu;
-	if (cpu < before + CPU_LEAST)
+	traps->looked = traps->looked ? traps->looked : now;
+	uint64_t used = cpu_since(traps, now, cpu);
+	if (used < CPU_LEAST)
 		return;
-	spent_by(traps, session, spent);
-	traps->cpu = cpu;
-	if (!before) /* until the first look it is not known since when the processor was used */
-		return;
-	double used = (double)(cpu - before);
-	for (uint64_t sum = find_most(traps, spent, &most); (double)sum > share * used;
+	for (size_t i = 0; i < traps->process_count; i++)
+		traps->processes[i].cpu = cpu[i];
+	traps->looked = now;
+	traps->process_ended = 0;
+	spent_by(traps, spent);
+	for (uint64_t sum = find_most(traps, spent, &most); (double)sum > share * (double)used;
 	     sum = find_most(traps, spent, &most)) {
-		give_up(traps, session, most, (double)spent[most] / used);
+		give_up(traps, most, (double)spent[most] / (double)used);
 		spent[most] = 0;
 	}
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which traps there are, and which program each runs. */
+/* Which traps there are, which program each runs, and in which processes they are. */
 #include "traps.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#define CHECK_EVERY 100000000u /* ns */
-#define OTHER_FILES 1024u      /* that fay may have open */
+#define OTHER_FILES 1024u /* that fay may have open */
 
 static bool is_same_program(const struct fay_trap *a, const struct fay_trap *b)
 {
@@ -18,18 +19,75 @@ static bool is_same_program(const struct fay_trap *a, const struct fay_trap *b)
 	       !memcmp(a->operands, b->operands, sizeof(a->operands));
 }
 
-/* The program for a trap, one that there is if it can be. False: there are too many. */
-static bool find_program(struct fay_traps *traps, struct fay_trap_item *item)
+/* The file, open for as long as the trace lasts; -1: it cannot be. */
+static int keep_file(struct fay_traps *traps, const struct fay_trap *trap)
 {
-	uint32_t i = 0;
-	while (i < traps->program_count && !is_same_program(traps->programs[i], &item->trap))
-		i++;
-	if (i == FAY_TRAP_PROGRAMS_MAX)
+	for (size_t i = 0; i < traps->file_count; i++)
+		if (traps->files[i].device == trap->device && traps->files[i].inode == trap->inode)
+			return traps->files[i].fd;
+	struct fay_trap_file *grown =
+		realloc(traps->files, (traps->file_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -1;
+	traps->files = grown;
+	int fd = fcntl(trap->file, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		grown[traps->file_count++] =
+			(struct fay_trap_file){ trap->device, trap->inode, fd };
+	return fd;
+}
+
+static bool add_program(struct fay_traps *traps, const struct fay_trap *trap, uint32_t number)
+{
+	struct fay_trap_program *program = &traps->programs[traps->program_count];
+	char *name = strdup(trap->function.name), *module = strdup(trap->function.module);
+	if (!name || !module || traps->program_count == FAY_TRAP_PROGRAMS_MAX) {
+		free(name);
+		free(module);
 		return false;
-	if (i == traps->program_count)
-		traps->programs[traps->program_count++] = &item->trap;
-	item->program = i;
+	}
+	*program = (struct fay_trap_program){ .trap = *trap,
+					      .object = traps->object_count,
+					      .number = number };
+	program->trap.function.name = name;
+	program->trap.function.module = module;
+	traps->program_count++;
 	return true;
+}
+
+static void drop_programs(struct fay_traps *traps, uint32_t count)
+{
+	while (traps->program_count > count) {
+		struct fay_trap *trap = &traps->programs[--traps->program_count].trap;
+		free((char *)trap->function.name);
+		free((char *)trap->function.module);
+	}
+}
+
+/* The object's program for a trap; one is added, if the object is not made yet. */
+static bool find_program(struct fay_traps *traps, uint32_t object, const struct fay_trap *trap,
+			 uint32_t *found)
+{
+	uint32_t number = 0;
+	for (uint32_t i = 0; i < traps->program_count; i++) {
+		if (traps->programs[i].object != object)
+			continue;
+		number++;
+		*found = i;
+		if (is_same_program(&traps->programs[i].trap, trap))
+			return true;
+	}
+	*found = traps->program_count;
+	return object == traps->object_count && object < FAY_TRAP_OBJECTS_MAX &&
+	       add_program(traps, trap, number);
+}
+
+static bool is_given_up(const struct fay_traps *traps, const struct fay_trap *trap)
+{
+	for (uint32_t i = 0; i < traps->program_count; i++)
+		if (traps->programs[i].given_up && fay_trap_of_same(&traps->programs[i].trap, trap))
+			return true;
+	return false;
 }
 
 /* Those from `first` on that the session has for one point: the first one of the next. */
@@ -42,76 +100,157 @@ static size_t point_end(const struct fay_session *session, size_t first)
 	return i;
 }
 
-/* All of one point, or none of them. */
-static void take_point(struct fay_traps *traps, const struct fay_session *session, pid_t pid,
-		       size_t first, size_t end)
+/* All of one point, or none of them, by programs of one object: these share what they keep. */
+static bool take_by(struct fay_traps *traps, uint32_t object, const struct fay_session *session,
+		    pid_t pid, size_t first, size_t end)
 {
-	size_t count = traps->count;
 	uint32_t programs = traps->program_count;
-	for (size_t i = first; i < end; i++) {
-		struct fay_trap_item *item = &traps->items[traps->count];
-		if (traps->count < FAY_TRAPS_MAX) {
-			*item = (struct fay_trap_item){ .session = session,
-							.trap = *fay_session_trap(session, i),
-							.pid = pid };
-			if (find_program(traps, item)) {
-				traps->count++;
-				continue;
-			}
-		}
-		traps->count = count;
-		traps->program_count = programs;
-		return;
+	bool fits = traps->count + (end - first) <= FAY_TRAPS_MAX;
+	traps->points++;
+	for (size_t i = first; i < end && fits; i++) {
+		struct fay_trap_item *item = &traps->items[traps->count + (i - first)];
+		*item = (struct fay_trap_item){ .session = session,
+						.trap = *fay_session_trap(session, i),
+						.pid = pid,
+						.point = traps->points };
+		item->trap.file = keep_file(traps, &item->trap);
+		fits = item->trap.file >= 0 &&
+		       find_program(traps, object, &item->trap, &item->program);
+		if (fits)
+			item->trap.function = traps->programs[item->program].trap.function;
 	}
+	if (fits)
+		traps->count += end - first;
+	else
+		drop_programs(traps, programs);
+	return fits;
+}
+
+static bool make_tables(struct fay_traps *traps)
+{
+	if (!traps->items)
+		traps->items = calloc(FAY_TRAPS_MAX, sizeof(*traps->items));
+	if (!traps->programs)
+		traps->programs = calloc(FAY_TRAP_PROGRAMS_MAX, sizeof(*traps->programs));
+	if (!traps->processes)
+		traps->processes = calloc(FAY_TRAPS_MAX, sizeof(*traps->processes));
+	return traps->items && traps->programs && traps->processes;
 }
 
 bool fay_traps_take(struct fay_traps *traps, const struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_trap_count(session), end;
-	if (!traps->items)
-		traps->items = calloc(FAY_TRAPS_MAX, sizeof(*traps->items));
-	for (size_t i = 0; traps->items && i < count; i = end) {
+	if (!count)
+		return true;
+	if (!make_tables(traps))
+		return false;
+	if (traps->count + count > FAY_TRAPS_MAX)
+		fay_traps_release_ended(traps);
+	for (size_t i = 0; i < count; i = end) {
+		bool taken = is_given_up(traps, fay_session_trap(session, i));
 		end = point_end(session, i);
-		take_point(traps, session, pid, i, end);
+		for (uint32_t object = 0; object <= traps->object_count && !taken; object++)
+			taken = take_by(traps, object, session, pid, i, end);
 	}
-	if (count && traps->items && traps->process_count < FAY_TARGETS_MAX &&
-	    (!traps->process_count || traps->processes[traps->process_count - 1] != pid))
-		traps->processes[traps->process_count++] = pid;
-	return traps->items != NULL;
+	return true;
 }
 
-static bool is_of_one_point(const struct fay_trap_item *a, const struct fay_trap_item *b)
+uint32_t fay_traps_new(const struct fay_traps *traps, const struct fay_trap **programs)
 {
-	return a->session == b->session && a->trap.skipped == b->trap.skipped;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < traps->program_count; i++)
+		if (traps->programs[i].object == traps->object_count)
+			programs[count++] = &traps->programs[i].trap;
+	return count;
+}
+
+static bool is_of_object(const struct fay_traps *traps, const struct fay_trap_item *item,
+			 const void *object)
+{
+	return traps->programs[item->program].object == *(const uint32_t *)object;
+}
+
+void fay_traps_made(struct fay_traps *traps, struct fay_bpf_session *object)
+{
+	uint32_t first = 0;
+	if (object) {
+		traps->objects[traps->object_count++] = object;
+		return;
+	}
+	fay_traps_remove(traps, is_of_object, &traps->object_count);
+	while (first < traps->program_count && traps->programs[first].object != traps->object_count)
+		first++;
+	drop_programs(traps, first);
+}
+
+/* --- setting --- */
+
+static void add_process(struct fay_traps *traps, const struct fay_trap_item *item)
+{
+	for (size_t i = 0; i < traps->process_count; i++)
+		if (traps->processes[i].pid == item->pid)
+			return;
+	if (traps->process_count == FAY_TRAPS_MAX)
+		return;
+	traps->processes[traps->process_count++] =
+		(struct fay_trap_process){ .pid = item->pid,
+					   .born = fay_process_start(item->pid),
+					   .stack = item->trap.stack,
+					   .cpu = fay_process_cpu_ns(item->pid) };
+}
+
+/* Those of one point, [first, end), that run the same program as the first one that is not set. */
+static int set_some(struct fay_traps *traps, size_t first, size_t end, struct fay_error *error)
+{
+	const struct fay_trap *places[FAY_TRAP_TOGETHER];
+	struct fay_trap_item *items = traps->items;
+	const struct fay_trap_program *program = &traps->programs[items[first].program];
+	uint32_t count = 0, number;
+	for (size_t i = first; i < end && count < FAY_TRAP_TOGETHER; i++)
+		if (!items[i].set && items[i].program == items[first].program)
+			places[count++] = &items[i].trap;
+	int code = fay_bpf_session_trap(traps->objects[program->object], program->number,
+					items[first].pid, places, count, &number, error);
+	for (size_t i = first; i < end && !code && count; i++)
+		if (!items[i].set && items[i].program == items[first].program) {
+			items[i].set = true;
+			items[i].number = number++;
+			count--;
+		}
+	return code;
+}
+
+static bool is_of_point(const struct fay_traps *traps, const struct fay_trap_item *item,
+			const void *point)
+{
+	(void)traps;
+	return item->point == *(const uint64_t *)point;
 }
 
 /* All of the point whose first item it is, or none. Returns the first item of the next. */
-static size_t set_point(struct fay_traps *traps, struct fay_bpf_session *session, size_t first,
-			struct fay_error *why)
+static size_t set_point(struct fay_traps *traps, size_t first, struct fay_error *why)
 {
 	struct fay_trap_item *items = traps->items;
+	struct fay_error error;
+	uint64_t point = items[first].point;
 	size_t end = first;
-	bool all = true;
-	for (; end < traps->count && is_of_one_point(&items[first], &items[end]); end++) {
-		struct fay_error error;
-		if (!all)
-			continue;
-		all = items[end].set =
-			!fay_bpf_session_trap(session, items[end].program, items[end].pid,
-					      &items[end].trap, &items[end].number, &error);
-		if (!all && !why->code)
-			*why = error;
+	int code = FAY_OK;
+	while (end < traps->count && items[end].point == point)
+		end++;
+	for (size_t i = first; i < end && !code; i++)
+		code = items[i].set ? FAY_OK : set_some(traps, i, end, &error);
+	if (!code) {
+		add_process(traps, &items[first]);
+		traps->set++;
+		return end;
 	}
-	for (size_t i = first; i < end && !all; i++)
-		if (items[i].set) {
-			fay_bpf_session_untrap(session, items[i].number);
-			items[i].set = false;
-		}
-	traps->set += all;
-	return end;
+	if (!why->code)
+		*why = error;
+	fay_traps_remove(traps, is_of_point, &point);
+	return first;
 }
 
-/* Each trap is an open file. */
+/* Each trap may be an open file. */
 static void allow_files(size_t count)
 {
 	struct rlimit limit;
@@ -122,13 +261,46 @@ static void allow_files(size_t count)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void fay_traps_set(struct fay_traps *traps, struct fay_bpf_session *session,
-		   struct fay_error *first)
+void fay_traps_set(struct fay_traps *traps, struct fay_error *first)
 {
 	allow_files(traps->count);
 	for (size_t i = 0; i < traps->count;)
-		i = set_point(traps, session, i, first);
-	fay_bpf_session_count(session, true);
+		i = traps->items[i].set ? i + 1 : set_point(traps, i, first);
+	fay_traps_count(traps, true);
+}
+
+/* All of a point, for the child: nothing is set yet. */
+static void copy_point(struct fay_traps *traps, size_t first, size_t end, pid_t child)
+{
+	if (traps->count + (end - first) > FAY_TRAPS_MAX)
+		return;
+	traps->points++;
+	for (size_t i = first; i < end; i++) {
+		struct fay_trap_item *item = &traps->items[traps->count++];
+		*item = traps->items[i];
+		item->session = NULL;
+		item->pid = child;
+		item->point = traps->points;
+		item->set = false;
+	}
+}
+
+void fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child)
+{
+	struct fay_error error = { 0 };
+	size_t end, count;
+	if (traps->count > FAY_TRAPS_MAX / 2)
+		fay_traps_release_ended(traps);
+	count = traps->count;
+	for (size_t i = 0; i < count; i = end) {
+		end = i + 1;
+		while (end < count && traps->items[end].point == traps->items[i].point)
+			end++;
+		if (traps->items[i].pid == parent)
+			copy_point(traps, i, end, child);
+	}
+	if (traps->count > count)
+		fay_traps_set(traps, &error);
 }
 
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session)
@@ -149,26 +321,19 @@ bool fay_traps_has(const struct fay_traps *traps, const struct fay_session *sess
 	return false;
 }
 
-void fay_traps_check(struct fay_traps *traps, uint64_t now)
+void fay_traps_count(struct fay_traps *traps, bool counted)
 {
-	char line[128];
-	if (now < traps->next_check)
-		return;
-	traps->next_check = now + CHECK_EVERY;
-	for (size_t i = 0; traps->set && i < traps->process_count; i++) {
-		pid_t pid = traps->processes[i];
-		if (traps->ended[i] || !fay_process_status(pid, "State:", line) ||
-		    !strchr(line, 'Z') || !fay_process_start(pid))
-			continue;
-		traps->ended[i] = true;
-		fprintf(traps->messages,
-			"fay: process %d: its first thread has ended, and its traps with it; what "
-			"other threads do there is not traced any more\n",
-			(int)pid);
-	}
+	for (uint32_t i = 0; i < traps->object_count; i++)
+		fay_bpf_session_count(traps->objects[i], counted);
 }
 
 void fay_traps_deinit(struct fay_traps *traps)
 {
+	drop_programs(traps, 0);
+	for (size_t i = 0; i < traps->file_count; i++)
+		close(traps->files[i].fd);
 	free(traps->items);
+	free(traps->programs);
+	free(traps->files);
+	free(traps->processes);
 }

@@ -99,4 +99,19 @@ ends_conditions:
 	inc %rdi
 	jmp 1b
 	end ends_enters
+
+/* long ends_shared(long), which long ends_shares(long) enters where a jump would lie */
+	function ends_shared
+	nop
+	nop
+1:	mov %rdi, %rax
+	nop
+	nop
+	ret
+	end ends_shared
+	.space 16, 0xf4
+	function ends_shares
+	lea 1(%rdi), %rax
+	jmp 1b
+	end ends_shares
 	.section .note.GNU-stack, "", @progbits

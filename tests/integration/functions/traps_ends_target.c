@@ -34,6 +34,8 @@ long ends_somewhere(long n, long (*other)(long));
 long ends_table(long n, long (*other)(long));
 long ends_entered(long n);
 long ends_enters(long n);
+long ends_shared(long n);
+long ends_shares(long n);
 
 static unsigned long rounds;
 static jmp_buf back;
@@ -64,7 +66,8 @@ static void *run(void *argument)
 
 		sum += (unsigned long)(ends_call(n, nothing) + ends_recursive(RECURSION) +
 				       ends_somewhere(n, ends_other) + ends_table(n, ends_other) +
-				       ends_entered(n) + ends_enters(n));
+				       ends_entered(n) + ends_enters(n) + ends_shared(n) +
+				       ends_shares(n));
 	}
 	for (unsigned bits = 0; bits < FLAGS; bits++)
 		for (unsigned i = 0; i < 16; i++)

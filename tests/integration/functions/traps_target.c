@@ -6,9 +6,13 @@
  *	run T N		T threads call every function N times, with the numbers from 1 to N
  *	fork N		a child does so, and ends
  *	execute N	the program executes itself, and does so
- *	leave		the first thread ends, another one some seconds later
+ *	leave N		the first thread ends, another one calls every function N times, and ends
+ *			some seconds later
  *	semaphore	its value
+ *	load N PATH	loads that module, calls each of its functions N times, with the numbers
+ *			from 1 to N, and unloads it
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +56,12 @@ static void *run(void *argument)
 
 static void *linger(void *argument)
 {
+	unsigned long sum;
+
+	sleep(1);
+	run(&sum);
+	printf("left\n");
+	fflush(stdout);
 	sleep(5);
 	return argument;
 }
@@ -77,9 +87,23 @@ static void run_child(void)
 	printf("forked\n");
 }
 
+static void load(const char *path)
+{
+	static const char *const names[] = { "traps_later", "traps_behind_later", "traps_called" };
+	void *module = dlopen(path, RTLD_NOW);
+
+	for (unsigned k = 0; module && k < 3; k++) {
+		long (*function)(long) = (long (*)(long))dlsym(module, names[k]);
+
+		for (unsigned long i = 1; i <= rounds; i++)
+			function((long)i);
+	}
+	printf("loaded %d\n", module && !dlclose(module));
+}
+
 int main(int argc, char **argv)
 {
-	char line[100];
+	char line[1000], path[900];
 	unsigned threads;
 
 	setvbuf(stdin, NULL, _IONBF, 0);
@@ -99,8 +123,10 @@ int main(int argc, char **argv)
 
 			snprintf(number, sizeof(number), "%lu", rounds);
 			execl("/proc/self/exe", argv[0], number, NULL);
-		} else if (!strncmp(line, "leave", 5)) {
+		} else if (sscanf(line, "leave %lu", &rounds) == 1) {
 			leave();
+		} else if (sscanf(line, "load %lu %899s", &rounds, path) == 2) {
+			load(path);
 		} else if (!strncmp(line, "semaphore", 9)) {
 			printf("semaphore %u\n", traps_semaphore);
 		}

@@ -135,7 +135,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 		else
 			whole++;
 		known += !part && *flow.reason && flow.exit_count &&
-			 flow.exit_count <= FAY_TRAP_EXITS_MAX;
+			 flow.exit_count <= FAY_TRAP_TOGETHER;
 		if (*flow.reason && verbose)
 			printf("%s%s %s\n", function->name, part ? " (a part)" : "", flow.reason);
 		else if (part && verbose)
