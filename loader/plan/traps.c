@@ -47,7 +47,7 @@ static bool is_of_place(const struct fay_plan *plan, const struct fay_point *poi
 	uint32_t offset = point->marker ? 1u << FAY_PROBE_OFFSET : 0;
 
 	return has_only(plan, point, 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_MARKER | offset) &&
-	       (!point->inside || point->marker) && !point->function.unnamed;
+	       (!point->inside || point->marker);
 }
 
 static bool is_of_ends(const struct fay_plan *plan, const struct fay_point *point)
