@@ -47,9 +47,9 @@ bool fay_bpf_traps_together(void)
 	       fay_btf_find(btf, BTF_KIND_STRUCT, "bpf_uprobe_multi_link");
 }
 
-uint32_t fay_bpf_trap_exits(void)
+uint32_t fay_bpf_trap_exits(bool followed)
 {
-	return fay_bpf_traps_together() ? FAY_TRAP_TOGETHER : 32;
+	return !followed && fay_bpf_traps_together() ? FAY_TRAP_TOGETHER : 32;
 }
 
 /* The kernel may have put it off until the code is mapped, as it would be by another name. */

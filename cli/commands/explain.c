@@ -71,7 +71,7 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_function_se
 	}
 	for (size_t i = 0; i < processes; i++)
 		fay_points_print(stdout, stderr, json, pids[i], &verdict,
-				 fay_plan_trap_refusal(plan) ? 0 : fay_bpf_trap_exits());
+				 fay_plan_trap_refusal(plan) ? 0 : fay_bpf_trap_exits(false));
 	fay_verdict_deinit(&verdict);
 	fay_buffer_deinit(&image);
 }

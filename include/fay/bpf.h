@@ -292,8 +292,9 @@ int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *er
 /* Whether the kernel sets several by one link (Linux 6.6), else each has a perf event. */
 bool fay_bpf_traps_together(void);
 /* Exits that a function may have that gets traps at all of them: each perf event takes a while to
- * set and to take away. */
-uint32_t fay_bpf_trap_exits(void);
+ * set and to take away, and links with many places to set, for which processes wait that are
+ * `followed`. */
+uint32_t fay_bpf_trap_exits(bool followed);
 int fay_bpf_session_trap(struct fay_bpf_session *session, uint32_t program, pid_t pid,
 			 const struct fay_trap *const *traps, uint32_t count, uint32_t *first,
 			 struct fay_error *error);

@@ -236,7 +236,9 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		.when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
 		.clock = fay_trace_clock_set(trace),
 		.costs = trace->budget > 0 || trace->analyze,
-		.traps = fay_trace_traps_may(trace, pid) ? fay_bpf_trap_exits() : 0,
+		.traps = fay_trace_traps_may(trace, pid)
+				 ? fay_bpf_trap_exits(trace->follow || trace->wait)
+				 : 0,
 		.permit = fay_trust_log_permit,
 		.permit_context = &trace->log
 	};
