@@ -115,7 +115,7 @@ bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, u
 	struct form f = want->f;
 	struct range r;
 
-	if (want->kind == KIND_NOTHING && want->tag == NO_TAG)
+	if (value_unknown(want))
 		return true;
 	if (!have || have->kind != want->kind || have->tag != want->tag)
 		return false;
@@ -156,7 +156,8 @@ static bool includes_values(struct walk *w, const struct meaning *x, uint32_t n)
 	struct state *s = &w->m.s, *t = &w->t.s;
 
 	for (uint32_t i = 0; i < 16; i++)
-		if (!walk_same(w, x, n, i, &s->reg[i], &t->reg[i]) ||
+		if ((!value_unknown(&t->reg[i]) &&
+		     !walk_same(w, x, n, i, &s->reg[i], &t->reg[i])) ||
 		    (t->vector[i] & s->vector[i]) != t->vector[i])
 			return false;
 	for (unsigned i = 0; i < t->slots; i++) {
@@ -192,6 +193,7 @@ static bool includes_fill(struct walk *w, const struct fill *fill, const struct 
 bool walk_includes(struct walk *w, struct meaning *x, uint32_t n)
 {
 	struct state *s = &w->m.s, *t = &w->t.s;
+	const struct var *have = s->var, *end = have + s->vars;
 
 	if (t->depth != s->depth || (s->flags.undefined & ~t->flags.undefined))
 		return false;
@@ -199,12 +201,13 @@ bool walk_includes(struct walk *w, struct meaning *x, uint32_t n)
 		if (!walk_meaning(w, &x[i], var_find(t, x[i].id)))
 			return false;
 	for (unsigned i = 0; i < t->vars; i++) {
-		const struct var *have = var_find(s, t->var[i].id);
 		struct range want = var_range(&t->var[i]), r;
 
 		if (is_new(x, n, t->var[i].id))
 			continue;
-		if (!have)
+		while (have < end && have->id < t->var[i].id) /* both are in order */
+			have++;
+		if (have == end || have->id != t->var[i].id)
 			return false;
 		r = var_range(have);
 		if (r.lo < want.lo || r.hi > want.hi)

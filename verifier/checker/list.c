@@ -11,56 +11,67 @@ static bool bad_list(struct walk *w, const char *what)
 	return walk_refuse(w, FAY_RULE_CRT_JOIN, w->certificate.at, what);
 }
 
-/* A variable for the number at a location, or for what a multiple there is a multiple of. */
-static bool apply_number(struct walk *w, struct value *v, uint64_t kind, struct meaning *x)
+/* [lo, hi] as it is written: words, signed or not. False: it is none. */
+static bool range_at(const uint64_t n[2], wide *lo, wide *hi)
 {
-	struct reader *r = &w->certificate;
-	uint64_t bits = kind == JOIN_NUMBER ? read_number(r) : 64;
-	wide lo, hi;
-	struct value fresh;
+	*lo = as_signed(n[0]);
+	*hi = *lo + n[1];
+	return *hi <= UINT64_MAX && (*lo >= 0 || *hi <= INT64_MAX);
+}
 
-	*x = (struct meaning){ .location = x->location, .bits = (uint8_t)bits, .k = 1 };
-	if (kind == JOIN_MULTIPLE) {
-		uint64_t k = read_number(r);
+/* The variable that an entry introduces. */
+static struct meaning introduced(const struct entry *e)
+{
+	struct meaning x = { .location = (uint32_t)e->location, .bits = 64, .k = 1 };
 
-		x->k = k <= INT64_MAX ? (int64_t)k : 0;
-		x->c = read_signed(r);
+	if (e->kind == JOIN_NUMBER) {
+		x.bits = e->n[0] <= 64 ? (uint8_t)e->n[0] : 0;
+	} else {
+		x.k = e->n[0] <= INT64_MAX ? (int64_t)e->n[0] : 0;
+		x.c = as_signed(e->n[1]);
 	}
-	lo = read_signed(r);
-	hi = lo + read_number(r);
-	if (!x->k || !walk_numeric(v) || bits < 1 || bits > 64 ||
-	    (v->kind == KIND_POINTER && bits != 64) || lo == hi || hi > UINT64_MAX ||
-	    (lo < 0 && hi > INT64_MAX))
+	return x;
+}
+
+/* A variable for the number at a location, or for what a multiple there is a multiple of. */
+static bool apply_number(struct walk *w, struct value *v, const struct entry *e, struct meaning *x)
+{
+	struct value fresh;
+	wide lo, hi;
+	bool ok = range_at(&e->n[e->kind == JOIN_NUMBER ? 1 : 2], &lo, &hi);
+
+	*x = introduced(e);
+	if (!ok || !x->k || !walk_numeric(v) || !x->bits ||
+	    (v->kind == KIND_POINTER && x->bits != 64) || lo == hi)
 		return bad_list(w, "a join's variable is none");
-	fresh = value_fresh(&w->t, lo, hi, (unsigned)bits);
+	fresh = value_fresh(&w->t, lo, hi, x->bits);
 	if (w->t.refusal.rule != FAY_RULE_NONE)
 		return false;
 	v->f = form_number(x->c);
 	form_add(&v->f, &fresh.f, x->k);
-	v->bits = (uint8_t)bits;
+	v->bits = x->bits;
 	x->id = fresh.f.v[0];
 	return true;
 }
 
-static bool apply_form(struct walk *w, struct value *v, const struct meaning *x, uint32_t n)
+static bool apply_form(struct walk *w, struct value *v, const struct entry *e,
+		       const struct meaning *x, uint32_t n)
 {
-	struct reader *r = &w->certificate;
-	uint64_t bits = read_number(r);
-	struct form f = form_number(read_signed(r));
-	uint64_t terms = read_number(r);
+	uint64_t bits = e->n[0], terms = e->n[2];
+	struct form f = form_number(as_signed(e->n[1]));
 
 	if (!walk_numeric(v) || bits < 1 || bits > 64 || (v->kind == KIND_POINTER && bits != 64) ||
 	    terms > 2)
 		return bad_list(w, "a join's form is none");
 	for (uint64_t i = 0; i < terms; i++) {
-		uint64_t j = read_number(r);
+		uint64_t j = e->n[3 + 2 * i];
 		const struct var *size =
 			j - JOIN_MOST < FAY_INTERFACE_REGIONS
 				? var_pinned(&w->t.s, PIN_SIZES + (j - JOIN_MOST), 0)
 				: NULL;
 		struct form term = { .k[0] = 1, .v[0] = j < n ? x[j].id : size ? size->id : 0 };
 
-		if (!term.v[0] || !form_add(&f, &term, read_signed(r)))
+		if (!term.v[0] || !form_add(&f, &term, as_signed(e->n[4 + 2 * i])))
 			return bad_list(w, "a join's form names no variable of its own");
 	}
 	v->f = f;
@@ -86,41 +97,38 @@ const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t loca
 	return own;
 }
 
-static bool apply_range(struct walk *w, uint32_t to, uint64_t location)
+static bool apply_range(struct walk *w, uint32_t to, const struct entry *e)
 {
-	struct reader *r = &w->certificate;
-	wide lo = read_signed(r), hi = lo + read_number(r);
 	struct value own;
-	const struct value *v = walk_number_at(&w->t.s, to, location, &own);
+	const struct value *v = walk_number_at(&w->t.s, to, e->location, &own);
 	struct var *var = walk_numeric(v) && !v->f.v[1] ? var_find(&w->t.s, v->f.v[0]) : NULL;
+	wide lo, hi;
 
-	if (!var || hi > UINT64_MAX || (lo < 0 && hi > INT64_MAX))
+	if (!range_at(e->n, &lo, &hi) || !var)
 		return bad_list(w, "a join's range is none");
 	var_set(var, lo, hi);
 	return true;
 }
 
-static bool apply_fact(struct walk *w, const struct value *a, const struct value *b)
+static bool apply_fact(struct walk *w, uint32_t to, const struct value *a, const struct entry *e)
 {
-	struct reader *r = &w->certificate;
-	int64_t ka = read_signed(r), kb = read_signed(r);
-	wide lo = read_signed(r), hi = lo + read_number(r);
+	struct value own;
+	const struct value *b = walk_number_at(&w->t.s, to, e->n[0], &own);
+	wide lo = as_signed(e->n[3]), hi = lo + e->n[4];
 	struct form f = form_number(0);
 
-	if (!walk_numeric(a) || !walk_numeric(b) || !form_add(&f, &a->f, ka) ||
-	    !form_add(&f, &b->f, kb))
+	if (!walk_numeric(a) || !walk_numeric(b) || !form_add(&f, &a->f, as_signed(e->n[1])) ||
+	    !form_add(&f, &b->f, as_signed(e->n[2])))
 		return bad_list(w, "a join's fact is none");
 	if (f.v[1])
 		form_fact(&w->t, &f, lo - f.c, hi - f.c);
 	return true;
 }
 
-static bool apply_fill(struct walk *w, const struct value *v)
+static bool apply_fill(struct walk *w, const struct value *v, const struct entry *e)
 {
-	struct reader *r = &w->certificate;
-	uint64_t down = read_number(r);
-	int64_t fixed = read_signed(r), k = read_signed(r);
-	struct fill fill = { form_number(read_signed(r)), (int32_t)fixed, down != 0 };
+	int64_t fixed = as_signed(e->n[1]), k = as_signed(e->n[2]);
+	struct fill fill = { form_number(as_signed(e->n[3])), (int32_t)fixed, e->n[0] != 0 };
 	struct state *s = &w->t.s;
 
 	if (!walk_numeric(v) || fixed < -s->depth || fixed > 0 || s->fills == FILLS ||
@@ -130,71 +138,57 @@ static bool apply_fill(struct walk *w, const struct value *v)
 	return true;
 }
 
+static bool apply_entry(struct walk *w, uint32_t to, const struct entry *e, struct meaning *x,
+			uint32_t *n)
+{
+	struct state *s = &w->t.s;
+	bool placed = e->kind == JOIN_BYTES ||
+		      (e->kind <= JOIN_FILL && e->kind != JOIN_REGISTERS && e->kind != JOIN_RANGE);
+	struct value *v = placed ? walk_locate(s, e->location) : NULL;
+	int64_t low = -(int64_t)(e->location & 0xffff);
+
+	if (placed && !v)
+		return bad_list(w, "nothing is at a join's location");
+	switch (e->kind) {
+	case JOIN_FORGET: *v = value_nothing(); return true;
+	case JOIN_REGISTERS:
+		for (unsigned k = 0; k < 16; k++)
+			if (e->location >> k & 1)
+				s->reg[k] = value_nothing();
+		return true;
+	case JOIN_NUMBER:
+	case JOIN_MULTIPLE:
+		if (*n == JOIN_MOST)
+			return bad_list(w, "too many variables of a join");
+		return apply_number(w, v, e, &x[(*n)++]);
+	case JOIN_FORM: return apply_form(w, v, e, x, *n);
+	case JOIN_RANGE: return apply_range(w, to, e);
+	case JOIN_FACT: return apply_fact(w, to, v, e);
+	case JOIN_FILL: return apply_fill(w, v, e);
+	case JOIN_UNDEFINED: s->flags.undefined |= e->location & FLAG_ALL; return true;
+	case JOIN_BYTES: v->init &= (uint8_t)e->n[0]; return true;
+	case JOIN_VECTOR: s->vector[e->location & 15] &= (uint32_t)e->n[0]; return true;
+	default: /* JOIN_UNWRITTEN */
+		if (e->location > (uint64_t)s->depth || e->n[0] > e->location)
+			return bad_list(w, "a join's bytes are not on the stack");
+		stack_mark(s, low, low + (int64_t)e->n[0], false);
+		return true;
+	}
+}
+
 static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 {
-	const struct node *node = &w->nodes[to];
 	struct reader *r = &w->certificate;
-	struct state *s = &w->t.s;
-	uint64_t entries, location;
-	struct value own;
+	uint64_t entries;
+	struct entry e;
 
-	r->at = node->list;
+	r->at = w->nodes[to].list;
 	entries = read_number(r);
 	*n = 0;
 	for (uint64_t i = 0; i < entries; i++) {
-		uint64_t kind = read_number(r);
-		struct value *v = NULL;
-
-		location = read_number(r);
-		if (kind == JOIN_BYTES ||
-		    (kind <= JOIN_FILL && kind != JOIN_REGISTERS && kind != JOIN_RANGE)) {
-			v = walk_locate(s, location);
-			if (!v)
-				return bad_list(w, "nothing is at a join's location");
-		}
-		switch (kind) {
-		case JOIN_FORGET: *v = value_nothing(); break;
-		case JOIN_REGISTERS:
-			for (unsigned k = 0; k < 16; k++)
-				if (location >> k & 1)
-					s->reg[k] = value_nothing();
-			break;
-		case JOIN_NUMBER:
-		case JOIN_MULTIPLE:
-			if (*n == JOIN_MOST)
-				return bad_list(w, "too many variables of a join");
-			x[*n].location = (uint32_t)location;
-			if (!apply_number(w, v, kind, &x[(*n)++]))
-				return false;
-			break;
-		case JOIN_FORM:
-			if (!apply_form(w, v, x, *n))
-				return false;
-			break;
-		case JOIN_RANGE:
-			if (!apply_range(w, to, location))
-				return false;
-			break;
-		case JOIN_FACT:
-			if (!apply_fact(w, v, walk_number_at(s, to, read_number(r), &own)))
-				return false;
-			break;
-		case JOIN_FILL:
-			if (!apply_fill(w, v))
-				return false;
-			break;
-		case JOIN_UNDEFINED: s->flags.undefined |= location & FLAG_ALL; break;
-		case JOIN_BYTES: v->init &= (uint8_t)read_number(r); break;
-		case JOIN_VECTOR: s->vector[location & 15] &= (uint32_t)read_number(r); break;
-		default: { /* JOIN_UNWRITTEN */
-			uint64_t size = read_number(r);
-			int64_t low = -(int64_t)(location & 0xffff);
-
-			if (location > (uint64_t)s->depth || size > location)
-				return bad_list(w, "a join's bytes are not on the stack");
-			stack_mark(s, low, low + (int64_t)size, false);
-		}
-		}
+		walk_entry(r, &e);
+		if (!apply_entry(w, to, &e, x, n))
+			return false;
 	}
 	return !r->bad || bad_list(w, "a join's list is cut off");
 }
@@ -278,39 +272,33 @@ bool walk_count(struct walk *w, struct node *head, const struct meaning *x, uint
 }
 
 /* Variables that count loops which node `to` lies outside of are like others there. */
-static void unpin(const struct walk *w, struct state *s, uint32_t to)
+static bool unpin(const struct walk *w, struct state *s, uint32_t to)
 {
+	bool any = false;
+
 	for (unsigned i = 0; i < s->vars; i++) {
 		uint32_t pin = s->var[i].pin;
 
 		if (pin && pin < PIN_SIZES &&
-		    (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body))
+		    (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body)) {
 			s->var[i].pin = 0;
+			any = true;
+		}
 	}
+	return any;
 }
 
 void walk_load(struct walk *w, uint32_t node)
 {
-	walk_fetch(w, node, &w->m.s);
-	unpin(w, &w->m.s, node);
-	check_collect(&w->m);
-}
+	const struct node *n = &w->nodes[node];
+	/* what definitions named may be dropped with them */
+	bool collect = n->state != NODE_IN_HAND || w->m.defs;
 
-void walk_skip_entry(struct reader *r, uint64_t kind)
-{
-	static const uint8_t numbers[JOIN_KINDS] = {
-		[JOIN_NUMBER] = 3, [JOIN_MULTIPLE] = 4, [JOIN_RANGE] = 2, [JOIN_FACT] = 5,
-		[JOIN_FILL] = 4,   [JOIN_VECTOR] = 1,   [JOIN_BYTES] = 1, [JOIN_UNWRITTEN] = 1
-	};
-	uint64_t n = kind < JOIN_KINDS ? numbers[kind] : 0;
-
-	if (kind == JOIN_FORM) {
-		read_number(r);
-		read_number(r);
-		n = 2 * (read_number(r) & 3);
-	}
-	while (n--)
-		read_number(r);
+	w->m.defs = 0;
+	if (n->state != NODE_IN_HAND)
+		walk_fetch(w, node, &w->m.s);
+	if (!(n->flags & (NODE_JOIN | NODE_HEAD)) && (unpin(w, &w->m.s, node) || collect))
+		check_collect(&w->m);
 }
 
 /* The variables that a list introduces, once more. */
@@ -318,33 +306,29 @@ static void recall(struct walk *w, const struct node *node, struct meaning *x, u
 {
 	struct reader *r = &w->certificate;
 	uint64_t entries;
+	struct entry e;
 
 	*n = 0;
 	r->at = node->list;
 	entries = read_number(r);
 	for (uint64_t i = 0; i < entries && *n < node->variables; i++) {
-		uint64_t kind = read_number(r), location = read_number(r);
-
-		if (kind == JOIN_NUMBER || kind == JOIN_MULTIPLE) {
-			struct meaning *y = &x[*n];
-
-			*y = (struct meaning){ .id = node->first + *n,
-					       .location = (uint32_t)location,
-					       .bits = 64,
-					       .k = 1 };
+		walk_entry(r, &e);
+		if (e.kind == JOIN_NUMBER || e.kind == JOIN_MULTIPLE) {
+			x[*n] = introduced(&e);
+			x[*n].id = node->first + *n;
 			++*n;
-			if (kind == JOIN_NUMBER) {
-				y->bits = (uint8_t)read_number(r);
-			} else {
-				y->k = (int64_t)read_number(r);
-				y->c = read_signed(r);
-			}
-			read_signed(r);
-			read_number(r);
-		} else {
-			walk_skip_entry(r, kind);
 		}
 	}
+}
+
+static void copy(struct state *to, const struct state *from)
+{
+	memcpy(to, from, offsetof(struct state, written));
+	memcpy(to->written, from->written, ((uint32_t)from->depth + 7) / 8);
+	memcpy(to->fact, from->fact, from->facts * sizeof(from->fact[0]));
+	memcpy(to->fill, from->fill, from->fills * sizeof(from->fill[0]));
+	memcpy(to->slot, from->slot, from->slots * sizeof(from->slot[0]));
+	memcpy(to->var, from->var, from->vars * sizeof(from->var[0]));
 }
 
 bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
@@ -352,7 +336,7 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	struct node *node = &w->nodes[to];
 	struct state *t = &w->t.s;
 
-	walk_copy(t, &w->m.s);
+	copy(t, &w->m.s);
 	t->flags.covered = 0;
 	t->flags.a = t->flags.b = value_nothing();
 	t->facts = t->fills = 0;
@@ -382,7 +366,10 @@ bool walk_enter(struct walk *w, uint32_t to, bool back)
 		if (!first)
 			return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address,
 					   "two ways lead to a node that is no join");
-		return walk_keep(w, to, &w->m.s);
+		if (!w->stays)
+			return walk_keep(w, to, &w->m.s);
+		node->state = NODE_IN_HAND;
+		return true;
 	}
 	if (!first) {
 		walk_fetch(w, to, &w->t.s);

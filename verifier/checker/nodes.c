@@ -6,6 +6,8 @@ uint64_t read_number(struct reader *r)
 {
 	uint64_t n = 0;
 
+	if (r->at < r->size && r->bytes[r->at] < 0x80) /* as mostly */
+		return r->bytes[r->at++];
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint8_t byte = r->at < r->size ? r->bytes[r->at++] : 0xff;
 
@@ -20,11 +22,14 @@ uint64_t read_number(struct reader *r)
 	return 0;
 }
 
+int64_t as_signed(uint64_t n)
+{
+	return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
+}
+
 int64_t read_signed(struct reader *r)
 {
-	uint64_t n = read_number(r);
-
-	return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
+	return as_signed(read_number(r));
 }
 
 bool walk_bad(struct walk *w, const char *what)
@@ -32,18 +37,34 @@ bool walk_bad(struct walk *w, const char *what)
 	return walk_refuse(w, FAY_RULE_CRT_NODE, w->certificate.at, what);
 }
 
+void walk_entry(struct reader *r, struct entry *e)
+{
+	static const uint8_t numbers[JOIN_KINDS] = {
+		[JOIN_NUMBER] = 3, [JOIN_MULTIPLE] = 4, [JOIN_FORM] = 3,
+		[JOIN_RANGE] = 2,  [JOIN_FACT] = 5,     [JOIN_FILL] = 4,
+		[JOIN_VECTOR] = 1, [JOIN_BYTES] = 1,    [JOIN_UNWRITTEN] = 1
+	};
+	unsigned count;
+
+	e->kind = read_number(r);
+	e->location = read_number(r);
+	r->bad |= e->kind >= JOIN_KINDS;
+	count = e->kind < JOIN_KINDS ? numbers[e->kind] : 0;
+	for (unsigned i = 0; i < count; i++) {
+		e->n[i] = read_number(r);
+		if (e->kind == JOIN_FORM && i == 2)
+			count += 2 * (e->n[2] & 3); /* its terms */
+	}
+}
+
 static void skip_list(struct reader *r)
 {
 	uint64_t entries = read_number(r);
+	struct entry e;
 
 	r->bad |= entries > JOIN_ENTRIES;
-	for (uint64_t i = 0; i < entries && !r->bad; i++) {
-		uint64_t kind = read_number(r);
-
-		r->bad |= kind >= JOIN_KINDS;
-		read_number(r);
-		walk_skip_entry(r, kind);
-	}
+	for (uint64_t i = 0; i < entries && !r->bad; i++)
+		walk_entry(r, &e);
 }
 
 /* Node i, and where its parts are. `address`: of the node before it. */

@@ -32,66 +32,49 @@ static void compact(struct walk *w)
 	store->free = 0;
 }
 
-/* The lists of a state and its parts that are stored, one behind the other. */
-struct parts {
-	uint32_t count;
-	struct {
-		void *at;
-		uint32_t size;
-	} list[40];
-};
-
-static void part(struct parts *p, const void *at, size_t size)
+/* The next part of a state goes to where it is stored, or comes from there. */
+static void move(uint8_t **at, void *part, size_t size, bool out)
 {
-	p->list[p->count].at = (void *)at;
-	p->list[p->count++].size = (uint32_t)size;
+	memcpy(out ? *at : part, out ? part : *at, size);
+	*at += size;
 }
 
-static uint32_t find_parts(struct parts *p, const struct stored *head, const struct state *s)
+/* All parts that `head` counts. */
+static void move_parts(const struct stored *head, struct state *s, uint8_t *at, bool out)
 {
-	uint32_t size = (uint32_t)sizeof(*head);
-
-	p->count = 0;
 	for (unsigned i = 0; i < 16; i++) {
 		if (head->registers >> i & 1)
-			part(p, &s->reg[i], sizeof(s->reg[i]));
+			move(&at, &s->reg[i], sizeof(s->reg[i]), out);
 		if (head->vectors >> i & 1)
-			part(p, &s->vector[i], sizeof(s->vector[i]));
+			move(&at, &s->vector[i], sizeof(s->vector[i]), out);
 	}
-	part(p, &s->flags, sizeof(s->flags));
-	part(p, s->var, head->vars * sizeof(s->var[0]));
-	part(p, s->slot, head->slots * sizeof(s->slot[0]));
-	part(p, s->fact, head->facts * sizeof(s->fact[0]));
-	part(p, s->fill, head->fills * sizeof(s->fill[0]));
-	part(p, s->written, ((uint32_t)head->depth + 7) / 8);
-	for (unsigned i = 0; i < p->count; i++)
-		size += p->list[i].size;
-	return (size + 7) & ~7u;
+	move(&at, &s->flags, sizeof(s->flags), out);
+	move(&at, s->var, head->vars * sizeof(s->var[0]), out);
+	move(&at, s->slot, head->slots * sizeof(s->slot[0]), out);
+	move(&at, s->fact, head->facts * sizeof(s->fact[0]), out);
+	move(&at, s->fill, head->fills * sizeof(s->fill[0]), out);
+	move(&at, s->written, ((uint32_t)head->depth + 7) / 8, out);
 }
 
-void walk_copy(struct state *to, const struct state *from)
-{
-	memcpy(to, from, offsetof(struct state, written));
-	memcpy(to->written, from->written, ((uint32_t)from->depth + 7) / 8);
-	memcpy(to->fact, from->fact, from->facts * sizeof(from->fact[0]));
-	memcpy(to->fill, from->fill, from->fills * sizeof(from->fill[0]));
-	memcpy(to->slot, from->slot, from->slots * sizeof(from->slot[0]));
-	memcpy(to->var, from->var, from->vars * sizeof(from->var[0]));
-}
-
-bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
+bool walk_keep(struct walk *w, uint32_t node, struct state *s)
 {
 	struct stored head = { 0, node, s->depth, s->slots, s->vars, s->facts, s->fills, 0, 0 };
-	struct parts p;
+	size_t size = sizeof(head) + sizeof(s->flags) + s->slots * sizeof(s->slot[0]) +
+		      s->vars * sizeof(s->var[0]) + s->facts * sizeof(s->fact[0]) +
+		      s->fills * sizeof(s->fill[0]) + ((uint32_t)s->depth + 7) / 8;
 	uint8_t *to;
 
 	for (unsigned i = 0; i < 16; i++) {
-		if (s->reg[i].kind != KIND_NOTHING || s->reg[i].tag != NO_TAG)
+		if (!value_unknown(&s->reg[i])) {
 			head.registers |= (uint16_t)(1u << i);
-		if (s->vector[i])
+			size += sizeof(s->reg[i]);
+		}
+		if (s->vector[i]) {
 			head.vectors |= (uint16_t)(1u << i);
+			size += sizeof(s->vector[i]);
+		}
 	}
-	head.size = find_parts(&p, &head, s);
+	head.size = (uint32_t)(size + 7) & ~7u;
 	/* no more often than a quarter of the room was freed: linear in what is stored */
 	if (head.size > w->store.size - w->store.used && w->store.free > w->store.size / 4)
 		compact(w);
@@ -102,23 +85,16 @@ bool walk_keep(struct walk *w, uint32_t node, const struct state *s)
 	w->nodes[node].state = w->store.used + 1;
 	w->store.used += head.size;
 	memcpy(to, &head, sizeof(head));
-	to += sizeof(head);
-	for (unsigned i = 0; i < p.count; i++) {
-		memcpy(to, p.list[i].at, p.list[i].size);
-		to += p.list[i].size;
-	}
+	move_parts(&head, s, to + sizeof(head), true);
 	return true;
 }
 
 void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 {
-	const uint8_t *from = w->store.bytes + w->nodes[node].state - 1;
+	uint8_t *from = w->store.bytes + w->nodes[node].state - 1;
 	struct stored head;
-	struct parts p;
 
 	memcpy(&head, from, sizeof(head));
-	from += sizeof(head);
-	memset(s, 0, offsetof(struct state, written));
 	s->depth = head.depth;
 	s->slots = head.slots;
 	s->vars = head.vars;
@@ -126,18 +102,15 @@ void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 	s->fills = head.fills;
 	for (unsigned i = 0; i < 16; i++)
 		s->reg[i] = value_nothing();
-	find_parts(&p, &head, s);
-	for (unsigned i = 0; i < p.count; i++) {
-		memcpy(p.list[i].at, from, p.list[i].size);
-		from += p.list[i].size;
-	}
+	memset(s->vector, 0, sizeof(s->vector));
+	move_parts(&head, s, from + sizeof(head), false);
 }
 
 void walk_drop(struct walk *w, uint32_t node)
 {
 	struct stored head;
 
-	if (!w->nodes[node].state)
+	if (!w->nodes[node].state || w->nodes[node].state == NODE_IN_HAND)
 		return;
 	memcpy(&head, w->store.bytes + w->nodes[node].state - 1, sizeof(head));
 	head.node = UINT32_MAX;

@@ -96,7 +96,8 @@ static bool work(struct walk *w, uint64_t n)
 			   "the certificate goes through the code too often");
 }
 
-static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
+/* `last`: of the edges of `from`; after it the state in hand is that node's no more. */
+static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost, bool last)
 {
 	const struct node *target = &w->nodes[to];
 
@@ -105,6 +106,7 @@ static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 	if (to > from && target->head && from < target->head - 1)
 		return walk_bad(w, "an edge leads into the middle of a loop");
 	account(w, from, to, cost);
+	w->stays = last && to == from + 1;
 	return work(w, 1) && walk_enter(w, to, to <= from);
 }
 
@@ -113,6 +115,7 @@ static bool follow(struct walk *w, uint32_t from, uint32_t to, uint64_t cost)
 static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 {
 	const struct check_bytes *text = &w->subject->text;
+	uint32_t start, inside; /* bits: where it begins, and its other bytes */
 	enum fay_rule rule;
 
 	if (at >= text->size)
@@ -120,13 +123,13 @@ static bool decode(struct walk *w, uint64_t at, struct fay_insn *insn)
 	rule = fay_decode_bytes(text->bytes + at, text->size - at, text->start + at, insn);
 	if (rule != FAY_RULE_NONE)
 		return walk_refuse(w, rule, at, "the bytes are no instruction that is allowed");
-	for (unsigned i = 0; i < insn->length; i++) {
-		uint64_t bit = at + i;
-		uint8_t *mine = i ? w->insides : w->starts, *other = i ? w->starts : w->insides;
-
-		if (other[bit / 8] >> bit % 8 & 1)
+	start = 1u << at % 8;
+	inside = ((2u << (insn->length - 1)) - 2) << at % 8;
+	for (uint64_t i = at / 8; start | inside; i++, start >>= 8, inside >>= 8) {
+		if (w->insides[i] & start || w->starts[i] & inside)
 			return walk_refuse(w, FAY_RULE_CFI_OVERLAP, at, "instructions overlap");
-		mine[bit / 8] |= (uint8_t)(1u << bit % 8);
+		w->starts[i] |= (uint8_t)start;
+		w->insides[i] |= (uint8_t)inside;
 	}
 	w->instructions++;
 	return work(w, 1);
@@ -186,7 +189,7 @@ static bool jump_table(struct walk *w, uint32_t i, const struct fay_insn *insn, 
 					   "a jump table leads out of the code");
 		w->jumps[k].from = (uint32_t)(insn->address - w->subject->text.start);
 		w->jumps[k].to = (uint32_t)address;
-		if (!target(w, i, address, &to) || !follow(w, i, to, cost))
+		if (!target(w, i, address, &to) || !follow(w, i, to, cost, false))
 			return false;
 	}
 	return true;
@@ -206,10 +209,12 @@ static bool branch(struct walk *w, uint32_t i, unsigned cc, const uint64_t addre
 			return false;
 		trail_begin(&w->m);
 		may = !w->m.refine || flags_assume(&w->m, side ? cc ^ 1 : cc);
-		if (may && !follow(w, i, to, cost))
+		if (may && !follow(w, i, to, cost, side))
 			return false;
-		trail_undo(&w->m);
+		if (!side)
+			trail_undo(&w->m);
 	}
+	w->m.trailing = false;
 	return true;
 }
 
@@ -217,7 +222,7 @@ static bool one(struct walk *w, uint32_t i, uint64_t address, uint64_t cost)
 {
 	uint32_t to;
 
-	return target(w, i, address, &to) && follow(w, i, to, cost);
+	return target(w, i, address, &to) && follow(w, i, to, cost, true);
 }
 
 static bool call(struct walk *w, uint32_t i, const struct fay_insn *insn, uint64_t cost)
@@ -250,9 +255,15 @@ static bool ret(struct walk *w, uint32_t i, uint64_t cost)
 	return machine_depth(&w->m, depth - 8) && one(w, i, address - w->subject->text.start, cost);
 }
 
-/* How many targets a node with this last instruction has; -1: as many as its table. */
-static int targets_of(const struct node *node, const struct fay_insn *insn, bool top)
+/* How many targets a node with this last instruction has; -1: as many as its table. *to: where they
+ * are, but for those of ret and tables. */
+static int targets_of(const struct walk *w, const struct node *node, const struct fay_insn *insn,
+		      bool top, uint64_t to[2])
 {
+	bool jumps = insn->op == OP_JMP || insn->op == OP_JCC || insn->op == OP_CALL;
+
+	to[1] = insn->address + insn->length - w->subject->text.start;
+	to[0] = jumps ? insn->target - w->subject->text.start : to[1];
 	if (node->kind != END_NATURAL)
 		return 2;
 	switch (insn->op) {
@@ -266,27 +277,22 @@ static int targets_of(const struct node *node, const struct fay_insn *insn, bool
 static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, uint64_t cost)
 {
 	struct node *node = &w->nodes[i];
-	uint64_t next = insn->address + insn->length - w->subject->text.start;
-	uint64_t sides[2] = { next, next };
-	int n = targets_of(node, insn, !w->m.s.depth);
+	uint64_t to[2];
+	int n = targets_of(w, node, insn, !w->m.s.depth, to);
 
 	check_collect(&w->m);
-	w->ends = w->certificate;
-	w->ends.at = node->end;
 	if (n >= 0 && node->targets != (unsigned)n)
 		return walk_bad(w, "a node with another number of targets than its end has");
 	if (node->kind != END_NATURAL && fay_op_table[insn->op].attributes & ATTR_CONTROL)
 		return walk_bad(w, "cases behind a jump");
 	if (node->kind == END_CONDITION)
-		return branch(w, i, node->condition, sides, cost);
-	sides[0] = insn->target - w->subject->text.start;
+		return branch(w, i, node->condition, to, cost);
 	switch (insn->op) {
-	case OP_JCC: return branch(w, i, insn->cc, sides, cost);
-	case OP_JMP: return one(w, i, sides[0], cost);
+	case OP_JCC: return branch(w, i, insn->cc, to, cost);
 	case OP_JMP_TABLE: return jump_table(w, i, insn, cost);
 	case OP_CALL: return call(w, i, insn, cost);
 	case OP_RET: return ret(w, i, cost);
-	default: return one(w, i, next, cost);
+	default: return one(w, i, to[0], cost);
 	}
 }
 
@@ -294,18 +300,16 @@ static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, ui
 static bool dead_end(struct walk *w, uint32_t i, const struct fay_insn *insn)
 {
 	const struct node *node = &w->nodes[i];
-	uint64_t next = insn->address + insn->length - w->subject->text.start;
-	bool jumps = insn->op == OP_JMP || insn->op == OP_JCC || insn->op == OP_CALL;
+	uint64_t address[2];
+	int n = targets_of(w, node, insn, false, address);
 	uint32_t to;
 
 	if (insn->op == OP_RET || insn->op == OP_JMP_TABLE)
 		return true;
-	w->ends = w->certificate;
-	w->ends.at = node->end;
-	if (node->targets != (unsigned)targets_of(node, insn, false))
+	if (node->targets != (unsigned)n)
 		return walk_bad(w, "a node with another number of targets than its end has");
-	for (unsigned k = 0; k < node->targets; k++)
-		if (!target(w, i, jumps && !k ? insn->target - w->subject->text.start : next, &to))
+	for (int k = 0; k < n; k++)
+		if (!target(w, i, address[k], &to))
 			return false;
 	return true;
 }
@@ -320,7 +324,6 @@ static bool run_node(struct walk *w, uint32_t i)
 	if (!node->count)
 		return walk_bad(w, "a node without an instruction");
 	settle(w, node);
-	w->m.defs = 0;
 	w->m.extra = w->m.helped = 0;
 	if (live)
 		walk_load(w, i);
@@ -344,6 +347,8 @@ static bool run_node(struct walk *w, uint32_t i)
 			return false;
 		}
 	}
+	w->ends = w->certificate;
+	w->ends.at = node->end;
 	if (!live)
 		return dead_end(w, i, &insn);
 	if (!work(w, w->m.extra / WORK_ELEMENTS))
@@ -422,6 +427,7 @@ bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts)
 		return walk_bad(w, "the first node is not the probe's entry");
 	w->m.facts = w->t.facts = facts;
 	machine_entry(&w->m);
+	w->stays = true;
 	if (!walk_enter(w, 0, false))
 		return false;
 	for (uint32_t i = 0; i < w->node_count; i++) {

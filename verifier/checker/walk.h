@@ -13,6 +13,7 @@ struct reader {
 };
 uint64_t read_number(struct reader *r);
 int64_t read_signed(struct reader *r);
+int64_t as_signed(uint64_t n);
 
 /* A variable that a join introduces, and what it is in the state that comes. */
 struct meaning {
@@ -34,12 +35,14 @@ enum {
 	NODE_WAYS = NODE_UP | NODE_DOWN | NODE_HALVES | NODE_BITS,
 };
 
+#define NODE_IN_HAND UINT32_MAX /* its state is w->m's, and the node is run next */
+
 struct node {
 	uint32_t address; /* from the start of .text */
 	uint32_t end;     /* in the certificate: its targets */
 	uint32_t list;    /* in the certificate: a join's */
 	uint32_t first;   /* of a join: the id of its first variable */
-	uint32_t state;   /* in the store, plus 1; 0: not reached */
+	uint32_t state;   /* in the store, plus 1; 0: not reached; or NODE_IN_HAND */
 	uint32_t body;    /* of a head: nodes of its loop, itself first; else 0 */
 	uint32_t head;    /* 1 + the head of the innermost loop that it lies in, not as its head */
 	uint32_t left;    /* 1 + the head of a loop that was left to here */
@@ -62,6 +65,7 @@ struct store {
 
 struct walk {
 	struct machine m, t; /* in hand; of the node that it comes to */
+	bool stays;          /* the edge in hand is its node's last, and leads to the next node */
 	struct meaning meanings[JOIN_MOST];
 	const struct check_subject *subject;
 	const struct fay_policy *policy;
@@ -83,10 +87,9 @@ bool walk_refuse(struct walk *w, enum fay_rule rule, uint64_t place, const char 
  * in hand must be included in it. `back`: along an edge back to the head of a loop. */
 bool walk_enter(struct walk *w, uint32_t to, bool back);
 /* Stores the state of a node; takes it back; drops it. */
-bool walk_keep(struct walk *w, uint32_t node, const struct state *s);
+bool walk_keep(struct walk *w, uint32_t node, struct state *s);
 void walk_fetch(const struct walk *w, uint32_t node, struct state *s);
 void walk_drop(struct walk *w, uint32_t node);
-void walk_copy(struct state *to, const struct state *from);
 /* A join's variable as what the state in hand has there; its range must be that of `v`. */
 bool walk_meaning(struct walk *w, struct meaning *x, const struct var *v);
 /* Whether `have`, of the state in hand, is what `want` of w->t says. */
@@ -102,7 +105,7 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n);
 bool walk_bad(struct walk *w, const char *what);
 /* Reads the probe's nodes; *behind: where they end. */
 bool walk_parse(struct walk *w, uint32_t *behind);
-/* Takes the node's state in hand. */
+/* The node's state is that in hand. */
 void walk_load(struct walk *w, uint32_t node);
 bool walk_numeric(const struct value *v); /* a number or a pointer, and not NULL */
 /* What a location of a certificate names; NULL: nothing. */
@@ -110,8 +113,11 @@ struct value *walk_locate(struct state *s, uint64_t location);
 /* The number there for the list of a node, or NULL; *own is it if no place holds it. */
 const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t location,
 				   struct value *own);
-/* The rest of a list's entry, after its kind and location. */
-void walk_skip_entry(struct reader *r, uint64_t kind);
+/* An entry of a list, with its numbers as they are written. */
+struct entry {
+	uint64_t kind, location, n[9];
+};
+void walk_entry(struct reader *r, struct entry *e);
 /* One walk through a probe: a part of the certificate. */
 bool walk_probe(struct walk *w, uint64_t entry, struct fay_probe_facts *facts);
 /* What the walks found against the policy. */

@@ -32,10 +32,9 @@ static bool read_node(struct claim_node *n, struct reader *r, uint32_t i, int64_
 	n->list = r->bytes + r->at;
 	n->list_size = r->at;
 	for (uint64_t k = 0; k < n->entries && !r->bad; k++) {
-		uint64_t kind = read_number(r);
+		struct entry e;
 
-		read_number(r);
-		walk_skip_entry(r, kind);
+		walk_entry(r, &e);
 	}
 	n->list_size = r->at - n->list_size;
 	return !r->bad;

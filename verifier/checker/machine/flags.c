@@ -24,13 +24,15 @@ bool flags_ready(struct machine *m, unsigned cc)
 	       check_refuse(m, FAY_RULE_ENV_FLAGS, "a flag is read that is not defined here");
 }
 
-/* x, read as `bits` bits, is at least lo and at most hi. */
+/* x, read as `bits` bits, is at least lo and at most hi; as far as is known it is in r. */
 static bool bound(struct machine *m, const struct value *x, unsigned bits, bool sign,
-		  const struct form *f, wide lo, wide hi)
+		  const struct form *f, struct range r, wide lo, wide hi)
 {
 	unsigned b = x->bits < bits ? x->bits : bits;
 	wide base = sign && b == bits ? -((wide)1 << (b - 1)) : 0, top = base + ((wide)1 << b) - 1;
 
+	if (!f->v[0])
+		return lo <= r.lo && r.hi <= hi;
 	lo = lo > base ? lo : base;
 	hi = hi < top ? hi : top;
 	return lo <= hi && form_window(m, f, b, lo, hi);
@@ -43,15 +45,17 @@ static bool assume_order(struct machine *m, bool sign, wide lo, wide hi)
 	struct form a, b;
 	bool exact_a, exact_b;
 	wide shift_a, shift_b;
+	uint32_t trail = m->trail;
 	struct range ra = value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
 	struct range rb = value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
 
-	if (!bound(m, &f->a, f->bits, sign, &a, rb.lo + lo, rb.hi + hi) ||
-	    !bound(m, &f->b, f->bits, sign, &b, ra.lo - hi, ra.hi - lo))
+	if (!bound(m, &f->a, f->bits, sign, &a, ra, rb.lo + lo, rb.hi + hi) ||
+	    !bound(m, &f->b, f->bits, sign, &b, rb, ra.lo - hi, ra.hi - lo))
 		return false;
-	/* now some word may be read as signed */
-	value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
-	value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
+	if (m->trail != trail || !m->trailing) { /* now some word may be read as signed */
+		value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
+		value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
+	}
 	if (!exact_a || !exact_b || !b.v[0] || !form_plus(&a, &b, -1))
 		return true;
 	return form_narrow(m, &a, lo - shift_a + shift_b, hi - shift_a + shift_b);
@@ -115,17 +119,24 @@ bool flags_assume(struct machine *m, unsigned cc)
 	}
 }
 
-static bool may_hold(struct machine *m, unsigned cc)
+bool flags_where(struct machine *m, unsigned cc, const struct value *v, unsigned bits,
+		 struct range *r)
 {
 	bool may;
 
 	trail_begin(m);
 	may = flags_assume(m, cc);
+	if (may)
+		*r = value_range(m, v, bits, v->kind == KIND_POINTER);
 	trail_undo(m);
 	return may;
 }
 
 struct value flags_truth(struct machine *m, unsigned cc)
 {
-	return value_fresh(m, may_hold(m, cc ^ 1) ? 0 : 1, may_hold(m, cc) ? 1 : 0, 64);
+	struct value one = value_number(1);
+	struct range r;
+
+	return value_fresh(m, flags_where(m, cc ^ 1, &one, 64, &r) ? 0 : 1,
+			   flags_where(m, cc, &one, 64, &r) ? 1 : 0, 64);
 }

@@ -9,36 +9,16 @@ bool check_refuse(struct machine *m, enum fay_rule rule, const char *what)
 	return false;
 }
 
-struct form form_number(int64_t c)
-{
-	return (struct form){ .c = c };
-}
-
-struct value value_number(uint64_t n)
-{
-	return (struct value){ form_number((int64_t)n), KIND_NUMBER, 0, 0xff, 64 };
-}
-
-struct value value_nothing(void)
-{
-	return (struct value){ .kind = KIND_NOTHING, .tag = NO_TAG };
-}
-
 /* ---- variables ---- */
 
 struct var *var_find(struct state *s, uint32_t id)
 {
-	unsigned low = 0, high = s->vars;
+	struct var *v = s->var;
 
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (s->var[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->vars && s->var[low].id == id ? &s->var[low] : NULL;
+	/* in the next n, if at all; no branch for the processor to guess */
+	for (unsigned n = s->vars; n > 1; n -= n / 2)
+		v = v[n / 2].id <= id ? v + n / 2 : v;
+	return s->vars && v->id == id ? v : NULL;
 }
 
 struct var *var_pinned(struct state *s, uint64_t pin, uint64_t which)
@@ -47,13 +27,6 @@ struct var *var_pinned(struct state *s, uint64_t pin, uint64_t which)
 		if (s->var[i].pin && s->var[i].pin == pin && !which--)
 			return &s->var[i];
 	return NULL;
-}
-
-struct range var_range(const struct var *v)
-{
-	if (v->negative)
-		return (struct range){ (int64_t)v->lo, (int64_t)v->hi };
-	return (struct range){ v->lo, v->hi };
 }
 
 void var_set(struct var *v, wide lo, wide hi)
@@ -103,7 +76,7 @@ static bool marked(struct state *s, const struct form *f, const uint8_t *used)
 {
 	struct var *a = var_find(s, f->v[0]), *b = var_find(s, f->v[1]);
 
-	return a && b && used[a - s->var] && used[b - s->var];
+	return a && b && (used[a - s->var] || a->pin) && (used[b - s->var] || b->pin);
 }
 
 /* What definitions, which end with the node, tell of sums of two variables becomes facts. */
@@ -130,9 +103,10 @@ static void keep_defined(struct machine *m)
 void check_collect(struct machine *m)
 {
 	struct state *s = &m->s;
-	uint8_t used[VARS] = { 0 };
+	uint8_t used[VARS];
 	unsigned kept = 0;
 
+	memset(used, 0, s->vars);
 	keep_defined(m);
 	for (unsigned i = 0; i < 16; i++)
 		mark(s, &s->reg[i].f, used);
@@ -144,16 +118,14 @@ void check_collect(struct machine *m)
 		mark(s, &s->fill[i].end, used);
 	for (unsigned i = 0; i < m->defs; i++)
 		mark(s, &m->def[i].f, used);
-	for (unsigned i = 0; i < s->vars; i++)
-		used[i] |= s->var[i].pin != 0;
 	for (unsigned i = 0; i < s->facts; i++)
 		if (marked(s, &s->fact[i].f, used))
 			s->fact[kept++] = s->fact[i];
 	s->facts = (uint16_t)kept;
 	kept = 0;
 	for (unsigned i = 0; i < s->vars; i++)
-		if (used[i])
-			s->var[kept++] = s->var[i];
+		if ((used[i] || s->var[i].pin) && kept++ != i)
+			s->var[kept - 1] = s->var[i];
 	s->vars = (uint16_t)kept;
 }
 
@@ -171,10 +143,15 @@ static bool plus(int64_t a, int64_t b, int64_t k, int64_t *r)
 /* *wraps: some number of the sum is right only modulo 2^64. */
 static bool merge(struct form *f, const struct form *g, int64_t k, bool *wraps)
 {
-	struct form sum = form_number(0);
+	struct form sum = *f;
 	unsigned i = 0, j = 0, n = 0;
 
 	*wraps = !plus(f->c, g->c, k, &sum.c);
+	if (!g->v[0]) {
+		*f = sum;
+		return true;
+	}
+	sum = form_number(sum.c);
 	/* both lists are in order of ids; 0 ends one */
 	while ((i < 2 && f->v[i]) || (j < 2 && g->v[j])) {
 		uint32_t a = i < 2 && f->v[i] ? f->v[i] : UINT32_MAX;
@@ -217,12 +194,6 @@ void form_scale(struct form *f, uint64_t by)
 	*f = zero;
 }
 
-bool form_equal(const struct form *f, const struct form *g)
-{
-	return f->c == g->c && f->v[0] == g->v[0] && f->v[1] == g->v[1] && f->k[0] == g->k[0] &&
-	       f->k[1] == g->k[1];
-}
-
 /* ---- values ---- */
 
 static int64_t low_bits(int64_t n, unsigned bits)
@@ -257,21 +228,17 @@ struct range value_read(struct machine *m, const struct value *v, unsigned bits,
 	if (b < 64)
 		form_reduce(f, b);
 	r = form_range(m, f);
+	if (r.lo >= base && r.hi < base + POWER(b)) { /* as mostly */
+		*exact = true;
+		*shift = 0;
+		return r;
+	}
 	window = (r.lo - base) >> b;
 	*exact = (r.hi - base) >> b == window && r.lo > -POWER(100) && r.hi < POWER(100);
 	*shift = *exact ? -window * POWER(b) : 0;
 	if (!*exact)
 		return (struct range){ base, base + POWER(b) - 1 };
 	return (struct range){ r.lo + *shift, r.hi + *shift };
-}
-
-struct range value_bounds(struct machine *m, const struct value *v)
-{
-	struct form f = v->f;
-
-	if (v->bits < 64)
-		form_reduce(&f, v->bits);
-	return form_range(m, &f);
 }
 
 bool value_form(struct machine *m, const struct value *v, unsigned bits, bool sign, struct form *f)

@@ -33,7 +33,6 @@ static bool reads(struct machine *m, unsigned reg, uint32_t size)
 
 	if (!pointer(m, reg, size, false, &a))
 		return false;
-	machine_fields(m, &a);
 	return a.region != REGION_STACK ||
 	       stack_written(m, (int64_t)a.at.lo, (int64_t)a.at.hi + size);
 }
@@ -114,16 +113,22 @@ static bool arguments(struct machine *m, const struct fay_interface_helper *h)
 	return true;
 }
 
+int machine_slot(const struct machine *m, uint64_t address)
+{
+	for (unsigned i = 0; i < m->subject->slot_count; i++)
+		if (m->subject->slots[i].address == address)
+			return (int)m->subject->slots[i].helper;
+	return -1;
+}
+
 /* The helper that is called; -1: none. */
 static int callee(const struct machine *m, const struct fay_insn *insn)
 {
-	if (insn->op == OP_CALL_REG)
-		return m->s.reg[insn->src.reg].kind == KIND_HELPER ? m->s.reg[insn->src.reg].tag
-								   : -1;
-	for (unsigned i = 0; i < m->subject->slot_count; i++)
-		if (m->subject->slots[i].address == insn->target)
-			return (int)m->subject->slots[i].helper;
-	return -1;
+	const struct value *v = &m->s.reg[insn->src.reg & 15];
+
+	if (insn->op != OP_CALL_REG)
+		return machine_slot(m, insn->target);
+	return v->kind == KIND_HELPER ? v->tag : -1;
 }
 
 bool step_call_helper(struct machine *m, const struct fay_insn *insn)

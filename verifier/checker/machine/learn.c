@@ -7,7 +7,7 @@ void trail_begin(struct machine *m)
 	m->trailing = true;
 	m->trail = 0;
 	m->old_facts = m->s.facts;
-	memcpy(m->old_fact, m->s.fact, sizeof(m->old_fact));
+	memcpy(m->old_fact, m->s.fact, m->s.facts * sizeof(m->s.fact[0]));
 }
 
 void trail_undo(struct machine *m)
@@ -19,7 +19,7 @@ void trail_undo(struct machine *m)
 	}
 	m->trailing = false;
 	m->s.facts = m->old_facts;
-	memcpy(m->s.fact, m->old_fact, sizeof(m->old_fact));
+	memcpy(m->s.fact, m->old_fact, m->s.facts * sizeof(m->s.fact[0]));
 }
 
 /* n / d rounded down, d > 0. */
@@ -78,6 +78,8 @@ static bool narrow_one(struct machine *m, uint32_t id, int64_t k, wide lo, wide 
 		hi = t;
 		k = -k;
 	}
+	if (k == 1)
+		return var_narrow(m, v, lo, hi);
 	return var_narrow(m, v, lo > -UNKNOWN ? -divide(-lo, (uint64_t)k) : lo,
 			  hi < UNKNOWN ? divide(hi, (uint64_t)k) : hi);
 }
@@ -141,10 +143,9 @@ void form_fact(struct machine *m, const struct form *f, wide lo, wide hi)
 	s->fact[i] = fact;
 }
 
-bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
+/* The same of a form whose range is known. */
+static bool narrow_from(struct machine *m, const struct form *f, struct range r, wide lo, wide hi)
 {
-	struct range r = form_range(m, f);
-
 	if (r.lo > hi || r.hi < lo)
 		return false;
 	if (!f->v[0])
@@ -170,6 +171,11 @@ bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
 			return false;
 	}
 	return true;
+}
+
+bool form_narrow(struct machine *m, const struct form *f, wide lo, wide hi)
+{
+	return narrow_from(m, f, form_range(m, f), lo, hi);
 }
 
 static bool names(const struct form *f, uint32_t id)
@@ -215,5 +221,5 @@ bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo
 		var_set(v, INT64_MIN, INT64_MAX);
 		return form_narrow(m, f, lo, hi);
 	}
-	return form_narrow(m, f, lo + first * POWER(bits), hi + last * POWER(bits));
+	return narrow_from(m, f, r, lo + first * POWER(bits), hi + last * POWER(bits));
 }

@@ -40,8 +40,6 @@ void stack_mark(struct state *s, int64_t low, int64_t high, bool written);
 const struct slot *stack_find(const struct state *s, int64_t at, uint32_t size);
 bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value *v);
 bool machine_depth(struct machine *m, int64_t depth);
-/* What a read touches of fields is a fact. */
-void machine_fields(struct machine *m, const struct access *a);
 
 /* ---- operand.c ---- */
 bool machine_readable(struct machine *m, const struct value *v, unsigned bits);
@@ -69,6 +67,9 @@ void flags_set(struct machine *m, const struct fay_insn *insn, const struct valu
 bool flags_ready(struct machine *m, unsigned cc);
 /* What the condition says is learned. False: it cannot hold. */
 bool flags_assume(struct machine *m, unsigned cc);
+/* Whether the condition may hold; *r: what `v` is where it does. */
+bool flags_where(struct machine *m, unsigned cc, const struct value *v, unsigned bits,
+		 struct range *r);
 /* 1 where the condition holds, else 0. */
 struct value flags_truth(struct machine *m, unsigned cc);
 
@@ -77,6 +78,8 @@ struct value flags_truth(struct machine *m, unsigned cc);
 bool machine_step(struct machine *m, const struct fay_insn *insn);
 bool step_vector(struct machine *m, const struct fay_insn *insn);
 bool step_call_helper(struct machine *m, const struct fay_insn *insn);
+/* The helper whose slot is at this address; -1: none. */
+int machine_slot(const struct machine *m, uint64_t address);
 /* The register of a parameter or argument. */
 static inline unsigned machine_argument(unsigned i)
 {

@@ -10,24 +10,28 @@
 
 /* ---- the stack ---- */
 
+/* The bits of s->written[i] that are of [low, high). */
+static unsigned bits_at(int64_t i, int64_t low, int64_t high)
+{
+	int64_t first = -high - 8 * i, end = -low - 8 * i;
+
+	return (end < 8 ? (1u << end) - 1 : 0xff) & ~(first > 0 ? (1u << first) - 1 : 0);
+}
+
 void stack_mark(struct state *s, int64_t low, int64_t high, bool written)
 {
-	for (int64_t at = low; at < high; at++) {
-		unsigned bit = (unsigned)(-1 - at), mask = 1u << bit % 8;
-		uint8_t *byte = &s->written[bit / 8];
+	for (int64_t i = -high / 8; low < high && i <= (-1 - low) / 8; i++) {
+		unsigned bits = bits_at(i, low, high);
 
-		*byte = (uint8_t)(written ? *byte | mask : *byte & ~mask);
+		s->written[i] = (uint8_t)(written ? s->written[i] | bits : s->written[i] & ~bits);
 	}
 }
 
 bool stack_all_written(const struct state *s, int64_t low, int64_t high)
 {
-	for (int64_t at = low; at < high; at++) {
-		unsigned bit = (unsigned)(-1 - at);
-
-		if (!(s->written[bit / 8] >> bit % 8 & 1))
+	for (int64_t i = -high / 8; low < high && i <= (-1 - low) / 8; i++)
+		if (bits_at(i, low, high) & ~(unsigned)s->written[i])
 			return false;
-	}
 	return true;
 }
 
@@ -59,18 +63,11 @@ bool stack_written(struct machine *m, int64_t low, int64_t high)
 
 const struct slot *stack_find(const struct state *s, int64_t at, uint32_t size)
 {
-	unsigned low = 0, high = s->slots;
+	const struct slot *slot = s->slot;
 
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (s->slot[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->slots && s->slot[low].at == at && s->slot[low].size == size ? &s->slot[low]
-										    : NULL;
+	for (unsigned n = s->slots; n > 1; n -= n / 2) /* as in var_find() */
+		slot = slot[n / 2].at <= at ? slot + n / 2 : slot;
+	return s->slots && slot->at == at && slot->size == size ? slot : NULL;
 }
 
 bool stack_forget(struct machine *m, int64_t low, int64_t high)
@@ -117,8 +114,9 @@ bool stack_put(struct machine *m, int64_t at, uint32_t size, const struct value 
 
 	if (!stack_forget(m, at, at + size))
 		return false;
-	for (unsigned k = 0; k < size; k++)
-		stack_mark(s, at + k, at + k + 1, number && v->init >> k & 1);
+	stack_mark(s, at, at + size, number);
+	for (unsigned k = 0; number && k < size && v->init != 0xff; k++)
+		stack_mark(s, at + k, at + k + 1, v->init >> k & 1);
 	if (!number && size != 8)
 		return v->kind == KIND_NOTHING ||
 		       check_refuse(m, FAY_RULE_MEM_POINTER, "part of a pointer is stored");
@@ -222,19 +220,27 @@ bool region_permits(const struct machine *m, unsigned region, uint8_t permission
 	return m->subject->interface->region[region].permission & permission;
 }
 
-/* Whether the fields of the region, if it has some, allow all that is accessed. */
+/* Whether the fields of the region, if it has some, allow all that is accessed; which these are is
+ * a fact. Only regions whose size is fixed have fields. */
 static bool fields_permit(const struct machine *m, const struct access *a, uint8_t permission)
 {
 	const struct fay_interface *interface = m->subject->interface;
 	wide from = a->at.lo, end = a->at.hi + a->size;
 	bool any = false;
 
+	if (a->region >= FAY_INTERFACE_REGIONS ||
+	    interface->region[a->region].extent != FAY_EXTENT_FIXED)
+		return true;
 	for (uint32_t i = 0; i < interface->field_count; i++) {
 		const struct fay_interface_field *f = &interface->field[i];
 
 		if (f->region != a->region)
 			continue;
 		any = true;
+		if (f->offset >= end) /* they are in order */
+			break;
+		if (f->offset + f->size > a->at.lo)
+			m->facts->event_fields |= 1u << i;
 		if (f->permission & permission && from >= f->offset && from < f->offset + f->size)
 			from = f->offset + f->size;
 	}
@@ -333,19 +339,6 @@ bool machine_locate(struct machine *m, const struct fay_operand *mem, uint32_t s
 	return true;
 }
 
-void machine_fields(struct machine *m, const struct access *a)
-{
-	const struct fay_interface *interface = m->subject->interface;
-
-	for (uint32_t i = 0; i < interface->field_count; i++) {
-		const struct fay_interface_field *f = &interface->field[i];
-
-		if (f->region == a->region && a->at.lo < f->offset + f->size &&
-		    a->at.hi + a->size > f->offset)
-			m->facts->event_fields |= 1u << i;
-	}
-}
-
 /* What constants a read of read-only data may give, if they are few. */
 static struct range constants(struct machine *m, const struct access *a)
 {
@@ -426,7 +419,6 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	}
 	if (a->region == REGION_STACK && load_parts(m, a, v))
 		return true;
-	machine_fields(m, a);
 	if (remembered) {
 		slot = a->at.lo == a->at.hi ? stack_find(&m->s, (int64_t)a->at.lo, a->size) : NULL;
 		if (slot) {

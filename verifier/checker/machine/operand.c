@@ -43,12 +43,13 @@ void value_settle(struct machine *m, struct value *v, unsigned bits)
 	if (v->kind != KIND_NUMBER)
 		return;
 	if (!v->f.v[0]) {
-		v->f.c = (int64_t)value_range(m, v, 64, false).lo;
+		v->f.c &= (int64_t)(UINT64_MAX >> (64 - v->bits));
 		v->bits = 64;
 		return;
 	}
-	low.bits = (uint8_t)b;
-	r = value_bounds(m, &low);
+	if (b < 64)
+		form_reduce(&low.f, b);
+	r = form_range(m, &low.f);
 	if ((r.hi >> b) - (r.lo >> b) <= 1)
 		return; /* a branch can tell on which side of the wrap it is */
 	zeros = (unsigned)__builtin_ctzll((uint64_t)(v->f.c | v->f.k[0] | v->f.k[1])); /* below b */
@@ -210,12 +211,13 @@ static struct value sum(struct machine *m, const struct value *a, const struct v
 {
 	struct form fa = value_word(m, a, bits), fb = value_word(m, b, bits);
 	struct value r = { fa, KIND_NUMBER, 0, 0xff, (uint8_t)bits };
-	bool sign = value_range(m, a, bits, false).hi >> (bits - 1) ||
-		    value_range(m, b, bits, false).hi >> (bits - 1);
 	struct range ra, rb;
+	bool sign;
 
 	if (form_add(&r.f, &fb, k))
 		return r;
+	sign = value_range(m, a, bits, false).hi >> (bits - 1) ||
+	       value_range(m, b, bits, false).hi >> (bits - 1);
 	ra = value_range(m, a, bits, sign);
 	rb = value_range(m, b, bits, sign);
 	if (k < -8 || k > 8)

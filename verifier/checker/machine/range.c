@@ -34,15 +34,30 @@ void range_meet(struct range *r, wide lo, wide hi)
 		r->hi = hi;
 }
 
-bool range_add(struct range *r, wide k, struct range by)
+/* So many bits and a sign. */
+static inline bool fits(wide x, unsigned bits)
+{
+	return (x + POWER(bits)) >> (bits + 1) == 0;
+}
+
+/* *r becomes k times it. */
+static bool range_scale(struct range *r, wide k)
 {
 	wide a, b;
 
-	if (!times(k, by.lo, &a) || !times(k, by.hi, &b))
+	if (!times(k, r->lo, &a) || !times(k, r->hi, &b))
 		return false;
-	r->lo += a < b ? a : b;
-	r->hi += a < b ? b : a;
-	return bits_of(r->lo) < 124 && bits_of(r->hi) < 124;
+	*r = (struct range){ a < b ? a : b, a < b ? b : a };
+	return true;
+}
+
+bool range_add(struct range *r, wide k, struct range by)
+{
+	if (k == 1 ? !fits(by.lo, 121) || !fits(by.hi, 121) : !range_scale(&by, k))
+		return false;
+	r->lo += by.lo;
+	r->hi += by.hi;
+	return fits(r->lo, 123) && fits(r->hi, 123);
 }
 
 /* A sum of up to four multiples of variables, 2^-shift of it, with what quotients lack. */
@@ -94,10 +109,12 @@ static bool sum_replace(struct sum *s, unsigned at, const struct def *d)
 
 /*
  * x is 2^shift * q + e with q = floor(x / 2^shift), where the sum or one of its quotients names q:
- * then the two cancel out.
+ * then the two cancel out. False: nowhere.
  */
-static void sum_split(struct machine *m, struct sum *s)
+static bool sum_split(struct machine *m, struct sum *s)
 {
+	bool any = false;
+
 	for (unsigned i = 0; i < m->defs; i++) {
 		const struct def *d = &m->def[i];
 		bool named = false;
@@ -117,9 +134,11 @@ static void sum_split(struct machine *m, struct sum *s)
 			s->v[j] = s->v[s->terms];
 			sum_add(s, d->id, k * POWER(d->shift));
 			range_add(&s->rest, k, (struct range){ 0, POWER(d->shift) - 1 });
+			any = true;
 			break;
 		}
 	}
+	return any;
 }
 
 uint64_t common_factor(uint64_t a, uint64_t b)
@@ -180,8 +199,8 @@ static void meet_quotients(struct machine *m, const struct form *f, bool split, 
 
 	for (unsigned i = 0; i < 2 && f->v[i]; i++)
 		sum_add(&s, f->v[i], f->k[i]);
-	if (split)
-		sum_split(m, &s);
+	if (split && !sum_split(m, &s))
+		return;
 	whole = (struct range){ f->c + s.rest.lo, f->c + s.rest.hi };
 	s.rest = (struct range){ 0, 0 };
 	for (unsigned i = 0; i < s.terms; i++) {

@@ -163,21 +163,45 @@ struct machine {
 /* Always false. */
 bool check_refuse(struct machine *m, enum fay_rule rule, const char *what);
 
+static inline struct form form_number(int64_t c)
+{
+	return (struct form){ .c = c };
+}
+static inline struct value value_number(uint64_t n)
+{
+	return (struct value){ form_number((int64_t)n), KIND_NUMBER, 0, 0xff, 64 };
+}
+static inline struct value value_nothing(void)
+{
+	return (struct value){ .kind = KIND_NOTHING, .tag = NO_TAG };
+}
+/* Neither what it is, nor that it is what a register held at entry. */
+static inline bool value_unknown(const struct value *v)
+{
+	return v->kind == KIND_NOTHING && v->tag == NO_TAG;
+}
+static inline struct range var_range(const struct var *v)
+{
+	if (v->negative)
+		return (struct range){ (int64_t)v->lo, (int64_t)v->hi };
+	return (struct range){ v->lo, v->hi };
+}
+static inline bool form_equal(const struct form *f, const struct form *g)
+{
+	return f->c == g->c && f->v[0] == g->v[0] && f->v[1] == g->v[1] && f->k[0] == g->k[0] &&
+	       f->k[1] == g->k[1];
+}
+
 /* ---- form.c ---- */
-struct form form_number(int64_t c);
-struct value value_number(uint64_t n);
-struct value value_nothing(void);
 /* A number of which only [lo, hi] is known, as a variable of its own; modulo 2^bits. */
 struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits);
 struct var *var_find(struct state *s, uint32_t id);
 /* The variable number `which` of those with this pin, or NULL. */
 struct var *var_pinned(struct state *s, uint64_t pin, uint64_t which);
-struct range var_range(const struct var *v);
 /* f + k * g, modulo 2^64; over the integers. False: more than two variables; the latter wraps. */
 bool form_add(struct form *f, const struct form *g, int64_t k);
 bool form_plus(struct form *f, const struct form *g, int64_t k);
 void form_scale(struct form *f, uint64_t by);
-bool form_equal(const struct form *f, const struct form *g);
 /* Least and greatest of the form's integer, by the ranges, facts and definitions. */
 struct range form_range(struct machine *m, const struct form *f);
 /* Learns lo <= f <= hi. False: that cannot be. */
@@ -194,8 +218,6 @@ bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo
  */
 struct range value_read(struct machine *m, const struct value *v, unsigned bits, bool sign,
 			struct form *f, wide *shift, bool *exact);
-/* The range of the integer that the value is modulo 2^bits. */
-struct range value_bounds(struct machine *m, const struct value *v);
 /* The same where the integer is a form, which is what is asked; false: it is not. */
 bool value_form(struct machine *m, const struct value *v, unsigned bits, bool sign, struct form *f);
 /* A form that is congruent to the number modulo 2^bits; false: none is known. */

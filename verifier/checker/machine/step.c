@@ -18,15 +18,12 @@ static bool step_mov(struct machine *m, const struct fay_insn *insn)
 {
 	struct value v;
 	struct access a;
+	int helper;
 
-	if (insn->width == 64 && insn->src.kind == OPERAND_MEM && insn->src.rip) {
-		for (unsigned i = 0; i < m->subject->slot_count; i++)
-			if (m->subject->slots[i].address == (uint64_t)insn->src.disp) {
-				v = value_nothing();
-				v.kind = KIND_HELPER;
-				v.tag = (uint8_t)m->subject->slots[i].helper;
-				return operand_write(m, insn, &insn->dst, 64, &v);
-			}
+	if (insn->width == 64 && insn->src.kind == OPERAND_MEM && insn->src.rip &&
+	    (helper = machine_slot(m, (uint64_t)insn->src.disp)) >= 0) {
+		v = (struct value){ .kind = KIND_HELPER, .tag = (uint8_t)helper };
+		return operand_write(m, insn, &insn->dst, 64, &v);
 	}
 	if (insn->width == 64 && insn->src.kind == OPERAND_REG) {
 		if (!register_move(m, insn->src.reg, &v))
@@ -163,20 +160,6 @@ static bool step_cmpxchg(struct machine *m, const struct fay_insn *insn)
 	return true;
 }
 
-/* What `v` is where cc holds. False: it cannot hold. */
-static bool range_where(struct machine *m, unsigned cc, const struct value *v, unsigned bits,
-			struct range *r)
-{
-	bool may;
-
-	trail_begin(m);
-	may = flags_assume(m, cc);
-	if (may)
-		*r = value_range(m, v, bits, v->kind == KIND_POINTER);
-	trail_undo(m);
-	return may;
-}
-
 /* Whether the flags are those of this number against 0. */
 static bool tests(const struct machine *m, const struct value *v)
 {
@@ -197,8 +180,8 @@ static bool step_cmov(struct machine *m, const struct fay_insn *insn)
 	if (!flags_ready(m, insn->cc) || !operand_read(m, &insn->src, insn->width, &yes) ||
 	    !operand_read(m, &insn->dst, insn->width, &no))
 		return false;
-	may = range_where(m, insn->cc, &yes, insn->width, &ry);
-	may_not = range_where(m, insn->cc ^ 1, &no, insn->width, &rn);
+	may = flags_where(m, insn->cc, &yes, insn->width, &ry);
+	may_not = flags_where(m, insn->cc ^ 1, &no, insn->width, &rn);
 	/* x != 0 ? x : y, which no interval around 0 shows */
 	if (insn->cc == CC_NE && ry.lo == 0 && tests(m, &yes))
 		ry.lo = 1;

@@ -43,11 +43,9 @@ static inline bool has_constant_result(const struct fay_insn *insn)
 /* Ones up to the highest that a number of at most `hi` can have. */
 static inline wide ones(wide hi)
 {
-	unsigned n = 0;
-
-	while (n < 64 && hi >> n)
-		n++;
-	return POWER(n) - 1;
+	if (hi >> 64)
+		return UINT64_MAX;
+	return hi ? UINT64_MAX >> __builtin_clzll((uint64_t)hi) : 0;
 }
 
 bool step_alu(struct machine *m, const struct fay_insn *insn);   /* ADD ... TEST, INC, DEC */

@@ -53,6 +53,8 @@ static unsigned result_bytes(struct machine *m, const struct fay_insn *insn, boo
 	if (insn->width == 32)
 		all |= 0xf0; /* not looked at, and zero in the result */
 	*partial = all != 0xff;
+	if (!*partial)
+		return all;
 	if (flow == FLOW_AND)
 		all |= zero_bytes(m, &insn->dst) | zero_bytes(m, &insn->src);
 	if (flow == FLOW_UP && insn->width == 32)

@@ -55,18 +55,19 @@ struct value step_and(struct machine *m, const struct value *a, const struct val
 		      unsigned bits)
 {
 	struct range ra = value_range(m, a, bits, false), rb = value_range(m, b, bits, false);
-	const struct value *of = a, *mask = b;
+	const struct value *of = a;
 	unsigned zeros;
 	struct value r;
 	struct form f;
 	wide hi;
 
 	if (ra.lo == ra.hi) {
+		struct range t = ra;
+
+		ra = rb;
+		rb = t;
 		of = b;
-		mask = a;
 	}
-	rb = value_range(m, mask, bits, false);
-	ra = value_range(m, of, bits, false);
 	if (rb.lo != rb.hi || !rb.hi) {
 		r = value_fresh(m, 0, ra.hi < rb.hi ? ra.hi : rb.hi, 64);
 		keep_part(m, &r, b, bits);
@@ -227,7 +228,7 @@ static void settle_compared(struct machine *m, const struct fay_operand *o, unsi
 	    !value_form(m, v, bits, true, &f)) {
 		v->f = value_fresh(m, 0, POWER(v->bits) - 1, 64).f;
 		v->bits = 64;
-	} else {
+	} else if (bits == 64) { /* narrower ones are settled where they are read */
 		value_settle(m, v, bits);
 	}
 }

@@ -42,7 +42,6 @@ static bool load(struct machine *m, const struct fay_insn *insn, uint32_t *bytes
 	*bytes = fay_vector_low(insn->access);
 	if (!locate(m, insn, &insn->src, false, &a))
 		return false;
-	machine_fields(m, &a);
 	if (a.region != REGION_STACK)
 		return true;
 	at = (int64_t)a.at.lo;

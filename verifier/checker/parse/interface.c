@@ -67,50 +67,37 @@ static bool all_zero(const void *from, size_t size)
 #define REST_IS_ZERO(list, count)                                                                  \
 	all_zero(&(list)[count], sizeof(list) - (count) * sizeof((list)[0]))
 
-/* Integers of 64 bits: some, and in order. */
-static bool is_number(const struct fay_interface_value *v)
-{
-	return v->kind == FAY_VALUE_NUMBER && !v->of && !v->count &&
-	       (v->lo < 0 ? v->hi <= INT64_MAX || (int64_t)v->hi >= v->lo
-			  : v->hi >= (uint64_t)v->lo);
-}
+#define KIND(kind) (1u << FAY_VALUE_##kind)
 
-static bool is_start(const struct fay_interface *i, const struct fay_interface_value *v)
+/* Whether a value is one of these kinds, and says what its kind may say. `h`: whose argument a
+ * pointer is. */
+static bool is_value(const struct fay_interface *i, const struct fay_interface_helper *h,
+		     const struct fay_interface_value *v, unsigned kinds)
 {
-	return v->kind == FAY_VALUE_START && v->of < i->region_count && !v->count && !v->lo &&
-	       !v->hi;
-}
-
-static bool is_result(const struct fay_interface_value *v)
-{
-	return is_number(v) || all_zero(v, sizeof(*v));
-}
-
-/* Of a region whose size is passed, and which has no other. */
-static bool is_size(const struct fay_interface *i, uint32_t at)
-{
-	const struct fay_interface_value *v = &i->parameter[at];
-
-	for (uint32_t k = 0; k < at; k++)
-		if (i->parameter[k].kind == FAY_VALUE_SIZE && i->parameter[k].of == v->of)
-			return false;
-	return v->kind == FAY_VALUE_SIZE && v->of < i->region_count && !v->count &&
-	       i->region[v->of].extent == FAY_EXTENT_PASSED && v->lo >= 0 &&
-	       (uint64_t)v->lo < v->hi && v->hi == i->region[v->of].size;
-}
-
-/* A pointer to a constant number of bytes, or to as many as a number says. */
-static bool is_pointer(const struct fay_interface_helper *h, const struct fay_interface_value *v)
-{
+	const struct fay_interface_region *r = &i->region[v->of % FAY_INTERFACE_REGIONS];
 	const struct fay_interface_value *n;
 
-	if ((v->kind != FAY_VALUE_READ && v->kind != FAY_VALUE_WRITE) || v->of || v->lo ||
-	    v->count > FAY_INTERFACE_PARAMETERS)
+	if (v->kind > FAY_VALUE_WRITE || !(kinds >> v->kind & 1) ||
+	    !all_zero(v->reserved, sizeof(v->reserved)))
 		return false;
-	n = &h->argument[v->count ? v->count - 1 : 0];
-	return v->count ? !v->hi && n->kind == FAY_VALUE_NUMBER && n->lo >= 0 &&
-				  n->hi <= FAY_INTERFACE_SIZE
-			: v->hi && v->hi <= FAY_INTERFACE_SIZE;
+	switch (v->kind) {
+	case FAY_VALUE_NONE: return all_zero(v, sizeof(*v));
+	case FAY_VALUE_NUMBER: /* integers of 64 bits: some, and in order */
+		return !v->of && !v->count &&
+		       (v->lo < 0 ? v->hi <= INT64_MAX || (int64_t)v->hi >= v->lo
+				  : v->hi >= (uint64_t)v->lo);
+	case FAY_VALUE_START: return v->of < i->region_count && !v->count && !v->lo && !v->hi;
+	case FAY_VALUE_SIZE: /* of a region whose size is passed; is_region() counts them */
+		return v->of < i->region_count && !v->count && r->extent == FAY_EXTENT_PASSED &&
+		       v->lo >= 0 && (uint64_t)v->lo < v->hi && v->hi == r->size;
+	default: /* a pointer to a constant number of bytes, or to as many as a number says */
+		if (v->of || v->lo || v->count > FAY_INTERFACE_PARAMETERS)
+			return false;
+		n = &h->argument[v->count ? v->count - 1 : 0];
+		return v->count ? !v->hi && n->kind == FAY_VALUE_NUMBER && n->lo >= 0 &&
+					  n->hi <= FAY_INTERFACE_SIZE
+				: v->hi && v->hi <= FAY_INTERFACE_SIZE;
+	}
 }
 
 static bool is_region(const struct fay_interface *i, uint32_t at)
@@ -159,15 +146,12 @@ static bool is_helper(const struct fay_interface *i, uint32_t at)
 	for (uint32_t k = 0; k < at; k++)
 		if (!memcmp(h->name, i->helper[k].name, sizeof(h->name)))
 			return false;
-	while (count < FAY_INTERFACE_PARAMETERS && h->argument[count].kind) {
-		const struct fay_interface_value *v = &h->argument[count++];
-
-		if ((!is_number(v) && !is_start(i, v) && !is_pointer(h, v)) ||
-		    !all_zero(v->reserved, sizeof(v->reserved)))
+	while (count < FAY_INTERFACE_PARAMETERS && h->argument[count].kind)
+		if (!is_value(i, h, &h->argument[count++],
+			      KIND(NUMBER) | KIND(START) | KIND(READ) | KIND(WRITE)))
 			return false;
-	}
 	return size && REST_IS_ZERO(h->name, size) && REST_IS_ZERO(h->argument, count) &&
-	       is_result(&h->result) && all_zero(h->result.reserved, sizeof(h->result.reserved)) &&
+	       is_value(i, h, &h->result, KIND(NONE) | KIND(NUMBER)) &&
 	       h->cost <= FAY_INTERFACE_COST;
 }
 
@@ -181,13 +165,11 @@ bool check_interface(const struct fay_interface *i)
 		    REST_IS_ZERO(i->parameter, i->parameter_count) &&
 		    REST_IS_ZERO(i->region, i->region_count) &&
 		    REST_IS_ZERO(i->field, i->field_count) &&
-		    REST_IS_ZERO(i->helper, i->helper_count) && is_result(&i->result) &&
-		    all_zero(i->result.reserved, sizeof(i->result.reserved));
+		    REST_IS_ZERO(i->helper, i->helper_count) &&
+		    is_value(i, NULL, &i->result, KIND(NONE) | KIND(NUMBER));
 
 	for (uint32_t k = 0; fine && k < i->parameter_count; k++)
-		fine = (is_number(&i->parameter[k]) || is_start(i, &i->parameter[k]) ||
-			is_size(i, k)) &&
-		       all_zero(i->parameter[k].reserved, sizeof(i->parameter[k].reserved));
+		fine = is_value(i, NULL, &i->parameter[k], KIND(NUMBER) | KIND(START) | KIND(SIZE));
 	for (uint32_t k = 0; fine && k < i->region_count; k++)
 		fine = is_region(i, k);
 	for (uint32_t k = 0; fine && k < i->field_count; k++)

@@ -328,10 +328,9 @@ struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
 					   const struct fay_interface *interface,
 					   struct check_subject *subject)
 {
-	static const struct check_file unread; /* an initialiser may become a call of memset() */
 	struct check_file f;
 
-	memcpy(&f, &unread, sizeof(f));
+	memset(&f, 0, sizeof(f));
 	f.all = (struct check_bytes){ 0, size, file };
 	f.subject = subject;
 	subject->interface = interface;

@@ -273,13 +273,17 @@ static bool bounded_by_facts(struct certify *k, const struct state *s, const str
 {
 	struct state *save;
 	struct range known, plain;
+	struct form f;
 
 	if (!certify_numeric(v) || !v->f.v[1])
 		return false;
+	f = v->f;
+	if (v->bits < 64)
+		form_reduce(&f, v->bits);
 	save = certify_enter(k, s);
-	known = value_bounds(&k->w->m, v);
+	known = form_range(&k->w->m, &f);
 	k->w->m.s.facts = 0;
-	plain = value_bounds(&k->w->m, v);
+	plain = form_range(&k->w->m, &f);
 	certify_leave(k, save);
 	return known.lo > plain.lo || known.hi < plain.hi;
 }

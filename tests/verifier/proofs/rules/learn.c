@@ -95,6 +95,7 @@ RULE(narrow_one)
 	any_state(1);
 	n = product(k, ghost[1]);
 	assume(k != 0);
+	assume(((k != 1) | (n == ghost[1])) & ((k != -1) | (n == -ghost[1])));
 	if (symbolic() && k < 0) {
 		assume(multiplied(-(wide)k, ghost[1]) == -multiplied(k, ghost[1]));
 		prove(multiplied(-(uint64_t)k, ghost[1]) == -n, "the product with -k");

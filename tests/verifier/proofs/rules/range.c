@@ -85,6 +85,8 @@ RULE(range_add)
 	replace("bits_of", "contract_bits_of");
 	assume(is_near(r.lo) && is_near(r.hi) && within(&r, y));
 	assume(by.lo <= x && x <= by.hi);
+	assume((k != 1) | (multiplied(k, x) == x));
+	assume((k != 1) | ((multiplied(k, by.lo) == by.lo) & (multiplied(k, by.hi) == by.hi)));
 	if (!range_add(&r, k, by))
 		return;
 	assume(product_fits(k, x)); /* product_between */
