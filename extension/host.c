@@ -195,20 +195,17 @@ static int find_entries(const struct load *l, const struct check_subject *s,
 static int load(const struct fay_host *host, struct load *l, size_t size, struct fay_loaded *loaded,
 		struct fay_error *error)
 {
-	struct check_subject subject;
 	struct check_result result;
 	struct fay_layout layout;
 	int code = check(host, l, size, &result, error);
 
 	if (code)
 		return code;
-	if (check_parse_extension(l->image, size, &host->interface, &subject).rule != FAY_RULE_NONE)
-		return fay_error_set(error, FAY_E_INTERNAL, "the image changed");
-	if (!fay_accept_layout(l->arena, &subject, &layout))
+	if (!fay_accept_layout(l->arena, &result.subject, &layout))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	code = fill_slots(host, &layout, error);
 	code = code ? code : map(&layout, loaded, error);
-	return code ? code : find_entries(l, &subject, loaded, error);
+	return code ? code : find_entries(l, &result.subject, loaded, error);
 }
 
 int fay_host_load(const struct fay_host *host, const void *image, size_t size,

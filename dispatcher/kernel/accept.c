@@ -43,7 +43,6 @@ struct work {
 	size_t size, room;
 	void *memory;
 	struct fay_probe_facts *facts; /* FAY_IMAGE_MAX_PROBES */
-	struct check_subject subject;
 	struct check_result result;
 };
 
@@ -101,7 +100,7 @@ static int take_probes(const struct work *work, struct fay_code *code)
 static int take_layout(const struct work *work, const struct fay_kernel_places *places,
 		       struct fay_code *code)
 {
-	const struct check_subject *s = &work->subject;
+	const struct check_subject *s = &work->result.subject;
 
 	if (s->span > FAY_KERNEL_IMAGE_MAX)
 		return -E2BIG;
@@ -120,7 +119,7 @@ static int take_layout(const struct work *work, const struct fay_kernel_places *
 
 static int take_states(const struct work *work, struct fay_code *code)
 {
-	const struct check_subject *s = &work->subject;
+	const struct check_subject *s = &work->result.subject;
 	struct fay_image_state *states =
 		kvmalloc_array(s->state_count + 1, sizeof(*states), GFP_KERNEL);
 
@@ -150,16 +149,13 @@ static int allocate(struct work *work, const struct fay_kernel_create *create)
 static int check(struct work *work, const struct fay_policy *policy,
 		 struct fay_kernel_create *create)
 {
-	struct check_refusal refusal;
+	const struct check_refusal *refusal = &work->result.refusal;
 
 	check_image(work->image, work->size, NULL, 0, policy, work->memory, work->room, work->facts,
 		    &work->result);
-	refusal = work->result.refusal;
-	if (refusal.rule == FAY_RULE_NONE)
-		refusal = check_parse(work->image, work->size, &work->subject);
-	create->rule = refusal.rule;
-	create->place = refusal.place;
-	return refusal.rule == FAY_RULE_NONE ? 0 : -EKEYREJECTED;
+	create->rule = refusal->rule;
+	create->place = refusal->place;
+	return refusal->rule == FAY_RULE_NONE ? 0 : -EKEYREJECTED;
 }
 
 /* Of a user's image all probes together may be at one function, and run at each of its calls. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The room that accepts by a certificate: the checker's answer becomes a verdict. What is installed
- * (code, constants, slots, sizes of the state) is what the checker read; of the other reading of
- * the file, verifier/image, come only the descriptors of the state, whose sizes must agree.
+ * and what is told of the state is what the checker read; nothing reads the file once more.
  */
 #ifndef FAY_VERIFIER_ACCEPT_H
 #define FAY_VERIFIER_ACCEPT_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The library's entry to the checker: fay/check.h. The checker reads the image, and this reads it
- * once more, by the same parser, for what runs: no verdict comes from here.
- */
+/* The library's entry to the checker: fay/check.h. No verdict comes from here. */
 #include "fay/check.h"
 
 #include "verifier/checker/checker.h"
@@ -23,9 +20,10 @@ static struct fay_check_section section_of(const struct check_subject *s,
 			   : (struct fay_check_section){ 0 };
 }
 
-static void tell(const struct check_subject *s, const struct check_result *checked,
-		 struct fay_check_result *result)
+static void tell(const struct check_result *checked, struct fay_check_result *result)
 {
+	const struct check_subject *s = &checked->subject;
+
 	*result = (struct fay_check_result){ .rule = FAY_RULE_NONE,
 					     .span = (uint32_t)s->span,
 					     .local_size = s->local_size,
@@ -47,7 +45,6 @@ void fay_check(const void *image, size_t size, const void *certificate, size_t c
 {
 	struct check_result checked = { .refusal = { FAY_RULE_LIM_RESOURCE, 0,
 						     "too little memory, or not aligned" } };
-	struct check_subject subject;
 	struct fay_policy plain;
 
 	fay_policy_default(&plain);
@@ -57,9 +54,7 @@ void fay_check(const void *image, size_t size, const void *certificate, size_t c
 		check_image(image, size, certificate, certificate_size, policy ? policy : &plain,
 			    memory, memory_size, probes, &checked);
 	if (checked.refusal.rule == FAY_RULE_NONE)
-		checked.refusal = check_parse(image, size, &subject);
-	if (checked.refusal.rule == FAY_RULE_NONE)
-		tell(&subject, &checked, result);
+		tell(&checked, result);
 	else
 		*result = (struct fay_check_result){ .rule = checked.refusal.rule,
 						     .place = checked.refusal.place,

@@ -107,46 +107,45 @@ void check_extension(const struct fay_interface *interface, const uint8_t *image
 		     struct fay_probe_facts *facts, struct check_result *result)
 {
 	bool probes = interface == &check_probe_interface;
+	struct check_subject *s = &result->subject;
 	uint8_t *at = memory;
-	struct check_subject subject;
 	struct walk *w = take(&at, &memory_size, sizeof(*w));
 
-	*result = (struct check_result){ .refusal = { FAY_RULE_LIM_RESOURCE, 0,
-						      "too little memory" } };
+	memset(result, 0, sizeof(*result));
+	result->refusal = (struct check_refusal){ FAY_RULE_LIM_RESOURCE, 0, "too little memory" };
 	if (!w)
 		return;
 	result->refusal = (struct check_refusal){ FAY_RULE_IMG_TABLE, 0, "no host interface" };
 	if (probes || check_interface(interface))
-		result->refusal = check_parse_extension(image, size, interface, &subject);
+		result->refusal = check_parse_extension(image, size, interface, s);
 	if (result->refusal.rule == FAY_RULE_NONE && !probes)
-		result->refusal = check_host(&subject);
+		result->refusal = check_host(s);
 	if (result->refusal.rule == FAY_RULE_NONE)
-		result->refusal = check_policy(&subject, policy);
+		result->refusal = check_policy(s, policy);
 	if (result->refusal.rule != FAY_RULE_NONE)
 		return;
-	result->probe_count = subject.probe_count;
-	w->subject = w->m.subject = w->t.subject = &subject;
+	result->probe_count = s->probe_count;
+	w->subject = w->m.subject = w->t.subject = s;
 	w->policy = w->m.policy = w->t.policy = policy;
 	w->m.next_id = w->t.next_id = &w->next_id;
-	w->certificate.bytes = certificate ? certificate : subject.certificate.bytes;
-	w->certificate.size = (uint32_t)(certificate ? certificate_size : subject.certificate.size);
-	w->starts = take(&at, &memory_size, subject.text.size / 8 + 1);
-	w->insides = take(&at, &memory_size, subject.text.size / 8 + 1);
+	w->certificate.bytes = certificate ? certificate : s->certificate.bytes;
+	w->certificate.size = (uint32_t)(certificate ? certificate_size : s->certificate.size);
+	w->starts = take(&at, &memory_size, s->text.size / 8 + 1);
+	w->insides = take(&at, &memory_size, s->text.size / 8 + 1);
 	if (!w->starts || !w->insides) {
 		walk_refuse(w, FAY_RULE_LIM_RESOURCE, 0, "too little memory");
 	} else if (header(w)) {
 		deny(w);
 		w->memory = at;
 		w->jumps = (struct check_jump *)(at + (memory_size & ~(size_t)7));
-		for (uint32_t i = 0; i < subject.probe_count; i++) {
-			struct check_probe probe = check_probe(&subject, i);
+		for (uint32_t i = 0; i < s->probe_count; i++) {
+			struct check_probe probe = check_probe(s, i);
 
-			facts[i] = (struct fay_probe_facts){
-				.pattern = probe.pattern,
-				.kind = probe.kind,
-				.parameter = probe.parameter,
-				.code_offset = (uint32_t)(probe.code - subject.base)
-			};
+			facts[i] = (struct fay_probe_facts){ .pattern = probe.pattern,
+							     .kind = probe.kind,
+							     .parameter = probe.parameter,
+							     .code_offset = (uint32_t)(probe.code -
+										       s->base) };
 			if (!both_walks(w, probe.code, &facts[i]))
 				break;
 		}

@@ -75,6 +75,8 @@ struct check_result {
 	/* each at least once, in no order; they lie in the memory that was given */
 	const struct check_jump *jumps;
 	uint32_t jump_count;
+	/* what was read of the image, in which it points; if accepted */
+	struct check_subject subject;
 };
 
 /* What a certificate is bound to: everything that the checker reads of an image but its tables. */

@@ -44,6 +44,22 @@ static bool same_range(struct fay_range there, struct check_bytes here)
 	return there.size == here.size && (!there.size || there.start == here.start);
 }
 
+static const char *other_column(const struct fay_image *there, const struct check_subject *here)
+{
+	if (there->schema.column_count != here->column_count)
+		return "number of columns";
+	for (uint32_t i = 0; i < here->column_count; i++) {
+		struct fay_image_column c = check_column(here, i);
+		const struct fay_schema_column *t = &there->schema.columns[i];
+
+		if (strcmp(check_name(here, &here->columns, i * sizeof(c), c.name), t->name) ||
+		    c.type != t->type || c.merge != t->merge || c.offset != t->offset ||
+		    c.size != t->size || c.param[0] != t->param[0] || c.param[1] != t->param[1])
+			return "column";
+	}
+	return NULL;
+}
+
 /* NULL: the same. */
 static const char *other_fact(const struct fay_image *there, const struct check_subject *here,
 			      const uint8_t *file, size_t size)
@@ -85,13 +101,16 @@ static const char *other_fact(const struct fay_image *there, const struct check_
 	if (there->schema.state_count != here->state_count)
 		return "number of states";
 	for (uint32_t i = 0; i < here->state_count; i++) {
-		uint32_t row_size, kind = check_state(here, i, &row_size);
+		struct fay_image_state s = check_state(here, i);
+		const struct fay_schema_state *t = &there->schema.states[i];
 
-		if (kind != there->schema.states[i].kind ||
-		    row_size != there->schema.states[i].row_size)
+		if (strcmp(check_name(here, &here->states, i * sizeof(s), s.name), t->name) ||
+		    s.kind != t->kind || s.scope != t->scope || s.offset != t->offset ||
+		    s.size != t->size || s.rows != t->rows || s.row_size != t->row_size ||
+		    s.first_column != t->first_column || s.keys != t->keys || s.values != t->values)
 			return "state";
 	}
-	return NULL;
+	return other_column(there, here);
 }
 
 /* ---- policies ---- */

@@ -60,8 +60,8 @@ static bool takes(struct machine *m, unsigned reg, const struct fay_interface_va
 		  struct range *n)
 {
 	struct range may = range_of(want);
+	struct fay_image_state state = { 0 };
 	struct value v;
-	uint32_t row;
 
 	if (!register_read(m, reg, 64, &v))
 		return false;
@@ -73,11 +73,11 @@ static bool takes(struct machine *m, unsigned reg, const struct fay_interface_va
 		return broken(m, "an argument is not in its helper's range");
 	if (want->kind != FAY_VALUE_STATE)
 		return true;
-	if (n->lo != n->hi || n->hi >= m->subject->state_count ||
-	    check_state(m->subject, (uint32_t)n->lo, &row) != want->of)
-		return broken(m, "an argument must be the number of a state of its kind");
-	*n = (struct range){ row, row };
-	return true;
+	if (n->lo == n->hi && n->hi < m->subject->state_count)
+		state = check_state(m->subject, (uint32_t)n->lo);
+	*n = (struct range){ state.row_size, state.row_size };
+	return state.kind == want->of ||
+	       broken(m, "an argument must be the number of a state of its kind");
 }
 
 /* Numbers first, by which bytes are counted; then what is read, then what is written. */

@@ -42,9 +42,10 @@ struct check_subject {
 		uint64_t address; /* virtual, of the 8-byte slot */
 		uint32_t helper;  /* its number in the interface */
 	} slots[FAY_IMAGE_MAX_HELPERS];
-	uint32_t probe_count, state_count;
-	struct check_bytes probes; /* struct fay_image_probe[], unaligned: check_probe() */
-	struct check_bytes states; /* struct fay_image_state[], unaligned: check_state() */
+	uint32_t probe_count, state_count, column_count;
+	struct check_bytes probes;  /* struct fay_image_probe[], unaligned: check_probe() */
+	struct check_bytes states;  /* struct fay_image_state[], unaligned: check_state() */
+	struct check_bytes columns; /* struct fay_image_column[], unaligned: check_column() */
 	struct check_bytes strings;
 };
 
@@ -65,8 +66,11 @@ struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
 bool check_interface(const struct fay_interface *interface);
 /* Probe `i` of a parsed image. */
 struct check_probe check_probe(const struct check_subject *subject, uint32_t i);
-/* enum fay_state_kind of state `i`, and the bytes of one of its rows. */
-uint32_t check_state(const struct check_subject *subject, uint32_t i, uint32_t *row_size);
+/* State `i`, column `i`; what a reference to a name at offset `field` of a table means. */
+struct fay_image_state check_state(const struct check_subject *subject, uint32_t i);
+struct fay_image_column check_column(const struct check_subject *subject, uint32_t i);
+const char *check_name(const struct check_subject *subject, const struct check_bytes *table,
+		       uint64_t field, fay_rel32 rel);
 
 /* Whether a name is the pattern, or begins with what stands before the pattern's `*`. */
 bool check_matches(const char *pattern, const char *name);

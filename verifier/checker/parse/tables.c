@@ -21,9 +21,9 @@ static uint64_t target(const struct check_subject *subject, const struct check_b
 	return table->start + field + (uint64_t)rel - subject->strings.start;
 }
 
-/* The string there; NULL if it is none, or not printable UTF-8. */
-static const char *string_at(const struct check_subject *subject, const struct check_bytes *table,
-			     uint64_t field, fay_rel32 rel)
+/* NULL if it is none, or not printable UTF-8. */
+const char *check_name(const struct check_subject *subject, const struct check_bytes *table,
+		       uint64_t field, fay_rel32 rel)
 {
 	uint64_t offset = target(subject, table, field, rel);
 	const char *string = rel ? check_string(&subject->strings, offset) : NULL;
@@ -45,17 +45,24 @@ struct check_probe check_probe(const struct check_subject *subject, uint32_t i)
 	probe.code = probes->start + at + offsetof(struct fay_image_probe, code) + (uint64_t)p.code;
 	probe.parameter = p.parameter;
 	probe.kind = p.kind;
-	probe.pattern = p.pattern ? string_at(subject, probes, at, p.pattern) : "";
+	probe.pattern = p.pattern ? check_name(subject, probes, at, p.pattern) : "";
 	return probe;
 }
 
-uint32_t check_state(const struct check_subject *subject, uint32_t i, uint32_t *row_size)
+struct fay_image_state check_state(const struct check_subject *subject, uint32_t i)
 {
 	struct fay_image_state s;
 
 	memcpy(&s, check_span(&subject->states, i * sizeof(s), sizeof(s)), sizeof(s));
-	*row_size = s.row_size;
-	return s.kind;
+	return s;
+}
+
+struct fay_image_column check_column(const struct check_subject *subject, uint32_t i)
+{
+	struct fay_image_column c;
+
+	memcpy(&c, check_span(&subject->columns, i * sizeof(c), sizeof(c)), sizeof(c));
+	return c;
 }
 
 static bool check_header(struct check_file *f)
@@ -118,7 +125,7 @@ static bool check_columns(struct check_file *f)
 
 	f->refusal.what = "column";
 	for (uint32_t i = 0; fine && check_entry(f, columns, i, &c, sizeof(c)); i++) {
-		const char *name = string_at(f->subject, columns, i * sizeof(c), c.name);
+		const char *name = check_name(f->subject, columns, i * sizeof(c), c.name);
 		bool text = c.type == FAY_TYPE_STRING, key = c.merge == FAY_MERGE_KEY;
 		bool linear = c.merge == FAY_MERGE_HIST_LINEAR;
 
@@ -177,7 +184,7 @@ static bool check_states(struct check_file *f, const struct check_subject *subje
 
 	f->refusal.what = "state, or its column";
 	for (uint32_t i = 0; fine && check_entry(f, states, i, &s, sizeof(s)); i++) {
-		const char *name = string_at(subject, states, i * sizeof(s), s.name);
+		const char *name = check_name(subject, states, i * sizeof(s), s.name);
 		const uint8_t *other;
 		uint64_t size = 0; /* of the name with its NUL */
 
@@ -208,7 +215,7 @@ static bool check_lines(struct check_file *f)
 	for (uint32_t i = 0; fine && check_entry(f, lines, i, &l, sizeof(l)); i++) {
 		uint64_t field = i * sizeof(l) + offsetof(struct fay_image_line, file);
 
-		fine = NEED(TABLE, string_at(f->subject, lines, field, l.file)) &&
+		fine = NEED(TABLE, check_name(f->subject, lines, field, l.file)) &&
 		       NEED(TABLE, l.line && l.code_offset >= before && l.code_offset < text->size);
 		before = l.code_offset;
 	}
@@ -227,11 +234,13 @@ bool check_tables(struct check_file *f)
 	subject->hash = f->part[INTERFACE];
 	subject->probes = f->part[PROBES];
 	subject->states = f->part[STATES];
+	subject->columns = f->part[COLUMNS];
 	subject->strings = f->part[STRINGS];
 	subject->local_size = f->image.local_size;
 	subject->global_size = f->image.global_size;
 	subject->probe_count = f->image.probe_count;
 	subject->state_count = f->image.state_count;
+	subject->column_count = f->image.column_count;
 	return fine && check_probes(f, subject) && check_columns(f) && check_states(f, subject) &&
 	       check_lines(f);
 }
