@@ -227,6 +227,28 @@ static void table_overflow(void **state)
 	group_rounds(100000, 3000, true);
 }
 
+/* Few keys have room, whichever of their bits are different. */
+static void keys_alike_in_part(void **state)
+{
+	struct running r;
+	struct fay_event event;
+	start(&r,
+	      "from x in cluster.Function(\"a!b\") group x by new { k = x.Arg(0), x.comm } into g "
+	      "select new { g.Key, n = g.Count() }");
+	memset(&event, 0, sizeof(event));
+	for (unsigned shift = 0; shift <= 52; shift += 4) {
+		memset(r.local, 0, r.plan->spec.states[0].rows * r.plan->spec.states[0].row_size);
+		for (uint64_t i = 0; i < 256; i++) {
+			event.arg[0] = shift < 52 ? i << shift : 0;
+			snprintf(event.comm, sizeof(event.comm), "worker-of-a-%03u",
+				 shift < 52 ? 0 : (unsigned)i);
+			r.probe(&event, r.local, NULL);
+		}
+		assert_int_equal(flushes, 0);
+	}
+	stop(&r);
+}
+
 /* fay_flush has no room: the event is dropped, the table is as it was, known keys still count. */
 static void no_room_for_flush(void **state)
 {
@@ -287,7 +309,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_expressions), cmocka_unit_test(random_constants),
 		cmocka_unit_test(few_groups),         cmocka_unit_test(table_overflow),
-		cmocka_unit_test(no_room_for_flush),  cmocka_unit_test(stream_rows),
+		cmocka_unit_test(keys_alike_in_part), cmocka_unit_test(no_room_for_flush),
+		cmocka_unit_test(stream_rows),
 	};
 	int failed = cmocka_run_group_tests(tests, seed_and_prepare_jit, NULL);
 	free(groups);

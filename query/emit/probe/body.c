@@ -201,6 +201,9 @@ static void store_keys(struct fay_codegen *g, LLVMValueRef row, const struct key
 		fay_codegen_store(g, row, keys->words[i].offset, key_word(g, keys, i));
 }
 
+/* A product's bits depend on the lower ones of what is multiplied. So the upper ones come to the
+ * lower half for the next word, and in the end those near the top to the lowest, which choose the
+ * row. */
 static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *keys)
 {
 	LLVMBuilderRef b = g->builder;
@@ -208,7 +211,8 @@ static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *key
 	for (unsigned i = 0; i < keys->count; i++) {
 		hash = LLVMBuildXor(b, hash, key_word(g, keys, i), "");
 		hash = LLVMBuildMul(b, hash, fay_codegen_i64(g, HASH_FACTOR), "");
-		LLVMValueRef high = LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), "");
+		uint64_t shift = i + 1 < keys->count ? 32 : 47;
+		LLVMValueRef high = LLVMBuildLShr(b, hash, fay_codegen_i64(g, shift), "");
 		hash = LLVMBuildXor(b, hash, high, "hash");
 	}
 	return hash;
@@ -246,8 +250,12 @@ static LLVMValueRef row_address(struct fay_codegen *g, const struct table *table
 	LLVMValueRef index = LLVMBuildAdd(b, table->hash, fay_codegen_i64(g, distance), "");
 	index = LLVMBuildAnd(b, index, table->mask, "");
 	LLVMValueRef offset = LLVMBuildMul(b, index, fay_codegen_i64(g, g->p->row_size), "");
-	offset = LLVMBuildAdd(b, offset, fay_codegen_i64(g, sizeof(struct fay_table_header)), "");
-	return fay_codegen_at(g, g->local, offset);
+	LLVMValueRef header = fay_codegen_i64(g, sizeof(struct fay_table_header));
+	/* Where the mask alone bounds the offset, the header's size comes last: with a column's
+	 * offset it is one displacement. */
+	if (!(g->p->row_size & (g->p->row_size - 1)))
+		return fay_codegen_at(g, fay_codegen_at(g, g->local, offset), header);
+	return fay_codegen_at(g, g->local, LLVMBuildAdd(b, offset, header, ""));
 }
 
 static void go_to_update(struct fay_codegen *g, struct table *table, LLVMValueRef row)
