@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storm PID CYCLES IMAGE...: attaches the images' probes to a busy process and detaches them, in
- * turn, CYCLES times. Afterwards the text of all its modules must be byte for byte what it was, and
- * nothing of fay's be mapped. SIGINT ends it early. Prints what was counted; exits with 1 if
- * anything is not as it was. storm -e PID ...: the process may end; each cycle's text is compared,
- * and the cycles until the end count.
+ * storm [-q QUERY]... PID CYCLES [IMAGE...]: attaches the images' and queries' probes to a busy
+ * process and detaches them, in turn, CYCLES times. Afterwards the text of all its modules must be
+ * byte for byte what it was, and nothing of fay's be mapped. SIGINT ends it early. Prints what was
+ * counted; exits with 1 if anything is not as it was. -e: the process may end; each cycle's text is
+ * compared, and the cycles until the end count.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 #include "fay/loader.h"
+#include "fay/trace.h"
 
-#define IMAGES_MAX 8
+#define ASKED_MAX 8
 #define KNOWN_MAX 4096u
 
 static int fail(const char *what, const struct fay_error *error)
@@ -146,6 +147,8 @@ static int ended_after(unsigned long cycles)
 
 struct figures {
 	unsigned long attached, refused, used;
+	unsigned long asked, answered;        /* queries, and those that had rows */
+	uint64_t asking;                      /* ns until they were attached */
 	uint64_t pause, attaching, detaching; /* ns; the longest, and sums */
 	size_t points;
 	char reason[256]; /* of the last refusal */
@@ -158,6 +161,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Threads that stay where they are in the way: allowed, and said. */
+static int put_off(struct figures *figures, const struct fay_error *error)
+{
+	figures->refused++;
+	snprintf(figures->reason, sizeof(figures->reason), "%.200s", error->message);
+	return 0;
+}
+
 static int one_cycle(struct fay_target *target, const struct fay_verdict *verdict,
 		     unsigned long cycle, struct figures *figures)
 {
@@ -167,12 +178,8 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	size_t size;
 	uint64_t began = now_ns();
 	int code = fay_session_attach(target, verdict, &options, &session, &error);
-	/* threads that stay where they are in the way: allowed, and said */
-	if (code == FAY_E_LIMIT) {
-		figures->refused++;
-		snprintf(figures->reason, sizeof(figures->reason), "%.200s", error.message);
-		return 0;
-	}
+	if (code == FAY_E_LIMIT)
+		return put_off(figures, &error);
 	if (code)
 		return fail("attach", &error);
 	figures->attaching += now_ns() - began;
@@ -191,6 +198,39 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	return 0;
 }
 
+static void count_row(void *events, const struct fay_row *row)
+{
+	*(uint64_t *)events += row->final;
+}
+
+/* As `fay trace` does it, with what the session's side does for queries: tables for stacks. */
+static int one_query(pid_t pid, const char *query, unsigned long cycle, struct figures *figures)
+{
+	uint64_t rows = 0;
+	struct fay_tracer_options options = { .size = sizeof(options),
+					      .pids = &pid,
+					      .pid_count = 1,
+					      .context = &rows,
+					      .row = count_row };
+	struct fay_tracer *tracer;
+	struct fay_error error;
+	uint64_t began = now_ns();
+	int code = fay_tracer_open(query, &options, &tracer, &error);
+	if (code == FAY_E_LIMIT)
+		return put_off(figures, &error);
+	if (code)
+		return fail("attach a query", &error);
+	figures->asking += now_ns() - began;
+	figures->asked++;
+	usleep(cycle * 7919 % 2000);
+	code = fay_tracer_step(tracer, 0, &error);
+	if (!code)
+		code = fay_tracer_finish(tracer, &error);
+	fay_tracer_close(tracer);
+	figures->answered += rows != 0;
+	return code ? fail("a query", &error) : 0;
+}
+
 static volatile sig_atomic_t enough;
 
 static void on_signal(int number)
@@ -199,23 +239,68 @@ static void on_signal(int number)
 	enough = 1;
 }
 
+struct asked {
+	size_t images, queries;
+	struct fay_verdict verdicts[ASKED_MAX];
+	const char *texts[ASKED_MAX];
+};
+
+/* Leaves optind at PID. */
+static int read_arguments(int argc, char **argv, struct asked *asked, int *may_end)
+{
+	for (int option; (option = getopt(argc, argv, "eq:")) != -1;) {
+		if (option == 'q' && asked->queries < ASKED_MAX)
+			asked->texts[asked->queries++] = optarg;
+		else if (option == 'e')
+			*may_end = 1;
+		else
+			return 1;
+	}
+	int images = argc - optind - 2;
+	if (images < 0 || images > ASKED_MAX || !(images + (int)asked->queries))
+		return 1;
+	asked->images = (size_t)images;
+	return 0;
+}
+
+static int next_cycle(struct fay_target *target, pid_t pid, const struct asked *asked,
+		      unsigned long cycle, struct figures *figures)
+{
+	size_t turn = cycle % (asked->images + asked->queries);
+	return turn < asked->images
+		       ? one_cycle(target, &asked->verdicts[turn], cycle, figures)
+		       : one_query(pid, asked->texts[turn - asked->images], cycle, figures);
+}
+
+static void print_figures(const struct figures *f, unsigned long cycles)
+{
+	unsigned long attached = f->attached + !f->attached, asked = f->asked + !f->asked;
+	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, "
+	       "events in %lu of them, longest pause %.3f ms, "
+	       "attaching %.1f ms, detaching %.1f ms on average, ",
+	       cycles, f->attached + f->asked, f->points, f->refused,
+	       f->reason[0] ? ", the last since " : "", f->reason, f->used + f->answered,
+	       (double)f->pause / 1e6, (double)f->attaching / 1e6 / (double)attached,
+	       (double)f->detaching / 1e6 / (double)attached);
+	if (f->asked)
+		printf("%lu of them queries, rows in %lu, attaching %.1f ms, ", f->asked,
+		       f->answered, (double)f->asking / 1e6 / (double)asked);
+}
+
 int main(int argc, char **argv)
 {
-	static struct fay_verdict verdicts[IMAGES_MAX];
+	static struct asked asked;
 	struct figures figures = { 0 };
 	struct fay_target *target;
 	struct fay_error error;
 	unsigned ours_before, ours = 0;
-	int may_end = argc > 1 && !strcmp(argv[1], "-e");
-	argc -= may_end;
-	argv += may_end;
-	int images = argc - 3;
-	if (images < 1 || images > IMAGES_MAX)
-		return fail("usage: storm [-e] PID CYCLES IMAGE...", NULL);
-	pid_t pid = atoi(argv[1]);
-	unsigned long cycles = strtoul(argv[2], NULL, 10);
-	for (int i = 0; i < images; i++)
-		if (read_image(argv[3 + i], &verdicts[i]))
+	int may_end = 0;
+	if (read_arguments(argc, argv, &asked, &may_end))
+		return fail("usage: storm [-e] [-q QUERY]... PID CYCLES [IMAGE...]", NULL);
+	pid_t pid = atoi(argv[optind]);
+	unsigned long cycles = strtoul(argv[optind + 1], NULL, 10);
+	for (size_t i = 0; i < asked.images; i++)
+		if (read_image(argv[optind + 2 + (int)i], &asked.verdicts[i]))
 			return 1;
 	uint64_t before = text_hash(pid, &ours_before);
 	if (!before || fay_target_open_pid(pid, &target, &error))
@@ -225,22 +310,16 @@ int main(int argc, char **argv)
 	for (unsigned long i = 0; i < cycles; i++) {
 		if (enough)
 			cycles = i;
-		else if (one_cycle(target, &verdicts[i % (unsigned)images], i, &figures))
+		else if (next_cycle(target, pid, &asked, i, &figures))
 			return may_end && is_ending(pid) ? ended_after(i) : 1;
 		if (may_end && text_hash(pid, &ours) != before)
 			return is_ending(pid) ? ended_after(i) : fail("the text has CHANGED", NULL);
 	}
 	uint64_t after = text_hash(pid, &ours);
 	fay_target_close(target);
-	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, "
-	       "events in %lu of them, longest pause %.3f ms, "
-	       "attaching %.1f ms, detaching %.1f ms on average, text %s, %u mappings left\n",
-	       cycles, figures.attached, figures.points, figures.refused,
-	       figures.reason[0] ? ", the last since " : "", figures.reason, figures.used,
-	       (double)figures.pause / 1e6,
-	       (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
-	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached),
-	       after == before ? "as it was" : "CHANGED", ours - ours_before);
+	print_figures(&figures, cycles);
+	printf("text %s, %u mappings left\n", after == before ? "as it was" : "CHANGED",
+	       ours - ours_before);
 	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 ||
-	       (!figures.used && !may_end);
+	       (!figures.used && !figures.answered && !may_end);
 }

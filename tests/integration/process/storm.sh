@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # storm.sh [CYCLES [PROGRAM...]]: probes are attached to and detached from busy programs, CYCLES
 # times each, while their answers are checked: an 8-thread program, redis, nginx, PostgreSQL,
-# MariaDB, CPython. No crash, no wrong answer, text restored byte for byte. FAY_STORM_CYCLES goes
-# before CYCLES.
+# MariaDB, CPython. Two of five cycles ask for stacks. No crash, no wrong answer, text restored byte
+# for byte. FAY_STORM_CYCLES goes before CYCLES.
 . "$(dirname "$0")/../lib.sh"
 cycles=${FAY_STORM_CYCLES:-${1:-40}}
 shift || true
 programs=${*:-own redis nginx postgres mariadb python}
 STORM=${STORM:-$(dirname "$FAY")/storm}
 TEST_TARGET=${TEST_TARGET:-$(dirname "$FAY")/../tests/loader/fay-test-target}
-# images MODULE ENTRIES RETURNS: three probe images, counts of entries, durations of calls, and what
-# lies on the stack at entries and at ends, to where it cannot be read any more
-images() {
+# asks MODULE ENTRIES RETURNS: three probe images, counts of entries, durations of calls, and what
+# lies on the stack at entries and at ends, to where it cannot be read any more; two queries, by
+# stack at entries and at ends
+asks() {
+	local select='select new { g.Key, n = g.Count() }'
+	queries=(-q "from e in cluster.Function(\"$1!$2\") group e by e.Stack(8) into g $select"
+		-q "from r in cluster.Return(\"$1!$3\") group r by r.Stack(8) into g $select")
 	cat >"$work/entries.c" <<-EOF
 		#include <fay/probe.h>
 		FAY_COUNT(calls);
@@ -52,7 +56,7 @@ checker() {
 	: >"$work/rounds"
 }
 storm() { # NAME PID
-	"$STORM" "$2" "$cycles" "$work/entries.img" "$work/returns.img" "$work/reads.img" \
+	"$STORM" "${queries[@]}" "$2" "$cycles" "$work/entries.img" "$work/returns.img" "$work/reads.img" \
 		>"$work/storm.out" 2>&1 ||
 		{ cat "$work/storm.out" >&2; fail "$1: the storm"; }
 	echo "ok: $1: $(cat "$work/storm.out")"
@@ -69,7 +73,7 @@ stop_load() {
 missing() { echo "SKIPPED: $1 is not installed"; }
 
 own_() {
-	images fay-test-target 'fn_*' fn_c
+	asks fay-test-target 'fn_*' fn_c
 	mkfifo "$work/own.in"
 	"$TEST_TARGET" <"$work/own.in" >"$work/own.out" &
 	local pid=$!
@@ -95,7 +99,7 @@ redis_check() {
 }
 redis_() {
 	command -v redis-server >/dev/null || { missing redis-server; return; }
-	images redis-server '*Command' call
+	asks redis-server '*Command' call
 	start_redis
 	checker redis_check
 	storm redis "$redis"
@@ -112,7 +116,7 @@ nginx_() {
 		missing "nginx or apache2-utils"
 		return
 	}
-	images nginx 'ngx_http_*' ngx_http_output_filter
+	asks nginx 'ngx_http_*' ngx_http_output_filter
 	mkdir "$work/www"
 	head -c 100000 /dev/urandom >"$work/www/file"
 	start_nginx "worker_processes 1;" /file
@@ -136,7 +140,7 @@ postgres_() {
 	local bin
 	bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true)
 	[ -x "$bin/postgres" ] || { missing postgresql; return; }
-	images postgres 'Exec*' PortalRun
+	asks postgres 'Exec*' PortalRun
 	pgport=$(random_port)
 	chmod 755 "$work"
 	mkdir "$work/pg"
@@ -189,7 +193,7 @@ mariadb_() {
 	local mysql
 	mysql=$(command -v mariadb || command -v mysql)
 	mariadb=$mysql
-	images mariadbd '_ZN4JOIN*' '_Z16dispatch_command*'
+	asks mariadbd '_ZN4JOIN*' '_Z16dispatch_command*'
 	chmod 755 "$work"
 	mkdir "$work/my"
 	mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$work/my" \
@@ -226,7 +230,7 @@ mariadb_check() {
 
 python_() {
 	[ -x /usr/bin/python3 ] || { missing python3; return; }
-	images 'python3*' '_PyEval_*' 'PyObject_Call*'
+	asks 'python3*' '_PyEval_*' 'PyObject_Call*'
 	cat >"$work/busy.py" <<-'EOF'
 		import hashlib, json, os, re, sys, threading
 		stop, rounds = sys.argv[1], [0] * 4
