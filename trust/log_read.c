@@ -134,7 +134,8 @@ static bool read_head(const char *path, struct fay_log_state *head, struct fay_e
 
 static bool is_at(const struct fay_log_state *state, const struct fay_log_state *head)
 {
-	return state->number == head->number && !memcmp(state->hash, head->hash, FAY_LOG_HASH);
+	return state->number == head->number && (!head->size || state->size == head->size) &&
+	       !memcmp(state->hash, head->hash, FAY_LOG_HASH);
 }
 
 /* One line, with its end if it has one; its size, 0 at the file's end. */
