@@ -122,8 +122,9 @@ int fay_trust_judge(const struct fay_trust_store *store, const struct fay_trust_
 	if (good >= store->required && !forged)
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED,
-			     "'%s' is not trusted here: %u of %u signatures that are required%s",
-			     asked->name, good, store->required, why);
+			     "%s%s%s is not trusted here: %u of %u signatures that are required%s",
+			     asked->name ? "'" : "", asked->name ? asked->name : "this",
+			     asked->name ? "'" : "", good, store->required, why);
 }
 
 int fay_trust_check(const struct fay_trust_store *store, const char *image_path, const void *image,

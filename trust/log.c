@@ -228,6 +228,17 @@ static int take_up(const struct files *files, struct fay_log_state *state, uint6
 	return FAY_OK;
 }
 
+static int write_head(const struct files *files, const struct fay_log_state *state,
+		      struct fay_error *error)
+{
+	char head[FAY_LOG_HEAD_SIZE + 1];
+	fay_log_head_write(head, state);
+	if (pwrite(files->head, head, FAY_LOG_HEAD_SIZE, 0) == (ssize_t)FAY_LOG_HEAD_SIZE &&
+	    !fdatasync(files->head))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "'%s': %s", files->head_name, strerror(errno));
+}
+
 /* Where the log ends. *torn: within a line. */
 static int find_end(const struct files *files, struct fay_log_state *state, bool *torn,
 		    struct fay_error *error)
@@ -244,7 +255,9 @@ static int find_end(const struct files *files, struct fay_log_state *state, bool
 				     "there is a log, but nothing in '%s': move the log away to "
 				     "begin another one",
 				     files->head_name);
-	if (got && !fay_log_head_read(text, (size_t)got, state))
+	if (!got) /* a new log; whatever becomes of its first entry, there is a head */
+		return write_head(files, state, error);
+	if (!fay_log_head_read(text, (size_t)got, state))
 		return fay_error_set(error, FAY_E_REFUSED, "'%s' is damaged", files->head_name);
 	if ((uint64_t)stat.st_size < state->size)
 		return fay_error_set(error, FAY_E_REFUSED,
@@ -259,7 +272,7 @@ static int find_end(const struct files *files, struct fay_log_state *state, bool
 static int append(const struct files *files, const struct fay_log_entry *entry,
 		  struct fay_error *error)
 {
-	char line[FAY_LOG_LINE_MAX + 1] = "\n", head[FAY_LOG_HEAD_SIZE + 1];
+	char line[FAY_LOG_LINE_MAX + 1] = "\n";
 	struct fay_log_state state;
 	bool torn;
 	if (find_end(files, &state, &torn, error))
@@ -273,11 +286,10 @@ static int append(const struct files *files, const struct fay_log_entry *entry,
 		return fay_error_set(error, FAY_E_REFUSED, "%s", strerror(errno));
 	fay_log_chain(&state, line + begin, size);
 	state.number++;
-	fay_log_head_write(head, &state);
-	if (pwrite(files->head, head, FAY_LOG_HEAD_SIZE, 0) != (ssize_t)FAY_LOG_HEAD_SIZE ||
-	    fdatasync(files->head) || (first && fsync(files->directory)))
-		return fay_error_set(error, FAY_E_REFUSED, "'%s': %s", files->head_name,
-				     strerror(errno));
+	if (write_head(files, &state, error))
+		return error->code;
+	if (first && fsync(files->directory))
+		return fay_error_set(error, FAY_E_REFUSED, "its directory: %s", strerror(errno));
 	return FAY_OK;
 }
 

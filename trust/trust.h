@@ -104,7 +104,7 @@ int fay_trust_set_log(const char *path, const char *log, struct fay_error *error
 
 /* What is asked about: an image, and who vouches for it. */
 struct fay_trust_case {
-	const char *name; /* in messages */
+	const char *name; /* in messages; NULL: there is none */
 	const void *image;
 	size_t size;
 	const char *policy_path; /* under which it was accepted; NULL or "": the standard one */

@@ -76,16 +76,14 @@ static int check_trust(const struct fay_asked *asked, const void *accepted,
 	const struct fay_wire_start *start = asked->start;
 	struct fay_trust_signatures signatures;
 	struct fay_trust_store store;
-	struct fay_trust_case given = {
-		.name = start->flags & FAY_START_BPF ? "the programs" : "the image",
-		.image = start->image,
-		.size = start->image_size,
-		.policy_path = policy_path(asked),
-		.signatures = &signatures,
-		.asker = asked->head->key,
-		.outside = start->flags & FAY_START_BPF ? outside_programs : fay_trust_outside,
-		.accepted = accepted
-	};
+	struct fay_trust_case given = { .image = start->image,
+					.size = start->image_size,
+					.policy_path = policy_path(asked),
+					.signatures = &signatures,
+					.asker = asked->head->key,
+					.outside = start->flags & FAY_START_BPF ? outside_programs
+										: fay_trust_outside,
+					.accepted = accepted };
 	int result = fay_trust_store_read(FAY_TRUST_STORE, &store, error);
 	if (!result)
 		result = fay_trust_signatures_take(start->signatures.bytes, start->signatures.count,

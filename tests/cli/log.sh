@@ -188,6 +188,15 @@ mount -o remount,size=1m small
 trace 0
 run 0 log verify
 says '1 of which only a part was written'
+# No room for the first entry: there is a log all the same, without one.
+umount small
+mount -t tmpfs -o size=4k,mode=755 none small
+trace 1
+says 'No space left on device'
+mount -o remount,size=1m small
+trace 0
+run 0 log verify
+says 'whole: 2 entries'
 run 0 trust log none
 trace 0
 [ $failed = 0 ] && echo 'log: verdicts and installs are logged, or not traced; damage is told by place'
