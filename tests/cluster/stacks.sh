@@ -53,7 +53,7 @@ old_machine &
 own $!
 exits "machines of another release" 1 "$FAY" cluster status --cluster "$URL" --key asker.key \
 	"${ASK_OPTIONS[@]}"
-contains "which versions" "$work/err" "use version 5 of Fay's protocol, and this is version 6"
+contains "which versions" "$work/err" "use version 6 of Fay's protocol, and this is version 7"
 signal_owned KILL $!
 
 for n in 1 2 3; do
