@@ -96,7 +96,8 @@ damaged() { # WORDS COMMAND...: of a copy
 }
 cp "$log" "$log.head" copy/
 run 0 log verify copy/fay.log
-damaged 'line 4: does not follow from line 3: one of the two was edited' sed -i '3s/hostile/count/' fay.log
+damaged 'line 4: does not follow from line 3: one of the two was edited' \
+	sed -i '3s/hostile/count/' fay.log
 damaged 'line 1: the first entry does not begin' sed -i '1s/\(fay-log-1 1 \)0/\11/' fay.log
 damaged 'entry 16 is not what FILE.head has: edited' sed -i '$s/cat$/dog/' fay.log
 damaged 'line 5: entry 6 where entry 5 was due' sed -i 5d fay.log
@@ -199,5 +200,6 @@ run 0 log verify
 says 'whole: 2 entries'
 run 0 trust log none
 trace 0
-[ $failed = 0 ] && echo 'log: verdicts and installs are logged, or not traced; damage is told by place'
+[ $failed = 0 ] &&
+	echo 'log: verdicts and installs are logged, or not traced; damage is told by place'
 exit $failed

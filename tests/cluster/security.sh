@@ -107,7 +107,8 @@ calls 1 1000
 until_rows '.[0].Count' 1000
 end_ask
 
-# Signed images: each machine asks its own trust store, and an agent wants signatures of queries, too.
+# Signed images: each machine asks its own trust store, and an agent wants signatures of queries,
+# too.
 cat >probe.c <<'C'
 #include <fay/probe.h>
 

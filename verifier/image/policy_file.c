@@ -6,8 +6,9 @@
  * value that does not parse, or a name given twice is an error with its line and column: a misspelt
  * limit must not silently be no limit.
  *
- * What a file includes holds beside what it says itself: of a limit that both have the stricter one
- * counts, so that including never permits anything. A file that is included includes nothing.
+ * What a file includes holds as if it stood in the file; of a key that several files have the
+ * stricter value counts, so that no include loosens what another file says. A file that is included
+ * includes nothing.
  */
 #include <errno.h>
 #include <limits.h>
