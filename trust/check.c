@@ -64,8 +64,8 @@ static bool may_count(const struct fay_trust_signer *signer, const char *name,
 /* Whether the signature counts; else why not. Such that was not made by its key for this image is
  * no matter of counting: *forged. */
 static bool counts(const struct fay_trust_signer *signer,
-		   const struct fay_trust_signature *signature, const uint8_t *policy,
-		   const struct fay_trust_case *asked, bool *forged, char *why, size_t room)
+		   const struct fay_trust_signature *signature, const struct fay_trust_case *asked,
+		   bool *forged, char *why, size_t room)
 {
 	char key[FAY_KEY_HEX + 1];
 	const char *name = signer ? signer->name : key;
@@ -77,7 +77,7 @@ static bool counts(const struct fay_trust_signer *signer,
 	}
 	if (!may_count(signer, name, asked, why, room))
 		return false;
-	if (!memcmp(signature->policy, policy, FAY_TRUST_DIGEST))
+	if (!memcmp(signature->policy, asked->policy, FAY_TRUST_DIGEST))
 		return true;
 	tell(why, room, name, "signed for another policy", NULL);
 	return false;
@@ -93,19 +93,18 @@ int fay_trust_judge(const struct fay_trust_store *store, const struct fay_trust_
 		    char by[FAY_TRUST_NAMES], struct fay_error *error)
 {
 	const struct fay_trust_signer *asker = asked->asker ? find(store, asked->asker) : NULL;
-	uint8_t policy[FAY_TRUST_DIGEST];
 	unsigned good = 0;
 	bool forged = false;
 	char why[1536] = "", key[FAY_KEY_HEX + 1];
 	*by = 0;
 	if (!store->required)
 		return FAY_OK;
-	if (fay_keys_init(error) || fay_trust_policy_digest(asked->policy_path, policy, error))
+	if (fay_keys_init(error))
 		return error->code;
 	for (size_t i = 0; i < asked->signatures->count; i++) {
 		const struct fay_trust_signature *signature = &asked->signatures->at[i];
 		const struct fay_trust_signer *signer = find(store, signature->key);
-		if (!counts(signer, signature, policy, asked, &forged, why, sizeof(why)))
+		if (!counts(signer, signature, asked, &forged, why, sizeof(why)))
 			continue;
 		good++;
 		add_name(by, signer->name);
@@ -128,14 +127,15 @@ int fay_trust_judge(const struct fay_trust_store *store, const struct fay_trust_
 }
 
 int fay_trust_check(const struct fay_trust_store *store, const char *image_path, const void *image,
-		    size_t size, const char *policy_path, const struct fay_verdict *verdict,
-		    char by[FAY_TRUST_NAMES], struct fay_error *error)
+		    size_t size, const uint8_t policy[FAY_TRUST_DIGEST],
+		    const struct fay_verdict *verdict, char by[FAY_TRUST_NAMES],
+		    struct fay_error *error)
 {
 	struct fay_trust_signatures signatures = { 0 };
 	struct fay_trust_case asked = { .name = image_path,
 					.image = image,
 					.size = size,
-					.policy_path = policy_path,
+					.policy = policy,
 					.signatures = &signatures,
 					.outside = fay_trust_outside,
 					.accepted = verdict };
@@ -145,13 +145,13 @@ int fay_trust_check(const struct fay_trust_store *store, const char *image_path,
 }
 
 int fay_trust_check_here(const char *image_path, const void *image, size_t size,
-			 const char *policy_path, const struct fay_verdict *verdict,
+			 const uint8_t policy[FAY_TRUST_DIGEST], const struct fay_verdict *verdict,
 			 char by[FAY_TRUST_NAMES], struct fay_error *error)
 {
 	struct fay_trust_store store;
 	int result = fay_trust_store_read(FAY_TRUST_STORE, &store, error);
 	if (!result)
-		result = fay_trust_check(&store, image_path, image, size, policy_path, verdict, by,
+		result = fay_trust_check(&store, image_path, image, size, policy, verdict, by,
 					 error);
 	fay_trust_store_deinit(&store);
 	return result;

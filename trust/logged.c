@@ -6,7 +6,7 @@
 #include "process/process.h"
 #include "trust.h"
 
-int fay_trust_log_begin(struct fay_trust_log *log, const char *policy_path, struct fay_error *error)
+int fay_trust_log_begin(struct fay_trust_log *log, struct fay_error *error)
 {
 	struct fay_trust_store store;
 	int result;
@@ -16,8 +16,6 @@ int fay_trust_log_begin(struct fay_trust_log *log, const char *policy_path, stru
 	if (!result)
 		strcpy(log->path, store.log);
 	fay_trust_store_deinit(&store);
-	if (!result && *log->path)
-		result = fay_trust_policy_digest(policy_path, log->policy, error);
 	log->begun = !result;
 	return result;
 }

@@ -52,6 +52,17 @@ int fay_trust_policy_digest(const char *path, uint8_t digest[FAY_TRUST_DIGEST],
 	return FAY_OK;
 }
 
+int fay_trust_policy_read(const char *path, struct fay_policy *policy,
+			  uint8_t digest[FAY_TRUST_DIGEST], struct fay_error *error)
+{
+	char message[512];
+	memset(digest, 0, FAY_TRUST_DIGEST);
+	fay_policy_default(policy);
+	if (path && *path && fay_policy_read_named(path, policy, digest, message, sizeof(message)))
+		return fay_error_set(error, FAY_E_USAGE, "%s", message);
+	return FAY_OK;
+}
+
 /* One line without its end. */
 static bool read_line(const char *line, size_t length, struct fay_trust_signature *signature)
 {

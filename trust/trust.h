@@ -35,6 +35,10 @@ struct fay_trust_signatures {
 /* Of a file; path NULL: zeros. */
 int fay_trust_policy_digest(const char *path, uint8_t digest[FAY_TRUST_DIGEST],
 			    struct fay_error *error);
+/* The policy with the digest of the very bytes that it was read from; path NULL or "": the standard
+ * one. */
+int fay_trust_policy_read(const char *path, struct fay_policy *policy,
+			  uint8_t digest[FAY_TRUST_DIGEST], struct fay_error *error);
 /* Reads IMAGE.sig. No file: count 0. Anything that is not as it is written: FAY_E_REFUSED. */
 int fay_trust_signatures_read(const char *image_path, struct fay_trust_signatures *signatures,
 			      struct fay_error *error);
@@ -107,7 +111,7 @@ struct fay_trust_case {
 	const char *name; /* in messages; NULL: there is none */
 	const void *image;
 	size_t size;
-	const char *policy_path; /* under which it was accepted; NULL or "": the standard one */
+	const uint8_t *policy; /* digest of that under which it was accepted */
 	const struct fay_trust_signatures *signatures;
 	/* whoever signed a message that the whole image is in, if anybody did; else NULL */
 	const uint8_t *asker;
@@ -123,11 +127,12 @@ int fay_trust_judge(const struct fay_trust_store *store, const struct fay_trust_
 const char *fay_trust_outside(const void *verdict, const struct fay_policy *scope);
 /* Of an image in a file, with the signatures beside it. */
 int fay_trust_check(const struct fay_trust_store *store, const char *image_path, const void *image,
-		    size_t size, const char *policy_path, const struct fay_verdict *verdict,
-		    char by[FAY_TRUST_NAMES], struct fay_error *error);
+		    size_t size, const uint8_t policy[FAY_TRUST_DIGEST],
+		    const struct fay_verdict *verdict, char by[FAY_TRUST_NAMES],
+		    struct fay_error *error);
 /* The same with the machine's store. */
 int fay_trust_check_here(const char *image_path, const void *image, size_t size,
-			 const char *policy_path, const struct fay_verdict *verdict,
+			 const uint8_t policy[FAY_TRUST_DIGEST], const struct fay_verdict *verdict,
 			 char by[FAY_TRUST_NAMES], struct fay_error *error);
 
 /* log.c */
@@ -183,8 +188,7 @@ struct fay_trust_log {
 	uint8_t image[FAY_TRUST_DIGEST], policy[FAY_TRUST_DIGEST];
 };
 /* Reads the store, unless that was done. */
-int fay_trust_log_begin(struct fay_trust_log *log, const char *policy_path,
-			struct fay_error *error);
+int fay_trust_log_begin(struct fay_trust_log *log, struct fay_error *error);
 /* That an image was accepted, or is not traced, since `refusal`; and what it is. The error is that
  * of the log alone. */
 int fay_trust_log_verdict(struct fay_trust_log *log, const uint8_t image[FAY_TRUST_DIGEST],

@@ -150,21 +150,19 @@ static int check(const struct trust_options *options, const char *path, struct f
 	struct fay_trust_store store = { 0 };
 	struct fay_policy policy;
 	struct fay_verdict verdict = { 0 };
-	char message[512], by[FAY_TRUST_NAMES];
-	uint8_t *image = NULL;
+	char by[FAY_TRUST_NAMES];
+	uint8_t digest[FAY_TRUST_DIGEST], *image = NULL;
 	size_t size;
 	int result = fay_command_read("fay trust", path, &image, &size);
 	if (result)
 		return result;
-	fay_policy_default(&policy);
-	if (options->policy && fay_policy_read(options->policy, &policy, message, sizeof(message)))
-		fay_error_set(error, FAY_E_USAGE, "%s", message);
-	else if (!fay_delay_verify(image, size, &policy, &verdict, error) &&
-		 verdict.outcome != FAY_ACCEPTED)
+	if (!fay_trust_policy_read(options->policy, &policy, digest, error) &&
+	    !fay_delay_verify(image, size, &policy, &verdict, error) &&
+	    verdict.outcome != FAY_ACCEPTED)
 		fay_error_set(error, FAY_E_REFUSED, "'%s' is refused by the verifier (%s)", path,
 			      fay_rule_id(verdict.rejection.rule));
 	else if (!error->code && !fay_trust_store_read(options->store, &store, error))
-		fay_trust_check(&store, path, image, size, options->policy, &verdict, by, error);
+		fay_trust_check(&store, path, image, size, digest, &verdict, by, error);
 	if (!error->code)
 		printf(store.required ? "trusted, signed by %s\n" : "no signature is required\n",
 		       by);

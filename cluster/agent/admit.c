@@ -14,12 +14,10 @@ static const char *policy_path(const struct fay_asked *asked)
 }
 
 static int read_policy(const struct fay_asked *asked, struct fay_policy *policy,
-		       struct fay_error *error)
+		       uint8_t digest[FAY_TRUST_DIGEST], struct fay_error *error)
 {
 	const char *path = policy_path(asked);
-	char message[512];
-	fay_policy_default(policy);
-	if (path[0] && fay_policy_read(path, policy, message, sizeof(message)))
+	if (fay_trust_policy_read(path, policy, digest, error))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "the policy of signer %s cannot be read on this machine",
 				     asked->signer->name);
@@ -71,14 +69,14 @@ static const char *outside_programs(const void *object, const struct fay_policy 
  * but who asks has signed all of START, the image in it, and counts as one who signed it.
  */
 static int check_trust(const struct fay_asked *asked, const void *accepted,
-		       char by[FAY_TRUST_NAMES], struct fay_error *error)
+		       struct fay_trust_log *log, struct fay_error *error)
 {
 	const struct fay_wire_start *start = asked->start;
 	struct fay_trust_signatures signatures;
 	struct fay_trust_store store;
 	struct fay_trust_case given = { .image = start->image,
 					.size = start->image_size,
-					.policy_path = policy_path(asked),
+					.policy = log->policy,
 					.signatures = &signatures,
 					.asker = asked->head->key,
 					.outside = start->flags & FAY_START_BPF ? outside_programs
@@ -89,21 +87,21 @@ static int check_trust(const struct fay_asked *asked, const void *accepted,
 		result = fay_trust_signatures_take(start->signatures.bytes, start->signatures.count,
 						   &signatures, error);
 	if (!result)
-		result = fay_trust_judge(&store, &given, by, error);
+		result = fay_trust_judge(&store, &given, log->by, error);
 	fay_trust_store_deinit(&store);
 	return result;
 }
 
 static int admit(const struct fay_asked *asked, struct fay_verdict **verdict,
-		 char by[FAY_TRUST_NAMES], struct fay_error *error)
+		 struct fay_trust_log *log, struct fay_error *error)
 {
 	bool is_bpf = asked->start->flags & FAY_START_BPF;
 	struct fay_policy policy;
-	int result = read_policy(asked, &policy, error);
+	int result = read_policy(asked, &policy, log->policy, error);
 	if (!result)
 		result = is_bpf ? verify_object(&policy, asked->start, verdict, error)
 				: verify_image(&policy, asked->start, verdict, error);
-	return result ? result : check_trust(asked, *verdict, by, error);
+	return result ? result : check_trust(asked, *verdict, log, error);
 }
 
 int fay_agent_admit(const struct fay_asked *asked, struct fay_verdict **verdict,
@@ -116,9 +114,9 @@ int fay_agent_admit(const struct fay_asked *asked, struct fay_verdict **verdict,
 	*log = (struct fay_trust_log){ 0 };
 	snprintf(log->who, sizeof(log->who), "%s", asked->signer->name);
 	fay_text_copy(text, sizeof(text), asked->start->text);
-	if (fay_trust_log_begin(log, policy_path(asked), error))
+	if (fay_trust_log_begin(log, error))
 		return error->code;
-	int result = admit(asked, verdict, log->by, error);
+	int result = admit(asked, verdict, log, error);
 	if (!fay_trust_log_verdict(log, *verdict ? (*verdict)->image_sha256 : none, text,
 				   result ? error : NULL, &unlogged))
 		return result;

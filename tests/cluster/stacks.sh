@@ -45,7 +45,7 @@ old_machine() {
 	exec 3<>"/dev/tcp/$subnet.1/4000"
 	printf 'CONNECT {"verbose":false}\r\n' >&3
 	while :; do
-		printf 'PUB fay.1.hello 24\r\nFAYc\5\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n' >&3
+		printf 'PUB fay.1.hello 24\r\nFAYc\6\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n' >&3
 		sleep 0.1
 	done
 }

@@ -150,7 +150,7 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 	int result;
 	if ((result = fay_trace_check_processes(trace, error)) ||
 	    (result = fay_trace_bpf_generate(trace, error)) ||
-	    (result = fay_trust_log_begin(&trace->log, trace->policy_path, error)) ||
+	    (result = fay_trust_log_begin(&trace->log, error)) ||
 	    (result = log_programs(trace, error)))
 		return result;
 	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)

@@ -122,17 +122,6 @@ static int read_image(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-static int read_policy(const struct trace *trace, struct fay_policy *policy,
-		       struct fay_error *error)
-{
-	char message[512];
-	fay_policy_default(policy);
-	if (trace->policy_path &&
-	    fay_policy_read(trace->policy_path, policy, message, sizeof(message)))
-		return fay_error_set(error, FAY_E_USAGE, "%s", message);
-	return FAY_OK;
-}
-
 /* What the verdict means for the trace. */
 static int judge(const struct trace *trace, struct fay_verdict *verdict, struct fay_error *error)
 {
@@ -183,7 +172,7 @@ static int verify(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
 
-	if (read_policy(trace, &policy, error))
+	if (fay_trust_policy_read(trace->policy_path, &policy, trace->log.policy, error))
 		return error->code;
 	if (!trace->native &&
 	    fay_delay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict, error))
@@ -191,7 +180,7 @@ static int verify(struct trace *trace, struct fay_error *error)
 	/* The very bytes that were read, before anything is made of them. */
 	if (trace->probe_path && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_trust_check_here(trace->probe_path, trace->image.data, trace->image.size,
-				 trace->policy_path, &trace->verdict, trace->log.by, error))
+				 trace->log.policy, &trace->verdict, trace->log.by, error))
 		return error->code;
 	if (!trace->native && !trace->plan && trace->verdict.outcome == FAY_ACCEPTED &&
 	    fay_kernel_is_target(&trace->verdict)) {
@@ -225,7 +214,7 @@ static int log_verdict(struct trace *trace, const struct fay_verdict *verdict, i
 static int verify_image(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_monotonic();
-	int result = fay_trust_log_begin(&trace->log, trace->policy_path, error);
+	int result = fay_trust_log_begin(&trace->log, error);
 	if (result)
 		return result;
 	result = verify(trace, error);
@@ -237,7 +226,7 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 int fay_trace_side_image(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
-	if (read_policy(trace, &policy, error) ||
+	if (fay_trust_policy_read(trace->policy_path, &policy, trace->log.policy, error) ||
 	    compile_for_kernel(trace, &trace->side_image, error))
 		return error->code;
 	uint64_t since = fay_monotonic();
