@@ -72,10 +72,13 @@ static bool has_unit(const struct fay_writer *writer, const struct fay_view_colu
 	return view->nanoseconds && writer->format == FAY_FORMAT_TABLE && !writer->raw;
 }
 
-/* Shown as such where people read it, which have it in maps and debuggers in the same form. */
-static bool is_pointer(const struct fay_writer *writer, const struct fay_view_column *view)
+/* Shown as such where people read it, as in maps and debuggers. A register of no known type has one
+ * if it is an address in a program and more than numbers mostly are. */
+static bool is_pointer(const struct fay_writer *writer, const struct fay_view_column *view,
+		       int64_t value)
 {
-	return view->pointer && !writer->raw &&
+	bool is = view->pointer || (view->maybe_pointer && value >> 32 > 0 && value >> 47 == 0);
+	return is && !writer->raw &&
 	       (writer->format == FAY_FORMAT_TABLE || writer->format == FAY_FORMAT_FOLDED);
 }
 
@@ -268,7 +271,7 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 		else if (has_unit(writer, view))
 			put_span(out, (double)value.i64);
 		else
-			fprintf(out, is_pointer(writer, view) ? "%#" PRIx64 : "%" PRId64,
+			fprintf(out, is_pointer(writer, view, value.i64) ? "%#" PRIx64 : "%" PRId64,
 				value.i64);
 		break;
 	case FAY_VALUE_U64: put_unsigned(out, writer, view, value.u64); break;

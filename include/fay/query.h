@@ -60,8 +60,9 @@ struct fay_plan_column {
 	bool kernel_stack; /* of the kernel's code, else of the program's */
 	/* KEY: what the values are called; NULL: they are just numbers */
 	const struct fay_enumeration *enumeration;
-	bool pointer;     /* KEY: the values are pointers, by their types */
-	bool nanoseconds; /* what is fed in is a span of time */
+	bool pointer;       /* KEY: the values are pointers, by their types */
+	bool maybe_pointer; /* KEY: of no known type; some of the values may be pointers */
+	bool nanoseconds;   /* what is fed in is a span of time */
 };
 
 /* Where the events are that a query is about. */

@@ -241,6 +241,8 @@ const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 /* Whether it is the thread's name. */
 bool fay_expr_is_comm(const struct fay_expr *expr);
+/* Whether it is an argument or a result as the register has it, of a type that nobody knows. */
+bool fay_expr_is_register(const struct fay_expr *expr);
 /* Whether it is read where a pointer points to, and may have more than 15 bytes. */
 static inline bool fay_expr_is_text(const struct fay_expr *expr)
 {

@@ -149,6 +149,16 @@ bool fay_expr_is_comm(const struct fay_expr *expr)
 	       fay_fields[expr->value].offset == offsetof(struct fay_event, comm);
 }
 
+bool fay_expr_is_register(const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_SIDE || expr->op == EXPR_KEY)
+		expr = expr->a;
+	return expr->type == TYPE_INT &&
+	       ((expr->op == EXPR_ARG && !expr->name) ||
+		(expr->op == EXPR_FIELD &&
+		 fay_fields[expr->value].offset == offsetof(struct fay_event, retval)));
+}
+
 bool fay_expr_is_long(const struct fay_expr *expr)
 {
 	while (expr->op == EXPR_SIDE || expr->op == EXPR_KEY)

@@ -116,6 +116,7 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 		column->type = fay_type_column(expr->type);
 		column->merge = FAY_MERGE_KEY;
 		column->pointer = expr->enumeration == fay_pointers;
+		column->maybe_pointer = fay_expr_is_register(expr);
 		column->enumeration = column->pointer ? NULL : expr->enumeration;
 		column->address = expr->type == TYPE_ADDRESS;
 		fill_stack(column, expr);

@@ -16,8 +16,9 @@ struct fay_view_column {
 	bool address;                              /* of code: shown by name */
 	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
 	bool kernel_stack;
-	bool pointer;     /* its numbers are pointers */
-	bool nanoseconds; /* its numbers are spans of time */
+	bool pointer;       /* its numbers are pointers */
+	bool maybe_pointer; /* those of them that can be */
+	bool nanoseconds;   /* its numbers are spans of time */
 };
 
 /* One state of the image as the user sees it. */

@@ -284,6 +284,8 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 			trace->plan ? trace->plan->columns[c].stack_frames : 0;
 		view->columns[c].kernel_stack = trace->plan && trace->plan->columns[c].kernel_stack;
 		view->columns[c].pointer = trace->plan && trace->plan->columns[c].pointer;
+		view->columns[c].maybe_pointer =
+			trace->plan && trace->plan->columns[c].maybe_pointer;
 		view->columns[c].nanoseconds = trace->plan && trace->plan->columns[c].nanoseconds;
 		view->columns[c].name =
 			trace->plan ? trace->plan->columns[c].name : view->columns[c].column->name;

@@ -1,7 +1,12 @@
-// Allocations that are not freed within five seconds
+// Code that allocates what is not freed in five seconds
+// What was allocated in the last five seconds is among it if it was not freed by the end.
 //   fay trace -f leaks -p PID --for 30s
 //   fay trace -f leaks -- ls -l /etc
 from m in cluster.Return("libc!malloc")
 join f in cluster.Function("libc!free") on m.ReturnValue equals f.Arg(0) within 5s into g
 where g.Count(x => x.time > m.time) == 0
-select new { m.time, bytes = m.Arg(0), m.Caller }
+select new { m.Caller, bytes = m.Arg(0) } into kept
+group kept by kept.Caller into c
+orderby c.Sum(x => x.bytes) descending
+select new { c.Key, kept = c.Count(), bytes = c.Sum(x => x.bytes) }
+take 20

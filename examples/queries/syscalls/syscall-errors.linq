@@ -1,4 +1,4 @@
-// System calls that fail, by error
+// System calls that fail, by error (errno)
 //   fay trace -f syscall-errors --for 10s
 //   fay trace -f syscall-errors -- ls /nonexistent
 from s in cluster.Syscall("*")
