@@ -3,6 +3,8 @@
 #ifndef FAY_CLI_COMMANDS_H
 #define FAY_CLI_COMMANDS_H
 
+#include <stdbool.h>
+
 int fay_examples_main(int argc, char **argv);
 int fay_explain_main(int argc, char **argv);
 int fay_list_main(int argc, char **argv);
@@ -10,5 +12,8 @@ int fay_bench_main(int argc, char **argv);
 int fay_cluster_main(int argc, char **argv);
 int fay_kernel_main(int argc, char **argv);
 int fay_new_main(int argc, char **argv);
+
+/* Of `fay list`: tracepoints that match, with or without a system's name before them. */
+int fay_list_tracepoints(const char *pattern, bool json);
 
 #endif

@@ -32,7 +32,7 @@
 struct list_options {
 	pid_t pid;
 	const char *comm;
-	bool kernel, json, usdt, syscalls;
+	bool kernel, json, usdt, syscalls, tracepoints;
 	const char *places; /* "line" or "inlined": places that debug information tells */
 	const char *file, *pattern;
 };
@@ -41,14 +41,15 @@ static void print_usage(FILE *out)
 {
 	fprintf(out,
 		"usage: fay list [--json] [--usdt | --lines | --inlined] [-p PID | --comm NAME "
-		"| --kernel | --syscalls | FILE] ['module!glob']\n"
+		"| --kernel | --syscalls | --tracepoints | FILE] ['module!glob']\n"
 		"  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		"  fay list /usr/bin/redis-server 'call*'\n"
 		"  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
 		"  fay list --lines -p 1234 'shop!cart.c:123'   where a line's code begins\n"
 		"  fay list --inlined -p 1234 'shop!add'   copies of an inlined function\n"
 		"  fay list --kernel 'kernel!vfs_*'\n"
-		"  fay list --syscalls 'open*'         system calls and their arguments\n");
+		"  fay list --syscalls 'open*'         system calls and their arguments\n"
+		"  fay list --tracepoints 'sched_*'    tracepoints and their arguments\n");
 }
 
 static void print_function(const struct list_options *options, const struct fay_function *function)
@@ -289,9 +290,13 @@ static int usage_error(const char *message)
 
 static int parse_operands(struct list_options *options, int count, char **operands)
 {
-	if ((options->pid != 0) + (options->comm != NULL) + options->kernel + options->syscalls > 1)
-		return usage_error("-p, --comm, --kernel and --syscalls are mutually exclusive");
-	if (!options->pid && !options->comm && !options->kernel && !options->syscalls) {
+	bool events = options->syscalls || options->tracepoints;
+	if ((options->pid != 0) + (options->comm != NULL) + options->kernel + options->syscalls +
+		    options->tracepoints >
+	    1)
+		return usage_error("-p, --comm, --kernel, --syscalls and --tracepoints are "
+				   "mutually exclusive");
+	if (!options->pid && !options->comm && !options->kernel && !events) {
 		if (!count)
 			return usage_error(
 				"say where to look: -p PID, --comm NAME, --kernel or a FILE");
@@ -306,13 +311,13 @@ static int parse_operands(struct list_options *options, int count, char **operan
 	}
 	if (count > 1)
 		return usage_error("more than one pattern");
-	if ((options->kernel || options->syscalls) && (options->usdt || options->places))
+	if ((options->kernel || events) && (options->usdt || options->places))
 		return usage_error("the kernel has no USDT probes, and no lines");
 	if (options->usdt && options->places)
 		return usage_error("--usdt, --lines and --inlined are mutually exclusive");
 	if (options->places && !count)
 		return usage_error("say which: 'module!file.c:123', 'module!function'");
-	options->pattern = count ? operands[0] : options->syscalls ? "*" : "*!*";
+	options->pattern = count ? operands[0] : events ? "*" : "*!*";
 	return FAY_OK;
 }
 
@@ -337,13 +342,17 @@ static int resolve_comm(struct list_options *options)
 
 int fay_list_main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "json", no_argument, NULL, 'j' },       { "usdt", no_argument, NULL, 'u' },
-		{ "kernel", no_argument, NULL, 'k' },     { "syscalls", no_argument, NULL, 's' },
-		{ "lines", no_argument, NULL, 'l' },      { "inlined", no_argument, NULL, 'i' },
-		{ "comm", required_argument, NULL, 'c' }, { "pid", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },       { 0 }
-	};
+	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' },
+						      { "usdt", no_argument, NULL, 'u' },
+						      { "kernel", no_argument, NULL, 'k' },
+						      { "syscalls", no_argument, NULL, 's' },
+						      { "lines", no_argument, NULL, 'l' },
+						      { "inlined", no_argument, NULL, 'i' },
+						      { "comm", required_argument, NULL, 'c' },
+						      { "pid", required_argument, NULL, 'p' },
+						      { "tracepoints", no_argument, NULL, 't' },
+						      { "help", no_argument, NULL, 'h' },
+						      { 0 } };
 	struct list_options options = { 0 };
 	int option;
 	optind = 0;
@@ -356,6 +365,7 @@ int fay_list_main(int argc, char **argv)
 		case 'c': options.comm = optarg; break;
 		case 'k': options.kernel = true; break;
 		case 's': options.syscalls = true; break;
+		case 't': options.tracepoints = true; break;
 		case 'u': options.usdt = true; break;
 		case 'l': options.places = "line"; break;
 		case 'i': options.places = "inlined"; break;
@@ -371,5 +381,9 @@ int fay_list_main(int argc, char **argv)
 		return code;
 	if (options.syscalls)
 		return list_syscalls(&options);
+	if (options.tracepoints) {
+		code = fay_list_tracepoints(options.pattern, options.json);
+		return code ? code : finish_output();
+	}
 	return options.kernel ? list_kernel(&options) : list_target(&options);
 }

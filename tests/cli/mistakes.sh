@@ -35,7 +35,13 @@ says 2 "-p PID names a process" "$fay" list $process 'libc!*'
 for _ in $(seq 600); do [ "$(cat /proc/$process/comm)" != sleep ] || break; sleep 0.05; done
 says 1 "no process is named 'slee'; did you mean 'sleep'?" "$fay" trace --comm slee "$count"
 says 2 "no system call matches \`opn\`; try '*opn*'" "$fay" list --syscalls opn
-says 2 "--kernel and --syscalls are mutually exclusive" "$fay" list --syscalls --kernel
+if [ -r /sys/kernel/btf/vmlinux ]; then
+	"$fay" list --tracepoints 'sched:sched_switc[h]' >"$work/out"
+	grep -q '^sched_switch(.*struct task_struct \*prev, ' "$work/out" ||
+		fail "the arguments of sched_switch: $(cat "$work/out")"
+	says 2 "no tracepoint matches \`nope\`" "$fay" list --tracepoints nope
+fi
+says 2 "--kernel, --syscalls and --tracepoints are mutually exclusive" "$fay" list --syscalls --kernel
 says 1 "no process is named \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
 # shellcheck disable=SC2028
 says 2 "the shell removes them" "$fay" trace -p $process cluster.Function\(libc!read\).Count\(\)
