@@ -17,6 +17,7 @@
 /* characters of a cell in rows that are shown as they come; of a time */
 #define STREAM_CELL 16
 #define STREAM_TIME 29
+#define STREAM_WIDEST 48
 #define LEAST_CELL 12
 
 static const char *const merge_names[] = { "key",       "count",     "sum",       "min",
@@ -239,23 +240,13 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 				      row_at(result, table->ranked, r));
 }
 
-/* `widths`: NULL if the rows that come are not known. */
-static int cell_width(const struct fay_view *view, uint32_t column, const int *widths)
-{
-	if (widths)
-		return widths[column];
-	return view->columns[column].column->type == FAY_TYPE_TIME ? STREAM_TIME : STREAM_CELL;
-}
-
-/* `table`: NULL if the rows that come are not known. Over bars stands what they show. */
+/* Over bars stands what they show. */
 static void print_head(const struct fay_writer *writer, const struct fay_view *view,
 		       const struct table *table)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(writer, &view->columns[c],
-			   cell_width(view, c, table ? table->widths : NULL),
-			   view->columns[c].name);
-	if (table && has_bars(table)) {
+		print_cell(writer, &view->columns[c], table->widths[c], view->columns[c].name);
+	if (has_bars(table)) {
 		const char *name = view->columns[table->bars].name;
 		unsigned columns;
 		size_t shown =
@@ -271,7 +262,7 @@ static void print_cells(const struct fay_writer *writer, const struct fay_view *
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
 		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-		print_cell(writer, &view->columns[c], cell_width(view, c, widths), text);
+		print_cell(writer, &view->columns[c], widths[c], text);
 	}
 }
 
@@ -417,27 +408,62 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 	fay_live_view_end(writer);
 }
 
-/* Rows that come one by one: what is wide enough for them all is not known. */
-static void write_table_row(struct fay_writer *writer, const struct fay_view *view,
-			    const uint8_t *row)
+/* The cells of a row that comes alone, and how wide its columns are: what is wide enough for all
+ * rows is not known. One that a row makes wider, up to STREAM_WIDEST, stays so. */
+static void measure_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row,
+			char (*texts)[CELL_SIZE], struct table *table)
+{
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		bool is_time = view->columns[c].column->type == FAY_TYPE_TIME;
+		int least = is_time ? STREAM_TIME : STREAM_CELL;
+		int known = c < FAY_STREAM_COLUMNS ? writer->widths[c] : 0;
+		fay_output_format_value(writer, &view->columns[c], row, texts[c], CELL_SIZE);
+		int width = (int)fay_output_columns(texts[c]);
+		width = fay_output_is_histogram(&view->columns[c]) ? least
+			: width < STREAM_WIDEST                    ? width
+								   : STREAM_WIDEST;
+		width = width > least ? width : least;
+		table->widths[c] = width > known ? width : known;
+		if (c < FAY_STREAM_COLUMNS)
+			writer->widths[c] = table->widths[c];
+		table->used += table->widths[c] + 2;
+	}
+}
+
+static void print_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row,
+		      char (*texts)[CELL_SIZE], const struct table *table)
 {
 	const struct fay_view_column *heat = fay_output_heat_column(view);
-	int used = 0;
-	for (uint32_t c = 0; c < view->column_count; c++)
-		used += cell_width(view, c, NULL) + 2;
 	fay_live_clear(writer);
 	if (!writer->header_written)
-		print_head(writer, view, NULL);
+		print_head(writer, view, table);
 	writer->header_written = true;
-	if (heat && fay_output_heat_widen(&writer->heat, heat, row))
-		fay_output_heat_axis(writer, &writer->heat, heat, used);
-	print_cells(writer, view, row, NULL);
+	bool wider = heat && fay_output_heat_widen(&writer->heat, heat, row);
+	if (heat && (wider || table->used != writer->used))
+		fay_output_heat_axis(writer, &writer->heat, heat, table->used);
+	writer->used = table->used;
+	for (uint32_t c = 0; c < view->column_count; c++)
+		print_cell(writer, &view->columns[c], table->widths[c], texts[c]);
 	if (heat)
-		fay_output_heat_line(writer, &writer->heat, heat, row, used);
+		fay_output_heat_line(writer, &writer->heat, heat, row, table->used);
 	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
 	for (uint32_t c = 0; c < view->column_count; c++)
 		if (view->columns[c].stack_frames)
 			fay_output_stack_lines(writer, &view->columns[c], row);
+}
+
+static void write_table_row(struct fay_writer *writer, const struct fay_view *view,
+			    const uint8_t *row)
+{
+	struct table table = { .bars = -1 };
+	char(*texts)[CELL_SIZE] = calloc(view->column_count + 1, sizeof(*texts));
+	table.widths = calloc(view->column_count + 1, sizeof(*table.widths));
+	if (texts && table.widths) {
+		measure_row(writer, view, row, texts, &table);
+		print_row(writer, view, row, texts, &table);
+	}
+	free(texts);
+	free(table.widths);
 }
 
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)

@@ -33,6 +33,7 @@ struct fay_heat {
 };
 
 #define FAY_LIVE_LINES 1024u
+#define FAY_STREAM_COLUMNS 128u
 
 struct fay_writer {
 	FILE *out;
@@ -55,7 +56,8 @@ struct fay_writer {
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
 	 * any case */
 	bool heat_map;
-	struct fay_heat heat;          /* of rows that come one by one */
+	int widths[FAY_STREAM_COLUMNS], used; /* likewise: of the columns by now, and of all */
+	struct fay_heat heat;                 /* of rows that come one by one */
 	const struct fay_texts *texts; /* what long strings in rows stand for; NULL: none do */
 	fay_name_function *function_name;
 	void *name_context;

@@ -89,12 +89,40 @@ static void flame_page(void **state)
 				      "lastIndexOf(\" \")", "</html>\n", NULL });
 }
 
+/* A column that a row has made wider stays so, up to a bound. */
+static void columns_of_single_rows(void **state)
+{
+	static struct fay_schema_column wide = { "name", FAY_TYPE_STRING, FAY_MERGE_KEY, 0,
+						 64,     { 0, 0 } };
+	static const char *const names[] = { "a", "a name of some 25 letters", "b" };
+	struct fay_view_column shown[] = { { .name = "name", .column = &wide },
+					   { .name = "again", .column = &wide } };
+	struct fay_view view = { .columns = shown, .column_count = 2, .row_size = 64 };
+	struct fay_writer writer = { .format = FAY_FORMAT_TABLE };
+	char *text = NULL;
+	size_t size = 0;
+	writer.out = open_memstream(&text, &size);
+	assert_non_null(writer.out);
+	for (size_t i = 0; i < 3; i++) {
+		uint8_t row[64] = { 0 };
+		strncpy((char *)row, names[i], sizeof(row) - 1);
+		fay_write_row(&writer, &view, row);
+	}
+	fclose(writer.out);
+	assert_string_equal(text, "name              again             \n"
+				  "a                 a                 \n"
+				  "a name of some 25 letters  a name of some 25 letters  \n"
+				  "b                          b                          \n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(bars_have_a_heading),
 		cmocka_unit_test(flame_page),
+		cmocka_unit_test(columns_of_single_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
