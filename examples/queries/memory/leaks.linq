@@ -1,5 +1,6 @@
 // Code that allocates what is not freed in five seconds
-// What was allocated in the last five seconds is among it if it was not freed by the end.
+// What was allocated in the last five seconds is among it if it was not freed by the end, and so is
+// what realloc has moved.
 //   fay trace -f leaks -p PID --for 30s
 //   fay trace -f leaks -- ls -l /etc
 from m in cluster.Return("libc!malloc")
