@@ -40,7 +40,7 @@ struct rep {
 struct relation {
 	uint64_t a, b;
 	wide lo, hi;
-	wide gain; /* by how much it bounds the difference more than the two ranges do */
+	wide gain; /* how much more it says than the two ranges do */
 	unsigned rounds;
 };
 

@@ -274,13 +274,33 @@ static bool fill(struct certify *k, uint32_t at, struct state **states, struct m
 	return p->fill_count > 0;
 }
 
+/* Once more from the start, with relations. False: there are none. */
+static bool begin_related(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			  struct meaning *x, uint32_t vars)
+{
+	struct place *p = &k->places[at];
+	struct check_refusal why = k->c->refusal;
+	uint32_t facts;
+
+	certify_relate(k, at, states, n, x, vars);
+	facts = p->fact_count;
+	if (facts) {
+		certify_find_list(k, p, states, n);
+		p->fact_count = facts;
+		try_again(k);
+	} else {
+		k->c->refusal = why;
+	}
+	return facts;
+}
+
 bool certify_process_loop(struct certify *k, uint32_t at)
 {
 	struct place *p = &k->places[at];
 	struct state **states;
 	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 	uint32_t n = certify_gather(p->in, &states), vars = 0;
-	bool ok = false, tied = false, fixed = false, related = false;
+	bool ok = false, tied = false, fixed = false, related = false, renewed = false;
 
 	p->measure = p->fact_count = 0;
 	p->plain = !k->c->hint;
@@ -309,8 +329,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			note_filled(p, states[0], p->back->s);
 		if (k->effort != EFFORT_NEEDED && !related && round && ran)
 			fill(k, at, states, x, vars);
-		if (k->effort != EFFORT_NEEDED && !related && round) {
-			related = true;
+		if (k->effort != EFFORT_NEEDED && !related && (round || !ran)) {
+			related = round > 0;
 			if (certify_relate(k, at, states, n, x, vars) || p->fill_count) {
 				if (!ran)
 					try_again(k);
@@ -335,6 +355,13 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			fixed = true;
 			continue;
 		}
+		if (related && !renewed && k->effort != EFFORT_NEEDED) {
+			renewed = true; /* ranges are wider now, and say less than relations may */
+			if (certify_relate(k, at, states, n, x, vars)) {
+				try_again(k);
+				continue;
+			}
+		}
 		if (!ran && !p->plain) {
 			p->plain = true;
 			tied = false;
@@ -343,21 +370,10 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			continue;
 		}
 		if (!related && round) {
-			/* once more from the start, with relations */
-			struct check_refusal why = k->c->refusal;
-
 			related = true;
 			tied = false;
-			certify_relate(k, at, states, n, x, vars);
-			if (p->fact_count) {
-				uint32_t facts = p->fact_count;
-
-				certify_find_list(k, p, states, n);
-				p->fact_count = facts;
-				try_again(k);
+			if (begin_related(k, at, states, n, x, vars))
 				continue;
-			}
-			k->c->refusal = why;
 		}
 		k->at = ran ? at : k->at;
 		if (ran)

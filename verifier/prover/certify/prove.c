@@ -47,8 +47,12 @@ static wide stop(struct certify *k, const struct rep *r, wide at, bool up, bool 
 	uint32_t id = own ? own->f.v[0] : 0;
 
 	/* those of the code for a while, then the ends of words only */
-	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++)
+	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++) {
 		nearer(r, k->stops[i], at, up, &best);
+		/* of a multiple also those that a counter beside it may be compared with */
+		if (r->mult != 1)
+			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
+	}
 	for (unsigned i = 0; state && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
 		struct range all;

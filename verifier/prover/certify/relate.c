@@ -63,11 +63,17 @@ static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, 
 	return ok;
 }
 
-static wide gain(const struct range *known, const struct range *free)
+/* How much is known more than by the ranges: a part of 2^20, and above all which one is greater, of
+ * a value and a size that is passed first. */
+static wide gain(uint64_t other, const struct range *known, const struct range *free)
 {
-	wide below = known->lo - free->lo, above = free->hi - known->hi;
+	wide below = known->lo - free->lo, above = free->hi - known->hi,
+	     width = free->hi - free->lo;
+	bool order = (known->lo >= 0 && free->lo < 0) || (known->hi <= 0 && free->hi > 0);
+	bool passed = other >= LOCATION_SIZES && other < LOCATION_COUNTS;
 
-	return below > above ? below : above;
+	return (order ? (wide)1 << (passed ? 41 : 40) : 0) +
+	       ((below > above ? below : above) << 20) / (width + 1);
 }
 
 /* In the place of the one that says least, if there are as many as may be. */
@@ -114,7 +120,7 @@ static bool relate(struct certify *k, uint32_t at, struct state **states, uint32
 					       .b = other,
 					       .lo = all.lo < -most ? -most : all.lo,
 					       .hi = all.hi > most ? most : all.hi,
-					       .gain = gain(&all, &free) });
+					       .gain = gain(other, &all, &free) });
 }
 
 /* Where the variable stands that a loop around `at` counts by; 0: it is none. */
