@@ -82,11 +82,9 @@ struct candidate {
 static int account_init(struct account *account, struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_point_count(session);
-	*account = (struct account){ .session = session,
-				     .pid = pid,
-				     .count = count,
-				     .cpu_before = fay_process_cpu_ns(pid),
-				     .looked = fay_monotonic() };
+	*account = (struct account){ session, pid, count };
+	account->cpu_before = fay_process_cpu_ns(pid);
+	account->looked = fay_monotonic();
 	account->costs = calloc(count + 1, sizeof(*account->costs));
 	account->spent = calloc(count + 1, sizeof(*account->spent));
 	account->left = calloc(count + 1, sizeof(*account->left));
@@ -95,10 +93,10 @@ static int account_init(struct account *account, struct fay_session *session, pi
 
 static bool has_account(const struct fay_trace_budget *budget, const struct fay_session *session)
 {
-	for (size_t i = 0; i < budget->count; i++)
-		if (budget->items[i].session == session)
-			return true;
-	return false;
+	size_t i = 0;
+	while (i < budget->count && budget->items[i].session != session)
+		i++;
+	return i < budget->count;
 }
 
 /* Modules that came meanwhile have sessions of their own. */
@@ -163,10 +161,9 @@ static void say(const struct trace *trace, const struct account *account, size_t
 /* What came back must not take more than its part of the budget by coming back. */
 static uint64_t rest_of(const struct trace *trace, const struct left_out *left, uint64_t now)
 {
-	double least = 2 * LOOK_EVERY * left->share / (BACK_PART * trace->budget),
-	       rest = REST_LEAST;
-	if (left->back && now - left->back < left->rest)
-		rest = 2 * (double)left->rest;
+	double least = 2 * LOOK_EVERY * left->share / (BACK_PART * trace->budget);
+	bool soon = left->back && now - left->back < left->rest;
+	double rest = soon ? 2 * (double)left->rest : REST_LEAST;
 	rest = rest > least ? rest : least;
 	return rest < REST_MOST ? (uint64_t)rest : REST_MOST;
 }
@@ -343,10 +340,10 @@ static bool look_at(struct trace *trace, size_t first, int *result)
 
 static bool is_first_of_process(const struct fay_trace_budget *budget, size_t index)
 {
-	for (size_t i = 0; i < index; i++)
-		if (budget->items[i].pid == budget->items[index].pid)
-			return false;
-	return true;
+	size_t i = 0;
+	while (budget->items[i].pid != budget->items[index].pid)
+		i++;
+	return i == index;
 }
 
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
@@ -372,22 +369,20 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 /* None is in place, and each has had its chances to come back. */
 static bool is_spent(const struct account *account)
 {
-	for (size_t i = 0; i < account->count; i++)
-		if (!account->left[i].since ||
-		    (account->left[i].times < TIMES_MOST && comes_back(account, i)))
-			return false;
-	return true;
+	size_t i = 0;
+	while (i < account->count && account->left[i].since &&
+	       (account->left[i].times >= TIMES_MOST || !comes_back(account, i)))
+		i++;
+	return i == account->count;
 }
 
 bool fay_trace_budget_exhausted(const struct trace *trace)
 {
 	const struct fay_trace_budget *budget = trace->spending;
-	if (!trace->budget_given || !budget || !budget->left_out || trace->follow || trace->wait)
-		return false;
-	for (size_t i = 0; i < budget->count; i++)
-		if (!is_spent(&budget->items[i]))
-			return false;
-	return true;
+	bool spent = budget && budget->left_out && trace->budget_given;
+	for (size_t i = 0; spent && i < budget->count; i++)
+		spent = is_spent(&budget->items[i]);
+	return spent && !trace->follow && !trace->wait;
 }
 
 static void account_deinit(struct account *account)
@@ -397,33 +392,27 @@ static void account_deinit(struct account *account)
 	free(account->left);
 }
 
-/* As it is now. */
-static struct departed describe(const struct account *account, size_t point)
-{
-	const struct fay_function *function = fay_session_point(account->session, point);
-	struct departed one = { .pid = account->pid,
-				.left = account->left[point],
-				.events = account->costs[point].events,
-				.event_ns = event_ns(&account->costs[point]) };
-	if (one.left.since)
-		one.left.absent += fay_monotonic() - one.left.since;
-	snprintf(one.module, sizeof(one.module), "%s", function->module);
-	snprintf(one.function, sizeof(one.function), "%s", function->name);
-	return one;
-}
-
 /* The names go with the session. Short of memory, or of room, they are not in the final report. */
 static void keep_departed(struct fay_trace_budget *budget, const struct account *account)
 {
 	for (size_t i = 0; i < account->count && budget->departed_count < DEPARTED_MOST; i++) {
+		const struct fay_function *function = fay_session_point(account->session, i);
+		struct departed *one;
 		if (!account->left[i].after)
 			continue;
-		struct departed *grown =
-			realloc(budget->departed, (budget->departed_count + 1) * sizeof(*grown));
-		if (!grown)
+		one = realloc(budget->departed, (budget->departed_count + 1) * sizeof(*one));
+		if (!one)
 			return;
-		budget->departed = grown;
-		grown[budget->departed_count++] = describe(account, i);
+		budget->departed = one;
+		one += budget->departed_count++;
+		*one = (struct departed){ .pid = account->pid,
+					  .left = account->left[i],
+					  .events = account->costs[i].events,
+					  .event_ns = event_ns(&account->costs[i]) };
+		if (one->left.since)
+			one->left.absent += fay_monotonic() - one->left.since;
+		snprintf(one->module, sizeof(one->module), "%s", function->module);
+		snprintf(one->function, sizeof(one->function), "%s", function->name);
 	}
 }
 

@@ -226,9 +226,9 @@ bool walk_includes(struct walk *w, struct meaning *x, uint32_t n)
 			return false;
 	}
 	for (unsigned i = 0; i < t->fills; i++) {
-		struct form end = t->fill[i].end;
+		struct form to = t->fill[i].end;
 
-		if (!translate(x, n, &end, 64, true) || !includes_fill(w, &t->fill[i], &end))
+		if (!translate(x, n, &to, 64, true) || !includes_fill(w, &t->fill[i], &to))
 			return false;
 	}
 	return true;

@@ -177,8 +177,9 @@ static bool check_section(struct check_file *f, const Elf64_Shdr *s, const char 
 		id++;
 	if (id == INTERFACE && f->subject->interface == &check_probe_interface)
 		id = LENGTH(known) - 1; /* as any other name */
-	if (!s->sh_size || (!allocated && id >= PARTS))
-		return true;
+	if (!s->sh_size || (!allocated && id >= PARTS)) /* symbols, for example */
+		return NEED(ELF, !s->sh_size || type == SHT_NOBITS ||
+					 check_span(&f->all, s->sh_offset, s->sh_size));
 	ignored = *known[id].name != '*' && type != SHT_NOBITS && type != SHT_RELA &&
 		  type != SHT_REL && !(s->sh_flags & (SHF_EXECINSTR | SHF_TLS));
 	if (allocated && (!NEED(LAYOUT, s->sh_addr < MAX_ADDRESS && s->sh_size < MAX_ADDRESS) ||
