@@ -68,7 +68,7 @@ RUN_RULE(value_settle)
 	uint64_t n;
 
 	any_state(2);
-	v = was = any_value(choose("two", 2) ? 6 : 2);
+	v = was = any_value(choose("none", 4) ? choose("two", 2) ? 6 : 2 : 0);
 	n = number_of(&v);
 	b = v.bits < bits ? v.bits : bits;
 	value_settle(&m, &v, bits);
@@ -82,4 +82,5 @@ RUN_RULE(value_settle)
 		prove(within(&r, ghost[v.f.v[i]]), "a variable's range");
 	}
 	prove(low(number_of(&v), was.bits) == low(n, was.bits), "the number");
+	prove(was.f.v[0] || number_of(&v) == n, "the constant");
 }
