@@ -82,7 +82,7 @@ struct candidate {
 static int account_init(struct account *account, struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_point_count(session);
-	*account = (struct account){ session, pid, count };
+	*account = (struct account){ .session = session, .pid = pid, .count = count };
 	account->cpu_before = fay_process_cpu_ns(pid);
 	account->looked = fay_monotonic();
 	account->costs = calloc(count + 1, sizeof(*account->costs));

@@ -172,27 +172,26 @@ static bool check_section(struct check_file *f, const Elf64_Shdr *s, const char 
 {
 	bool allocated = s->sh_flags & SHF_ALLOC, ignored;
 	uint32_t id = 0, type = s->sh_type;
+	struct check_bytes at =
+		part_at(f, allocated ? s->sh_addr : s->sh_offset, s->sh_offset, s->sh_size);
 
 	while (!check_matches(known[id].name, name))
 		id++;
 	if (id == INTERFACE && f->subject->interface == &check_probe_interface)
 		id = LENGTH(known) - 1; /* as any other name */
-	if (!s->sh_size || (!allocated && id >= PARTS)) /* symbols, for example */
-		return NEED(ELF, !s->sh_size || type == SHT_NOBITS ||
-					 check_span(&f->all, s->sh_offset, s->sh_size));
+	if (!s->sh_size || (!allocated && id >= PARTS))
+		return NEED(LAYOUT, !s->sh_size || type == SHT_NOBITS || at.bytes);
 	ignored = *known[id].name != '*' && type != SHT_NOBITS && type != SHT_RELA &&
 		  type != SHT_REL && !(s->sh_flags & (SHF_EXECINSTR | SHF_TLS));
 	if (allocated && (!NEED(LAYOUT, s->sh_addr < MAX_ADDRESS && s->sh_size < MAX_ADDRESS) ||
 			  !NEED(WX, !(s->sh_flags & ~known[id].also & SHF_WRITE)) ||
 			  !check_need(f, forbidden(type, s->sh_flags), id < PARTS || ignored)))
 		return false;
-	if (id < PARTS) {
-		if (!NEED(SECTION, !f->part[id].size && type == known[id].type) ||
-		    !NEED(SECTION, (s->sh_flags & ~known[id].also) == known[id].flags))
-			return false;
-		f->part[id] =
-			part_at(f, allocated ? s->sh_addr : s->sh_offset, s->sh_offset, s->sh_size);
-	}
+	if (id < PARTS && (!NEED(SECTION, !f->part[id].size && type == known[id].type) ||
+			   !NEED(SECTION, (s->sh_flags & ~known[id].also) == known[id].flags)))
+		return false;
+	if (id < PARTS)
+		f->part[id] = at;
 	return (id >= PARTS || NEED(LAYOUT, f->part[id].bytes)) &&
 	       (!allocated || check_mapping(f, s, known[id].also));
 }
