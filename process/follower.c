@@ -66,14 +66,23 @@ static struct thread *find(struct follower *follower, pid_t tid)
 	return NULL;
 }
 
-static void *more(void *items, size_t count, size_t *room, size_t size)
+/* What stands at its entry point is traced by nobody: it must be told to go on. */
+static void __attribute__((noreturn)) leave_all(const struct follower *follower, int code)
+{
+	for (size_t i = 0; i < follower->waiting_count; i++)
+		kill(follower->waiting[i], SIGCONT);
+	_exit(code);
+}
+
+static void *more(const struct follower *follower, void *items, size_t count, size_t *room,
+		  size_t size)
 {
 	if (count < *room)
 		return items;
 	*room = *room ? 2 * *room : 64;
 	items = realloc(items, *room * size);
 	if (!items)
-		_exit(1); /* everything is let go of */
+		leave_all(follower, 1);
 	return items;
 }
 
@@ -82,7 +91,7 @@ static struct thread *add(struct follower *follower, pid_t tid, pid_t pid)
 	struct thread *known = find(follower, tid);
 	if (known)
 		return known;
-	follower->threads = more(follower->threads, follower->count, &follower->room,
+	follower->threads = more(follower, follower->threads, follower->count, &follower->room,
 				 sizeof(*follower->threads));
 	follower->threads[follower->count] = (struct thread){ .tid = tid, .pid = pid };
 	return &follower->threads[follower->count++];
@@ -99,7 +108,7 @@ static void tell(struct follower *follower, int word, pid_t pid, pid_t parent)
 {
 	struct fay_follow_message message = { word, pid, parent };
 	if (write(follower->events, &message, sizeof(message)) != (ssize_t)sizeof(message))
-		_exit(0); /* fay is gone */
+		leave_all(follower, 0); /* fay is gone */
 	__atomic_fetch_add(follower->told, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, follower->told, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -192,11 +201,8 @@ static void obey(struct follower *follower, int orders)
 	ssize_t got = read(orders, &message, sizeof(message));
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got != (ssize_t)sizeof(message)) { /* fay is gone, or has had enough */
-		for (size_t i = 0; i < follower->waiting_count; i++)
-			kill(follower->waiting[i], SIGCONT);
-		_exit(0);
-	}
+	if (got != (ssize_t)sizeof(message)) /* fay is gone, or has had enough */
+		leave_all(follower, 0);
 	if (message.word != FAY_FOLLOW_RELEASE && message.pid == follower->lent)
 		follower->lent = 0;
 	/* it was not let go of in time */
@@ -228,10 +234,10 @@ static void executed(struct follower *follower, pid_t pid)
 		ptrace(PTRACE_CONT, pid, 0, 0);
 		return;
 	}
+	follower->waiting = more(follower, follower->waiting, follower->waiting_count,
+				 &follower->waiting_room, sizeof(pid_t));
 	/* It goes on stopped; fay has it taken again. */
 	ptrace(PTRACE_DETACH, pid, 0, SIGSTOP);
-	follower->waiting = more(follower->waiting, follower->waiting_count,
-				 &follower->waiting_room, sizeof(pid_t));
 	follower->waiting[follower->waiting_count++] = pid;
 	tell(follower, FAY_FOLLOW_EXECUTED, pid, 0);
 }
