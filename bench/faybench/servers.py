@@ -17,13 +17,17 @@ USER = "postgres"
 
 
 class Server:
-    """One server under load in a folder of its own. done() counts what it has done so far; `begin` raises RuntimeError where it cannot run here."""
+    """One server in a folder of its own. begin() is serve(), then load(); they raise RuntimeError where it cannot run here. done() counts what it has done so far."""
 
     name = program = function = unit = ""
     needs = ()
 
     def __init__(self, folder):
         self.folder, self.processes = folder, []
+
+    def begin(self):
+        self.serve()
+        self.load()
 
     def spawn(self, command, as_user=False, **options):
         if as_user:
@@ -54,6 +58,22 @@ class Server:
         return [self.processes[0].pid]
 
 
+def used(pids):
+    """Seconds in user mode, and of all processor time: proc(5), clock_getcpuclockid(3)."""
+    ticks = sum(int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[11]) for pid in pids)
+    return ticks / os.sysconf("SC_CLK_TCK"), sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
+
+
+def per_operation(server, pids, seconds):
+    """Of these, for one."""
+    first, begun = server.done(), used(pids)
+    time.sleep(seconds)
+    last, ended = server.done(), used(pids)
+    if last <= first:
+        raise RuntimeError(f"{server.name} does nothing")
+    return [(end - begin) / (last - first) for begin, end in zip(begun, ended)]
+
+
 def output(command):
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
 
@@ -68,10 +88,12 @@ class Redis(Server):
     name, program, function, unit = "redis", "/usr/bin/redis-server", "dictFind", "commands"
     needs = ("redis-server", "redis-benchmark", "redis-cli")
 
-    def begin(self):
+    def serve(self):
         self.port = str(free_port())
         self.spawn([self.program, "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", self.folder])
         self.wait_for(lambda: "PONG" in output(["redis-cli", "-p", self.port, "ping"]), "the server")
+
+    def load(self):
         self.spawn(["redis-benchmark", "-p", self.port, "-c", "4", "-P", "8", "-l", "-t", "get", "-q"])
 
     def done(self):
@@ -82,7 +104,7 @@ class Nginx(Server):
     name, program, function, unit = "nginx", "/usr/sbin/nginx", "ngx_palloc", "requests"
     needs = ("nginx", "ab")
 
-    def begin(self):
+    def serve(self):
         port = free_port()
         self.address = f"http://127.0.0.1:{port}/"
         Path(self.folder, "index.html").write_text("x" * 600, encoding="ascii")
@@ -92,6 +114,8 @@ class Nginx(Server):
             f"server {{ listen 127.0.0.1:{port}; root {self.folder}; location /status {{ stub_status; }} }} }}\n", encoding="ascii")
         self.spawn([self.program, "-c", f"{self.folder}/nginx.conf"])
         self.wait_for(lambda: output(["curl", "-s", self.address + "status"]), "the server")
+
+    def load(self):
         self.spawn(["sh", "-c", f"while ab -q -k -c 4 -n 1000000 {self.address}; do :; done"])
 
     def done(self):
@@ -104,8 +128,9 @@ class Nginx(Server):
 
 class Postgres(Server):
     name, function, unit, needs = "PostgreSQL", "palloc", "transactions", ("pgbench",)
+    clients = 4
 
-    def begin(self):
+    def serve(self):
         binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
         self.program = str(binaries / "postgres")
         shutil.chown(self.folder, USER)
@@ -114,10 +139,15 @@ class Postgres(Server):
         self.processes.clear()
         self.spawn([self.program, "-D", data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off"], as_user=True)
         self.wait_for(lambda: self.query("select 1") == "1", "the server")
+
+    def load(self):
         self.spawn(["pgbench", "-h", self.folder, "-i", "-s", "2", "-q", "postgres"], as_user=True).wait()
         self.processes.pop()
-        self.spawn(["pgbench", "-h", self.folder, "-c", "4", "-T", "100000", "-S", "-n", "postgres"], as_user=True)
-        self.wait_for(lambda: len(self.pids()) == 4, "the load")
+        self.run("-S")
+
+    def run(self, *options):
+        self.spawn(["pgbench", "-h", self.folder, "-c", str(self.clients), "-T", "100000", "-n", *options, "postgres"], as_user=True)
+        self.wait_for(lambda: len(self.pids()) == self.clients, "the load")
 
     def query(self, text):
         return output(["psql", "-X", "-q", "-A", "-t", "-h", self.folder, "-U", USER, "-c", text, "postgres"]).strip()
@@ -133,7 +163,7 @@ class Mariadb(Server):
     name, program, function, unit = "MariaDB", "/usr/sbin/mariadbd", "alloc_root", "queries"
     needs = ("mariadbd", "mariadb", "mariadb-install-db")
 
-    def begin(self):
+    def serve(self):
         data, self.socket = f"{self.folder}/data", f"{self.folder}/socket"
         made = subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal"], capture_output=True, text=True,
                               check=False, timeout=120)
@@ -141,6 +171,8 @@ class Mariadb(Server):
             raise RuntimeError("mariadb-install-db: " + next((line for line in (made.stdout + made.stderr).splitlines() if "ERROR" in line), "failed"))
         self.spawn([self.program, "--no-defaults", f"--datadir={data}", f"--socket={self.socket}", "--skip-networking", "--user=root"])
         self.wait_for(lambda: self.query("select 1") == "1", "the server")
+
+    def load(self):
         self.query("create database b; create table b.t (id int primary key, v bigint); insert into b.t select seq, 0 from b.seq_1_to_1000; "
                    "insert into b.t with recursive s(n) as (select 1 union all select n + 1 from s where n < 1000) select n, 0 from s")
         for _ in range(4):
