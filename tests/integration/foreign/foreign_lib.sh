@@ -132,13 +132,10 @@ program_ended() { # WHAT
 	done
 }
 # program WHAT NAME TRACED SLACK COMMAND...: its functions are those of the module NAME. Untraced;
-# traced from its start; from when it waits, by two traces; while traces come and go all the time,
-# every second one of them of stacks.
+# traced from its start; from when it waits, by two traces; while traces come and go all the time.
 program() {
-	local what=$1 slack=$4 storms stacks=()
+	local what=$1 slack=$4 storms
 	[[ $what == $only ]] || return 0
-	[ -z "$3" ] || stacks=(-q "from e in cluster.Function(\"$2!$3\") group e by e.Stack(8) into g
-		select new { g.Key, n = g.Count() }")
 	tried=$((tried + 1))
 	traced=$3
 	image one "$5" "$2" "$3"
@@ -166,7 +163,7 @@ program() {
 	[ -z "$traced" ] || begun one
 	echo >&9
 	storms=0
-	"$STORM" "${stacks[@]}" "$target" "$cycles" "$work/two.img" >"$work/storm.out" 2>&1 || storms=$?
+	"$STORM" "$target" "$cycles" "$work/two.img" >"$work/storm.out" 2>&1 || storms=$?
 	# Those others may load modules meanwhile, which is more text than before.
 	has_lines "$work/storm.out" ": $cycles attached" 1 && [ "$storms" = 0 -o -z "$traced" ] ||
 		{ cat "$work/storm.out" >&2; fail "$what: the storm, or the program in it"; }
