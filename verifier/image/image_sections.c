@@ -170,7 +170,7 @@ static bool check_section(struct parser *parser, const Elf64_Shdr *s, const char
 						 "section %s is not allocated", name);
 		if (s->sh_size && s->sh_type != SHT_NOBITS &&
 		    !fay_parser_span(parser, s->sh_offset, s->sh_size))
-			return fay_parser_refuse(parser, FAY_RULE_IMG_LAYOUT,
+			return fay_parser_refuse(parser, FAY_RULE_IMG_ELF,
 						 "section %s lies outside the file",
 						 fay_parser_printable(parser, name));
 		return true;

@@ -180,7 +180,7 @@ static bool check_section(struct check_file *f, const Elf64_Shdr *s, const char 
 	if (id == INTERFACE && f->subject->interface == &check_probe_interface)
 		id = LENGTH(known) - 1; /* as any other name */
 	if (!s->sh_size || (!allocated && id >= PARTS))
-		return NEED(LAYOUT, !s->sh_size || type == SHT_NOBITS || at.bytes);
+		return NEED(ELF, !s->sh_size || type == SHT_NOBITS || at.bytes);
 	ignored = *known[id].name != '*' && type != SHT_NOBITS && type != SHT_RELA &&
 		  type != SHT_REL && !(s->sh_flags & (SHF_EXECINSTR | SHF_TLS));
 	if (allocated && (!NEED(LAYOUT, s->sh_addr < MAX_ADDRESS && s->sh_size < MAX_ADDRESS) ||
