@@ -420,12 +420,38 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 	return trace->trapped_count ? drop_empty(trace, &first, error) : FAY_OK;
 }
 
+void fay_trace_traps_too_many(struct trace *trace)
+{
+	if (!trace->traps_slow)
+		fprintf(trace->messages,
+			"fay: what is forked or executed from now on would wait 10 ms for the trap "
+			"of each function that no jump reaches: there these are not traced; ask "
+			"for "
+			"no more than %u such functions to have them\n",
+			FAY_TRAPS_LATER);
+	trace->traps_slow = true;
+}
+
+static bool is_too_slow(struct trace *trace, const struct fay_session *session)
+{
+	size_t functions = 0, before = SIZE_MAX;
+	for (size_t i = 0; i < fay_session_trap_count(session); i++) {
+		functions += fay_session_trap(session, i)->skipped != before;
+		before = fay_session_trap(session, i)->skipped;
+	}
+	bool slow =
+		trace->follow && functions > FAY_TRAPS_LATER && fay_session_point_count(session);
+	if (slow)
+		fay_trace_traps_too_many(trace);
+	return slow;
+}
+
 int fay_trace_traps_later(struct trace *trace, const struct fay_session *session, pid_t pid,
 			  struct fay_error *error)
 {
 	struct fay_error first = { 0 };
 	size_t last = trace->trapped_count - 1;
-	if (!fay_session_trap_count(session))
+	if (!fay_session_trap_count(session) || is_too_slow(trace, session))
 		return FAY_OK;
 	fay_traps_take(&trace->traps, session, pid);
 	set_traps(trace, &first);

@@ -271,7 +271,8 @@ static void look_for_modules(struct trace *trace)
 static void follow_one(struct trace *trace, const struct fay_followed *followed)
 {
 	if (followed->parent) {
-		fay_traps_set_child(&trace->traps, followed->parent, followed->pid);
+		if (!fay_traps_set_child(&trace->traps, followed->parent, followed->pid))
+			fay_trace_traps_too_many(trace);
 		fay_follow_leave(&trace->follower, followed->pid);
 		return;
 	}

@@ -115,6 +115,8 @@ bool fay_trace_traps_may(const struct trace *trace, pid_t pid);
 bool fay_trace_traps_keep(struct trace *trace);
 /* Once all are attached to: sets them, or says why not. An error: nothing is traced. */
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
+/* Says, once, that what comes later is not given so many. */
+void fay_trace_traps_too_many(struct trace *trace);
 /* What comes later, while it waits: the same for the session, the last one of those that are kept,
  * or of `sessions`. An error: nothing is traced there, and it is forgotten. */
 int fay_trace_traps_later(struct trace *trace, const struct fay_session *session, pid_t pid,

@@ -207,6 +207,7 @@ struct trace {
 	/* The same of a source in the kernel beside one in programs: an image of its own. */
 	bool native_side;
 	bool functions_off; /* they were switched off while they were traced, and that is said */
+	bool traps_slow;    /* what is executed is not given so many traps, and that is said */
 	uint64_t functions_looked; /* when it was looked for; fay_monotonic() */
 	struct fay_buffer side_image;
 	struct fay_verdict side_verdict;

@@ -285,10 +285,21 @@ static void copy_point(struct fay_traps *traps, size_t first, size_t end, pid_t 
 	}
 }
 
-void fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child)
+static size_t functions_of(const struct fay_traps *traps, pid_t pid)
+{
+	size_t functions = 0;
+	for (size_t i = 0; i < traps->count; i++)
+		functions += traps->items[i].pid == pid &&
+			     (!i || traps->items[i].point != traps->items[i - 1].point);
+	return functions;
+}
+
+bool fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child)
 {
 	struct fay_error error = { 0 };
 	size_t end, count;
+	if (functions_of(traps, parent) > FAY_TRAPS_LATER)
+		return false;
 	if (traps->count > FAY_TRAPS_MAX / 2)
 		fay_traps_release_ended(traps);
 	count = traps->count;
@@ -301,6 +312,7 @@ void fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child)
 	}
 	if (traps->count > count)
 		fay_traps_set(traps, &error);
+	return true;
 }
 
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session)

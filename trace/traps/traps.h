@@ -69,8 +69,12 @@ void fay_traps_made(struct fay_traps *traps, struct fay_bpf_session *object);
 /* Sets what was taken up; what cannot be is forgotten, and the first one's error is in *first, if
  * that has none yet. Their events count once all are set. */
 void fay_traps_set(struct fay_traps *traps, struct fay_error *first);
-/* In a child that `parent` has just forked, and that does not run yet: the same as there. */
-void fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child);
+/* Setting a function's trap takes some 10 ms. For more functions than these no process waits that
+ * is forked or executed while it is followed. */
+#define FAY_TRAPS_LATER 4u
+/* In a child that `parent` has just forked, and that does not run yet: the same as there. False:
+ * these are at more functions than that, and none is set. */
+bool fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child);
 /* Whether one was set of the session, or instead of that skipped point of it; how many of its
  * functions and markers. */
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session);

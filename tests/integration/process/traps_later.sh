@@ -101,6 +101,11 @@ exits "given up" 0 "$FAY" trace --budget 5% --follow \
 	"'$program' 300000 </dev/null; '$program' 10 </dev/null; '$program' 10 </dev/null"
 equal "once" 1 "$(grep -c "not traced any more: traps_target!traps_nothing" "$work/err")"
 
+# --- more functions of libc than a program waits for traps at
+exits "all of libc" 0 "$FAY" trace --follow 'cluster.Function("libc!*").Count()' -- \
+	sh -c '/bin/true; /bin/true' </dev/null
+equal "what comes later has no traps: said once" 1 "$(grep -c "no more than 4 such" "$work/err")"
+
 # --- killed while children come and go
 start_target ready "$program"
 trace --follow -p "$target" "$by_name"
