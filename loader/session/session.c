@@ -233,15 +233,16 @@ static void give_up_held(struct fay_session *session)
 	session->install.held_count = 0;
 }
 
-/* Of who attaches, before the first attempt that comes so far. */
+/* Of who attaches: asked until it is given, and then no more. */
 static int ask_permission(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_attach_options *options = &session->plan.options;
+	int code = 0;
 
-	if (!options->permit || session->permitted)
-		return 0;
-	session->permitted = true;
-	return options->permit(options->permit_context, session->plan.pid, error);
+	if (options->permit && !session->permitted)
+		code = options->permit(options->permit_context, session->plan.pid, error);
+	session->permitted = !code;
+	return code;
 }
 
 static int attempt(struct fay_session *session, struct fay_error *error)

@@ -29,7 +29,7 @@ struct fay_session {
 	size_t known_count;
 	uint64_t longest_pause;
 	bool attached, left_mapped;
-	bool permitted; /* or not: fay_attach_options.permit was asked */
+	bool permitted; /* by fay_attach_options.permit, if there is one */
 };
 
 /*
