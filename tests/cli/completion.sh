@@ -24,7 +24,7 @@ gives() {
 	said=$(cat "$work/said")
 	[ -z "$said" ] || COMPREPLY+=("$said")
 	for word; do
-		printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$word" ||
+		grep -qxF -- "$word" <<<"$(printf '%s\n' "${COMPREPLY[@]}")" ||
 			fail "${COMP_WORDS[*]}: no '$word' in: ${COMPREPLY[*]}"
 	done
 	echo "ok: ${COMP_WORDS[*]:1} -> ${#COMPREPLY[@]}"
