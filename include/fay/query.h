@@ -240,6 +240,9 @@ struct fay_query_options {
 	/* NULL: arguments of programs' functions are not known by name */
 	fay_query_find_function *find;
 	void *find_context;
+	/* NULL, or told what may stand in the place of a word that means nothing: completion */
+	void (*candidates)(void *context, const char *word, const char *const *names, size_t count);
+	void *candidates_context;
 };
 int fay_query_plan_with(const char *text, const struct fay_query_options *options,
 			struct fay_plan **plan, struct fay_error *error);

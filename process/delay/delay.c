@@ -22,13 +22,18 @@ const char *fay_delay_load(const struct fay_delayed *delayed)
 	return library ? NULL : dlerror();
 }
 
+static bool is_the_provers(const char *library)
+{
+	return !strncmp(library, "libz3", 5) || !strncmp(library, "libcapstone", 11);
+}
+
 int fay_delay_prover(struct fay_error *error)
 {
 	const char *why = NULL;
 
 	for (const struct fay_delayed *delayed = fay_delayed; delayed && !why && delayed->library;
 	     delayed++)
-		if (strncmp(delayed->library, "libLLVM", 7) != 0)
+		if (is_the_provers(delayed->library))
 			why = fay_delay_load(delayed);
 	return why ? fay_error_set(error, FAY_E_REFUSED,
 				   "the image is not accepted by a certificate, and a library that "

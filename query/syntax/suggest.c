@@ -138,6 +138,9 @@ static const char *word_of_others(const char *word)
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count)
 {
+	const struct fay_query_options *options = query->options;
+	if (options && options->candidates)
+		options->candidates(options->candidates_context, word, candidates, count);
 	const char *best = fay_query_suggest(word, candidates, count), *here = word_of_others(word);
 	const char *text = here && !(best && !strcasecmp(word, best))
 				   ? fay_query_format(query, "; that is `%s` here", here)
