@@ -5,10 +5,12 @@
  * cannot run, 2 usage, 3 a limit was hit, 4 internal.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands/commands.h"
 #include "cli/doctor/doctor.h"
 #include "cli/export/export.h"
+#include "cli/shell/shell.h"
 #include "cli/trace/trace.h"
 #include "cli/trust/command.h"
 #include "process/process.h"
@@ -29,6 +31,7 @@ static const struct command {
 	const char *what; /* it is for */
 } commands[] = {
 	{ "trace", fay_trace_main, "ask programs and the kernel, while they run" },
+	{ "shell", fay_shell_main, "a prompt for queries; so is fay alone, on a terminal" },
 	{ "examples", fay_examples_main, "queries that are ready to run: list, show, run them" },
 	{ "list", fay_list_main, "functions, USDT probes, lines and system calls to ask about" },
 	{ "explain", fay_explain_main, "how a query would run, without running it" },
@@ -104,6 +107,9 @@ int main(int argc, char **argv)
 	fay_messages_guard();
 	fay_names_read_by(fay_demangled_matches);
 	fay_places_read_by(fay_debug_places_read);
+	char shell[] = "fay shell", *alone[] = { shell, NULL };
+	if (argc < 2 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return fay_shell_main(1, alone);
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# interactive.sh: `fay shell` on terminals of all sizes and kinds, driven through tmux.
+. "$(dirname "$0")/../integration/lib.sh"
+command -v tmux >/dev/null || skip "tmux is not installed"
+"$TRACER_TARGET" &
+target=$!
+own $target
+text=$(text_hash $target)
+export XDG_STATE_HOME=$work/state
+unset INPUTRC
+
+modes="stty -a | tr ' ;' '\n\n' | grep -xE -e '-?(icanon|echo)'"
+# A terminal of its own for each: its name, size, and a command line.
+terminal() {
+	local name=$1 columns=$2 lines=$3
+	shift 3
+	tmux -S "$work/tmux.$name" -f /dev/null new-session -d -x "$columns" -y "$lines" \
+		"export PATH='$(dirname "$FAY")':\$PATH; $*; echo \"ends with \$?\" \$($modes); exec cat"
+	screen=$work/tmux.$name
+	own "$(tmux -S "$screen" display-message -p '#{pid}')"
+}
+keys() { tmux -S "$screen" send-keys "$@"; }
+types() { tmux -S "$screen" send-keys -l "${*//;/\\;}"; }
+shows() { # TEXT: as it stands there, lines that were wrapped joined
+	tmux -S "$screen" capture-pane -pJ >"$work/screen" && grep -qF -- "$1" "$work/screen"
+}
+await_screen() {
+	tries shows "$1" || { cat "$work/screen" >&2; fail "no '$1' on the screen"; }
+	echo "ok: $1"
+}
+# At the prompt, that is the last line of the screen.
+is_at() {
+	tmux -S "$screen" capture-pane -pJ | sed 's/ *$//' | grep -v '^$' | tail -1 >"$work/screen"
+	[ "$(cat "$work/screen")" = "$1" ]
+}
+await_prompt() { tries is_at "$1" || fail "no prompt '$1', but $(cat "$work/screen")"; }
+restored() { # CODE: it has ended, and the terminal is as before
+	await_screen "ends with $1 icanon echo"
+}
+
+# Completion of sources, modules, functions and methods; a query; Ctrl-C ends it, and not the shell.
+terminal plain 80 24 fay shell -p $target
+await_prompt "fay $target>"
+types 'clus'
+keys Tab
+types '.Func'
+keys Tab
+types '("trac'
+keys Tab
+types 'add'
+keys Tab
+types '").Co'
+keys Tab
+await_screen 'cluster.Function("tracer_target!add_up").Count'
+types '();'
+keys Enter
+await_screen "fay: tracing 1 function in 1 process"
+keys C-c
+await_screen "fay: interrupted; 1 thread counted, 0 events lost"
+await_prompt "fay $target>"
+
+# Fields; an error's caret stands below the word, as it was typed; Ctrl-C gives up a line.
+types 'from e in cluster.Function("tracer_target!add_up") where e.cp'
+keys Tab
+types ' >= 0'
+keys Enter
+types 'select e.tiem;'
+keys Enter
+await_screen "fay: unknown field \`tiem\` of event \`e\`; did you mean \`time\`?"
+grep -A1 -F '...> select e.tiem;' "$work/screen" | tail -1 >"$work/caret"
+prompt="fay $target> "
+equal caret "$(printf '%*s^~~~' $((${#prompt} + 9)) '')" "$(cat "$work/caret")"
+grep -qF 'where e.cpu >= 0' "$work/screen" || fail "a field was not completed"
+types 'nothing'
+keys C-c
+types '.save '"$work"'/q.linq'
+keys Enter
+await_screen "fay trace -f $work/q.linq runs it"
+keys C-d
+restored 0
+grep -qF 'where e.cpu >= 0 select e.tiem;' "$work/state/fay/history" || fail "no history"
+
+# A small terminal that can do nothing, in a locale without UTF-8; the target is traced when the
+# terminal goes.
+terminal dumb 20 10 TERM=dumb LC_ALL=C fay shell
+types ".target $target"
+keys Enter
+await_prompt "fay $target>"
+types 'cluster.Function("tracer_target!add_up").Count();'
+keys Enter
+await_screen "Ctrl-C ends"
+pid=$(pgrep -P "$(tmux -S "$screen" display-message -p '#{pane_pid}')" -x fay)
+own "$pid"
+kill -HUP "$pid"
+restored 0
+equal "text" "$text" "$(text_hash $target)"
+
+# Lines that nobody types.
+exits "a mistake among lines" 2 "$FAY" shell -p $target <<'S'
+.options --for 1ms --csv
+cluster.Function("tracer_target!add_up")
+	.Count(e => e.Arg(0) > 7);
+.unheard of
+S
+equal "the query's result" Count,0 "$(paste -sd, "$work/out")"
+contains "the mistake" "$work/err" "unknown command \`.unheard\`"
