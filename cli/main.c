@@ -11,6 +11,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/export/export.h"
 #include "cli/shell/shell.h"
+#include "cli/top/top.h"
 #include "cli/trace/trace.h"
 #include "cli/trust/command.h"
 #include "process/process.h"
@@ -32,6 +33,7 @@ static const struct command {
 } commands[] = {
 	{ "trace", fay_trace_main, "ask programs and the kernel, while they run" },
 	{ "shell", fay_shell_main, "a prompt for queries; so is fay alone, on a terminal" },
+	{ "top", fay_top_main, "processes, functions, latencies and stacks on a whole screen" },
 	{ "examples", fay_examples_main, "queries that are ready to run: list, show, run them" },
 	{ "list", fay_list_main, "functions, USDT probes, lines and system calls to ask about" },
 	{ "explain", fay_explain_main, "how a query would run, without running it" },

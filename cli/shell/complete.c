@@ -310,8 +310,8 @@ static bool complete_command(const char *text, struct fay_completion *completion
 		complete_processes(word, true, completion);
 	if (space && (!strncmp(text, ".examples ", 10) || !strncmp(text, ".run ", 5)))
 		complete_examples(word, completion);
-	completion->files = !strncmp(text, ".save ", 6) ||
-			    (!strncmp(text, ".run ", 5) && !completion->count);
+	completion->files =
+		!strncmp(text, ".save ", 6) || (!strncmp(text, ".run ", 5) && !completion->count);
 	return strncmp(text, ".explain ", 9) != 0;
 }
 

@@ -23,7 +23,7 @@
 static void *library;
 static const struct fay_shell *typing; /* for what readline calls */
 static struct fay_completion found;
-static size_t found_skip; /* bytes of each name that readline does not take for the word */
+static size_t found_skip;      /* bytes of each name that readline does not take for the word */
 static char history[PATH_MAX]; /* "": none is kept */
 
 #define VARIABLE(name) (*(__typeof__(name) *)dlsym(library, #name))

@@ -57,8 +57,8 @@ int fay_shell_start(struct fay_shell *shell, bool targeted, const char *const *w
 	for (size_t i = 1; i < count && i < FAY_SHELL_WORDS; i++)
 		arguments[used++] = words[i];
 	fflush(stdout);
-	int failed = posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)arguments,
-				 environ);
+	int failed =
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, (char *const *)arguments, environ);
 	if (failed) {
 		fprintf(stderr, "fay: cannot start `fay %s`: %s\n", words[0], strerror(failed));
 		return FAY_E_INTERNAL;
@@ -82,8 +82,8 @@ static unsigned count_lines(const char *text)
 	return lines;
 }
 
-/* "query:2:10: MESSAGE", the line and a caret line: the line is there already, if it is the one that
- * was typed last. */
+/* "query:2:10: MESSAGE", the line and a caret line: the line is there already, if it is the one
+ * that was typed last. */
 static void tell(const struct fay_shell *shell, const char *query, size_t prompt,
 		 const struct fay_error *error)
 {

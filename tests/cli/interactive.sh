@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# interactive.sh: `fay shell` on terminals of all sizes and kinds, driven through tmux.
+# interactive.sh: `fay shell` and `fay top` on terminals of all sizes and kinds, driven through tmux.
 . "$(dirname "$0")/../integration/lib.sh"
 command -v tmux >/dev/null || skip "tmux is not installed"
 "$TRACER_TARGET" &
@@ -22,7 +22,11 @@ terminal() {
 	own "$(tmux -S "$screen" display-message -p '#{pid}')"
 }
 keys() { tmux -S "$screen" send-keys "$@"; }
-types() { tmux -S "$screen" send-keys -l "${*//;/\\;}"; }
+types() { # a `;` at the end would end tmux's command
+	local text=$1
+	[ "$text" = "${text%;}" ] || text="${text%;}\\;"
+	tmux -S "$screen" send-keys -l "$text"
+}
 shows() { # TEXT: as it stands there, lines that were wrapped joined
 	tmux -S "$screen" capture-pane -pJ >"$work/screen" && grep -qF -- "$1" "$work/screen"
 }
@@ -96,6 +100,51 @@ own "$pid"
 kill -HUP "$pid"
 restored 0
 equal "text" "$text" "$(text_hash $target)"
+
+# The functions of a process; sorted, filtered, paused, saved; down to the stacks and back; sizes.
+terminal top 80 24 fay top -p $target
+await_screen "from r in cluster.Return(\"tracer_target!*\") group r by r.function into g"
+await_screen " add_up"
+keys s
+await_screen "CALLS*"
+types "/add"
+keys Enter
+await_screen ", filter add"
+types "p"
+await_screen ", PAUSED"
+types "w$work/top.csv"
+keys Enter
+await_screen "saved to $work/top.csv"
+grep -qE '^"add_up",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+$' "$work/top.csv" || fail "$(cat "$work/top.csv")"
+keys Enter
+await_screen "add_up < main < __libc_start_call_main"
+await_screen "from f in cluster.Function(\"tracer_target!add_up\") group f by f.Stack(16) into g"
+tmux -S "$screen" resize-window -x 20 -y 8
+await_screen "CALLS/s* STACK"
+tmux -S "$screen" resize-window -x 200 -y 50
+await_screen "tracer_target!main+0x"
+equal "lines of a large screen" 50 "$(tmux -S "$screen" display-message -p '#{pane_height}')"
+keys Escape
+await_screen "fay top: functions of"
+await_screen "in 1 process; Ctrl-C ends"
+keys C-c
+restored 0
+for signal in HUP TERM; do
+	terminal top.$signal 80 24 fay top -p $target
+	await_screen "in 1 process; Ctrl-C ends"
+	pid=$(pgrep -P "$(tmux -S "$screen" display-message -p '#{pane_pid}')" -x fay)
+	own "$pid"
+	kill -$signal "$pid"
+	restored 0
+	shows "CALLS/s" && fail "the screen was left as it was"
+done
+equal "text" "$text" "$(text_hash $target)"
+
+# A terminal on which nothing can be drawn, and none.
+terminal none 40 12 TERM=dumb fay top -p $target
+await_screen "a terminal of the kind 'dumb' cannot be drawn on"
+restored 1
+exits "no terminal" 1 "$FAY" top -p $target
 
 # Lines that nobody types.
 exits "a mistake among lines" 2 "$FAY" shell -p $target <<'S'

@@ -5,19 +5,26 @@
 
 #include "session.h"
 
-int fay_trace_set_budget(struct trace *trace, const char *text)
+int fay_trace_read_budget(const char *text, double *share)
 {
 	char *end;
 	double percent = strtod(text, &end);
-	trace->budget = 0;
-	if ((trace->unbounded = !strcmp(text, "none")))
+	*share = 0;
+	if (!strcmp(text, "none"))
 		return FAY_OK;
 	if (*end == '%')
 		end++;
 	if (*end || end == text || !(percent > 0 && percent <= 100))
 		return FAY_E_USAGE;
-	trace->budget = percent / 100;
+	*share = percent / 100;
 	return FAY_OK;
+}
+
+int fay_trace_set_budget(struct trace *trace, const char *text)
+{
+	int code = fay_trace_read_budget(text, &trace->budget);
+	trace->unbounded = !code && trace->budget <= 0;
+	return code;
 }
 
 static int find_threads(struct trace *trace, struct fay_error *error)

@@ -29,7 +29,8 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
 int fay_trace_spawn(struct trace *trace, struct fay_error *error);
 
 /* processes.c */
-/* "2%" or "none"; FAY_E_USAGE: it is neither. */
+/* "2%" or "none", of which the share is 0; FAY_E_USAGE: it is neither. */
+int fay_trace_read_budget(const char *text, double *share);
 int fay_trace_set_budget(struct trace *trace, const char *text);
 /* The process that the query names. */
 int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process,

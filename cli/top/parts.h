@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of `fay top` share. */
+#ifndef FAY_CLI_TOP_PARTS_H
+#define FAY_CLI_TOP_PARTS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "fay/trace.h"
+#include "process/process.h"
+
+/* --- table.c: the rows of a view, and how fast they grow --- */
+
+#define FAY_TOP_VALUES 4u
+
+struct fay_top_row {
+	char *name;    /* by which it is known, and chosen */
+	char *shown;   /* NULL: the name */
+	char **frames; /* of a stack, the innermost first */
+	size_t frame_count;
+	uint64_t values[FAY_TOP_VALUES];
+	double rate;      /* of value 0, a second */
+	uint64_t picture; /* that it was in last */
+};
+struct fay_top_table {
+	struct fay_top_row *rows; /* by name */
+	size_t count, room;
+	struct fay_top_row **shown; /* of fay_top_table_arrange() */
+	size_t shown_count;
+	uint64_t picture, taken; /* the number of the last one, and when that came, ns */
+	double seconds;          /* between it and the one before, or the beginning */
+};
+void fay_top_table_clear(struct fay_top_table *table);
+/* The row of that name in the picture; NULL: no memory. `values`: of which the first gives the
+ * rate. */
+struct fay_top_row *fay_top_table_put(struct fay_top_table *table, uint64_t picture,
+				      const char *name, const uint64_t values[FAY_TOP_VALUES]);
+/* Chooses what is shown: rows whose names have the text, by column (0 the rate, n + 1 value n, the
+ * greatest first; past these: by name). */
+void fay_top_table_arrange(struct fay_top_table *table, unsigned column, const char *text);
+
+/* --- view.c: what is asked --- */
+
+enum fay_top_kind { FAY_TOP_PROCESSES, FAY_TOP_FUNCTIONS, FAY_TOP_STACKS };
+#define FAY_TOP_KINDS 3u
+
+struct fay_top_column {
+	const char *name;
+	bool span; /* ns */
+};
+struct fay_top_view {
+	enum fay_top_kind kind;
+	const pid_t *pids; /* of FAY_TOP_PROCESSES: only these */
+	size_t pid_count;
+	const char *const *comms;
+	size_t comm_count;
+	double budget;
+	pid_t pid;          /* of the others: whose functions */
+	char function[512]; /* of FAY_TOP_STACKS: "module!function" */
+	char query[1024];
+	char message[512];         /* what was said last */
+	bool paused;               /* rows stay as they are */
+	bool failed;               /* the message is why there are no rows */
+	struct fay_tracer *tracer; /* NULL: nothing is traced */
+	struct fay_top_table table;
+};
+/* What its rows have behind the rate; returns how many. */
+size_t fay_top_columns(enum fay_top_kind kind, const struct fay_top_column **columns);
+/* Says what will be asked. */
+void fay_top_view_ask(struct fay_top_view *view);
+/* Traces it; if that cannot be, it has failed. */
+void fay_top_view_open(struct fay_top_view *view);
+/* That function of the program is what stacks are asked of; false: the process is gone. */
+bool fay_top_view_function(struct fay_top_view *view, const char *name);
+/* What came meanwhile. */
+void fay_top_view_step(struct fay_top_view *view);
+/* All is as before it was opened. */
+void fay_top_view_close(struct fay_top_view *view);
+
+/* --- terminal.c --- */
+
+/* Whether the cursor can be moved to any place. */
+bool fay_top_can_draw(void);
+
+/* --- screen.c --- */
+
+#define FAY_TOP_INPUT 64u
+enum fay_top_input { FAY_TOP_NO_INPUT, FAY_TOP_FILTER, FAY_TOP_SAVE };
+
+struct fay_top_screen {
+	struct fay_top_view *view;
+	size_t chosen, first;       /* of the rows that are shown */
+	unsigned column;            /* by which they are sorted */
+	char filter[FAY_TOP_INPUT]; /* names of rows that are shown have it */
+	enum fay_top_input input;   /* what is being typed into `typed` */
+	char typed[FAY_TOP_INPUT];
+	char notice[256]; /* in place of the view's message */
+};
+/* FAY_E_REFUSED: nothing can be drawn on the terminal. */
+int fay_top_screen_begin(struct fay_error *error);
+/* The terminal is as before. May be called at any time. */
+void fay_top_screen_end(void);
+void fay_top_screen_draw(struct fay_top_screen *screen);
+/* A key (getch(3)); -1: none was pressed. */
+int fay_top_screen_key(void);
+/* Rows that fit. */
+size_t fay_top_screen_page(const struct fay_top_screen *screen);
+
+/* --- keys.c --- */
+
+/* What a key does; false: the end. */
+bool fay_top_key(struct fay_top_screen *screen, int key);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* What the views ask: a query each, run by libfay_trace, whose pictures of the whole result become
+ * rows. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fay/clock.h"
+
+#include "parts.h"
+
+#define EVERY 1000000000u /* ns between pictures */
+
+/* Results are the name, then the columns' values. */
+static const struct {
+	struct fay_top_column columns[FAY_TOP_VALUES];
+	size_t count;
+	const char *query; /* with what is asked about for %s */
+} kinds[FAY_TOP_KINDS] = {
+	[FAY_TOP_PROCESSES] = { { { "CALLS", false }, { "TIME", true } },
+				2,
+				"from s in cluster.Syscall(\"*\") group s by s.pid into g select "
+				"new { g.Key, calls = g.Count(), time = g.Sum(x => x.Duration) }" },
+	[FAY_TOP_FUNCTIONS] = { { { "CALLS", false },
+				  { "P50", true },
+				  { "P99", true },
+				  { "TIME", true } },
+				4,
+				"from r in cluster.Return(\"%s!*\") group r by r.function into g "
+				"select new { g.Key, calls = g.Count(), p50 = g.Quantile(0.5, x => "
+				"x.Duration), p99 = g.Quantile(0.99, x => x.Duration), time = "
+				"g.Sum(x => x.Duration) }" },
+	[FAY_TOP_STACKS] = { { { "CALLS", false } },
+			     1,
+			     "from f in cluster.Function(\"%s\") group f by f.Stack(16) into g "
+			     "select new { g.Key, calls = g.Count() }" },
+};
+
+size_t fay_top_columns(enum fay_top_kind kind, const struct fay_top_column **columns)
+{
+	*columns = kinds[kind].columns;
+	return kinds[kind].count;
+}
+
+static uint64_t number_of(const struct fay_cell *cell)
+{
+	if (cell->kind == FAY_CELL_U64)
+		return cell->u64;
+	if (cell->kind == FAY_CELL_I64)
+		return cell->i64 > 0 ? (uint64_t)cell->i64 : 0;
+	return cell->kind == FAY_CELL_DOUBLE && cell->real > 0 ? (uint64_t)cell->real : 0;
+}
+
+/* "outer > inner", of a stack; the same stack has the same name. */
+static char *name_of_stack(const struct fay_cell *cell)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	for (size_t i = cell->size; i-- > 0;)
+		fprintf(out, "%s%s", cell->items[i].label, i ? " > " : "");
+	return fclose(out) ? NULL : text;
+}
+
+static char *name_of(const struct fay_cell *cell)
+{
+	char number[24];
+	if (cell->kind == FAY_CELL_STACK)
+		return name_of_stack(cell);
+	if (cell->kind == FAY_CELL_TEXT)
+		return strndup(cell->bytes, cell->size);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)number_of(cell));
+	return strdup(number);
+}
+
+static void describe_process(struct fay_top_row *row)
+{
+	char comm[FAY_COMM_SIZE];
+	if (!row->shown && fay_process_name((pid_t)atoi(row->name), comm) &&
+	    asprintf(&row->shown, "%7s %s", row->name, comm) < 0)
+		row->shown = NULL;
+	if (row->shown)
+		fay_printable(row->shown);
+}
+
+/* "inner < outer", names alone: the frames are shown whole when the row is chosen. */
+static char *shorten_stack(const struct fay_cell *cell)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < cell->size; i++) {
+		const char *bang = strchr(cell->items[i].label, '!');
+		const char *name = bang ? bang + 1 : cell->items[i].label;
+		fprintf(out, "%s%.*s", i ? " < " : "", (int)strcspn(name, "+"), name);
+	}
+	return fclose(out) ? NULL : text;
+}
+
+static void describe_stack(struct fay_top_row *row, const struct fay_cell *cell)
+{
+	if (row->frames)
+		return;
+	row->shown = shorten_stack(cell);
+	if (row->shown)
+		fay_printable(row->shown);
+	row->frames = calloc(cell->size + 1, sizeof(*row->frames));
+	for (size_t i = 0; row->frames && i < cell->size; i++) {
+		char *frame = strdup(cell->items[i].label);
+		if (!frame)
+			return;
+		fay_printable(frame);
+		row->frames[row->frame_count++] = frame;
+	}
+}
+
+static void take_row(void *context, const struct fay_row *row)
+{
+	struct fay_top_view *view = context;
+	uint64_t values[FAY_TOP_VALUES] = { 0 };
+	if (view->paused || row->count < kinds[view->kind].count + 1)
+		return;
+	char *name = name_of(&row->cells[0]);
+	if (!name)
+		return;
+	fay_printable(name);
+	for (size_t i = 0; i < kinds[view->kind].count; i++)
+		values[i] = number_of(&row->cells[i + 1]);
+	struct fay_top_row *made = fay_top_table_put(&view->table, row->picture, name, values);
+	free(name);
+	if (made && view->kind == FAY_TOP_PROCESSES)
+		describe_process(made);
+	if (made && view->kind == FAY_TOP_STACKS)
+		describe_stack(made, &row->cells[0]);
+}
+
+static void take_message(void *context, const char *text)
+{
+	struct fay_top_view *view = context;
+	snprintf(view->message, sizeof(view->message), "%.511s", text);
+	fay_printable(view->message);
+}
+
+static void fail(struct fay_top_view *view, const struct fay_error *error)
+{
+	take_message(view, error->message);
+	view->message[strcspn(view->message, "\n")] = 0;
+	view->failed = true;
+}
+
+/* The name by which queries know the executable: its file's. */
+static bool find_program(pid_t pid, char name[256])
+{
+	char link[64], path[PATH_MAX];
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return false;
+	path[length] = 0;
+	const char *base = strrchr(path, '/');
+	snprintf(name, 256, "%.*s", (int)strcspn(base ? base + 1 : path, " "),
+		 base ? base + 1 : path); /* "(deleted)" may follow */
+	return true;
+}
+
+bool fay_top_view_function(struct fay_top_view *view, const char *name)
+{
+	char program[256];
+	if (!find_program(view->pid, program))
+		return false;
+	snprintf(view->function, sizeof(view->function), "%.240s!%.256s", program, name);
+	return true;
+}
+
+void fay_top_view_ask(struct fay_top_view *view)
+{
+	char program[256] = "";
+	*view->message = 0;
+	view->failed = view->kind == FAY_TOP_FUNCTIONS && !find_program(view->pid, program);
+	if (view->failed)
+		snprintf(view->message, sizeof(view->message), "there is no process %d", view->pid);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(view->query, sizeof(view->query), kinds[view->kind].query,
+		 view->kind == FAY_TOP_FUNCTIONS ? program : view->function);
+#pragma GCC diagnostic pop
+}
+
+void fay_top_view_open(struct fay_top_view *view)
+{
+	struct fay_error error;
+	bool all = view->kind == FAY_TOP_PROCESSES;
+	const struct fay_tracer_options options = {
+		.size = sizeof(options),
+		.pids = all ? view->pids : &view->pid,
+		.pid_count = all ? view->pid_count : 1,
+		.comms = view->comms,
+		.comm_count = all ? view->comm_count : 0,
+		.every_ns = EVERY,
+		.budget = all ? 0 : view->budget, /* it is of probes in programs */
+		.context = view,
+		.row = take_row,
+		.message = take_message,
+	};
+	if (!view->failed && fay_tracer_open(view->query, &options, &view->tracer, &error))
+		fail(view, &error);
+	view->table.taken = fay_monotonic(); /* all begins at 0 */
+}
+
+void fay_top_view_step(struct fay_top_view *view)
+{
+	struct fay_error error;
+	if (!view->tracer)
+		return;
+	int code = fay_tracer_step(view->tracer, 0, &error);
+	if (!code && fay_tracer_over(view->tracer))
+		code = fay_error_set(&error, FAY_E_REFUSED, "%s", fay_tracer_over(view->tracer));
+	if (!code)
+		return;
+	fay_tracer_close(view->tracer);
+	view->tracer = NULL;
+	fail(view, &error);
+}
+
+void fay_top_view_close(struct fay_top_view *view)
+{
+	fay_tracer_close(view->tracer);
+	view->tracer = NULL;
+	fay_top_table_clear(&view->table);
+}
