@@ -85,7 +85,7 @@ static void write_value(struct fay_writer *writer, const struct fay_view_column 
 	free(text);
 }
 
-void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view)
+static void write_header(struct fay_writer *writer, const struct fay_view *view)
 {
 	if (view->title)
 		write_cell(writer->out, "result");
@@ -97,7 +97,7 @@ void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *vie
 	fputc('\n', writer->out);
 }
 
-void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+static void write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
 {
 	if (view->title)
 		write_cell(writer->out, view->title);
@@ -107,4 +107,22 @@ void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, 
 		write_value(writer, &view->columns[c], row);
 	}
 	fputc('\n', writer->out);
+}
+
+void fay_output_csv(struct fay_writer *writer, const struct fay_view *view,
+		    const struct fay_result *result, bool final)
+{
+	if (!final)
+		return;
+	write_header(writer, view);
+	for (size_t r = 0; r < result->row_count; r++)
+		write_row(writer, view, result->rows + r * result->row_size);
+}
+
+void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+{
+	if (!writer->header_written)
+		write_header(writer, view);
+	writer->header_written = true;
+	write_row(writer, view, row);
 }

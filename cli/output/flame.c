@@ -19,16 +19,18 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
-void fay_output_flame(const struct fay_writer *writer, const struct fay_view *view,
-		      const struct fay_result *result)
+void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final)
 {
+	if (!final)
+		return;
 	struct fay_writer folded = *writer;
 	char *lines = NULL;
 	size_t size;
 	folded.format = FAY_FORMAT_FOLDED;
 	folded.out = open_memstream(&lines, &size);
 	if (folded.out) {
-		fay_output_folded(&folded, view, result);
+		fay_output_folded(&folded, view, result, true);
 		fclose(folded.out);
 	}
 	if (!lines)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results on standard output: the writers of tables, JSON, CSV and folded stacks, on a terminal as
- * live pictures.
+ * Results on standard output: the writers of tables, on a terminal as live pictures, and of what
+ * other programs read. formats.c has the table of them.
  */
 #ifndef FAY_CLI_OUTPUT_H
 #define FAY_CLI_OUTPUT_H
@@ -21,7 +21,29 @@ enum fay_format {
 	FAY_FORMAT_CSV,
 	FAY_FORMAT_FOLDED,
 	FAY_FORMAT_FLAME, /* a page */
+	FAY_FORMAT_OPENMETRICS,
+	FAY_FORMATS,
 };
+
+struct fay_writer;
+/* What one format is, and how it is written. */
+struct fay_format_kind {
+	const char *name;
+	/* of rows that come one by one, of events or windows, or of one result of groups */
+	enum { FAY_SHOWS_ALL, FAY_SHOWS_GROUPS, FAY_SHOWS_EVENTS } shows;
+	bool stack;       /* it shows stacks: the result must have one */
+	const char *hint; /* what to ask instead, if the query has the other */
+	/* NULL: nothing is written then */
+	void (*schema)(struct fay_writer *writer, const struct fay_view *views, size_t count);
+	void (*result)(struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, bool final);
+	void (*row)(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+	void (*end)(struct fay_writer *writer, bool final); /* of all results of one moment */
+};
+/* By enum fay_format. */
+extern const struct fay_format_kind fay_formats[FAY_FORMATS];
+/* FAY_FORMATS: there is none of that name. */
+enum fay_format fay_format_find(const char *name);
 
 typedef const char *fay_name_function(void *context, uint64_t hash);
 typedef void fay_address_function(void *context, uint64_t address, unsigned form, char *text,
@@ -38,8 +60,10 @@ struct fay_heat {
 struct fay_writer {
 	FILE *out;
 	enum fay_format format;
-	const char *query; /* that is shown, of fay_write_schema() */
-	bool live;         /* a terminal: redraw in place */
+	const char *query;   /* that is shown, of fay_write_schema() */
+	const char *metrics; /* of OpenMetrics: names begin with it; NULL: with `fay` */
+	bool revocable;      /* likewise: numbers may become smaller, so none is a counter */
+	bool live;           /* a terminal: redraw in place */
 	/* live.c */
 	/* where a picture goes that is being made, while `out` is memory; NULL: none is */
 	FILE *screen;
@@ -70,6 +94,8 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final);
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+/* All views of that moment were written. */
+void fay_write_end(struct fay_writer *writer, bool final);
 /*
  * The results of so many views that are written between these are one picture, drawn over the last
  * one if the output is a terminal. `final`: it is printed whole, and stays. Between them

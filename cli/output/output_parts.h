@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files that write results: output.c (pictures and rows), values.c (single
- * values), csv.c, stack.c (stacks). */
+/* Shared by the files that write results: those of formats.c's table, and what they share: values.c
+ * (single values), stack.c (stacks). */
 #ifndef FAY_CLI_OUTPUT_PARTS_H
 #define FAY_CLI_OUTPUT_PARTS_H
 
@@ -23,10 +23,36 @@ void fay_output_format_value(const struct fay_writer *writer, const struct fay_v
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
 			   const uint8_t *row);
 
-/* --- csv.c --- */
+/* --- the formats, as struct fay_format_kind has them --- */
 
-void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
+void fay_output_table(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final);
+void fay_output_table_row(struct fay_writer *writer, const struct fay_view *view,
+			  const uint8_t *row);
+
+void fay_output_json_schema(struct fay_writer *writer, const struct fay_view *views, size_t count);
+void fay_output_json(struct fay_writer *writer, const struct fay_view *view,
+		     const struct fay_result *result, bool final);
+void fay_output_json_row(struct fay_writer *writer, const struct fay_view *view,
+			 const uint8_t *row);
+
+void fay_output_csv(struct fay_writer *writer, const struct fay_view *view,
+		    const struct fay_result *result, bool final);
 void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+
+/* Rows as lines "outermost;...;innermost COUNT", equal ones added up: what makes flame graphs. */
+void fay_output_folded(struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, bool final);
+void fay_output_folded_row(struct fay_writer *writer, const struct fay_view *view,
+			   const uint8_t *row);
+/* The same as a page with a flame graph. */
+void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final);
+
+/* Samples by the text format of OpenMetrics 1.0; each picture is whole, and ends with # EOF. */
+void fay_output_openmetrics(struct fay_writer *writer, const struct fay_view *view,
+			    const struct fay_result *result, bool final);
+void fay_output_openmetrics_end(struct fay_writer *writer, bool final);
 
 /* --- histogram.c --- */
 
@@ -88,14 +114,5 @@ void fay_output_json_stack(const struct fay_writer *writer, const struct fay_vie
 /* Frames with `;` between them, the innermost first; malloc'ed, NULL: no memory. */
 char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view,
 			    const uint8_t *row);
-/* Rows as lines "outermost;...;innermost COUNT", equal ones added up: what makes flame graphs. */
-void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view,
-		       const struct fay_result *result);
-
-/* --- flame.c --- */
-
-/* The same as a page with a flame graph. */
-void fay_output_flame(const struct fay_writer *writer, const struct fay_view *view,
-		      const struct fay_result *result);
 
 #endif

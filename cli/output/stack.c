@@ -135,9 +135,11 @@ static bool fold_row(const struct fay_writer *writer, const struct fay_view *vie
 	return !fclose(out);
 }
 
-void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view,
-		       const struct fay_result *result)
+void fay_output_folded(struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, bool final)
 {
+	if (!final)
+		return;
 	struct folded *lines = calloc(result->row_count + 1, sizeof(*lines));
 	size_t count = 0;
 	while (lines && count < result->row_count &&
@@ -156,4 +158,14 @@ void fay_output_folded(const struct fay_writer *writer, const struct fay_view *v
 		free(lines[i].text);
 	}
 	free(lines);
+}
+
+void fay_output_folded_row(struct fay_writer *writer, const struct fay_view *view,
+			   const uint8_t *row)
+{
+	fay_output_folded(writer, view,
+			  &(struct fay_result){ .rows = (uint8_t *)row,
+						.row_count = 1,
+						.row_size = view->row_size },
+			  true);
 }

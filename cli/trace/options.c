@@ -62,6 +62,9 @@ void fay_cli_trace_help(void)
 	       "graphs\n"
 	       "  --flame          the same as a page with a flame graph, which needs no other "
 	       "file\n"
+	       "  --format NAME    one of table, json, csv, folded, flame as above; openmetrics, "
+	       "for "
+	       "Prometheus (`fay serve`)\n"
 	       "  --save FILE      save events to FILE, for queries over file(\"FILE\")\n"
 	       "  --rotate SIZE|T  with --save: begin a new file after this many bytes, such as "
 	       "64MB, or this long, such as 10m;\n"
@@ -202,14 +205,20 @@ static int set_keep(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
-static int set_format(struct fay_writer *writer, int option)
+static int set_format(struct fay_writer *writer, const char *name)
 {
+	enum fay_format format = fay_format_find(name);
 	if (writer->format != FAY_FORMAT_TABLE)
-		return usage("--json, --csv, --folded and --flame are mutually exclusive");
-	writer->format = option == 'j'   ? FAY_FORMAT_JSON
-			 : option == 'C' ? FAY_FORMAT_CSV
-			 : option == 'O' ? FAY_FORMAT_FOLDED
-					 : FAY_FORMAT_FLAME;
+		return usage(
+			"--json, --csv, --folded, --flame and --format are mutually exclusive");
+	if (format == FAY_FORMATS) {
+		fprintf(stderr, "fay trace: --format '%s' is none of", name);
+		for (unsigned i = 0; i < FAY_FORMATS; i++)
+			fprintf(stderr, " %s", fay_formats[i].name);
+		fputc('\n', stderr);
+		return FAY_E_USAGE;
+	}
+	writer->format = format;
 	return FAY_OK;
 }
 
@@ -230,10 +239,11 @@ static int parse_option(struct fay_cli_trace *cli, int option)
 	case 'f': cli->file = optarg; return FAY_OK;
 	case 'u': return set_duration("--for", optarg, &trace->duration);
 	case 'e': return set_duration("--every", optarg, &trace->every);
-	case 'j':
-	case 'C':
-	case 'O':
-	case 'E': return set_format(&cli->writer, option);
+	case 'M': return set_format(&cli->writer, optarg);
+	case 'j': return set_format(&cli->writer, "json");
+	case 'C': return set_format(&cli->writer, "csv");
+	case 'O': return set_format(&cli->writer, "folded");
+	case 'E': return set_format(&cli->writer, "flame");
 	case 'P': trace->probe_path = optarg; return FAY_OK;
 	case 'y': trace->policy_path = optarg; return FAY_OK;
 	case 'o': cli->output_path = optarg; return FAY_OK;
@@ -347,6 +357,7 @@ int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 		{ "csv", no_argument, NULL, 'C' },
 		{ "folded", no_argument, NULL, 'O' },
 		{ "flame", no_argument, NULL, 'E' },
+		{ "format", required_argument, NULL, 'M' },
 		{ "probe", required_argument, NULL, 'P' },
 		{ "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'y' },
@@ -395,7 +406,6 @@ int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 	if ((result = take_query(cli, own - optind, argv + optind)))
 		return result;
 	trace->remote = cli->cluster.root;
-	trace->needs_stack =
-		cli->writer.format == FAY_FORMAT_FOLDED || cli->writer.format == FAY_FORMAT_FLAME;
+	trace->needs_stack = fay_formats[cli->writer.format].stack;
 	return check_combination(cli);
 }

@@ -73,13 +73,18 @@ static int open_output(void *context, struct trace *trace, struct fay_error *err
 {
 	struct fay_cli_trace *cli = context;
 	const struct fay_plan *plan = trace->plan;
-	bool whole = plan && !trace->views[0].streams && !plan->window_step && !plan->window_events;
-	if (cli->writer.format == FAY_FORMAT_FLAME && !whole)
+	const struct fay_format_kind *format = &fay_formats[cli->writer.format];
+	bool whole = true;
+	for (size_t i = 0; i < trace->view_count; i++)
+		whole &= !trace->views[i].streams;
+	whole &= !plan || (!plan->window_step && !plan->window_events);
+	if (format->shows == FAY_SHOWS_GROUPS && !whole)
 		return fay_error_set(
 			error, FAY_E_USAGE,
-			"--flame shows one result of groups, and this query has rows of "
-			"events, or windows: group by the stack, `group x by x.Stack(16) into g "
-			"select new { g.Key, n = g.Count() }`");
+			"the format %s shows one result of groups, and this query has rows of "
+			"events, or windows: %s",
+			format->name, format->hint);
+	cli->writer.revocable = plan && (!plan->grows || plan->collects);
 	FILE *out = cli->output_path ? create_output(cli, error) : cli->writer.out;
 	if (!out)
 		return error->code;
@@ -131,12 +136,14 @@ static void begin(void *context, size_t views, bool final)
 	if (!views)
 		return;
 	print_time(cli);
+	cli->final = final;
 	fay_live_begin(&cli->writer, views, final);
 }
 
 static void end(void *context)
 {
 	struct fay_cli_trace *cli = context;
+	fay_write_end(&cli->writer, cli->final);
 	fay_live_end(&cli->writer);
 }
 

@@ -16,6 +16,7 @@ struct fay_cli_trace {
 	const char *file;               /* of -f; NULL: the query is a word */
 	char *text;                     /* what is in it, with its arguments */
 	bool pictured;                  /* a result was printed already */
+	bool final;                     /* the one that is being printed is the last */
 	bool help;
 };
 

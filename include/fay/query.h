@@ -63,6 +63,8 @@ struct fay_plan_column {
 	bool pointer;       /* KEY: the values are pointers, by their types */
 	bool maybe_pointer; /* KEY: of no known type; some of the values may be pointers */
 	bool nanoseconds;   /* what is fed in is a span of time */
+	bool is_quantile;   /* COMPUTED: it is just a quantile, this one */
+	double quantile;
 };
 
 /* Where the events are that a query is about. */
@@ -139,6 +141,8 @@ struct fay_plan {
 	bool ordered; /* the query says in which order rows are shown */
 	/* groups are grouped again: finished rows have another schema than merged ones */
 	bool regroups;
+	/* a group stays one: its counts never become smaller */
+	bool grows;
 	/* streams: the rows are kept and finished, not shown as they come */
 	bool collects;
 	/* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all),

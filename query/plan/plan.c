@@ -35,6 +35,8 @@ static bool add_computed(struct fay_planner *planner, const struct fay_expr *exp
 	column->index = p->computed_count;
 	column->type = fay_type_column(expr->type);
 	column->merge = FAY_RESULT_COMPUTED;
+	column->is_quantile = expr->op == EXPR_QUANTILE;
+	column->quantile = column->is_quantile ? expr->real : 0;
 	p->computed[p->computed_count++] = expr;
 	return true;
 }
@@ -240,6 +242,7 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 				last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
 	for (const struct fay_root_op *op = last->root; op; op = op->next)
 		plan->ordered |= op->kind == ROOT_ORDER;
+	plan->grows = last == first;
 	plan->regroups = last != first || first->buckets;
 	if (plan->streams)
 		find_window(plan, first->root);

@@ -63,9 +63,9 @@ says 2 "--run takes an example's name" "$fay" examples --run
 says 2 "either a query or --probe IMAGE" "$fay" trace -f opensnoop --probe x
 says 2 "parameters are for queries in files" "$fay" explain 'param n = 1
 	cluster.Function("libc!read").Count(r => r.Arg(0) == $n)'
-says 2 "--flame shows one result of groups" "$fay" trace --flame -p $process \
+says 2 "the format flame shows one result of groups" "$fay" trace --flame -p $process \
 	'from r in cluster.Function("libc!read") select new { s = r.Stack(4) }'
-says 2 "--folded and --flame are mutually exclusive" "$fay" trace --json --flame "$count"
+says 2 "--flame and --format are mutually exclusive" "$fay" trace --json --flame "$count"
 says 2 "expected an expression, found the end of the query" "$fay" explain \
 	'cluster.Function("libc!read").Count('
 [ "$(tail -1 "$work/err")" = "                                        ^" ] ||

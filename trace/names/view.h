@@ -19,6 +19,8 @@ struct fay_view_column {
 	bool pointer;       /* its numbers are pointers */
 	bool maybe_pointer; /* those of them that can be */
 	bool nanoseconds;   /* its numbers are spans of time */
+	bool is_quantile;
+	double quantile; /* which one, if it is one */
 };
 
 /* One state of the image as the user sees it. */

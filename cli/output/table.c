@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Results on standard output: a table (redrawn in place on a terminal), JSON lines, CSV, or folded
- * stacks.
- *
- * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each
- * picture, with "final" true in the last picture, then {"type":"end"...} from trace.c.
- */
+/* Results as tables, redrawn in place on a terminal; rows of events as they come. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,76 +13,6 @@
 #define STREAM_TIME 29
 #define STREAM_WIDEST 48
 #define LEAST_CELL 12
-
-static const char *const merge_names[] = { "key",       "count",     "sum",       "min",
-					   "max",       "average",   "histogram", "histogram",
-					   "histogram", "quantiles", "distinct",  "top",
-					   "first",     "last",      "sample" };
-static const char *const type_names[] = { "?",        "int64", "uint64", "string",
-					  "function", "time",  "bool" };
-
-static const char *merge_name(const struct fay_schema_column *column)
-{
-	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed"
-							      : merge_names[column->merge];
-}
-
-static const char *type_name(const struct fay_view_column *view)
-{
-	const struct fay_schema_column *column = view->column;
-	if (view->stack_frames)
-		return "stack";
-	if (view->address || view->enumeration)
-		return view->address ? "address" : "enum";
-	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
-}
-
-/* --- whole results --- */
-
-void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
-		      size_t count)
-{
-	writer->query = query;
-	if (writer->format != FAY_FORMAT_JSON)
-		return;
-	FILE *out = writer->out;
-	fay_json_text(out, "{\"type\":\"schema\",\"query\":", query);
-	fprintf(out, ",\"results\":[");
-	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "%s{\"name\":", i ? "," : "");
-		if (views[i].title)
-			fay_json_string(out, views[i].title, strlen(views[i].title));
-		else
-			fprintf(out, "null");
-		fprintf(out, ",\"columns\":[");
-		for (uint32_t c = 0; c < views[i].column_count; c++) {
-			const struct fay_view_column *column = &views[i].columns[c];
-			fprintf(out, "%s{\"name\":", c ? "," : "");
-			fay_json_string(out, column->name, strlen(column->name));
-			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}", type_name(column),
-				merge_name(column->column));
-		}
-		fprintf(out, "]}");
-	}
-	fprintf(out, "]}\n");
-}
-
-static void write_json_row(struct fay_writer *writer, const struct fay_view *view,
-			   const uint8_t *row, bool final)
-{
-	FILE *out = writer->out;
-	fay_json_text(out, "{\"type\":\"row\",\"result\":", view->title);
-	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false",
-		writer->revised ? ",\"revised\":true" : "");
-	for (uint32_t c = 0; c < view->column_count; c++) {
-		if (c)
-			fputc(',', out);
-		fay_json_string(out, view->columns[c].name, strlen(view->columns[c].name));
-		fputc(':', out);
-		fay_output_json_value(writer, &view->columns[c], row);
-	}
-	fprintf(out, "}}\n");
-}
 
 static bool is_numeric(const struct fay_view_column *column)
 {
@@ -373,32 +297,9 @@ static void print_table(struct fay_writer *writer, const struct fay_view *view,
 	free(table.widths);
 }
 
-void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
+void fay_output_table(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final)
 {
-	size_t rows = result->row_count;
-	switch (writer->format) {
-	case FAY_FORMAT_JSON:
-		for (size_t r = 0; r < rows; r++)
-			write_json_row(writer, view, result->rows + r * result->row_size, final);
-		return;
-	case FAY_FORMAT_CSV:
-		if (!final)
-			return;
-		fay_output_csv_header(writer, view);
-		for (size_t r = 0; r < rows; r++)
-			fay_output_csv_row(writer, view, result->rows + r * result->row_size);
-		return;
-	case FAY_FORMAT_FOLDED:
-		if (final)
-			fay_output_folded(writer, view, result);
-		return;
-	case FAY_FORMAT_FLAME:
-		if (final)
-			fay_output_flame(writer, view, result);
-		return;
-	case FAY_FORMAT_TABLE: break;
-	}
 	if (view->title)
 		fprintf(writer->out, "%s:\n", view->title);
 	if (result->row_count)
@@ -452,8 +353,8 @@ static void print_row(struct fay_writer *writer, const struct fay_view *view, co
 			fay_output_stack_lines(writer, &view->columns[c], row);
 }
 
-static void write_table_row(struct fay_writer *writer, const struct fay_view *view,
-			    const uint8_t *row)
+void fay_output_table_row(struct fay_writer *writer, const struct fay_view *view,
+			  const uint8_t *row)
 {
 	struct table table = { .bars = -1 };
 	char(*texts)[CELL_SIZE] = calloc(view->column_count + 1, sizeof(*texts));
@@ -464,27 +365,4 @@ static void write_table_row(struct fay_writer *writer, const struct fay_view *vi
 	}
 	free(texts);
 	free(table.widths);
-}
-
-void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
-{
-	if (writer->format == FAY_FORMAT_JSON) {
-		write_json_row(writer, view, row, true);
-		return;
-	}
-	if (writer->format == FAY_FORMAT_CSV) {
-		if (!writer->header_written)
-			fay_output_csv_header(writer, view);
-		writer->header_written = true;
-		fay_output_csv_row(writer, view, row);
-		return;
-	}
-	if (writer->format == FAY_FORMAT_FOLDED) {
-		fay_output_folded(writer, view,
-				  &(struct fay_result){ .rows = (uint8_t *)row,
-							.row_count = 1,
-							.row_size = view->row_size });
-		return;
-	}
-	write_table_row(writer, view, row);
 }
