@@ -10,6 +10,7 @@
 #include "cli/commands/commands.h"
 #include "cli/doctor/doctor.h"
 #include "cli/export/export.h"
+#include "cli/serve/serve.h"
 #include "cli/shell/shell.h"
 #include "cli/top/top.h"
 #include "cli/trace/trace.h"
@@ -34,6 +35,7 @@ static const struct command {
 	{ "trace", fay_trace_main, "ask programs and the kernel, while they run" },
 	{ "shell", fay_shell_main, "a prompt for queries; so is fay alone, on a terminal" },
 	{ "top", fay_top_main, "processes, functions, latencies and stacks on a whole screen" },
+	{ "serve", fay_serve_main, "results of queries for Prometheus, and as a live page" },
 	{ "examples", fay_examples_main, "queries that are ready to run: list, show, run them" },
 	{ "list", fay_list_main, "functions, USDT probes, lines and system calls to ask about" },
 	{ "explain", fay_explain_main, "how a query would run, without running it" },

@@ -8,7 +8,7 @@
 
 #include "flame.inc"
 
-static void put_escaped(FILE *out, const char *text)
+void fay_write_html(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		const char *escape = *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : NULL;
@@ -36,9 +36,9 @@ void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
 	if (!lines)
 		fputs("fay: out of memory for the stacks\n", stderr);
 	fputs(page_query, writer->out);
-	put_escaped(writer->out, writer->query ? writer->query : "");
+	fay_write_html(writer->out, writer->query ? writer->query : "");
 	fputs(page_stacks, writer->out);
-	put_escaped(writer->out, lines ? lines : "");
+	fay_write_html(writer->out, lines ? lines : "");
 	fputs(page_end, writer->out);
 	free(lines);
 }

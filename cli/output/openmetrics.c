@@ -359,7 +359,7 @@ static void put_family(const struct metrics *m, uint32_t c)
 		put_samples(m, c, &m->lines[i]);
 }
 
-static void put_left_out(const struct metrics *m)
+static void put_losses(const struct metrics *m, const struct fay_result *result)
 {
 	char name[NAME_SIZE] = "";
 	add_name(name, m->writer->metrics ? m->writer->metrics : "fay");
@@ -367,6 +367,13 @@ static void put_left_out(const struct metrics *m)
 		add_name(name, "_");
 		add_name(name, m->view->title);
 	}
+	fprintf(m->writer->out,
+		"# TYPE %s_lost_events counter\n"
+		"# HELP %s_lost_events Events that were not counted\n"
+		"%s_lost_events_total %" PRIu64 "\n",
+		name, name, name,
+		result->events_lost_reentrant + result->events_lost_full +
+			result->events_lost_no_slot + result->calls_lost);
 	fprintf(m->writer->out,
 		"# TYPE %s_rows_left_out gauge\n"
 		"# HELP %s_rows_left_out Rows beyond %u samples, or with the labels of another\n"
@@ -390,7 +397,7 @@ void fay_output_openmetrics(struct fay_writer *writer, const struct fay_view *vi
 		for (uint32_t c = 0; c < view->column_count; c++)
 			if (m.kinds[c] > LABEL)
 				put_family(&m, c);
-		put_left_out(&m);
+		put_losses(&m, result);
 	} else {
 		fputs("fay: out of memory for the metrics\n", stderr);
 	}

@@ -94,6 +94,8 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final);
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+/* Text of a page. */
+void fay_write_html(FILE *out, const char *text);
 /* All views of that moment were written. */
 void fay_write_end(struct fay_writer *writer, bool final);
 /*

@@ -11,6 +11,8 @@
 
 #include "parts.h"
 
+#define TABLES_LINES 60u
+
 static int errno_of_output; /* of the first write that failed */
 
 static int cannot_write(const struct fay_cli_trace *cli, struct fay_error *error)
@@ -64,7 +66,7 @@ void fay_cli_trace_opened(struct fay_cli_trace *cli)
 	struct trace *trace = &cli->trace;
 	cli->writer.live =
 		cli->writer.format == FAY_FORMAT_TABLE && isatty(fileno(cli->writer.out));
-	cli->writer.texts = trace->texts;
+	cli->writer.texts = cli->tables.texts = trace->texts;
 	trace->output.pictures = cli->writer.live;
 	trace->json = cli->writer.format == FAY_FORMAT_JSON ? cli->writer.out : NULL;
 }
@@ -138,12 +140,19 @@ static void begin(void *context, size_t views, bool final)
 	print_time(cli);
 	cli->final = final;
 	fay_live_begin(&cli->writer, views, final);
+	cli->tables.limited = true;
+	cli->tables.lines_left = TABLES_LINES;
+	cli->tables.views_left = views;
 }
 
 static void end(void *context)
 {
 	struct fay_cli_trace *cli = context;
 	fay_write_end(&cli->writer, cli->final);
+	if (cli->tables.out) {
+		fputc('\f', cli->tables.out);
+		fflush(cli->tables.out);
+	}
 	fay_live_end(&cli->writer);
 }
 
@@ -152,6 +161,8 @@ static void result(void *context, const struct fay_view *view, const struct fay_
 {
 	struct fay_cli_trace *cli = context;
 	fay_write_result(&cli->writer, view, rows, final);
+	if (cli->tables.out)
+		fay_write_result(&cli->tables, view, rows, final);
 }
 
 static void row(void *context, const struct fay_view *view, const uint8_t *bytes, bool revised)

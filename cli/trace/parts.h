@@ -11,6 +11,7 @@
 struct fay_cli_trace {
 	struct trace trace;
 	struct fay_writer writer;
+	struct fay_writer tables;       /* beside it; out NULL: there are none */
 	struct fay_cli_cluster cluster; /* its `root` is trace.remote once options are read */
 	const char *output_path;        /* of --output; NULL: standard output */
 	const char *file;               /* of -f; NULL: the query is a word */

@@ -65,10 +65,21 @@ static int run(struct fay_cli_trace *cli, struct fay_error *error)
 
 int fay_trace_main(int argc, char **argv)
 {
+	return fay_trace_feed(argc, argv, NULL);
+}
+
+int fay_trace_feed(int argc, char **argv, const struct fay_trace_feed *feed)
+{
 	static struct fay_cli_trace cli; /* large; one a process */
 	struct trace *trace = &cli.trace;
 	struct fay_error error = { 0 };
 	fay_cli_trace_init(&cli);
+	if (feed) {
+		cli.tables = cli.writer;
+		cli.tables.out = feed->tables;
+		cli.writer.out = feed->metrics;
+		cli.writer.metrics = feed->prefix;
+	}
 	int result = fay_cli_trace_options(&cli, argc, argv);
 	if (result)
 		return result;

@@ -2,6 +2,7 @@
 /* What stubs call: apart, since it may end the program, and no library has stubs. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "delay.h"
 
@@ -16,8 +17,10 @@ void fay_delay_fill(void **slot)
 	if (!why)
 		return;
 	fprintf(stderr,
-		"fay: a library that is needed for this cannot be loaded: %s; the package "
-		"fay-compiler brings it\n",
-		why);
+		"fay: a library that is needed for this cannot be loaded: %s; the package %s "
+		"brings it\n",
+		why,
+		strncmp(delayed->library, "libmicrohttpd", 13) ? "fay-compiler"
+							       : "libmicrohttpd12");
 	exit(FAY_E_REFUSED);
 }

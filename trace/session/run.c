@@ -52,6 +52,10 @@ static int draw_finished(struct trace *trace, const struct fay_view *view,
 			    fay_trace_function_name, trace, &finished, error))
 		return error->code;
 	trace->measured.result_rows = finished.row_count;
+	finished.events_lost_reentrant = merged->events_lost_reentrant;
+	finished.events_lost_full = merged->events_lost_full;
+	finished.events_lost_no_slot = merged->events_lost_no_slot;
+	finished.calls_lost = merged->calls_lost;
 	trace->output.result(trace->output.context, view, &finished, final);
 	fay_result_deinit(&finished);
 	return FAY_OK;
