@@ -4,6 +4,9 @@
 
 #include "output_parts.h"
 
+#define STACK_HINT                                                                                 \
+	"group by the stack, `group x by x.Stack(16) into g select new { g.Key, n = g.Count() }`"
+
 const struct fay_format_kind fay_formats[FAY_FORMATS] = {
 	[FAY_FORMAT_TABLE] = { .name = "table",
 			       .result = fay_output_table,
@@ -20,8 +23,7 @@ const struct fay_format_kind fay_formats[FAY_FORMATS] = {
 	[FAY_FORMAT_FLAME] = { .name = "flame",
 			       .shows = FAY_SHOWS_GROUPS,
 			       .stack = true,
-			       .hint = "group by the stack, `group x by x.Stack(16) into g select "
-				       "new { g.Key, n = g.Count() }`",
+			       .hint = STACK_HINT,
 			       .result = fay_output_flame },
 	[FAY_FORMAT_OPENMETRICS] = { .name = "openmetrics",
 				     .shows = FAY_SHOWS_GROUPS,
@@ -29,6 +31,20 @@ const struct fay_format_kind fay_formats[FAY_FORMATS] = {
 					     "windows: what reads metrics makes them itself",
 				     .result = fay_output_openmetrics,
 				     .end = fay_output_openmetrics_end },
+	[FAY_FORMAT_CHROME] = { .name = "chrome",
+				.shows = FAY_SHOWS_EVENTS,
+				.hint = "select events with their time, as "
+					"`cluster.Return(...).Select(r => new { r.time, r.pid, "
+					"r.tid, r.function, r.Duration })`",
+				.result = fay_output_chrome,
+				.row = fay_output_chrome_row,
+				.close = fay_output_chrome_close },
+	[FAY_FORMAT_PPROF] = { .name = "pprof",
+			       .shows = FAY_SHOWS_GROUPS,
+			       .hint = STACK_HINT,
+			       .stack = true,
+			       .binary = true,
+			       .result = fay_output_pprof },
 };
 
 enum fay_format fay_format_find(const char *name)
@@ -64,4 +80,10 @@ void fay_write_end(struct fay_writer *writer, bool final)
 {
 	if (fay_formats[writer->format].end)
 		fay_formats[writer->format].end(writer, final);
+}
+
+void fay_write_close(struct fay_writer *writer)
+{
+	if (fay_formats[writer->format].close)
+		fay_formats[writer->format].close(writer);
 }

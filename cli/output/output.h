@@ -22,6 +22,8 @@ enum fay_format {
 	FAY_FORMAT_FOLDED,
 	FAY_FORMAT_FLAME, /* a page */
 	FAY_FORMAT_OPENMETRICS,
+	FAY_FORMAT_CHROME, /* events for Chrome's trace viewer, Perfetto */
+	FAY_FORMAT_PPROF,  /* stacks */
 	FAY_FORMATS,
 };
 
@@ -29,16 +31,18 @@ struct fay_writer;
 /* What one format is, and how it is written. */
 struct fay_format_kind {
 	const char *name;
-	/* of rows that come one by one, of events or windows, or of one result of groups */
+	/* only one result of groups, neither rows of events nor windows; only rows with a time */
 	enum { FAY_SHOWS_ALL, FAY_SHOWS_GROUPS, FAY_SHOWS_EVENTS } shows;
+	const char *hint; /* what to ask instead */
 	bool stack;       /* it shows stacks: the result must have one */
-	const char *hint; /* what to ask instead, if the query has the other */
+	bool binary;      /* it is not for terminals */
 	/* NULL: nothing is written then */
 	void (*schema)(struct fay_writer *writer, const struct fay_view *views, size_t count);
 	void (*result)(struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result, bool final);
 	void (*row)(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
 	void (*end)(struct fay_writer *writer, bool final); /* of all results of one moment */
+	void (*close)(struct fay_writer *writer);
 };
 /* By enum fay_format. */
 extern const struct fay_format_kind fay_formats[FAY_FORMATS];
@@ -75,6 +79,7 @@ struct fay_writer {
 	unsigned lines_drawn; /* of the last picture; how many columns each has */
 	uint16_t drawn[FAY_LIVE_LINES];
 	bool header_written; /* of a stream or of CSV */
+	int64_t since;       /* of Chrome\'s times, ns since the epoch */
 	bool revised;        /* rows were shown before, with other values */
 	bool raw;            /* tables have numbers as they are, without units */
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
@@ -98,6 +103,10 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 void fay_write_html(FILE *out, const char *text);
 /* All views of that moment were written. */
 void fay_write_end(struct fay_writer *writer, bool final);
+/* Nothing more comes. */
+void fay_write_close(struct fay_writer *writer);
+/* Whether some column is a time, as FAY_SHOWS_EVENTS asks. */
+bool fay_output_has_time(const struct fay_view *view);
 /*
  * The results of so many views that are written between these are one picture, drawn over the last
  * one if the output is a terminal. `final`: it is printed whole, and stays. Between them

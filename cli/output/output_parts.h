@@ -49,6 +49,17 @@ void fay_output_folded_row(struct fay_writer *writer, const struct fay_view *vie
 void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final);
 
+/* The array of Chrome's Trace Event Format. */
+void fay_output_chrome(struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, bool final);
+void fay_output_chrome_row(struct fay_writer *writer, const struct fay_view *view,
+			   const uint8_t *row);
+void fay_output_chrome_close(struct fay_writer *writer);
+
+/* profile.proto, as gzip. */
+void fay_output_pprof(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final);
+
 /* Samples by the text format of OpenMetrics 1.0; each picture is whole, and ends with # EOF. */
 void fay_output_openmetrics(struct fay_writer *writer, const struct fay_view *view,
 			    const struct fay_result *result, bool final);

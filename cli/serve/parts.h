@@ -3,9 +3,9 @@
  * Shared by the files of `fay serve`: serve.c (the command), queries.c (a process for each query),
  * http.c (who asks for results).
  *
- * Each query is traced by a process of its own, which writes pictures of its result into pipes. This
- * one keeps the last whole picture and answers from it. It never waits for who asks, and so never
- * keeps who traces waiting.
+ * Each query is traced by a process of its own, which writes pictures of its result into pipes.
+ * This one keeps the last whole picture and answers from it. It never waits for who asks, and so
+ * never keeps who traces waiting.
  */
 #ifndef FAY_CLI_SERVE_PARTS_H
 #define FAY_CLI_SERVE_PARTS_H

@@ -71,21 +71,39 @@ void fay_cli_trace_opened(struct fay_cli_trace *cli)
 	trace->json = cli->writer.format == FAY_FORMAT_JSON ? cli->writer.out : NULL;
 }
 
+/* Whether the format has what the result shows. */
+static int check_format(const struct fay_cli_trace *cli, struct fay_error *error)
+{
+	const struct trace *trace = &cli->trace;
+	const struct fay_plan *plan = trace->plan;
+	const struct fay_format_kind *format = &fay_formats[cli->writer.format];
+	bool whole = !plan || (!plan->window_step && !plan->window_events), timed = true;
+	for (size_t i = 0; i < trace->view_count; i++) {
+		whole &= !trace->views[i].streams;
+		timed &= fay_output_has_time(&trace->views[i]);
+	}
+	if (format->shows == FAY_SHOWS_GROUPS && !whole)
+		return fay_error_set(error, FAY_E_USAGE,
+				     "the format %s shows one result of groups, and this query has "
+				     "rows of events, or windows: %s",
+				     format->name, format->hint);
+	if (format->shows == FAY_SHOWS_EVENTS && !timed)
+		return fay_error_set(error, FAY_E_USAGE,
+				     "the format %s shows when events were, and this result has no "
+				     "time: %s",
+				     format->name, format->hint);
+	if (format->binary && !cli->output_path && isatty(fileno(cli->writer.out)))
+		return fay_error_set(error, FAY_E_USAGE,
+				     "the format %s is not for terminals: -o FILE", format->name);
+	return FAY_OK;
+}
+
 static int open_output(void *context, struct trace *trace, struct fay_error *error)
 {
 	struct fay_cli_trace *cli = context;
 	const struct fay_plan *plan = trace->plan;
-	const struct fay_format_kind *format = &fay_formats[cli->writer.format];
-	bool whole = true;
-	for (size_t i = 0; i < trace->view_count; i++)
-		whole &= !trace->views[i].streams;
-	whole &= !plan || (!plan->window_step && !plan->window_events);
-	if (format->shows == FAY_SHOWS_GROUPS && !whole)
-		return fay_error_set(
-			error, FAY_E_USAGE,
-			"the format %s shows one result of groups, and this query has rows of "
-			"events, or windows: %s",
-			format->name, format->hint);
+	if (check_format(cli, error))
+		return error->code;
 	cli->writer.revocable = plan && (!plan->grows || plan->collects);
 	FILE *out = cli->output_path ? create_output(cli, error) : cli->writer.out;
 	if (!out)
@@ -102,6 +120,7 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
 	if (cli->writer.format == FAY_FORMAT_TABLE && !trace->dry_run && trace->view_count == 1 &&
 	    trace->views[0].streams && !trace->save_path && !cli->writer.header_written)
 		fputs("(no event matched)\n", out);
+	fay_write_close(&cli->writer);
 	/* Nothing may have been written to a standard output that is not there. */
 	if (!fclose(out) || (out == stdout && errno == EBADF))
 		return FAY_OK;

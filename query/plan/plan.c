@@ -23,7 +23,6 @@
 
 /* Names longer than this would not fit into the image. */
 #define NAME_LIMIT (FAY_IMAGE_MAX_STRING - 1)
-#define SPAN_DEPTH 12u /* of an expression that is looked at for its unit */
 
 static bool add_computed(struct fay_planner *planner, const struct fay_expr *expr,
 			 struct fay_plan_column *column)
@@ -63,29 +62,6 @@ static void fill_stack(struct fay_plan_column *column, const struct fay_expr *ex
 	}
 }
 
-/* Whether a value is a span of time in nanoseconds, as far as its expression shows. */
-static bool is_span(const struct fay_expr *e, unsigned depth)
-{
-	if (!depth--)
-		return false;
-	switch (e->op) {
-	case EXPR_FIELD: return !strcmp(fay_fields[e->value].name, "Duration");
-	case EXPR_AGGREGATE:
-		return e->aggregate->operand && e->aggregate->merge != FAY_MERGE_DISTINCT &&
-		       is_span(e->aggregate->operand, depth);
-	case EXPR_KEY:
-	case EXPR_SIDE:
-	case EXPR_NEG:
-	case EXPR_QUANTILE:
-	case EXPR_AVERAGE: return is_span(e->a, depth);
-	case EXPR_SUB:
-		return (e->a->type == TYPE_TIME && e->b->type == TYPE_TIME) || is_span(e->a, depth);
-	case EXPR_ADD: return is_span(e->a, depth) || is_span(e->b, depth);
-	case EXPR_COND: return is_span(e->b, depth) && is_span(e->c, depth);
-	default: return false;
-	}
-}
-
 bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
@@ -99,7 +75,7 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 				      NAME_LIMIT) != NULL;
 	struct fay_plan_column *column = &plan->columns[plan->column_count];
 	column->name = name;
-	column->nanoseconds = expr->type != TYPE_TIME && is_span(expr, SPAN_DEPTH);
+	column->nanoseconds = fay_planner_is_span(planner, expr);
 	if (expr->op == EXPR_AGGREGATE) {
 		column->source = FAY_PLAN_VALUE;
 		column->index = fay_planner_value(planner, expr, name);

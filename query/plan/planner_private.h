@@ -51,6 +51,8 @@ void fay_planner_fill_spec(struct fay_planner *planner);
 bool fay_planner_when_full(struct fay_planner *planner);
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
+/* Whether the value is a span of time in nanoseconds, as far as its expression shows. */
+bool fay_planner_is_span(const struct fay_planner *planner, const struct fay_expr *expr);
 /* Windows of so many events: the stage in the probe, once that of the windows is laid out. */
 bool fay_planner_events(struct fay_planner *planner);
 /* Histograms and quantiles by group: whether they are kept by bucket; then rows of groups are not

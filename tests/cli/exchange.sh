@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# exchange.sh FAY: one saved trace in several formats says the same: as JSON, as Chrome's trace, as
+# folded stacks, and as a profile that pprof reads.
+set -euo pipefail
+fay=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAIL: $*" >&2; exit 1; }
+command -v jq >/dev/null || { echo "skipped: jq is not installed (scripts/deps)"; exit 77; }
+export FAY_BUDGET=none
+cd "$work"
+columns='r.time, r.pid, r.tid, r.function, r.Duration'
+"$fay" trace --save s.fay "cluster.Return(\"libc!*alloc\").Select(r => new { $columns,
+	stack = r.Stack(12) })" -- ls -l /etc >/dev/null 2>err || fail "$(cat err)"
+ask() { "$fay" trace "$@" 2>err || fail "$*: $(cat err)"; }
+all="file(\"s.fay\").Select(r => new { $columns, r.stack })"
+ask --json "$all" | jq -c 'select(.type == "row") | .values' >rows
+[ -s rows ] || fail "no events"
+
+ask --format chrome "$all" >chrome
+jq -es '(.[0] | map([.name, (.dur * 1000 | round), .tid]) | sort) == (.[1] | sort) and
+	(.[0] | all(.ph == "X" and .ts >= 0 and .pid == .tid and (.args.stack | length) > 0))' \
+	chrome <(jq -cs 'map([.function, .Duration, .tid])' rows) >/dev/null || fail "$(head -3 chrome)"
+# The calls' ends are as far from one another as the events' times, which jq knows to 256 ns only.
+ends=$(jq '(map(.ts + .dur) | max - min) * 1000 | round' chrome)
+times=$(jq -s 'map(.time) | max - min' rows)
+[ $((ends - times)) -lt 1000 ] && [ $((times - ends)) -lt 1000 ] || fail "times: $ends, $times"
+[ "$(ask --format chrome 'file("s.fay").Where(e => e.pid == 0)')" = "[]" ] || fail "no events"
+
+by_stack='from e in file("s.fay") group e by new { e.function, e.stack } into g
+	select new { g.Key, n = g.Count(), time = g.Sum(e => e.Duration) }'
+n=$(wc -l <rows)
+[ "$(ask --format folded "$by_stack" | awk '{ n += $NF } END { print n }')" = "$n" ] || fail "folded"
+ask --format pprof "$by_stack" >profile
+if command -v go >/dev/null; then
+	HOME=$work go tool pprof -raw profile >raw 2>err || fail "$(cat err)"
+	grep -q '^n/count time/nanoseconds' raw || fail "$(cat raw)"
+	time=$(jq -s 'map(.Duration) | add' rows)
+	awk '/^Locations/ { exit } /^ +[0-9]+ +[0-9]+:/ { n += $1; time += $2 }
+		END { printf "%d %d\n", n, time }' raw | grep -qx "$n $time" || fail "not $n, $time: $(cat raw)"
+	grep -q 'function:\[malloc\]' raw || fail "no label"
+else
+	echo "skipped: go, whose pprof reads profiles, is not installed (scripts/deps --test)"
+	gzip -t profile || fail "no gzip"
+fi
+# refused before anything is traced
+status=0
+"$fay" trace --format chrome "$by_stack" 2>err || status=$?
+[ $status = 2 ] && grep -q "this result has no time" err || fail "$status $(cat err)"
+echo "ok: $n events"
