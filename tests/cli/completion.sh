@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What bash completes: commands, their options, processes, what is traced behind `--`.
+# What bash completes: commands, their options, processes, what is traced behind `--`; the same in zsh
+# and fish where they are installed.
 set -euo pipefail
 fay=$1 source=$2
 fail() { echo "FAIL: $*" >&2; exit 1; }
@@ -55,3 +56,33 @@ gives trace -f opensn = opensnoop
 gives examples opensn = opensnoop
 only 1
 gives trace -o x = "compopt default"
+gives trace --format c = csv chrome
+only 2
+
+# shown SHELL WORD... = EXPECTED...
+shown() {
+	local shell=$1 line="$fay" word
+	shift
+	while [ "$1" != "=" ]; do line+=" $1"; shift; done
+	shift
+	if [ "$shell" = fish ]; then
+		fish -N -c "source $source/cli/completion.fish; complete -C '$line'" | cut -f1
+	else # compadd as in a completion, which there is none of; the words that fit are zsh's choice
+		zsh -f -c "compadd() { shift; print -l -- \"\$@\" | grep -e '^${line##* }' || :; }
+			_files() { print @files; }
+			words=(${line% *} '${line##* }') CURRENT=\${#words}
+			. $source/cli/completion.zsh"
+	fi >"$work/shown" 2>&1
+	for word; do
+		grep -qxF -- "$word" "$work/shown" || fail "$shell: $line: no '$word': $(cat "$work/shown")"
+	done
+	echo "ok: $shell: ${line#* }"
+}
+for shell in zsh fish; do
+	command -v $shell >/dev/null || { echo "skipped: $shell is not installed"; continue; }
+	shown $shell tra = trace
+	shown $shell trace --j = --json
+	shown $shell trace --format c = csv chrome
+	[ $shell = zsh ] || shown $shell trace query -- /bin/tru = /bin/true
+	shown $shell examples opensn = opensnoop
+done
