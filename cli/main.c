@@ -65,8 +65,8 @@ static void print_usage(FILE *out)
 	fprintf(out, "\n"
 		     "for example, the sizes of a server's reads, live:\n"
 		     "    fay trace --comm redis-server --for 10s \\\n"
-		     "        'from io in cluster.Function(\"libc!read\") group io by "
-		     "io.Arg(2)/1024 into g\n"
+		     "        'from io in cluster.Function(\"libc!read\")\n"
+		     "         group io by io.Arg(2)/1024 into g\n"
 		     "         select new { kilobytes = g.Key, reads = g.Count() }'\n");
 }
 
