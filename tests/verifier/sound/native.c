@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accepted images on the CPU, without our interpreter: the probe runs with the trap flag set, and
- * after each instruction a signal handler looks at it.
+ * Accepted images on the CPU, without our interpreter: the code consists of int3 but for the
+ * instruction that is to run next, and after each instruction a signal handler looks at it. (The
+ * trap flag would do, but a virtual machine takes ten times as long for each trap.)
  *
  *   - every region is a mapping of its own between inaccessible pages, EVENT and read-only data
  *     without write permission. In one run its last byte is the last of
@@ -25,7 +26,8 @@
  *     are said not to be read. LOCAL, GLOBAL and the number of instructions must come out the same
  *
  * GLOBAL changes between instructions as if by other threads. Limits: reads of the code as data and
- * reads below rsp do not fault; the interpreter's check (soundness.c) sees those.
+ * reads below rsp do not fault, nor do jumps into read-only data of the code's page; the
+ * interpreter's check (soundness.c) sees those.
  */
 #include "native_parts.h"
 
@@ -33,8 +35,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define STACK_BYTES (5 * PAGE)
+#define SECONDS_MOST 60 /* an instruction that jumps to itself does not trap */
 
 static const char *const region_names[AT_COUNT] = { "event", "local", "global", "stack" };
 struct native_run now;
@@ -88,22 +92,32 @@ static void fill_place(struct place *place, bool at_end, const struct fay_image 
 		mprotect(place->pages, place->page_bytes, PROT_READ);
 }
 
-static bool place_code(const struct fay_layout *layout)
+/* Between inaccessible pages, and once more where it can be written. */
+static bool place_code(const struct fay_image *image, const struct fay_layout *layout)
 {
 	size_t bytes = (layout->size + PAGE - 1) / PAGE * PAGE;
+	size_t first = image->text.start - image->layout_base, end = first + image->text.size;
 	uint8_t *all = mmap(NULL, bytes + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("code", 0);
 
-	if (all == MAP_FAILED)
+	now.patch = MAP_FAILED;
+	if (all != MAP_FAILED && fd >= 0 && !ftruncate(fd, (off_t)bytes) &&
+	    mmap(all + PAGE, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+		now.patch = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (now.patch == MAP_FAILED)
 		return false;
 	now.code = all + PAGE;
-	mprotect(now.code, bytes, PROT_READ | PROT_WRITE);
-	memcpy(now.code, layout->bytes, layout->size);
+	memcpy(now.patch, layout->bytes, layout->size);
 	for (uint32_t i = 0; i < layout->slot_count; i++) {
 		uint64_t address = NOWHERE + layout->slots[i].helper;
-		memcpy(now.code + layout->slots[i].offset, &address, 8);
+		memcpy(now.patch + layout->slots[i].offset, &address, 8);
 	}
-	mprotect(now.code, bytes, PROT_READ | PROT_EXEC);
-	return true;
+	memset(now.patch + first, INT3, image->text.size);
+	now.last = NULL;
+	return !mprotect(now.code + first / PAGE * PAGE,
+			 (end + PAGE - 1) / PAGE * PAGE - first / PAGE * PAGE,
+			 PROT_READ | PROT_EXEC);
 }
 
 static void run_once(const struct fay_image *image, bool at_end)
@@ -119,10 +133,12 @@ static void run_once(const struct fay_image *image, bool at_end)
 	/* rsp is 8 modulo 16 at entry; the return address is the last thing on its page. */
 	now.rsp = (uint64_t)stack->pages + stack->page_bytes - 8;
 	memcpy((void *)now.rsp, &address, 8);
-	now.steps = now.traps = 0;
-	now.last = NULL;
+	now.steps = 0;
+	native_hide();
 	now.armed = true;
+	alarm(SECONDS_MOST);
 	raise(SIGTRAP); /* whose handler enters the probe and in the end returns here */
+	alarm(0);
 }
 
 /* LOCAL and GLOBAL as the last run left them. */
@@ -163,8 +179,11 @@ static void release(size_t code_bytes)
 	for (unsigned i = 0; i < AT_COUNT; i++)
 		if (now.at[i].pages)
 			munmap(now.at[i].pages - PAGE, now.at[i].page_bytes + 2 * PAGE);
-	if (now.code)
-		munmap(now.code - PAGE, (code_bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE);
+	code_bytes = (code_bytes + PAGE - 1) / PAGE * PAGE;
+	if (now.code) {
+		munmap(now.code - PAGE, code_bytes + 2 * PAGE);
+		munmap(now.patch, code_bytes);
+	}
 	memset(&now.at, 0, sizeof(now.at));
 	now.code = NULL;
 }
@@ -182,7 +201,7 @@ static const char *run_probes(const struct fay_image *image, const struct fay_ve
 				 region_names[i]);
 			return now.complaint;
 		}
-	if (!place_code(&verdict->layout))
+	if (!place_code(image, &verdict->layout))
 		return "no memory for the code";
 	state = malloc(2 * (sizes[AT_LOCAL] + sizes[AT_GLOBAL]) + 1);
 	for (uint32_t probe = 0; state && probe < verdict->probe_count && !*now.complaint;

@@ -13,6 +13,7 @@
 #include "verifier/prover/graph/cfg.h"
 
 #define PAGE 4096u
+#define INT3 0xccu
 #define NOWHERE 0x400000000000u /* helpers and the caller: nothing is mapped here */
 #define RETURN_ADDRESS (NOWHERE + PAGE)
 
@@ -29,15 +30,16 @@ struct place {
 
 struct native_run {
 	struct place at[AT_COUNT];
-	uint8_t *code; /* the layout, in place */
+	uint8_t *code;  /* the layout, in place: .text is int3 but for one instruction */
+	uint8_t *patch; /* the same, writable */
 	const struct fay_image *image;
 	const struct fay_cfg *cfg;
 	const struct fay_probe_facts *facts;
 	struct soundness_random random, secret; /* secret: what must not show in the results */
 	bool vectors_used;
 	uint64_t rsp; /* at entry */
-	uint64_t steps, traps;
-	const uint8_t *last; /* rip of the last step */
+	uint64_t steps;
+	const struct fay_insn *last; /* which instruction is there */
 	greg_t entry[NGREG];
 	uint8_t vectors[256];
 	uint32_t mxcsr, control;
@@ -47,6 +49,8 @@ struct native_run {
 };
 extern struct native_run now;
 
+/* All of .text is int3 again. */
+void native_hide(void);
 void native_scramble(struct soundness_random *random, void *bytes, size_t size);
 
 #endif

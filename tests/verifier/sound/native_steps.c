@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define STEPS_MAX 20000u
-#define TRAP_FLAG 0x100
 #define DIRECTION_FLAG 0x400
 /* of MXCSR: floating-point probes may set them, the dispatcher restores them */
 #define STICKY_FLAGS 0x3fu
@@ -135,29 +134,36 @@ static void check_return(ucontext_t *c)
 		leave(c);
 }
 
-/* A repeated string instruction traps after each round, with rip still at it: one instruction. */
-static bool again(const ucontext_t *c)
-{
-	const uint8_t *rip = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP];
-
-	return rip == now.last && (*rip == 0xf2 || *rip == 0xf3);
-}
-
 /* After an indirect jump: whether `at`, an offset in .text, is among the places that the report
  * names. */
 static bool foreseen(uint64_t at)
 {
 	const struct fay_cfg *cfg = now.cfg;
-	uint64_t last = (uint64_t)now.last - (uint64_t)now.code -
-			(now.image->text.start - now.image->layout_base);
-	struct fay_jump jump = { .from = now.image->text.start + last,
+	struct fay_jump jump = { .from = now.last ? now.last->address : 0,
 				 .to = now.image->text.start + at };
 
-	if (!now.last || last >= now.image->text.size || !cfg->at[last] ||
-	    cfg->at[last] > cfg->insn_count || cfg->insns[cfg->at[last] - 1].op != OP_JMP_TABLE)
+	if (!now.last || now.last->op != OP_JMP_TABLE)
 		return true;
 	return cfg->jump_count &&
 	       bsearch(&jump, cfg->jumps, cfg->jump_count, sizeof(jump), fay_jump_compare);
+}
+
+void native_hide(void)
+{
+	if (now.last)
+		memset(now.patch + (now.last->address - now.image->layout_base), INT3,
+		       now.last->length);
+	now.last = NULL;
+}
+
+/* The instruction, and no other, may run. */
+static void show(const struct fay_insn *insn)
+{
+	uint64_t at = insn->address - now.image->layout_base;
+
+	native_hide();
+	now.last = insn;
+	memcpy(now.patch + at, now.image->layout.bytes + at, insn->length);
 }
 
 /* rip is at an instruction that is to run next. */
@@ -180,12 +186,12 @@ static void check_step(ucontext_t *c)
 		  ~(now.facts->uses_mxcsr ? STICKY_FLAGS : 0u)) ||
 		 c->uc_mcontext.fpregs->cwd != now.control)
 		broken(c, "floating-point control changed", c->uc_mcontext.fpregs->mxcsr);
-	else if (!again(c) && now.steps >= now.facts->worst_instructions)
+	else if (now.steps >= now.facts->worst_instructions)
 		broken(c, "more instructions than promised", now.facts->worst_instructions);
-	else if (now.traps++ >= STEPS_MAX)
+	else if (now.steps++ >= STEPS_MAX)
 		leave(c);
-	now.steps += !again(c);
-	now.last = (const uint8_t *)c->uc_mcontext.gregs[REG_RIP];
+	else
+		show(&now.cfg->insns[now.cfg->at[at] - 1]);
 	if (global->size && soundness_below(&now.random, 8) == 0)
 		global->bytes[soundness_below(&now.random, global->size)] =
 			(uint8_t)soundness_next(&now.random);
@@ -204,7 +210,7 @@ static void begin(ucontext_t *c)
 	g[REG_RSP] = (greg_t)now.rsp;
 	g[REG_RIP] = (greg_t)(now.code + now.facts->code_offset);
 	/* the flags of arithmetic are anything */
-	g[REG_EFL] = 0x202 | TRAP_FLAG | (greg_t)(soundness_next(&now.secret) & 0x8d5);
+	g[REG_EFL] = 0x202 | (greg_t)(soundness_next(&now.secret) & 0x8d5);
 	memcpy(now.entry, g, sizeof(now.entry));
 	native_scramble(&now.secret, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
 	memcpy(now.vectors, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
@@ -212,14 +218,6 @@ static void begin(ucontext_t *c)
 	now.control = c->uc_mcontext.fpregs->cwd;
 	now.running = true;
 	check_step(c);
-}
-
-/* A trap without a reason (DR6 is 0) the kernel tells as one of int1; but virtual machines lose the
- * reason of a step now and then. */
-static bool is_step(int number, const siginfo_t *info)
-{
-	return number == SIGTRAP &&
-	       (info->si_code == TRAP_TRACE || (info->si_code == TRAP_BRKPT && *now.last != 0xf1));
 }
 
 static void on_signal(int number, siginfo_t *info, void *interrupted)
@@ -235,12 +233,10 @@ static void on_signal(int number, siginfo_t *info, void *interrupted)
 		now.armed = false;
 		return;
 	}
-	if (is_step(number, info)) {
-		if (rip - NOWHERE >= 2 * PAGE)
-			check_step(c);
-		return; /* else the fetch faults next */
-	}
-	if (number == SIGSEGV && rip == RETURN_ADDRESS) {
+	if (number == SIGTRAP) { /* behind an int3 */
+		c->uc_mcontext.gregs[REG_RIP]--;
+		check_step(c);
+	} else if (number == SIGSEGV && rip == RETURN_ADDRESS) {
 		check_return(c);
 	} else if (number == SIGSEGV && rip - NOWHERE < FAY_HELPER_COUNT) {
 		const char *wrong = play(c, (unsigned)(rip - NOWHERE));
@@ -256,11 +252,12 @@ static void on_signal(int number, siginfo_t *info, void *interrupted)
 
 int native_init(void)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGALRM };
 	struct sigaction action = { .sa_sigaction = on_signal,
 				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 
+	sigfillset(&action.sa_mask);
 	if (sigaltstack(&stack, NULL)) {
 		perror("sigaltstack");
 		return -1;
