@@ -31,7 +31,6 @@ const char *execute(const uint8_t *file, size_t size, const uint8_t *certificate
 		v.jumps = jumps;
 		v.jump_count = result->jump_count;
 		wrong = native_check(file, size, &v, seed, 4, &steps);
-		executed++;
 	}
 	fay_arena_destroy(arena);
 	free(jumps);

@@ -17,8 +17,6 @@ struct image {
 	struct fay_policy policy;
 	uint8_t *certificate; /* the honest one; NULL: none */
 	size_t certificate_size;
-	struct fay_probe_facts facts[4]; /* of the first probes under it */
-	uint32_t probes;
 	const char *text; /* hostile.s.txt: its certificate, NUL-terminated */
 	bool legal;       /* the verifier accepts it */
 };
@@ -26,7 +24,7 @@ struct image {
 extern struct image images[IMAGES_MAX];
 extern unsigned image_count;
 /* How many there are of each. */
-extern unsigned long checked, accepted, executed, failures, honest, layouts;
+extern unsigned long checked, accepted, failures, honest, layouts;
 extern uint64_t seed, steps;
 
 size_t below(size_t n);
@@ -74,6 +72,13 @@ void bad_certificates(const struct image *of);
 
 /* ---- mutations.c ---- */
 
-void mutate(const struct image *of, unsigned n);
+enum mutation { MUTATION_CERTIFICATE, MUTATION_CODE, MUTATION_KINDS };
+struct mutation_counts {
+	unsigned long tried, accepted, executed;
+};
+extern struct mutation_counts mutation_counts[MUTATION_KINDS];
+
+/* `n` mutants of one kind; of large images fewer. */
+void mutate(const struct image *of, enum mutation kind, unsigned n);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changed certificates and changed images of honest ones. Whatever is still accepted is executed,
- * each step looked at, and must keep the promises of the facts that the checker gives.
+ * Changed certificates, and changed code under honest ones. Whatever is still accepted is executed,
+ * each step looked at, and must keep the promises of the facts that the checker gives. What has
+ * been executed with the same promises before is so only now and then, with other inputs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,56 +218,93 @@ static void change_code(struct trial *t, const struct check_subject *s)
 
 /* ---- all together ---- */
 
-static bool same_facts(const struct image *of, const struct fay_probe_facts *facts)
+struct mutation_counts mutation_counts[MUTATION_KINDS];
+
+/*
+ * Whether the image's code has been executed with these promises: a table of hashes, for one image
+ * at a time. It forgets where it is full.
+ */
+#define RUN_MOST (1u << 20)
+
+static uint64_t mix(uint64_t hash, const void *from, size_t size)
 {
-	for (uint32_t i = 0; i < of->probes && i < 4; i++)
-		if (facts[i].worst_instructions != of->facts[i].worst_instructions ||
-		    facts[i].worst_stack != of->facts[i].worst_stack ||
-		    facts[i].clobbered_gprs != of->facts[i].clobbered_gprs ||
-		    facts[i].clobbered_vectors != of->facts[i].clobbered_vectors ||
-		    facts[i].event_fields != of->facts[i].event_fields ||
-		    facts[i].helpers != of->facts[i].helpers)
-			return false;
-	return true;
+	const uint8_t *bytes = from;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3u; /* FNV-1a */
+	return hash;
 }
 
-void mutate(const struct image *of, unsigned n)
+static bool was_run(uint64_t *run, const struct check_subject *s, const struct check_result *r,
+		    const struct fay_probe_facts *facts)
+{
+	uint64_t hash = mix(0xcbf29ce484222325u, s->text.bytes, s->text.size);
+	uint64_t *at;
+	bool known;
+
+	for (uint32_t i = 0; i < s->probe_count && i < 4; i++) {
+		struct fay_probe_facts f;
+
+		memcpy(&f, &facts[i], sizeof(f));
+		f.pattern = NULL; /* where it lies */
+		hash = mix(hash, &f, sizeof(f));
+	}
+	hash = mix(hash, r->jumps, r->jump_count * sizeof(*r->jumps));
+	at = &run[hash % RUN_MOST];
+	known = *at == hash;
+	*at = hash;
+	return known;
+}
+
+/* The image and its certificate, one of them changed. */
+static void change(struct trial *t, const struct check_subject *s, enum mutation kind)
+{
+	if (kind == MUTATION_CODE) {
+		change_code(t, s);
+		check_fingerprint(s, t->certificate + 6);
+		return;
+	}
+	switch (below(6)) {
+	case 0:
+	case 1:
+	case 2: change_numbers(t); break;
+	case 3:
+	case 4: change_nodes(t, s); break;
+	default: change_bytes(t);
+	}
+}
+
+void mutate(const struct image *of, enum mutation kind, unsigned n)
 {
 	static uint8_t file[FILE_MOST], certificate[4 * FILE_MOST];
+	static uint64_t run[RUN_MOST];
+	struct mutation_counts *count = &mutation_counts[kind];
 	struct fay_probe_facts facts[4];
+	struct check_subject s;
+	struct check_result r;
+	const char *wrong;
 
 	if (of->size > 1 << 16)
 		n = (n + 19) / 20;
+	memset(run, 0, sizeof(run));
+	memcpy(file, of->bytes, of->size);
+	if (check_parse(file, of->size, &s).rule != FAY_RULE_NONE)
+		return;
 	for (unsigned i = 0; i < n; i++) {
 		struct trial t = { file, certificate, of->size, of->certificate_size };
-		unsigned what = (unsigned)below(8);
-		struct check_subject s;
-		struct check_result r;
-		const char *wrong;
 
 		memcpy(file, of->bytes, of->size);
 		memcpy(certificate, of->certificate, of->certificate_size);
-		if (check_parse(file, of->size, &s).rule != FAY_RULE_NONE)
-			return;
-		if (what < 3)
-			change_numbers(&t);
-		else if (what < 5)
-			change_nodes(&t, &s);
-		else if (what < 6)
-			change_bytes(&t);
-		if (what > 5 || !below(8)) {
-			change_code(&t, &s);
-			check_fingerprint(&s, certificate + 6);
-			what = 6;
-		}
+		change(&t, &s, kind);
+		count->tried++;
 		if (check(file, t.size, certificate, t.certificate_size, &of->policy, facts, &r) !=
 		    FAY_RULE_NONE)
 			continue;
-		/* the same code with the same promises was run already */
-		if (what != 6 && same_facts(of, facts) && below(8))
+		count->accepted++;
+		if (of->policy.allow_rdtsc || /* runs differ */
+		    (was_run(run, &s, &r, facts) && below(64)))
 			continue;
-		if (of->policy.allow_rdtsc) /* runs differ */
-			continue;
+		count->executed++;
 		wrong = execute(file, t.size, certificate, t.certificate_size, &r, facts);
 		if (wrong)
 			fail(of, wrong, file, t.size, certificate, t.certificate_size);

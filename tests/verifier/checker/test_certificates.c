@@ -11,8 +11,9 @@
  *   - what the corpus calls hostile is refused without a certificate, with those of a lying prover
  *     (lying.c: at most LIES of each image), and with the one that hostile.s.txt writes beside it
  *   - malformed certificates are refused by a rule, in linear time (bad_certificates.c)
- *   - MUTATIONS changed certificates and images of each: what is still accepted is executed on the
- *     CPU, each step looked at, and keeps its promises (mutations.c, ../sound/native.c)
+ *   - MUTATIONS changed certificates of each, and as often changed code under the honest one: what
+ *     is still accepted is executed on the CPU, each step looked at, and keeps its promises
+ *     (mutations.c, ../sound/native.c)
  *
  * Every check is made with exactly the memory that check_room() says, and every buffer ends where a
  * page begins that is not accessible.
@@ -30,7 +31,7 @@
 
 struct image images[IMAGES_MAX];
 unsigned image_count;
-unsigned long checked, accepted, executed, failures;
+unsigned long checked, accepted, failures;
 uint64_t seed, steps;
 unsigned long honest, layouts;
 static unsigned long hostile;
@@ -120,7 +121,7 @@ enum fay_rule check(const uint8_t *file, size_t size, const uint8_t *certificate
 	else if (!result->refusal.what || result->refusal.rule >= FAY_RULE_COUNT)
 		abort();
 	if (facts)
-		memcpy(facts, all, sizeof(images[0].facts));
+		memcpy(facts, all, 4 * sizeof(*facts)); /* of the first four */
 	return result->refusal.rule;
 }
 
@@ -189,11 +190,16 @@ int main(int argc, char **argv)
 			bad_certificates(&images[i]);
 	if (native_init())
 		return 2;
-	for (unsigned i = 0; i < image_count; i++)
-		if (images[i].certificate)
-			mutate(&images[i], mutations);
-	printf("%lu checks, %lu accepted, %lu executed, %llu instructions on the CPU; %lu "
-	       "failures\n",
-	       checked, accepted, executed, (unsigned long long)steps, failures);
+	for (unsigned k = 0; k < MUTATION_KINDS; k++) {
+		const struct mutation_counts *count = &mutation_counts[k];
+
+		for (unsigned i = 0; i < image_count; i++)
+			if (images[i].certificate)
+				mutate(&images[i], k, mutations);
+		printf("%s: %lu tried, %lu refused, %lu accepted, %lu of these executed\n",
+		       k == MUTATION_CODE ? "changed code" : "changed certificates", count->tried,
+		       count->tried - count->accepted, count->accepted, count->executed);
+	}
+	printf("%llu instructions on the CPU; %lu failures\n", (unsigned long long)steps, failures);
 	return failures != 0;
 }
