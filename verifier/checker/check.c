@@ -127,7 +127,7 @@ void check_extension(const struct fay_interface *interface, const uint8_t *image
 	result->probe_count = s->probe_count;
 	w->subject = w->m.subject = w->t.subject = s;
 	w->policy = w->m.policy = w->t.policy = policy;
-	w->m.next_id = w->t.next_id = &w->next_id;
+	w->m.shared = w->t.shared = &w->shared;
 	w->certificate.bytes = certificate ? certificate : s->certificate.bytes;
 	w->certificate.size = (uint32_t)(certificate ? certificate_size : s->certificate.size);
 	w->starts = take(&at, &memory_size, s->text.size / 8 + 1);

@@ -201,20 +201,19 @@ static bool branch(struct walk *w, uint32_t i, unsigned cc, const uint64_t addre
 {
 	if (!flags_ready(&w->m, cc))
 		return false;
+	assume_begin(&w->m);
 	for (unsigned side = 0; side < 2; side++) {
 		uint32_t to;
 		bool may;
 
 		if (!target(w, i, address[side], &to))
 			return false;
-		trail_begin(&w->m);
 		may = !w->m.refine || flags_assume(&w->m, side ? cc ^ 1 : cc);
 		if (may && !follow(w, i, to, cost, side))
 			return false;
 		if (!side)
-			trail_undo(&w->m);
+			assume_undo(&w->m);
 	}
-	w->m.trailing = false;
 	return true;
 }
 

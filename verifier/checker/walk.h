@@ -78,7 +78,7 @@ struct walk {
 	struct check_jump *jumps; /* the last found comes first */
 	uint32_t jump_count;
 	uint64_t denied[(OP_COUNT + 63) / 64];
-	uint32_t next_id;
+	struct shared shared;
 	uint64_t instructions, work;
 };
 

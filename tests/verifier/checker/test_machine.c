@@ -32,7 +32,7 @@ static struct machine m;
 static struct fay_machine cpu;
 static uint8_t event[sizeof(struct fay_event)], local[LOCAL_SIZE], global[GLOBAL_SIZE], stack[4096];
 static uint64_t initial[16];
-static uint32_t ids;
+static struct shared shared;
 static struct {
 	bool known;
 	uint64_t number; /* modulo 2^64 */
@@ -234,9 +234,9 @@ static bool conditions_hold(void)
 		if (fay_cc_flags((enum fay_cc)cc) & m.s.flags.undefined || !cc_holds(cc))
 			continue;
 		conditions++;
-		trail_begin(&m);
+		assume_begin(&m);
 		ok = flags_assume(&m, cc) ? state_holds() : bad("a condition may not hold", cc, 0);
-		trail_undo(&m);
+		assume_undo(&m);
 	}
 	return ok;
 }
@@ -267,9 +267,9 @@ static void reset(const struct check_subject *s, uint64_t entry, struct fay_prob
 	cpu.gpr[FAY_RSI] = BASE(REGION_LOCAL);
 	cpu.gpr[FAY_RDX] = BASE(REGION_GLOBAL);
 	cpu.gpr[FAY_RSP] = BASE(REGION_STACK);
-	m = (struct machine){ .subject = s, .policy = policy, .facts = facts, .next_id = &ids };
+	m = (struct machine){ .subject = s, .policy = policy, .facts = facts, .shared = &shared };
 	m.refine = program_pick(4) != 0; /* else branches are taken at random, as mispredicted */
-	ids = 0;
+	shared.next_id = 0;
 	memset(variables, 0, sizeof(variables));
 	machine_entry(&m);
 }

@@ -45,17 +45,15 @@ static bool assume_order(struct machine *m, bool sign, wide lo, wide hi)
 	struct form a, b;
 	bool exact_a, exact_b;
 	wide shift_a, shift_b;
-	uint32_t trail = m->trail;
 	struct range ra = value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
 	struct range rb = value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
 
 	if (!bound(m, &f->a, f->bits, sign, &a, ra, rb.lo + lo, rb.hi + hi) ||
 	    !bound(m, &f->b, f->bits, sign, &b, rb, ra.lo - hi, ra.hi - lo))
 		return false;
-	if (m->trail != trail || !m->trailing) { /* now some word may be read as signed */
-		value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
-		value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
-	}
+	/* now some word may be read as signed */
+	value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
+	value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
 	if (!exact_a || !exact_b || !b.v[0] || !form_plus(&a, &b, -1))
 		return true;
 	return form_narrow(m, &a, lo - shift_a + shift_b, hi - shift_a + shift_b);
@@ -124,11 +122,11 @@ bool flags_where(struct machine *m, unsigned cc, const struct value *v, unsigned
 {
 	bool may;
 
-	trail_begin(m);
+	assume_begin(m);
 	may = flags_assume(m, cc);
 	if (may)
 		*r = value_range(m, v, bits, v->kind == KIND_POINTER);
-	trail_undo(m);
+	assume_undo(m);
 	return may;
 }
 

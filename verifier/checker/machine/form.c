@@ -47,7 +47,7 @@ struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits)
 		v.f.c = (int64_t)lo;
 		return v;
 	}
-	if (s->vars == VARS || *m->next_id == UINT32_MAX) {
+	if (s->vars == VARS || m->shared->next_id == UINT32_MAX) {
 		check_refuse(m, FAY_RULE_LIM_RESOURCE, "too many variables at once");
 		return value_number(0);
 	}
@@ -55,9 +55,9 @@ struct value value_fresh(struct machine *m, wide lo, wide hi, unsigned bits)
 		lo = 0; /* any number of so many bits, as it is read unsigned */
 		hi = POWER(bits) - 1;
 	}
-	s->var[s->vars] = (struct var){ .id = ++*m->next_id };
+	s->var[s->vars] = (struct var){ .id = ++m->shared->next_id };
 	var_set(&s->var[s->vars++], lo, hi);
-	v.f.v[0] = *m->next_id;
+	v.f.v[0] = m->shared->next_id;
 	v.f.k[0] = 1;
 	return v;
 }

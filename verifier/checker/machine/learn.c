@@ -2,24 +2,24 @@
 /* What is learned when a form is found to lie between bounds, and taking it back. */
 #include "form.h"
 
-void trail_begin(struct machine *m)
+void assume_begin(struct machine *m)
 {
-	m->trailing = true;
-	m->trail = 0;
-	m->old_facts = m->s.facts;
-	memcpy(m->old_fact, m->s.fact, m->s.facts * sizeof(m->s.fact[0]));
+	struct shared *old = m->shared;
+
+	old->vars = m->s.vars;
+	old->facts = m->s.facts;
+	memcpy(old->fact, m->s.fact, m->s.facts * sizeof(m->s.fact[0]));
+	memcpy(old->var, m->s.var, m->s.vars * sizeof(m->s.var[0]));
 }
 
-void trail_undo(struct machine *m)
+void assume_undo(struct machine *m)
 {
-	while (m->trail) {
-		struct var *old = &m->old[--m->trail];
+	const struct shared *old = m->shared;
 
-		*var_find(&m->s, old->id) = *old;
-	}
-	m->trailing = false;
-	m->s.facts = m->old_facts;
-	memcpy(m->s.fact, m->old_fact, m->s.facts * sizeof(m->s.fact[0]));
+	m->s.vars = old->vars;
+	m->s.facts = old->facts;
+	memcpy(m->s.fact, old->fact, old->facts * sizeof(m->s.fact[0]));
+	memcpy(m->s.var, old->var, old->vars * sizeof(m->s.var[0]));
 }
 
 /* n / d rounded down, d > 0. */
@@ -48,19 +48,13 @@ static wide divide(wide n, uint64_t d)
 	return n < 0 ? -q - 1 : q;
 }
 
-static bool var_narrow(struct machine *m, struct var *v, wide lo, wide hi)
+static bool var_narrow(struct var *v, wide lo, wide hi)
 {
-	struct range old = var_range(v), r = old;
+	struct range r = var_range(v);
 
 	range_meet(&r, lo, hi);
 	if (r.lo > r.hi)
 		return false;
-	if (r.lo == old.lo && r.hi == old.hi)
-		return true;
-	if (m->trailing && m->trail == TRAIL)
-		return true;
-	if (m->trailing)
-		m->old[m->trail++] = *v;
 	var_set(v, r.lo, r.hi);
 	return true;
 }
@@ -79,8 +73,8 @@ static bool narrow_one(struct machine *m, uint32_t id, int64_t k, wide lo, wide 
 		k = -k;
 	}
 	if (k == 1)
-		return var_narrow(m, v, lo, hi);
-	return var_narrow(m, v, lo > -UNKNOWN ? -divide(-lo, (uint64_t)k) : lo,
+		return var_narrow(v, lo, hi);
+	return var_narrow(v, lo > -UNKNOWN ? -divide(-lo, (uint64_t)k) : lo,
 			  hi < UNKNOWN ? divide(hi, (uint64_t)k) : hi);
 }
 
@@ -214,10 +208,6 @@ bool form_window(struct machine *m, const struct form *f, unsigned bits, wide lo
 	if (first < last && bits == 64 && v && unread(m, v) && lo - f->c >= INT64_MIN &&
 	    hi - f->c <= INT64_MAX) {
 		/* any word: it may as well be read as signed */
-		if (m->trailing && m->trail == TRAIL)
-			return true;
-		if (m->trailing)
-			m->old[m->trail++] = *v;
 		var_set(v, INT64_MIN, INT64_MAX);
 		return form_narrow(m, f, lo, hi);
 	}

@@ -102,7 +102,6 @@ enum {
 	VARS = 224,
 	FACTS = 12,
 	FILLS = 4,
-	TRAIL = 48,
 	DEFS = 12,
 };
 
@@ -137,6 +136,15 @@ struct def {
 	struct form f;
 };
 
+/* What the machines of a walk have together. */
+struct shared {
+	uint32_t next_id;
+	/* what was known of variables before something was assumed, to be taken back */
+	uint16_t vars, facts;
+	struct fact fact[FACTS];
+	struct var var[VARS];
+};
+
 /* A state, with what lasts for one node only. */
 struct machine {
 	struct state s;
@@ -146,18 +154,12 @@ struct machine {
 	struct check_refusal refusal;  /* the first */
 	bool lenient; /* registers may be read of which not all bytes were written */
 	bool refine;  /* branches tell something: not where they are mispredicted */
-	uint32_t *next_id;
+	struct shared *shared;
 	uint64_t extra;  /* elements that rep instructions moved */
 	uint64_t helped; /* instructions of helpers */
 	uint32_t turn;   /* which entry of a full list is overwritten next */
 	uint32_t defs;
 	struct def def[DEFS];
-	/* What assumptions changed, to be taken back. */
-	uint32_t trail;
-	bool trailing;
-	struct var old[TRAIL];
-	uint32_t old_facts;
-	struct fact old_fact[FACTS];
 };
 
 /* Always false. */
@@ -225,9 +227,9 @@ bool value_congruent(struct machine *m, const struct value *v, unsigned bits, st
 struct range value_range(struct machine *m, const struct value *v, unsigned bits, bool sign);
 /* Drops variables that nothing names. */
 void check_collect(struct machine *m);
-/* Assumptions from here on can be taken back. */
-void trail_begin(struct machine *m);
-void trail_undo(struct machine *m);
+/* What is assumed from here on can be taken back, once. */
+void assume_begin(struct machine *m);
+void assume_undo(struct machine *m);
 void check_define(struct machine *m, const struct value *v, struct def def);
 /* Of this kind, of the variable that the form is; NULL: none. */
 const struct def *check_definition(const struct machine *m, const struct form *f,

@@ -111,7 +111,7 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 	w->node_count = places;
 	w->subject = w->m.subject = w->t.subject = k->c->subject;
 	w->policy = w->m.policy = w->t.policy = k->c->policy;
-	w->m.next_id = w->t.next_id = &w->next_id;
+	w->m.shared = w->t.shared = &w->shared;
 	w->m.refine = w->t.refine = !k->c->mispredicted;
 	w->m.facts = w->t.facts = facts;
 	find_stops(k);

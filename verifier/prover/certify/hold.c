@@ -16,7 +16,7 @@ static bool walk_part(struct fay_certify *c, struct walk *w, size_t begin,
 
 	w->subject = w->m.subject = w->t.subject = c->subject;
 	w->policy = w->m.policy = w->t.policy = c->policy;
-	w->m.next_id = w->t.next_id = &w->next_id;
+	w->m.shared = w->t.shared = &w->shared;
 	w->m.refine = w->t.refine = !c->mispredicted;
 	w->certificate = (struct reader){ out->at, (uint32_t)begin, (uint32_t)out->size, false };
 	w->memory = memory;

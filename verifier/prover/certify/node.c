@@ -114,11 +114,11 @@ static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, uns
 	for (unsigned side = 0; side < 2; side++) {
 		bool may;
 
-		trail_begin(m);
+		assume_begin(m);
 		may = !m->refine || flags_assume(m, side ? cc ^ 1 : cc);
 		if (may && !edge(k, at, n->succ[side], &k->places[at].to[side]))
 			return false;
-		trail_undo(m);
+		assume_undo(m);
 	}
 	return true;
 }
@@ -189,20 +189,20 @@ static bool part_cases(struct certify *k, uint32_t at, uint32_t done, unsigned c
 	for (unsigned side = 0; side < 2; side++) {
 		bool may;
 
-		trail_begin(m);
+		assume_begin(m);
 		may = flags_assume(m, side ? cc ^ 1 : cc);
-		trail_undo(m);
+		assume_undo(m);
 		if (!may)
 			return false;
 	}
 	part(k, at, done);
 	p->condition = (uint8_t)(1 + cc);
 	for (unsigned side = 0; side < 2; side++) {
-		trail_begin(m);
+		assume_begin(m);
 		flags_assume(m, side ? cc ^ 1 : cc);
 		if (edge_into(k, at, p->node, p->skip + done, &p->to[side]))
 			k->places[p->to[side]].one_case = true;
-		trail_undo(m);
+		assume_undo(m);
 	}
 	return true;
 }

@@ -4,7 +4,7 @@
 
 wide ghost[GHOSTS];
 struct machine m;
-static uint32_t next_id;
+static struct shared shared;
 
 /* So that runs with numbers meet the assumption. */
 static wide between(wide x, const struct range *r)
@@ -33,8 +33,8 @@ static void any_variable(uint32_t id)
 void any_state(unsigned n)
 {
 	memset(&m, 0, sizeof(m));
-	next_id = n;
-	m.next_id = &next_id;
+	shared.next_id = n;
+	m.shared = &shared;
 	for (uint32_t id = 1; id <= n; id++)
 		any_variable(id);
 }

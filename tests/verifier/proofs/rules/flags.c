@@ -43,7 +43,6 @@ static void prove_condition(unsigned cc, unsigned bits)
 
 	m.s.flags.bits = (uint8_t)bits;
 	m.s.flags.covered = FLAG_ALL;
-	m.trailing = choose("trailing", 2);
 	m.s.flags.inverted = choose("inverted", 2);
 	assume(!m.s.flags.inverted || b);
 	assume(holds(cc, a, b, bits, m.s.flags.inverted));

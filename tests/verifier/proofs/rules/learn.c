@@ -55,22 +55,19 @@ RULE(var_narrow)
 	struct var old;
 
 	any_state(1);
-	if (choose("trailing", 2))
-		trail_begin(&m);
+	assume_begin(&m);
 	old = m.s.var[0];
 	assume(lo <= ghost[1] && ghost[1] <= hi);
-	prove(var_narrow(&m, &m.s.var[0], lo, hi), "that it can be");
+	prove(var_narrow(&m.s.var[0], lo, hi), "that it can be");
 	prove(admits(), "that nothing is lost");
-	if (!m.trailing)
-		return;
-	trail_undo(&m);
+	assume_undo(&m);
 	prove(m.s.var[0].lo == old.lo && m.s.var[0].hi == old.hi &&
 		      m.s.var[0].negative == old.negative,
 	      "that it is taken back");
 }
 
 /* Any range that has the variable's number, if it is between the bounds. */
-bool contract_var_narrow(struct machine *of, struct var *v, wide lo, wide hi)
+bool contract_var_narrow(struct var *v, wide lo, wide hi)
 {
 	wide n = ghost[v->id];
 	bool so = (lo <= n) & (n <= hi), ok = any64("narrowed") & 1;
