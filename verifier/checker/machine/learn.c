@@ -22,30 +22,14 @@ void assume_undo(struct machine *m)
 	memcpy(m->s.var, old->var, old->vars * sizeof(m->s.var[0]));
 }
 
-/* n / d rounded down, d > 0. */
+/* At least n / d rounded down, d > 0; just that where n is a word with a sign. */
 static wide divide(wide n, uint64_t d)
 {
-	unsigned __int128 a = n < 0 ? (unsigned __int128)-(n + 1) : (unsigned __int128)n;
-	uint64_t rest = 0, low;
-	wide q;
-
-	if (a >> 64) {
-		q = 0;
-		for (unsigned i = 128; i-- > 0;) {
-			bool carry = rest >> 63;
-
-			rest = rest << 1 | (uint64_t)(a >> i & 1);
-			q <<= 1;
-			if (carry || rest >= d) {
-				rest -= d;
-				q |= 1;
-			}
-		}
-	} else {
-		low = (uint64_t)a;
-		q = low / d;
-	}
-	return n < 0 ? -q - 1 : q;
+	if (n >= POWER(64))
+		return n;
+	if (n < 0)
+		return -1 - (wide)((n < -POWER(64) ? UINT64_MAX : (uint64_t)-(n + 1)) / d);
+	return (uint64_t)n / d;
 }
 
 static bool var_narrow(struct var *v, wide lo, wide hi)

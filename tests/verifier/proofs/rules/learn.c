@@ -11,19 +11,18 @@ RULE(divide)
 
 	opaque_products();
 	assume(d != 0 && n > -POWER(126) && n < POWER(126));
-	if (symbolic()) /* the loop beyond is left to run_rules */
-		assume(n >= -POWER(64) && n < POWER(64));
 	q = divide(n, d);
+	prove((n < POWER(64)) | (q == n), "that it is large enough");
+	if (n < -POWER(64))
+		n = -POWER(64); /* as good as that */
+	assume(n < POWER(64));
 	/* (-1 - q) * d is -d - q * d, as far as both are words */
 	assume(!symbolic() || multiplied(q, d) == -multiplied(-1 - q, d) - (wide)d);
 	prove(multiplied(q, d) <= n, "the quotient");
 	prove(n - multiplied(q, d) < d, "the rest");
 }
 
-/*
- * x <= q just where x * d <= n: what rule divide says, of the variables in hand and of their
- * negatives.
- */
+/* x <= q where x * d <= n: what rule divide says, of the variables in hand and of their negatives. */
 wide contract_divide(wide n, uint64_t d)
 {
 	wide q = any128("quotient");
@@ -34,8 +33,8 @@ wide contract_divide(wide n, uint64_t d)
 
 		assume(product_fits(d, x));
 		assume(minus == -p);
-		assume((x <= q) == (p <= n));
-		assume((-x <= q) == (minus <= n));
+		assume((x <= q) | (p > n));
+		assume((-x <= q) | (minus > n));
 	}
 	return q;
 }
