@@ -22,7 +22,7 @@ RULE(divide)
 	prove(n - multiplied(q, d) < d, "the rest");
 }
 
-/* x <= q where x * d <= n: what rule divide says, of the variables in hand and of their negatives. */
+/* x <= q where x * d <= n: what rule divide says, of the variables in hand and their negatives. */
 wide contract_divide(wide n, uint64_t d)
 {
 	wide q = any128("quotient");
