@@ -44,9 +44,9 @@ struct fay_trap {
 	/* END: of an indirect jump to operands[0]; where that is in one of the function's parts,
 	 * given as distances from `address`, the call goes on. 0: it ends in any case */
 	uint8_t part_count;
-	/* END: of such a jump, if more is asked of the end than is known there: a call that ends so
-	 * is lost */
-	bool lost;
+	/* END: a jump to another function, if more is asked of the end than is known there: the
+	 * event has the duration so far, and no value */
+	bool left;
 	struct {
 		int64_t from, to;
 	} parts[FAY_TRAP_PARTS];

@@ -230,17 +230,16 @@ static bool add_end(struct finder *finder, const struct fay_point *point,
 		    const struct fay_exit *exit, bool kept, uint32_t fields,
 		    char why[FAY_REASON_MAX])
 {
-	bool elsewhere = exit->kind != FAY_EXIT_RETURN && fields & FIELDS_AT_RETURN;
-	struct fay_trap trap = {
-		.kind = FAY_TRAP_END, .kept = kept, .lost = elsewhere, .address = exit->at
-	};
+	struct fay_trap trap = { .kind = FAY_TRAP_END,
+				 .kept = kept,
+				 .left = exit->kind != FAY_EXIT_RETURN && fields & FIELDS_AT_RETURN,
+				 .address = exit->at };
 	const char *text = NULL;
 
 	if (!exit->length)
 		text = "runs on into another function";
-	else if (elsewhere && !exit->doubt)
-		text = "goes on in another function, where its end is not seen,";
-	else if (!read_condition(finder, exit, &trap.condition) ||
+	else if ((kept && exit->at == point->function.address) ||
+		 !read_condition(finder, exit, &trap.condition) ||
 		 !read_target(finder, point->flow, exit, &trap))
 		text = "has an unusual jump";
 	else if (!add(finder, point, exit->length, trap))
@@ -271,6 +270,19 @@ static bool needs_begin(const struct fay_point *point, uint32_t fields)
 	return needs;
 }
 
+/* Of a function that every call leaves by its first instruction: that. Nothing is to be kept then,
+ * and of two programs at one place it is not known which runs first. */
+static const struct fay_exit *exit_at_begin(const struct fay_point *point)
+{
+	for (size_t i = 0; i < point->flow->exit_count; i++) {
+		const struct fay_exit *exit = &point->flow->exits[i];
+
+		if (exit->at == point->function.address)
+			return exit->conditional || exit->doubt ? NULL : exit;
+	}
+	return NULL;
+}
+
 /* At all exits, and at the entry if calls are to be kept. */
 static bool add_ends(struct finder *finder, const struct fay_point *point, char why[FAY_REASON_MAX])
 {
@@ -293,6 +305,8 @@ static bool add_ends(struct finder *finder, const struct fay_point *point, char 
 				plan->options.traps) < 0;
 	if (!fay_flow_unchanged(&program, flow))
 		return snprintf(why, FAY_REASON_MAX, "has changed since its exits were found") < 0;
+	if (kept && exit_at_begin(point))
+		return add_end(finder, point, exit_at_begin(point), false, fields, why);
 	if (kept && !add_place(finder, point, FAY_TRAP_CALL))
 		return snprintf(why, FAY_REASON_MAX, "has no room for a trap at its entry") < 0;
 	for (size_t i = 0; i < flow->exit_count; i++)

@@ -14,7 +14,7 @@
 static bool is_same_program(const struct fay_trap *a, const struct fay_trap *b)
 {
 	return fay_trap_of_same(a, b) && a->kind == b->kind && a->kept == b->kept &&
-	       a->condition == b->condition && a->lost == b->lost &&
+	       a->condition == b->condition && a->left == b->left &&
 	       !memcmp(a->parts, b->parts, sizeof(a->parts)) &&
 	       !memcmp(a->operands, b->operands, sizeof(a->operands));
 }

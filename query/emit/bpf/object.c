@@ -122,7 +122,8 @@ static bool fits_query(const struct job *job, const struct fay_trap *trap)
 	bool ends = checked->kind == SOURCE_RETURN;
 	if (trap->kind != FAY_TRAP_END)
 		return ends == (trap->kind == FAY_TRAP_CALL);
-	return ends && (trap->kept || !(checked->uses_duration || checked->return_arguments));
+	return ends && (trap->kept || trap->offset == trap->start ||
+			!(checked->uses_duration || checked->return_arguments));
 }
 
 static int add_traps(struct job *job)

@@ -85,19 +85,23 @@ static LLVMValueRef keep_call(struct fay_codegen *g)
 	return fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
 }
 
-/* Behind the processors' slots, atomically. */
-static void count_lost_call(struct fay_codegen *g)
+/* In a word of a slot's header, behind the processors' slots, atomically. */
+static void count_behind(struct fay_codegen *g, uint64_t word)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef own = LLVMBuildMul(b, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS),
 					fay_codegen_i64(g, g->bpf->stride), "");
 	LLVMValueRef slot = fay_codegen_at(
 		g, fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE), own);
-	LLVMValueRef lost = fay_codegen_at(
-		g, slot, fay_codegen_i64(g, offsetof(struct fay_slot_header, lost_calls)));
-	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, lost, fay_codegen_i64(g, 1),
+	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd,
+			   fay_codegen_at(g, slot, fay_codegen_i64(g, word)), fay_codegen_i64(g, 1),
 			   LLVMAtomicOrderingMonotonic, 0);
-	LLVMBuildBr(b, g->leave);
+}
+
+static void lose_call(struct fay_codegen *g)
+{
+	count_behind(g, offsetof(struct fay_slot_header, lost_calls));
+	LLVMBuildBr(g->builder, g->leave);
 }
 
 /* Without room the event is lost. */
@@ -105,12 +109,12 @@ static void note_call(struct fay_codegen *g)
 {
 	LLVMValueRef failed = g->bpf->trap ? fay_bpf_keep_call(g) : keep_call(g);
 	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));
-	count_lost_call(g);
+	lose_call(g);
 	fay_codegen_continue(g, g->leave);
 }
 
-/* Goes on where a call ends by the jump at the trap. False: it never does, as an event. */
-static bool require_end(struct fay_codegen *g)
+/* Goes on where a call ends at the trap. */
+static void require_end(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
 	const struct fay_trap *trap = g->bpf->trap;
@@ -123,17 +127,16 @@ static bool require_end(struct fay_codegen *g)
 		LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, target, fay_codegen_i64(g, 0), ""),
 				known, unknown);
 		fay_codegen_continue(g, unknown);
-		count_lost_call(g);
+		lose_call(g);
 		fay_codegen_continue(g, known);
 		fay_bpf_require_outside(g, target);
 	}
 	if (trap->kept)
 		fay_bpf_take_kept(g);
-	if (!trap->lost)
-		return true;
-	count_lost_call(g);
-	fay_codegen_continue(g, g->leave);
-	return false;
+	else
+		fay_bpf_take_begun(g);
+	if (trap->left)
+		count_behind(g, offsetof(struct fay_slot_header, left_by_jump));
 }
 
 /* Before anything is decided about the event: what was noted must not stay. */
@@ -205,8 +208,8 @@ static bool generate_event(struct fay_codegen *g)
 		note_call(g);
 		return true;
 	}
-	if (bpf->trap && bpf->trap->kind == FAY_TRAP_END && !require_end(g))
-		return true;
+	if (bpf->trap && bpf->trap->kind == FAY_TRAP_END)
+		require_end(g);
 	if (bpf->role == ROLE_START) {
 		note_start(g);
 		return true;

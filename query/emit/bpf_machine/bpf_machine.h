@@ -70,9 +70,10 @@ LLVMValueRef fay_bpf_identity(struct fay_codegen *g);
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g);
 
 /* trap.c: a call begins in a program: what its end asks for is kept. 0: there was room. And the one
- * that ends: leaves if none is kept. */
+ * that ends: leaves if none is kept; or one that ends with the instruction that it begins with. */
 LLVMValueRef fay_bpf_keep_call(struct fay_codegen *g);
 void fay_bpf_take_kept(struct fay_codegen *g);
+void fay_bpf_take_begun(struct fay_codegen *g);
 /* Leaves if the jump at the trap is a conditional one that is not taken. */
 void fay_bpf_require_jump(struct fay_codegen *g);
 /* Where the jump there leads; 0: that cannot be read. Leaves if it leads into the function. */

@@ -104,7 +104,7 @@ LLVMValueRef fay_bpf_trap_caller(struct fay_codegen *g)
 
 LLVMValueRef fay_bpf_trap_result(struct fay_codegen *g)
 {
-	return fay_bpf_load(g, g->event, REGISTER(rax), 8);
+	return g->bpf->trap->left ? i64(g, 0) : fay_bpf_load(g, g->event, REGISTER(rax), 8);
 }
 
 /* At the words' begin. */
@@ -162,6 +162,13 @@ void fay_bpf_take_kept(struct fay_codegen *g)
 	fay_bpf_helper(g, BPF_FUNC_map_delete_elem, again, 2);
 	fay_bpf_time(g);
 	g->bpf->duration = LLVMBuildSub(b, g->bpf->time, since, "");
+}
+
+void fay_bpf_take_begun(struct fay_codegen *g)
+{
+	for (uint32_t i = 0; i < ARGUMENTS && g->p->checked.return_arguments; i++)
+		g->bpf->arguments[i] = argument_register(g, i);
+	g->bpf->duration = i64(g, 0);
 }
 
 /* By the flags: the opcode's low bit turns round what the other three say (Intel SDM volume 1,

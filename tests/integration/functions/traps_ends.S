@@ -15,10 +15,16 @@
 	nop
 	ret
 	end ends_nothing
+
+/* long ends_thunk(long): that of n */
+	function ends_thunk
+	jmp 1f
+	end ends_thunk
+	.space 16, 0xf4
 	.globl ends_other
 	.type ends_other, @function
 ends_other:
-	mov %rdi, %rax
+1:	mov %rdi, %rax
 	ret
 	.size ends_other, . - ends_other
 
