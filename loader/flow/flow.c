@@ -106,6 +106,7 @@ static bool write_exits(struct fay_choice *choice)
 			.unsure = unsure ||
 				  (step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i)),
 			.careful = step->careful || carries_flags(&choice->code, i),
+			.unled = step->unled,
 		};
 	}
 	qsort(flow->exits, flow->exit_count, sizeof(*flow->exits), by_at);
@@ -262,6 +263,7 @@ bool fay_flow_move(const struct fay_flow *flow, uint64_t by, struct fay_flow *mo
 	for (size_t i = 0; i < moved->exit_count; i++) {
 		moved->exits[i].at += by;
 		moved->exits[i].target += moved->exits[i].kind == FAY_EXIT_JUMP ? by : 0;
+		moved->exits[i].unled += moved->exits[i].unled ? by : 0;
 	}
 	for (size_t i = 0; i < moved->window_count; i++) {
 		moved->windows[i].site += by;
@@ -271,6 +273,17 @@ bool fay_flow_move(const struct fay_flow *flow, uint64_t by, struct fay_flow *mo
 		moved->blocks[i].at += by;
 	for (size_t i = 0; i < moved->redirect_count; i++)
 		moved->redirects[i].site += by;
+	return true;
+}
+
+static bool never_returns(const struct fay_code *code)
+{
+	for (size_t i = 0; i < code->step_count; i++) {
+		const struct fay_step *step = &code->steps[i];
+
+		if (step->exit || step->runs_on || step->kind == FAY_STEP_INDIRECT)
+			return false;
+	}
 	return true;
 }
 
@@ -288,6 +301,8 @@ bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint6
 		choice.code.no_memory = true;
 	else if (done && !check_moves(&choice))
 		forget_chosen(flow);
+	if (read && *flow->reason && never_returns(&choice.code))
+		fay_code_refuse(&choice.code, "has no exit: it never returns");
 	flow->splits = choice.code.splits;
 	choice_deinit(&choice);
 	return !choice.code.no_memory;

@@ -104,6 +104,9 @@ struct fay_exit {
 	/* it may lead into the middle of something: flags and what is below the stack pointer may
 	 * be in use */
 	bool careful;
+	/* nothing known leads to it: to no instruction from there to here; 0: that is not so. It is
+	 * code that is never run, or that is reached in a way that is not known, or no code */
+	uint64_t unled;
 };
 
 struct fay_window {
@@ -154,7 +157,8 @@ struct fay_flow {
 	 * the first time, on the other stack, is an exit */
 	bool splits;
 	/* "": every exit is covered. Else why not, to follow the function's name; then there are no
-	 * windows, blocks and redirects; parts and exits there are if these are known */
+	 * windows, blocks and redirects; parts and exits there are if these are known: no parts, if
+	 * they are not */
 	char reason[FAY_REASON_MAX];
 };
 

@@ -40,7 +40,8 @@ struct fay_step {
 	bool returned;  /* only since a call in front of it returns */
 	uint64_t table; /* of distances, by which alone it is entered so; 0: it is not */
 	uint64_t reads; /* an indirect jump: the table that it reads; 0: that is not known */
-	bool reached;   /* some way in is known */
+	bool reached;   /* some way in is known, or looked for in vain: */
+	uint64_t unled; /* nothing known leads here, but from such code that begins there; else 0 */
 	bool exit;
 	bool doubt; /* an indirect jump: where it leads is not known, perhaps out of the function */
 	/* __morestack, called in front of it, goes on behind it, and comes back to it at last */

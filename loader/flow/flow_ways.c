@@ -135,8 +135,14 @@ static bool join_jumps(struct fay_code *code)
 	return true;
 }
 
-/* Ways in that are known: from the function's begin, and from all that is entered. Depths of the
- * stack on the way. */
+/* Code that nothing known leads to. */
+static bool is_unled(const struct fay_step *step)
+{
+	return step->kind != FAY_STEP_PADDING && step->kind != FAY_STEP_STOP;
+}
+
+/* Ways in that are known: from the function's begin, and from all that is entered; then what is
+ * left, wherever ways to it come from. Depths of the stack on the way. */
 static bool reach(struct fay_code *code)
 {
 	uint32_t *waiting = malloc((2 * code->step_count + 1) * sizeof(*waiting));
@@ -152,14 +158,17 @@ static bool reach(struct fay_code *code)
 		change[i] = code->steps[i].depth;
 		code->steps[i].depth = -1;
 	}
-	for (unsigned round = 0; round < 2; round++) {
+	for (unsigned round = 0; round < 3; round++) {
 		for (size_t i = 0; i < code->step_count; i++) {
 			bool begins = i == code->regions[0].first;
+			uint64_t unled = round == 2 ? code->steps[i].at : 0;
 
-			if (code->steps[i].reached ||
-			    (round == 0 ? !begins : !code->steps[i].entered))
+			if (code->steps[i].reached || (round == 0   ? !begins
+						       : round == 1 ? !code->steps[i].entered
+								    : !is_unled(&code->steps[i])))
 				continue;
 			code->steps[i].reached = true;
+			code->steps[i].unled = unled;
 			code->steps[i].depth = begins ? 0 : -1;
 			waiting[count++] = (uint32_t)i;
 			while (count) {
@@ -184,6 +193,7 @@ static bool reach(struct fay_code *code)
 					if (to->reached && (to->depth == depth || to->depth < 0))
 						continue;
 					to->depth = to->reached ? -1 : depth;
+					to->unled = to->reached ? to->unled : unled;
 					to->reached = true;
 					waiting[count++] = (uint32_t)next[k];
 				}
@@ -239,16 +249,10 @@ static bool check_ends(struct fay_code *code)
 	return true;
 }
 
-static bool may_leave(const struct fay_step *step)
-{
-	return step->exit || step->away || step->kind == FAY_STEP_RETURN ||
-	       step->kind == FAY_STEP_INDIRECT;
-}
-
 /*
  * What nothing known leads to was found by no table that was read: then there may be others.
  * Padding is no code; behind a call that does not return there may be anything, which counts as
- * entered. If no way out of the function is there, all ways out are known in spite of that.
+ * entered. The ways out from there are the function's, too, but for those that are not understood.
  */
 static bool check_reached(struct fay_code *code)
 {
@@ -259,8 +263,8 @@ static bool check_reached(struct fay_code *code)
 		const struct fay_step *step = &code->steps[i];
 		bool padding = step->kind == FAY_STEP_PADDING;
 
-		if (!step->reached && !padding && step->kind != FAY_STEP_STOP) {
-			leaves |= may_leave(step);
+		if (step->unled) {
+			leaves |= step->away;
 			if (!*code->reason)
 				fay_code_refuse(code,
 						"has code at +%#lx that nothing known leads to",

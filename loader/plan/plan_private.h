@@ -88,6 +88,10 @@ void fay_inbound_note_flags(const struct fay_plan *plan, const uint8_t *behind, 
 int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
 		   const struct fay_maps *maps, int memory);
 
+/* unled.c: whether what nothing known leads to, up to exits of a function, is no data. */
+bool fay_unled_is_code(const struct fay_plan *plan, struct fay_program_text *text,
+		       const struct fay_flow *flow);
+
 /* rendezvous.c: the function by whose hook the program waits when it loads modules; sets
  * `rendezvous`, or `unhooked`. False: there is none. */
 bool fay_rendezvous_find(struct fay_plan *plan, struct fay_function *function);

@@ -305,6 +305,8 @@ static bool add_ends(struct finder *finder, const struct fay_point *point, char 
 				plan->options.traps) < 0;
 	if (!fay_flow_unchanged(&program, flow))
 		return snprintf(why, FAY_REASON_MAX, "has changed since its exits were found") < 0;
+	if (!fay_unled_is_code(plan, &finder->text, flow))
+		return snprintf(why, FAY_REASON_MAX, "may have data in it") < 0;
 	if (kept && exit_at_begin(point))
 		return add_end(finder, point, exit_at_begin(point), false, fields, why);
 	if (kept && !add_place(finder, point, FAY_TRAP_CALL))

@@ -28,6 +28,25 @@ ends_other:
 	ret
 	.size ends_other, . - ends_other
 
+/* long ends_dead(long): n; nothing leads to its second half */
+	function ends_dead
+	mov %rdi, %rax
+	ret
+	xor %eax, %eax
+	ret
+	end ends_dead
+	.space 16, 0xf4
+
+/* long reads_data(void), which has data that look like that */
+	function reads_data
+	mov 1f(%rip), %eax
+	ret
+1:	xor %eax, %eax
+	ret
+	nop
+	end reads_data
+	.space 16, 0xf4
+
 /* long ends_call(long, void (*)(long)): n, when that has returned */
 	function ends_call
 	push %rdi

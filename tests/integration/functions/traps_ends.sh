@@ -18,14 +18,14 @@ by_name='from r in cluster.Return("traps_ends_target!ends_*") group r by r.funct
 	select new { g.Key, n = g.Count() }'
 trace --verbose -p "$target" "$by_name"
 contains "a lone ret" "$work/trace.err" "traced by a trap: traps_ends_target!ends_call:"
-contains "how many" "$work/trace.err" "fay: 23 of them through traps in the kernel"
+contains "how many" "$work/trace.err" "fay: 24 of them through traps in the kernel"
 say "run 4 100" ran
 equal "the program's own result" "$right" "$answer"
 say "run 8 1000" ran
 say "fork 1000" forked
 end_trace
 n=$((4 * 100 + 8 * 1000))
-for name in call somewhere table shared; do
+for name in call somewhere table shared thunk dead; do
 	equal "returns of ends_$name" "[$n]" "$(row "ends_$name" n)"
 done
 equal "ends of what others enter behind its begin" "[$((2 * n))]" "$(row ends_entered n)"
@@ -33,7 +33,7 @@ equal "of a recursive function" "[$((6 * n))]" "$(row ends_recursive n)"
 for name in $conditions; do
 	equal "after a jump or not, by flags: ends_$name" "[$((12 * 32))]" "$(row "ends_$name" n)"
 done
-equal "traps, as JSON" 23 "$(jq -s 'map(select(.type == "end"))[0].traps' "$work/trace.json")"
+equal "traps, as JSON" 24 "$(jq -s 'map(select(.type == "end"))[0].traps' "$work/trace.json")"
 equal "text after" "$before" "$(text_hash "$target")"
 
 # --- values, arguments, durations
@@ -79,7 +79,7 @@ equal "of calls that are left in between" 1000 "$(final_sum Count)"
 # --- each trap is an open file
 ulimit -Sn 64
 trace -p "$target" "$by_name"
-contains "with few files allowed" "$work/trace.err" "fay: 23 of them through traps in the kernel"
+contains "with few files allowed" "$work/trace.err" "fay: 24 of them through traps in the kernel"
 end_trace
 
 # --- two traces of one function; gone with the first, the second is possible
@@ -117,6 +117,10 @@ refused() { # WHAT TEXT OPTIONS... QUERY
 }
 refused --only-inline "has no room for a jump at" --only-inline \
 	'cluster.Return("traps_ends_target!ends_call").Count()'
+refused "data that look like code that nothing leads to" "; nor by traps in the kernel, since it \
+may have data in it" 'cluster.Return("traps_ends_target!reads_data").Count()'
+refused "no exit" "abort cannot be traced: it has no exit: it never returns" \
+	'cluster.Return("libc!abort").Count()'
 refused "exceptions" "has no room for a jump at" \
 	'cluster.Return("traps_ends_target!ends_call").Count(r => r.Failed)'
 trace --budget 5% -p "$target" 'cluster.Return("traps_ends_target!ends_recursive").Max(r => r.Duration)'

@@ -29,6 +29,8 @@ extern long (*const ends_conditions[16])(long flags);
 void ends_nothing(void);
 long ends_other(long n);
 long ends_thunk(long n);
+long ends_dead(long n);
+long reads_data(void);
 long ends_call(long n, void (*call)(long n));
 long ends_recursive(long n);
 long ends_somewhere(long n, long (*other)(long));
@@ -68,7 +70,8 @@ static void *run(void *argument)
 		sum += (unsigned long)(ends_call(n, nothing) + ends_recursive(RECURSION) +
 				       ends_somewhere(n, ends_other) + ends_table(n, ends_other) +
 				       ends_entered(n) + ends_enters(n) + ends_shared(n) +
-				       ends_shares(n) + ends_thunk(n));
+				       ends_shares(n) + ends_thunk(n) + ends_dead(n) +
+				       reads_data());
 	}
 	for (unsigned bits = 0; bits < FLAGS; bits++)
 		for (unsigned i = 0; i < 16; i++)

@@ -65,6 +65,7 @@ static bool trapped(void *context, uint64_t address)
 struct expected {
 	uint8_t at, kind;
 	bool doubt, conditional;
+	uint8_t unled;
 };
 
 #define SOMEWHERE "\x48\x8d\x05\x0a\0\0\0\x40\xf6\xc7\x01\x48\x0f\x45\xc6\xff\xe0"
@@ -76,40 +77,57 @@ static const struct {
 	size_t count;
 	struct expected exits[3];
 } cases[] = {
-	{ "\x31\xc0\xc3", 3, NOTHING, "no room", 1, { { 2, FAY_EXIT_RETURN, 0, 0 } } },
+	{ "\x31\xc0\xc3", 3, NOTHING, "no room", 1, { { 2, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	/* behind a call */
-	{ "\xe8\xfb\x0f\0\0\xc3", 6, NOTHING, "no room", 1, { { 5, FAY_EXIT_RETURN, 0, 0 } } },
+	{ "\xe8\xfb\x0f\0\0\xc3", 6, NOTHING, "no room", 1, { { 5, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	/* test %edi, %edi; jz other; call other; ret */
 	{ "\x85\xff\x0f\x84\xf8\x0f\0\0\xe8\xf3\x0f\0\0\xc3",
 	  14,
 	  NOTHING,
 	  "no room",
 	  2,
-	  { { 2, FAY_EXIT_JUMP, 0, 1 }, { 13, FAY_EXIT_RETURN, 0, 0 } } },
+	  { { 2, FAY_EXIT_JUMP, 0, 1, 0 }, { 13, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	/* a jump that leads out, or to what is behind it; then with something on the stack */
 	{ SOMEWHERE "\x48\x89\xf8\xc3",
 	  21,
 	  NOTHING,
 	  "indirect jump at +0xf",
 	  2,
-	  { { 15, FAY_EXIT_INDIRECT, 1, 0 }, { 20, FAY_EXIT_RETURN, 0, 0 } } },
+	  { { 15, FAY_EXIT_INDIRECT, 1, 0, 0 }, { 20, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	{ "\x53" SOMEWHERE "\x5b\xc3",
 	  20,
 	  NOTHING,
 	  "indirect jump at +0x10",
 	  1,
-	  { { 19, FAY_EXIT_RETURN, 0, 0 } } },
+	  { { 19, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	/* what nothing leads to, without a way out; then with a ret, a jump elsewhere, one to
-	 * anywhere */
+	 * anywhere, a far return */
 	{ "\x31\xc0\xeb\x04\x31\xc9\xeb\x00\xc3",
 	  9,
 	  NOTHING,
 	  "code at +0x4 that nothing known leads to",
 	  1,
-	  { { 8, FAY_EXIT_RETURN, 0, 0 } } },
-	{ "\x31\xc0\xeb\x03\x31\xc9\xc3\xc3", 8, NOTHING, "code at +0x4", 0, { { 0 } } },
-	{ "\x31\xc0\xeb\x05\xe9\xf7\x0f\0\0\xc3", 10, NOTHING, "code at +0x4", 0, { { 0 } } },
-	{ "\x31\xc0\xeb\x02\xff\xe1\xc3", 7, NOTHING, "code at +0x4", 0, { { 0 } } },
+	  { { 8, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ "\x31\xc0\xeb\x03\x31\xc9\xc3\xc3",
+	  8,
+	  NOTHING,
+	  "code at +0x4",
+	  2,
+	  { { 6, FAY_EXIT_RETURN, 0, 0, 4 }, { 7, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ "\x31\xc0\xeb\x05\xe9\xf7\x0f\0\0\xc3",
+	  10,
+	  NOTHING,
+	  "code at +0x4",
+	  2,
+	  { { 4, FAY_EXIT_JUMP, 0, 0, 4 }, { 9, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ "\x31\xc0\xeb\x02\xff\xe1\xc3",
+	  7,
+	  NOTHING,
+	  "code at +0x4",
+	  2,
+	  { { 4, FAY_EXIT_INDIRECT, 1, 0, 4 }, { 6, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ "\x31\xc0\xf4\xeb\xfd", 5, NOTHING, "no exit: it never returns", 0, { { 0 } } },
+	{ "\x31\xc0\xeb\x01\xcb\xc3", 6, NOTHING, "code at +0x4", 0, { { 0 } } },
 	/* a trap over the ret; an int3 that is one */
 	{ "\x31\xc0\x90\xcc\xc3", 5, 3, "another tracer's trap at +0x3", 0, { { 0 } } },
 	{ "\xe8\xfb\x0f\0\0\xcc", 6, 5, "another tracer's trap at +0x5", 0, { { 0 } } },
@@ -146,6 +164,9 @@ static void test_exits(void **state)
 			assert_int_equal(flow.exits[k].kind, cases[i].exits[k].kind);
 			assert_int_equal(flow.exits[k].doubt, cases[i].exits[k].doubt);
 			assert_int_equal(flow.exits[k].conditional, cases[i].exits[k].conditional);
+			assert_int_equal(flow.exits[k].unled,
+					 cases[i].exits[k].unled ? FROM + cases[i].exits[k].unled
+								 : 0);
 		}
 		if (*flow.reason)
 			assert_int_equal(flow.window_count + flow.block_count + flow.redirect_count,

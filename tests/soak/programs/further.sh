@@ -19,7 +19,7 @@ a68g_() {
 program calc C calc
 calc_() {
 	echo 'for (s = 0, i = 1; i < 60000; i++) s += fact(i % 90) % (i^7 + 1); print s;' >"$work/a.cal"
-	subject /usr/bin/calc calc libcalc libc
+	subject /usr/bin/calc
 	filter "$work/a.cal" /usr/bin/calc -d -p
 }
 
