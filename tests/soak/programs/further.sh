@@ -8,7 +8,7 @@ a68g_() {
 		  INT sum := 0; [1 : 1000] INT a;
 		  PROC add = (INT i, x) VOID: (a[i] := a[i] + x; sum +:= a[i] MOD 7);
 		  FOR i TO 1000 DO a[i] := 0 OD;
-		  FOR k TO 60 DO FOR i TO 1000 DO add (i, i * k MOD 11) OD OD;
+		  FOR k TO 400 DO FOR i TO 1000 DO add (i, i * k MOD 11) OD OD;
 		  print ((sum, newline))
 		END
 	EOF
@@ -83,7 +83,7 @@ jsonnet_() {
 		{ [std.format('k%d', i)]: { n: f(i % 14), s: std.join(',', std.map(std.toString, std.range(0, i))) }
 		  for i in std.range(0, 120) }
 	END
-	subject /usr/bin/jsonnet jsonnet libjsonnet libc
+	subject /usr/bin/jsonnet
 	oneshot /usr/bin/jsonnet "$work/a.jsonnet"
 }
 
