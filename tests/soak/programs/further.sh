@@ -18,9 +18,9 @@ a68g_() {
 
 program calc C calc
 calc_() {
-	echo 'for (s = 0, i = 1; i < 60000; i++) s += fact(i % 90) % (i^7 + 1); print s;' >"$work/a.cal"
 	subject /usr/bin/calc
-	filter "$work/a.cal" /usr/bin/calc -d -p
+	oneshot /usr/bin/calc -d -p \
+		'for (s = 0, i = 1; i < 60000; i++) s += fact(i % 90) % (i^7 + 1); print s;'
 }
 
 program hevea OCaml hevea
@@ -167,7 +167,7 @@ rexx_() {
 		end
 		say sum w.77 left(2 ** 70, 30)
 	END
-	subject /usr/bin/rexx rexx libregina libc
+	subject /usr/bin/rexx
 	oneshot /usr/bin/rexx "$work/a.rexx"
 }
 
