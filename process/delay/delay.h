@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The room of libraries that are loaded when they are needed: LLVM, Z3 and Capstone, those of
- * terminals, and libmicrohttpd of `fay serve`. What only installs probes by their certificates needs
- * none of them, and does not wait for LLVM.
+ * terminals, and libmicrohttpd of `fay serve`. What only installs probes by their certificates
+ * needs none of them, and does not wait for LLVM.
  *
  * `stubs` makes a stub for each function that a program takes from them. The first call of any
  * loads its library and looks up all its functions; later ones are a jump through memory. If the
