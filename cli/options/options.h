@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the subcommands' command lines share: values with units, what may have been meant by words
- * that mean nothing, and the options that name a cluster.
+ * What the subcommands share: values with units, what may have been meant by words that mean
+ * nothing, the options that name a cluster, and the signals that end them.
  */
 #ifndef FAY_CLI_OPTIONS_H
 #define FAY_CLI_OPTIONS_H
@@ -22,6 +22,12 @@ bool fay_cli_duration(const char *text, uint64_t *nanoseconds);
 bool fay_cli_size(const char *text, uint64_t *bytes);
 /* Prints "fay: MESSAGE" to standard error and returns the exit code. */
 int fay_cli_fail(const struct fay_error *error);
+
+/* --- signals.c --- */
+
+/* Calls `handler` for every signal that users, terminals and limits send to end a command, so that
+ * none ends it with probes in place: not for SIGHUP under nohup. Ignores SIGPIPE and SIGXFSZ. */
+void fay_cli_catch_ends(void (*handler)(int number));
 
 /* --- hints.c --- */
 

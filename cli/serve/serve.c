@@ -321,15 +321,6 @@ static int run(struct serve *serve, struct fay_error *error)
 	return code < 0 ? FAY_OK : code;
 }
 
-static void catch_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_signal };
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaction(ends[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 int fay_serve_main(int argc, char **argv)
 {
 	static struct serve serve = { .listen = "127.0.0.1:9464" };
@@ -347,7 +338,7 @@ int fay_serve_main(int argc, char **argv)
 	if (!serve.loopback && !serve.token)
 		return usage("other machines could read the results: --listen beyond 127.0.0.1 "
 			     "needs --token-file");
-	catch_signals();
+	fay_cli_catch_ends(on_signal);
 	result = run(&serve, &error);
 	return error.code ? fay_cli_fail(&error) : result;
 }

@@ -18,7 +18,6 @@
 #include "fay/bpf.h"
 #include "fay/clock.h"
 #include "fay/query.h"
-#include "trace/functions/functions.h"
 
 #include "parts.h"
 
@@ -240,10 +239,7 @@ static void take(void *context, const char *word, const char *const *names, size
 static void ask(const struct fay_shell *shell, const char *query, struct asking *asking)
 {
 	const char *comm = shell->target;
-	struct fay_function_search functions = { .pids = &shell->pid,
-						 .pid_count = shell->pid != 0,
-						 .comms = &comm,
-						 .comm_count = !shell->pid && *comm };
+	struct fay_function_search functions = fay_shell_functions(shell, &comm);
 	const struct fay_query_options options = { .now = fay_realtime(),
 						   .find = fay_search_function,
 						   .find_context = &functions,

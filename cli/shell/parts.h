@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "process/process.h"
+#include "trace/functions/functions.h"
 
 #define FAY_SHELL_WORDS 64u /* of a line, and options of `fay trace` */
 
@@ -57,6 +58,9 @@ int fay_shell_target(struct fay_shell *shell, const char *text);
 
 /* --- run.c: fay's other commands --- */
 
+/* Where functions are looked for: in the target, whose name `*target` is. */
+struct fay_function_search fay_shell_functions(const struct fay_shell *shell,
+					       const char *const *target);
 /* Whether the query may be run: its errors are told, under the line itself where they can be. */
 int fay_shell_run(struct fay_shell *shell, const char *query, size_t prompt);
 /* `fay WORD...`, of so many words, for the target if `targeted`; returns its exit code. */

@@ -15,7 +15,6 @@
 #include "cli/options/options.h"
 #include "fay/clock.h"
 #include "fay/query.h"
-#include "trace/functions/functions.h"
 
 #include "parts.h"
 
@@ -105,13 +104,19 @@ static void tell(const struct fay_shell *shell, const char *query, size_t prompt
 		(int)(rest - caret), caret, (int)(source - message) - at, message + at, rest);
 }
 
+struct fay_function_search fay_shell_functions(const struct fay_shell *shell,
+					       const char *const *target)
+{
+	return (struct fay_function_search){ .pids = &shell->pid,
+					     .pid_count = shell->pid != 0,
+					     .comms = target,
+					     .comm_count = !shell->pid && **target };
+}
+
 int fay_shell_run(struct fay_shell *shell, const char *query, size_t prompt)
 {
 	const char *comm = shell->target;
-	struct fay_function_search functions = { .pids = &shell->pid,
-						 .pid_count = shell->pid != 0,
-						 .comms = &comm,
-						 .comm_count = !shell->pid && *comm };
+	struct fay_function_search functions = fay_shell_functions(shell, &comm);
 	const struct fay_query_options options = { .now = fay_realtime(),
 						   .extend = true,
 						   .long_strings = true,

@@ -28,15 +28,6 @@ static void on_signal(int number)
 	over = number;
 }
 
-static void catch_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_signal };
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaction(ends[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 /* What keys there are; false: the end. */
 static bool take_keys(struct fay_top_screen *screen, bool *pressed)
 {
@@ -73,7 +64,7 @@ static int show(struct fay_top_view *view, struct fay_error *error)
 	struct fay_top_screen screen = { .view = view };
 	if (fay_top_screen_begin(error))
 		return error->code;
-	catch_signals();
+	fay_cli_catch_ends(on_signal);
 	fay_top_view_ask(view);
 	fay_top_screen_draw(&screen);
 	fay_top_view_open(view);

@@ -24,24 +24,14 @@ static void on_question(int number)
 		fay_live_due = 1;
 }
 
-/* No signal that users, terminals and limits send ends fay with the probes in place. */
 void fay_cli_trace_catch_signals(struct trace *trace)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGXCPU };
-	const struct sigaction action = { .sa_handler = on_signal },
-			       question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+	const struct sigaction question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
 	running = trace;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaction(ends[i], &action, NULL);
+	fay_cli_catch_ends(on_signal);
 	sigaction(SIGUSR1, &question, NULL);
 	sigaction(SIGUSR2, &question, NULL);
 	sigaction(SIGWINCH, &question, NULL);
-	struct sigaction old;
-	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
-		sigaction(SIGHUP, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	/* a file as large as `ulimit -f` lets it be is one that cannot be written */
-	signal(SIGXFSZ, SIG_IGN);
 }
 
 /* Of sessions that come and go: what one has left is the next one's, instead of going back to the

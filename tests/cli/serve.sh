@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# serve.sh FAY SOURCE: `fay serve` counts what a program reads, exactly, beside who asks and does not
-# read the answer; token, TLS, wrong requests, a port in use; what it serves is read by promtool and
-# Prometheus' own parser, where they are installed.
+# serve.sh FAY SOURCE: `fay serve` counts what a program reads, exactly, beside who asks and does
+# not read the answer; token, TLS, wrong requests, a port in use, a terminal that goes away; what it
+# serves is read by promtool and Prometheus' own parser, where they are installed.
 set -euo pipefail
 fay=$1
 # shellcheck source=/dev/null
@@ -21,8 +21,8 @@ head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$work/token"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
 	-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout "$work/key" \
 	-out "$work/cert" 2>/dev/null
-"$fay" serve --listen 127.0.0.1:0 --token-file "$work/token" --tls-cert "$work/cert" \
-	--tls-key "$work/key" -p $target --every 200ms 'bytes=from r in
+nohup "$fay" serve --listen 127.0.0.1:0 --token-file "$work/token" \
+	--tls-cert "$work/cert" --tls-key "$work/key" -p $target --every 200ms 'bytes=from r in
 	cluster.Return("libc!read") where r.ReturnValue >= 0 group r by r.comm into g
 	select new { g.Key, bytes = g.Sum(r => r.ReturnValue), size = g.Histogram(r => r.ReturnValue) }' \
 	'calls=cluster.Function("libc!read").Count()' 2>"$work/err" &
@@ -33,13 +33,17 @@ becomes() {
 	for _ in $(seq 100); do ! "$@" 2>/dev/null || return 0; sleep 0.1; done
 	fail "never: $*"
 }
-listens() { address=$(sed -n 's|.* at https://\([^/]*\)/metrics.*|\1|p' "$work/err"); [ -n "$address" ]; }
+listens() {
+	address=$(sed -n 's|.* at https://\([^/]*\)/metrics.*|\1|p' "$work/err")
+	[ -n "$address" ]
+}
 becomes listens
 ask() { curl -sS --max-time 10 --cacert "$work/cert" "$@"; }
 metrics() { ask -H "Authorization: Bearer $(cat "$work/token")" "$@" "https://$address/metrics"; }
 serves() { metrics >"$work/metrics"; grep -qE "$1" "$work/metrics"; }
 becomes serves '^fay_calls_lost_events_total 0$'
 becomes serves '^fay_bytes_lost_events_total 0$'
+kill -HUP $server # it is under nohup
 # one that never reads its answer, and one that never asks
 exec 4<>"/dev/tcp/${address%:*}/${address#*:}" 5<>"/dev/tcp/${address%:*}/${address#*:}"
 printf 'no TLS at all' >&5
