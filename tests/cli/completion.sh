@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What bash completes: commands, their options, processes, what is traced behind `--`; the same in zsh
-# and fish where they are installed.
+# What bash completes: commands, their options, processes, what is traced behind `--`; the same in
+# zsh and fish where they are installed.
 set -euo pipefail
 fay=$1 source=$2
 fail() { echo "FAIL: $*" >&2; exit 1; }

@@ -21,7 +21,8 @@ ask --json "$all" | jq -c 'select(.type == "row") | .values' >rows
 ask --format chrome "$all" >chrome
 jq -es '(.[0] | map([.name, (.dur * 1000 | round), .tid]) | sort) == (.[1] | sort) and
 	(.[0] | all(.ph == "X" and .ts >= 0 and .pid == .tid and (.args.stack | length) > 0))' \
-	chrome <(jq -cs 'map([.function, .Duration, .tid])' rows) >/dev/null || fail "$(head -3 chrome)"
+	chrome <(jq -cs 'map([.function, .Duration, .tid])' rows) >/dev/null ||
+	fail "$(head -3 chrome)"
 # The calls' ends are as far from one another as the events' times, which jq knows to 256 ns only.
 ends=$(jq '(map(.ts + .dur) | max - min) * 1000 | round' chrome)
 times=$(jq -s 'map(.time) | max - min' rows)
@@ -31,14 +32,16 @@ times=$(jq -s 'map(.time) | max - min' rows)
 by_stack='from e in file("s.fay") group e by new { e.function, e.stack } into g
 	select new { g.Key, n = g.Count(), time = g.Sum(e => e.Duration) }'
 n=$(wc -l <rows)
-[ "$(ask --format folded "$by_stack" | awk '{ n += $NF } END { print n }')" = "$n" ] || fail "folded"
+[ "$(ask --format folded "$by_stack" | awk '{ n += $NF } END { print n }')" = "$n" ] ||
+	fail "folded"
 ask --format pprof "$by_stack" >profile
 if command -v go >/dev/null; then
 	HOME=$work go tool pprof -raw profile >raw 2>err || fail "$(cat err)"
 	grep -q '^n/count time/nanoseconds' raw || fail "$(cat raw)"
 	time=$(jq -s 'map(.Duration) | add' rows)
 	awk '/^Locations/ { exit } /^ +[0-9]+ +[0-9]+:/ { n += $1; time += $2 }
-		END { printf "%d %d\n", n, time }' raw | grep -qx "$n $time" || fail "not $n, $time: $(cat raw)"
+		END { printf "%d %d\n", n, time }' raw | grep -qx "$n $time" ||
+		fail "not $n, $time: $(cat raw)"
 	grep -q 'function:\[malloc\]' raw || fail "no label"
 else
 	echo "skipped: go, whose pprof reads profiles, is not installed (scripts/deps --test)"

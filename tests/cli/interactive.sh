@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# interactive.sh: `fay shell` and `fay top` on terminals of all sizes and kinds, driven through tmux.
+# interactive.sh: `fay shell` and `fay top` on terminals of all sizes and kinds, driven through
+# tmux.
 . "$(dirname "$0")/../integration/lib.sh"
 command -v tmux >/dev/null || skip "tmux is not installed"
 "$TRACER_TARGET" &
 target=$!
 own $target
+await "the target runs" grep -qs "r-xp .*tracer_target" "/proc/$target/maps"
 text=$(text_hash $target)
 export XDG_STATE_HOME=$work/state
 unset INPUTRC
@@ -115,7 +117,8 @@ await_screen ", PAUSED"
 types "w$work/top.csv"
 keys Enter
 await_screen "saved to $work/top.csv"
-grep -qE '^"add_up",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+$' "$work/top.csv" || fail "$(cat "$work/top.csv")"
+grep -qE '^"add_up",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+$' "$work/top.csv" ||
+	fail "$(cat "$work/top.csv")"
 keys Enter
 await_screen "add_up < main < __libc_start_call_main"
 await_screen "from f in cluster.Function(\"tracer_target!add_up\") group f by f.Stack(16) into g"
