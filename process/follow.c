@@ -99,18 +99,32 @@ static bool receive(struct fay_follow *follow, int timeout_ms, struct fay_follow
 	return false;
 }
 
-void fay_follow_release(struct fay_follow *follow, pid_t pid)
+/* Until the answer to an order; what comes before it is kept for fay_follow_next(). */
+static void await_answer(struct fay_follow *follow, int word, pid_t pid)
 {
 	struct fay_follow_message message;
-	order(follow, FAY_FOLLOW_RELEASE, pid);
-	while (receive(follow, 2000, &message) && message.word != FAY_FOLLOW_RELEASED)
-		if (follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
+	while (receive(follow, 2000, &message) && (message.word != word || message.pid != pid))
+		if (message.word == FAY_FOLLOW_RELEASED || message.word == FAY_FOLLOW_TAKEN)
+			continue; /* it came too late */
+		else if (follow->kept_count < sizeof(follow->kept) / sizeof(follow->kept[0]))
 			follow->kept[follow->kept_count++] =
 				(struct fay_followed){ message.pid, message.parent };
 		else if (message.word == FAY_FOLLOW_EXECUTED)
 			fay_follow_take(follow, message.pid);
 		else
 			fay_follow_leave(follow, message.pid);
+}
+
+void fay_follow_release(struct fay_follow *follow, pid_t pid)
+{
+	order(follow, FAY_FOLLOW_RELEASE, pid);
+	await_answer(follow, FAY_FOLLOW_RELEASED, pid);
+}
+
+void fay_follow_retake(struct fay_follow *follow, pid_t pid)
+{
+	order(follow, FAY_FOLLOW_RETAKE, pid);
+	await_answer(follow, FAY_FOLLOW_TAKEN, pid);
 }
 
 bool fay_follow_next(struct fay_follow *follow, struct fay_followed *followed)
@@ -122,7 +136,7 @@ bool fay_follow_next(struct fay_follow *follow, struct fay_followed *followed)
 	}
 	follow->seen = __atomic_load_n(follow->told, __ATOMIC_ACQUIRE);
 	while (receive(follow, 0, &message))
-		if (message.word != FAY_FOLLOW_RELEASED) {
+		if (message.word == FAY_FOLLOW_EXECUTED || message.word == FAY_FOLLOW_FORKED) {
 			*followed = (struct fay_followed){ message.pid, message.parent };
 			return true;
 		}

@@ -9,6 +9,7 @@
 enum fay_follow_word {
 	/* order: seize all threads, and the process's children; let go on if it is stopped */
 	FAY_FOLLOW_TAKE,
+	FAY_FOLLOW_RETAKE,  /* the same order; FAY_FOLLOW_TAKEN answers it */
 	FAY_FOLLOW_RELEASE, /* order: let go of all its threads */
 	FAY_FOLLOW_LEAVE,   /* order: let go on if it stands stopped, and do not take */
 	FAY_FOLLOW_HOLD,    /* order: processes that are forked from now on wait to be left */
@@ -16,6 +17,7 @@ enum fay_follow_word {
 	 * program; wants to be taken again */
 	FAY_FOLLOW_EXECUTED,
 	FAY_FOLLOW_RELEASED, /* event */
+	FAY_FOLLOW_TAKEN,    /* event */
 	FAY_FOLLOW_FORKED,   /* event: stands before its first instruction; wants to be left */
 };
 

@@ -205,19 +205,23 @@ static void obey(struct follower *follower, int orders)
 		leave_all(follower, 0);
 	if (message.word != FAY_FOLLOW_RELEASE && message.pid == follower->lent)
 		follower->lent = 0;
-	/* it was not let go of in time */
-	if (message.word == FAY_FOLLOW_TAKE && message.pid == follower->releasing)
-		follower->releasing = 0;
-	if (message.word == FAY_FOLLOW_TAKE)
+	switch (message.word) {
+	case FAY_FOLLOW_TAKE:
+	case FAY_FOLLOW_RETAKE:
+		if (message.pid == follower->releasing) /* it was not let go of in time */
+			follower->releasing = 0;
 		take(follower, message.pid);
-	else if (message.word == FAY_FOLLOW_RELEASE)
-		release(follower, message.pid);
-	else if (message.word == FAY_FOLLOW_HOLD)
-		follower->holds = true;
-	else if (waits_no_more(follower, message.pid))
-		kill(message.pid, SIGCONT);
-	else if (find(follower, message.pid))
-		ptrace(PTRACE_CONT, message.pid, 0, 0); /* of one that was forked */
+		if (message.word == FAY_FOLLOW_RETAKE)
+			tell(follower, FAY_FOLLOW_TAKEN, message.pid, 0);
+		break;
+	case FAY_FOLLOW_RELEASE: release(follower, message.pid); break;
+	case FAY_FOLLOW_HOLD: follower->holds = true; break;
+	default: /* FAY_FOLLOW_LEAVE */
+		if (waits_no_more(follower, message.pid))
+			kill(message.pid, SIGCONT);
+		else if (find(follower, message.pid))
+			ptrace(PTRACE_CONT, message.pid, 0, 0); /* of one that was forked */
+	}
 }
 
 /* --- events --- */

@@ -175,6 +175,8 @@ void fay_follow_leave(struct fay_follow *follow, pid_t pid);
 /* Returns when nobody holds it any more. An event that comes meanwhile is kept for
  * fay_follow_next(). */
 void fay_follow_release(struct fay_follow *follow, pid_t pid);
+/* Takes one that was released; returns when it is held, with the children that it has by then. */
+void fay_follow_retake(struct fay_follow *follow, pid_t pid);
 /* From now on processes that are forked, with memory of their own, are told by fay_follow_next(),
  * too, and wait. */
 void fay_follow_hold(struct fay_follow *follow);

@@ -190,7 +190,7 @@ static int change(struct trace *trace, const struct account *account, const size
 		   : out  ? fay_session_take_out(account->session, points, count, error)
 			  : fay_session_put_back(account->session, points, count, error);
 	if (followed)
-		fay_follow_take(&trace->follower, account->pid);
+		fay_follow_retake(&trace->follower, account->pid);
 	return code;
 }
 

@@ -228,7 +228,7 @@ void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace
 	fay_trace_retire_empty(trace, pid);
 	if (!followed)
 		return;
-	fay_follow_take(&trace->follower, pid);
+	fay_follow_retake(&trace->follower, pid);
 	fay_trace_modules_answer(trace, waiting);
 }
 
