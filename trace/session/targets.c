@@ -364,7 +364,7 @@ static void attach_rest(struct trace *trace)
 			    fay_sessions_include(trace->sessions, trace->session_count, pids[i]))
 				continue;
 			trace->pids[trace->pid_count++] = pids[i];
-			if (!fay_trace_attach_one(trace, pids[i], true, &error))
+			if (!fay_trace_attach_one(trace, pids[i], false, &error))
 				found = true;
 			else if (!fay_process_has_ended(pids[i]) && error.code != FAY_E_USAGE)
 				fprintf(trace->messages, "fay: process %d is not traced: %s\n",

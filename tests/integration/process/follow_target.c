@@ -4,6 +4,8 @@
  *
  *	calls N       calls work() N times
  *	fork K N      forks K children, one after the other, each of which calls work() N times
+ *	hold K N      forks K children, one a millisecond; when a line has come each calls work()
+ *		      N times
  *	orphan N      forks a child that, when this process has ended, forks one that calls work()
  *		      N times, and calls it N times
  *	sandbox N     forks a child that may do nothing but write and exit before it calls work() N
@@ -99,6 +101,39 @@ static void fork_children(long children, long count)
 	}
 }
 
+static void say_and_wait(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+	if (getchar() == EOF)
+		exit(1);
+}
+
+static void hold_children(long children, long count)
+{
+	int gate[2], status;
+	char byte;
+	if (pipe(gate))
+		abort();
+	for (long i = 0; i < children; i++) {
+		pid_t child = fork();
+		if (child == 0) {
+			close(gate[1]);
+			while (read(gate[0], &byte, 1) > 0)
+				;
+			call(count);
+			_exit(0);
+		}
+		usleep(1000);
+	}
+	say_and_wait("held");
+	close(gate[1]);
+	for (long i = 0; i < children; i++)
+		if (waitpid(-1, &status, 0) < 0 || status)
+			abort();
+	close(gate[0]);
+}
+
 static void fork_orphan(long count)
 {
 	pid_t parent = getpid();
@@ -188,14 +223,6 @@ static void surround(void)
 				continue;
 }
 
-static void say_and_wait(const char *what)
-{
-	printf("%s\n", what);
-	fflush(stdout);
-	if (getchar() == EOF)
-		exit(1);
-}
-
 int main(int argc, char **argv)
 {
 	void *module = NULL;
@@ -208,6 +235,9 @@ int main(int argc, char **argv)
 			call(atol(argv[++i]));
 		} else if (!strcmp(what, "fork") && i + 2 < argc) {
 			fork_children(atol(next), atol(argv[i + 2]));
+			i += 2;
+		} else if (!strcmp(what, "hold") && i + 2 < argc) {
+			hold_children(atol(next), atol(argv[i + 2]));
 			i += 2;
 		} else if (!strcmp(what, "orphan")) {
 			fork_orphan(atol(argv[++i]));

@@ -40,6 +40,24 @@ all "a name and a user" 3030 --comm follow_target --user root
 all "a user and a command line" 3000 --user 0 --cmdline 'follow_target wait calls 10{3} '
 all "without children" 1010 --user root --comm follow_target --no-follow
 
+# Children that are forked while fay attaches are attached to by themselves, before tracing is said
+# to have begun; those that are forked later have the parent's patches.
+rm -f "$work/held"
+"$work/follow_target" hold 150 10 wait <"$work/in1" >"$work/held" &
+pid1=$!
+own "$pid1"
+exec 11>"$work/in1"
+trace --comm follow_target "$count"
+equal "what is said first" "" "$(grep -n 'more, in process' "$work/trace.err" || true)"
+wait_for "$work/held" held
+echo >&11
+wait_for "$work/held" waiting
+end_trace
+echo >&11
+ended "$pid1"
+exec 11>&-
+equal "calls of children that were forked meanwhile" 1500 "$(final_sum Count)"
+
 # --- a cgroup: wherever one can be made
 for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids /sys/fs/cgroup/systemd; do
 	[ -e "$root/cgroup.procs" ] || continue
