@@ -125,7 +125,10 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	open_all(e, (part.area + 15) & ~15);
 	/* all registers but rsp and rbp are the program's still */
 	if (spec->records && spec->role == FAY_ROLE_JUMP) {
+		fay_emit_push(e, FAY_RBP);
+		fay_emit_load64(e, FAY_RBP, FAY_RBP, AT_RBP);
 		fay_record_load_target(e, &spec->target);
+		fay_emit_pop(e, FAY_RBP);
 		fay_emit_store64(e, FAY_RSP, part.target_at, FAY_RAX);
 		fay_emit_load64(e, FAY_RAX, FAY_RBP, fay_offset_saved(FAY_RAX));
 	}

@@ -134,9 +134,9 @@ static bool put_branch(struct fay_writer *writer, const ZydisDecodedInstruction 
 }
 
 /* jmp *memory, or jmp *register, becomes a load of the same into rax; with rsp, which is another
- * one in the trampoline, and rbp where that is, it is not known. */
-static void target_of_indirect(const struct fay_writer *writer, const struct fay_site *window,
-			       const struct fay_exit *exit, struct fay_jump_target *target)
+ * one in the trampoline, it is not known. */
+static void target_of_indirect(const struct fay_site *window, const struct fay_exit *exit,
+			       struct fay_jump_target *target)
 {
 	size_t at = (size_t)(exit->at - window->site);
 	const uint8_t *bytes = window->program + at;
@@ -153,9 +153,6 @@ static void target_of_indirect(const struct fay_writer *writer, const struct fay
 	base = modrm < 0xc0 && rm == 4 ? bytes[insn.raw.modrm.offset + 1] & 7 : rm;
 	rex |= insn.raw.rex.B | insn.raw.rex.X << 1;
 	if (!insn.raw.rex.B && base == 4)
-		return;
-	if ((writer->point->careful || exit->careful) && !insn.raw.rex.B && base == 5 &&
-	    modrm >= 0x40)
 		return;
 	begin = 0;
 	for (unsigned i = 0; i < insn.raw.prefix_count; i++)
@@ -178,14 +175,13 @@ static void target_of_indirect(const struct fay_writer *writer, const struct fay
 
 /* A direct jump may lead to a stub of the procedure linkage table, which the loader has found out
  * (exits.c): then it is the word that counts. */
-static struct fay_jump_target target_of(const struct fay_writer *writer,
-					const struct fay_site *window, const struct fay_exit *exit)
+static struct fay_jump_target target_of(const struct fay_site *window, const struct fay_exit *exit)
 {
 	static const uint8_t load_rip[3] = { 0x48, 0x8b, 0x05 };
 	struct fay_jump_target target = { 0 };
 
 	if (exit->kind == FAY_EXIT_INDIRECT) {
-		target_of_indirect(writer, window, exit, &target);
+		target_of_indirect(window, exit, &target);
 	} else if (exit->word) {
 		memcpy(target.load, load_rip, sizeof(load_rip));
 		target.load_size = sizeof(load_rip) + 4;
@@ -218,7 +214,7 @@ static bool put_exit(struct fay_writer *writer, const struct fay_site *window,
 	spec.role = exit->kind == FAY_EXIT_RETURN ? FAY_ROLE_RETURN : FAY_ROLE_JUMP;
 	spec.careful |= exit->careful;
 	if (spec.role == FAY_ROLE_JUMP && spec.records)
-		spec.target = target_of(writer, window, exit);
+		spec.target = target_of(window, exit);
 	stub = writer->set && writer->set->body.leave && !exit->careful &&
 	       !(spec.records && spec.role == FAY_ROLE_JUMP);
 	fits = stub ? capacity > FAY_SHARED_STUB_MAX + FAY_EXIT_ROOM &&

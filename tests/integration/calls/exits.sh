@@ -20,7 +20,8 @@ count_of() {
 			add // 0' \
 		"$work/trace.json"
 }
-for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee passes_on unsized; do
+for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee passes_on unsized \
+	by_indexed by_based indexed based; do
 	equal "calls of $function" $rounds "$(count_of $function)"
 done
 refused() { # FUNCTION REASON
@@ -41,6 +42,9 @@ trace -p "$target" \
 	"from r in cluster.Return(\"exits_target!*\") $of_each, d = g.Sum(x => x.Duration) }"
 run "with durations" 3
 end_trace
+for function in by_indexed by_based indexed based; do
+	equal "durations of $function" $rounds "$(count_of $function)"
+done
 equal "text afterwards" "$before" "$(text_hash "$target")"
 run afterwards 4
 end_target

@@ -57,4 +57,36 @@
 	.section .rodata; .p2align 2
 .Lbc_1:	.long .Lbc_a-.Lbc_1, .Lbc_a-.Lbc_1, .Lbc_a-.Lbc_1, .Lbc_d-.Lbc_1, 0x7fffffff
 .Lbc_2:	.long .Lbc_e-.Lbc_2, .Lbc_d-.Lbc_2, 0x7fffffff
+	.text
+/* Jumps to functions by rbp, behind flags, where trampolines have another rbp. */
+	.irp	name, indexed, based
+	begin	by_\name
+	push	%rbp
+	lea	.Lwords(%rip), %r10
+	mov	%esi, %ebp
+	call	\name
+	pop	%rbp
+	ret
+	end	by_\name
+	.endr
+	begin	indexed
+	nopl	0(%rax)
+	test	%edi, %edi
+	jmp	*(%r10,%rbp,8)
+	end	indexed
+	begin	based
+	lea	-8(%r10,%rbp,8), %rbp
+	test	%edi, %edi
+	jmp	*8(%rbp)
+	end	based
+	.irp n, 0, 1, 2, 3
+	begin	adds_\n
+	lea	\n(%rdi), %rax
+	nopl	0(%rax)
+	ret
+	end	adds_\n
+	.endr
+	.section .data.rel.ro, "aw"
+	.p2align 3
+.Lwords: .quad adds_0, adds_1, adds_2, adds_3
 	.section .note.GNU-stack, "", @progbits

@@ -68,6 +68,8 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(xlat, 3)                                                                                 \
 	F(pushed, 3)                                                                               \
 	F(joined, 3)                                                                               \
+	F(by_indexed, 3)                                                                           \
+	F(by_based, 3)                                                                             \
 	F(dispatcher, 1)                                                                           \
 	F(dispatcher16, 1)
 #endif
