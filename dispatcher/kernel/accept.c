@@ -11,7 +11,7 @@
 #include <linux/vmalloc.h>
 
 #include "fay.h"
-#include "verifier/checker/checker.h"
+#include "verifier/reader/reader.h"
 
 #define KINDS                                                                                      \
 	(1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_BEGIN |                  \

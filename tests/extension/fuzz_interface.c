@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/checker/parse/subject.h"
+#include "verifier/checker/subject/subject.h"
 #include "verifier/host/host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

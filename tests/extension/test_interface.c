@@ -34,7 +34,7 @@ static enum fay_rule told(const struct fay_interface *interface, const uint8_t *
 	struct fay_policy policy;
 
 	assert_true(facts && memory);
-	assert_int_equal(check_parse_extension(image, size, interface, &s).rule, FAY_RULE_NONE);
+	assert_int_equal(fay_read_extension(image, size, interface, &s).rule, FAY_RULE_NONE);
 	fay_certificate_begin(&s, false, &certificate);
 	put(&certificate, first, 5);
 	put(&certificate, second, 3);
@@ -73,7 +73,7 @@ static void lies(void **state)
 	struct check_subject s;
 
 	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
-	assert_int_equal(check_parse_extension(image, size, &interface, &s).rule, FAY_RULE_NONE);
+	assert_int_equal(fay_read_extension(image, size, &interface, &s).rule, FAY_RULE_NONE);
 	memcpy(image + (s.text.bytes - image) + (check_probe(&s, 0).code - s.text.start), liar,
 	       sizeof(liar));
 	assert_int_equal(check_probe(&s, 0).code, s.text.start);
@@ -180,7 +180,7 @@ static uint8_t *certified(const struct fay_interface *interface, const uint8_t *
 
 	assert_non_null(copy);
 	memcpy(copy, image, size);
-	if (check_parse_extension(copy, size, interface, &s).rule != FAY_RULE_NONE) {
+	if (fay_read_extension(copy, size, interface, &s).rule != FAY_RULE_NONE) {
 		free(copy);
 		return NULL;
 	}
@@ -223,7 +223,7 @@ static void changed_code(void **state)
 		uint8_t *local = pages + 4096 - (round % 3 == 1 ? 32 : 0);
 		struct fay_loaded *loaded;
 
-		assert_int_equal(check_parse_extension(image, size, &interface, &s).rule,
+		assert_int_equal(fay_read_extension(image, size, &interface, &s).rule,
 				 FAY_RULE_NONE);
 		for (unsigned n = 1 + xorshift(&random) % 2; n; n--)
 			image[(size_t)(s.text.bytes - image) + xorshift(&random) % s.text.size] ^=
@@ -278,7 +278,7 @@ static void changed_interfaces(void **state)
 		fail_msg("cases.host:%s", message);
 	assert_true(check_interface(&honest));
 	assert_false(check_interface(&check_probe_interface)); /* it has states */
-	assert_int_equal(check_parse_extension(image, size, &honest, &s).rule, FAY_RULE_NONE);
+	assert_int_equal(fay_read_extension(image, size, &honest, &s).rule, FAY_RULE_NONE);
 	hash = image + (s.hash.bytes - image);
 	for (unsigned round = 0; round < 200000; round++) {
 		uint8_t *bytes = (uint8_t *)&changed;

@@ -117,12 +117,12 @@ static bool tell_schema(struct fay_arena *arena, const struct check_subject *s,
 						 .first_column = of.first_column,
 						 .keys = of.keys,
 						 .values = of.values };
-		to->name = copy(arena, check_name(s, &s->states, i * sizeof(of), of.name));
+		to->name = copy(arena, fay_read_name(s, &s->states, i * sizeof(of), of.name));
 		if (!to->name)
 			return false;
 	}
 	for (uint32_t i = 0; i < s->column_count; i++) {
-		struct fay_image_column of = check_column(s, i);
+		struct fay_image_column of = fay_read_column(s, i);
 		struct fay_schema_column *to = &schema->columns[i];
 
 		*to = (struct fay_schema_column){ .type = of.type,
@@ -130,7 +130,7 @@ static bool tell_schema(struct fay_arena *arena, const struct check_subject *s,
 						  .offset = of.offset,
 						  .size = of.size,
 						  .param = { of.param[0], of.param[1] } };
-		to->name = copy(arena, check_name(s, &s->columns, i * sizeof(of), of.name));
+		to->name = copy(arena, fay_read_name(s, &s->columns, i * sizeof(of), of.name));
 		if (!to->name)
 			return false;
 	}

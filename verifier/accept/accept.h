@@ -7,7 +7,7 @@
 #define FAY_VERIFIER_ACCEPT_H
 
 #include "fay/verify.h"
-#include "verifier/checker/checker.h"
+#include "verifier/reader/reader.h"
 #include "verifier/rules/rules.h"
 
 /* What the checker says of an image with the certificate that it brings. `facts` as in

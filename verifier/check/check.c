@@ -2,7 +2,7 @@
 /* The library's entry to the checker: fay/check.h. No verdict comes from here. */
 #include "fay/check.h"
 
-#include "verifier/checker/checker.h"
+#include "verifier/reader/reader.h"
 
 #define ALIGNMENT 16u
 

@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The checker's main line: image, certificate, one probe after the other. */
-#include "verifier/image/sha256.h"
+/* The checker's main line: what was read, certificate, one probe after the other. */
 #include "walk.h"
 
-void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH])
+bool check_is_certificate(const uint8_t *bytes, size_t size)
 {
-	struct {
-		uint8_t text[32], rodata[32];
-		uint64_t numbers[6];
-		uint8_t hash[FAY_EXTENSION_HASH]; /* of extensions only */
-	} all = { .numbers = { s->text.start, s->text.size, s->rodata.start, s->rodata.size,
-			       s->local_size, s->global_size } };
-	uint8_t whole[32];
-
-	fay_sha256(s->text.bytes, s->text.size, all.text);
-	fay_sha256(s->rodata.bytes, s->rodata.size, all.rodata);
-	if (s->hash.size)
-		memcpy(all.hash, s->hash.bytes, sizeof(all.hash));
-	fay_sha256((const uint8_t *)&all, sizeof(all) - (s->hash.size ? 0 : sizeof(all.hash)),
-		   whole);
-	memcpy(hash, whole, FAY_CERTIFICATE_HASH);
+	return size >= FAY_CERTIFICATE_HEADER && !memcmp(bytes, FAY_CERTIFICATE_MAGIC, 4) &&
+	       bytes[4] == FAY_CERTIFICATE_VERSION && bytes[5] <= CERTIFICATE_CONFINED;
 }
 
 static bool header(struct walk *w)
 {
 	struct reader *r = &w->certificate;
-	uint8_t hash[FAY_CERTIFICATE_HASH];
 
-	if (r->size < FAY_CERTIFICATE_HEADER || memcmp(r->bytes, FAY_CERTIFICATE_MAGIC, 4) ||
-	    r->bytes[4] != FAY_CERTIFICATE_VERSION || r->bytes[5] > CERTIFICATE_CONFINED)
+	if (!check_is_certificate(r->bytes, r->size))
 		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 0,
 				   "no certificate of a version that is known");
-	check_fingerprint(w->subject, hash);
-	if (memcmp(r->bytes + 6, hash, sizeof(hash)))
-		return walk_refuse(w, FAY_RULE_CRT_FORMAT, 6,
-				   "the certificate is for another image");
 	if (w->policy->speculation_confined && r->bytes[5] != CERTIFICATE_CONFINED)
 		return walk_refuse(w, FAY_RULE_SPC_BRANCH, 5,
 				   "the certificate does not confine speculation");
@@ -76,52 +56,36 @@ static bool both_walks(struct walk *w, uint64_t entry, struct fay_probe_facts *f
 	       walk_limits(w, facts);
 }
 
-/* The image is for this interface, and has no more local state than that allows. */
-static struct check_refusal check_host(const struct check_subject *s)
+/* What was read of the image holds, is no more than the host has room for, and allowed. */
+static struct check_refusal admit(const uint8_t *image, size_t size, const struct check_subject *s,
+				  const struct fay_policy *policy)
 {
-	struct check_refusal refusal = { FAY_RULE_IMG_TABLE, 0, "the image is for another host" };
-	uint8_t hash[FAY_EXTENSION_HASH];
+	const struct fay_interface *i = s->interface;
+	struct check_refusal refusal = { FAY_RULE_IMG_TABLE, 0, "no host interface" };
 
-	fay_sha256((const uint8_t *)s->interface, sizeof(*s->interface), hash);
-	if (memcmp(s->hash.bytes, hash, sizeof(hash)))
+	if (i != &check_probe_interface && !check_interface(i))
 		return refusal;
-	for (uint32_t i = 0; i < s->interface->region_count; i++)
-		if (s->interface->region[i].extent == FAY_EXTENT_LOCAL &&
-		    s->local_size > s->interface->region[i].size)
-			return (struct check_refusal){ FAY_RULE_POL_STATE, 0,
-						       "more state than the host allows" };
-	return (struct check_refusal){ 0 };
+	refusal = check_read(image, size, s);
+	for (uint32_t k = 0; refusal.rule == FAY_RULE_NONE && k < i->region_count; k++)
+		if (i->region[k].extent == FAY_EXTENT_LOCAL && s->local_size > i->region[k].size)
+			refusal = (struct check_refusal){ FAY_RULE_POL_STATE, 0,
+							  "more state than the host allows" };
+	return refusal.rule == FAY_RULE_NONE ? check_policy(s, policy) : refusal;
 }
 
-void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
+void check_parts(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,
 		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result)
 {
-	check_extension(&check_probe_interface, image, size, certificate, certificate_size, policy,
-			memory, memory_size, facts, result);
-}
-
-void check_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
-		     const uint8_t *certificate, size_t certificate_size,
-		     const struct fay_policy *policy, void *memory, size_t memory_size,
-		     struct fay_probe_facts *facts, struct check_result *result)
-{
-	bool probes = interface == &check_probe_interface;
-	struct check_subject *s = &result->subject;
+	const struct check_subject *s = &result->subject;
 	uint8_t *at = memory;
 	struct walk *w = take(&at, &memory_size, sizeof(*w));
 
-	memset(result, 0, sizeof(*result));
+	memset(result, 0, offsetof(struct check_result, subject));
 	result->refusal = (struct check_refusal){ FAY_RULE_LIM_RESOURCE, 0, "too little memory" };
 	if (!w)
 		return;
-	result->refusal = (struct check_refusal){ FAY_RULE_IMG_TABLE, 0, "no host interface" };
-	if (probes || check_interface(interface))
-		result->refusal = check_parse_extension(image, size, interface, s);
-	if (result->refusal.rule == FAY_RULE_NONE && !probes)
-		result->refusal = check_host(s);
-	if (result->refusal.rule == FAY_RULE_NONE)
-		result->refusal = check_policy(s, policy);
+	result->refusal = admit(image, size, s, policy);
 	if (result->refusal.rule != FAY_RULE_NONE)
 		return;
 	result->probe_count = s->probe_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The room of the checker: image, certificate and policy in, facts or a refusal out. It is all that
+ * The room of the checker: an image's parts, certificate and policy in, facts or a refusal out;
+ * verifier/reader finds the parts in a file, and is not believed. It is all that
  * an acceptance rests on, with the decoder and its tables (verifier/isa) and the compiler that
  * built them. docs/certificate.md is the format, docs/verifier.md the argument.
  *
@@ -10,7 +11,7 @@
 #ifndef FAY_CHECKER_H
 #define FAY_CHECKER_H
 
-#include "verifier/checker/parse/subject.h"
+#include "verifier/checker/subject/subject.h"
 
 #define FAY_CERTIFICATE_MAGIC "FAYC"
 #define FAY_CERTIFICATE_VERSION 1u
@@ -75,12 +76,9 @@ struct check_result {
 	/* each at least once, in no order; they lie in the memory that was given */
 	const struct check_jump *jumps;
 	uint32_t jump_count;
-	/* what was read of the image, in which it points; if accepted */
+	/* what a reader found in the image, in which it points */
 	struct check_subject subject;
 };
-
-/* What a certificate is bound to: everything that the checker reads of an image but its tables. */
-void check_fingerprint(const struct check_subject *s, uint8_t hash[FAY_CERTIFICATE_HASH]);
 
 /* Now and then: whether whoever waits has gone. A kernel lets others run here. */
 #ifdef __KERNEL__
@@ -95,21 +93,16 @@ static inline size_t check_room(size_t size)
 	return 4 * size + 65536;
 }
 
+/* Whether these are a header of the known version, behind which a certificate follows. */
+bool check_is_certificate(const uint8_t *bytes, size_t size);
 /*
- * Checks an image of `size` bytes with its certificate: the section of the image, or that at
- * `certificate` if it is not NULL. `facts` has room for FAY_IMAGE_MAX_PROBES; what is proved of
- * each probe is put there.
+ * Checks an image of `size` bytes, of which result->subject says what a reader found in it, with
+ * the certificate at subject.certificate, or at `certificate` if that is not NULL. `facts` has room
+ * for FAY_IMAGE_MAX_PROBES; what is proved of each probe is put there. No byte of the subject is
+ * believed but those of its interface, which is the caller's.
  */
-void check_image(const uint8_t *image, size_t size, const uint8_t *certificate,
+void check_parts(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,
 		 size_t memory_size, struct fay_probe_facts *facts, struct check_result *result);
-/*
- * The same of an extension for a host with this interface, which may be any bytes. They must not
- * change meanwhile.
- */
-void check_extension(const struct fay_interface *interface, const uint8_t *image, size_t size,
-		     const uint8_t *certificate, size_t certificate_size,
-		     const struct fay_policy *policy, void *memory, size_t memory_size,
-		     struct fay_probe_facts *facts, struct check_result *result);
 
 #endif

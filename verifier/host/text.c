@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "verifier/checker/parse/subject.h"
+#include "verifier/checker/subject/subject.h"
 
 #define WORD 64u              /* bytes of a word with its NUL, at most */
 #define INSTRUCTIONS 1000000u /* where the text has no limits */

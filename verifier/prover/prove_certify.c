@@ -29,7 +29,7 @@ void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
 	run->certify = (struct fay_certify){ .subject = &run->subject,
 					     .size = size,
 					     .policy = run->policy };
-	run->certify.refusal = check_parse(bytes, size, &run->subject);
+	run->certify.refusal = fay_read_image(bytes, size, &run->subject);
 	if (run->certify.refusal.rule != FAY_RULE_NONE)
 		return;
 	fay_certificate_begin(&run->subject, run->policy->speculation_confined, run->certificate);

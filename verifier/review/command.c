@@ -9,10 +9,10 @@
 
 #include "command.h"
 #include "review.h"
-#include "verifier/checker/parse/parse.h"
 #include "verifier/image/policy.h"
 #include "verifier/image/sha256.h"
 #include "verifier/inspect/command.h"
+#include "verifier/reader/reader.h"
 
 enum { EXIT_ACCEPTED = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_INTERNAL = 4 };
 
@@ -226,7 +226,8 @@ static void find_certificate(const void *bytes, size_t size, struct fay_review *
 {
 	struct check_subject subject;
 
-	if (size > FAY_IMAGE_MAX_FILE || check_parse(bytes, size, &subject).rule != FAY_RULE_NONE)
+	if (size > FAY_IMAGE_MAX_FILE ||
+	    fay_read_image(bytes, size, &subject).rule != FAY_RULE_NONE)
 		return;
 	review->certificate_size = subject.certificate.size;
 	fay_sha256(subject.certificate.bytes, subject.certificate.size, review->certificate_sha256);

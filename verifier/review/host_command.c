@@ -73,7 +73,7 @@ static void decide(struct host_command *c, uint8_t *bytes, size_t size, struct c
 {
 	struct fay_bytes certificate = { 0 };
 
-	c->result.refusal = check_parse_extension(bytes, size, &c->interface, s);
+	c->result.refusal = fay_read_extension(bytes, size, &c->interface, s);
 	if (c->result.refusal.rule != FAY_RULE_NONE)
 		return;
 	if (s->certificate.size && !c->ask->certify) {

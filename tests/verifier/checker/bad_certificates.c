@@ -200,7 +200,7 @@ static void begin(const struct image *of, unsigned nodes)
 {
 	struct check_subject s;
 
-	check_parse(of->bytes, of->size, &s);
+	fay_read_image(of->bytes, of->size, &s);
 	made.size = 0;
 	put_header(&s, false, &made);
 	fay_bytes_number(&made, nodes);
@@ -234,7 +234,7 @@ static void long_list(const struct image *of, unsigned entries)
 	struct check_subject s;
 	uint32_t before = 0;
 
-	check_parse(of->bytes, of->size, &s);
+	fay_read_image(of->bytes, of->size, &s);
 	sweep(&s, starts, 65536);
 	begin(of, WAYS + 1);
 	for (unsigned i = 0; i < WAYS; i++) {
@@ -267,7 +267,7 @@ void bad_certificates(const struct image *of)
 	struct check_subject s;
 	struct check_result r;
 
-	if (check_parse(of->bytes, of->size, &s).rule != FAY_RULE_NONE)
+	if (fay_read_image(of->bytes, of->size, &s).rule != FAY_RULE_NONE)
 		return;
 	if (s.text.size > 50000) {
 		over_and_over(of, 200);

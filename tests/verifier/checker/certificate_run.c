@@ -20,7 +20,7 @@ const char *execute(const uint8_t *file, size_t size, const uint8_t *certificate
 	const char *wrong = NULL;
 
 	/* names beyond the file: test_parse.c */
-	if (check_parse(file, size, &s).rule == FAY_RULE_NONE &&
+	if (fay_read_image(file, size, &s).rule == FAY_RULE_NONE &&
 	    fay_image_parse(arena, file, size, &image).rule == FAY_RULE_NONE) {
 		v.layout = image.layout;
 		for (uint32_t i = 0; i < result->jump_count; i++)

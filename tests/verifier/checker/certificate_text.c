@@ -49,7 +49,7 @@ void put_header(const struct check_subject *s, bool confined, struct fay_bytes *
 {
 	uint8_t head[HEADER_SIZE] = { 'F', 'A', 'Y', 'C', FAY_CERTIFICATE_VERSION, confined };
 
-	check_fingerprint(s, head + 6);
+	fay_read_fingerprint(s, head + 6);
 	fay_bytes_put(out, head, sizeof(head));
 }
 

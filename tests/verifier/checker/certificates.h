@@ -3,8 +3,8 @@
 #ifndef FAY_TESTS_CERTIFICATES_H
 #define FAY_TESTS_CERTIFICATES_H
 
-#include "verifier/checker/checker.h"
 #include "verifier/prover/certify/certify.h"
+#include "verifier/reader/reader.h"
 
 #define IMAGES_MAX 4096u
 #define FILE_MOST (2u << 20)

@@ -282,7 +282,7 @@ void lie(const struct image *of, unsigned most)
 	struct check_subject s;
 	struct check_result r;
 
-	if (of->legal || of->text || check_parse(of->bytes, of->size, &s).rule != FAY_RULE_NONE)
+	if (of->legal || of->text || fay_read_image(of->bytes, of->size, &s).rule != FAY_RULE_NONE)
 		return;
 	if (write_part(of, &s, &part)) {
 		if (check(of->bytes, of->size, part.at, part.size, &of->policy, NULL, &r) ==

@@ -261,7 +261,7 @@ static void change(struct trial *t, const struct check_subject *s, enum mutation
 {
 	if (kind == MUTATION_CODE) {
 		change_code(t, s);
-		check_fingerprint(s, t->certificate + 6);
+		fay_read_fingerprint(s, t->certificate + 6);
 		return;
 	}
 	switch (below(6)) {
@@ -288,7 +288,7 @@ void mutate(const struct image *of, enum mutation kind, unsigned n)
 		n = (n + 19) / 20;
 	memset(run, 0, sizeof(run));
 	memcpy(file, of->bytes, of->size);
-	if (check_parse(file, of->size, &s).rule != FAY_RULE_NONE)
+	if (fay_read_image(file, of->size, &s).rule != FAY_RULE_NONE)
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		struct trial t = { file, certificate, of->size, of->certificate_size };

@@ -141,7 +141,7 @@ static void try_certificate(const char *name, const uint8_t *bytes, size_t size,
 	s[h->e_shstrndx].sh_size += sizeof(".fay.certificate");
 	while (count--)
 		s[h->e_shnum++] = certificate;
-	rule = check_parse(file, size + 65536, &subject).rule;
+	rule = fay_read_image(file, size + 65536, &subject).rule;
 	if (rule != expected)
 		differ(name, "certificate", expected, rule);
 	else if (rule == FAY_RULE_NONE &&

@@ -135,7 +135,7 @@ static void try_text(const struct image *m)
 	pid_t child;
 
 	hostile++;
-	if (check_parse(m->bytes, m->size, &s).rule != FAY_RULE_NONE ||
+	if (fay_read_image(m->bytes, m->size, &s).rule != FAY_RULE_NONE ||
 	    !text_certificate(&s, m->text, &c)) {
 		fail(m, "its certificate makes no sense", m->bytes, m->size, c.at, c.size);
 		return;

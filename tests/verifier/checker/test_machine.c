@@ -22,6 +22,7 @@
 #include "verifier/checker/machine/form.h"
 #include "verifier/checker/machine/machine.h"
 #include "verifier/explain/exec.h"
+#include "verifier/reader/reader.h"
 
 #define RUNS 24
 #define STEPS_MOST 400
@@ -362,7 +363,7 @@ static unsigned batch(const char *directory, unsigned programs)
 	if (f)
 		fclose(f);
 	fay_policy_default(&policy);
-	if (check_parse(bytes, size, &s).rule != FAY_RULE_NONE)
+	if (fay_read_image(bytes, size, &s).rule != FAY_RULE_NONE)
 		return 1;
 	for (uint32_t i = 0; i < s.probe_count; i++) {
 		struct check_probe probe = check_probe(&s, i);

@@ -49,10 +49,10 @@ static const char *other_column(const struct fay_image *there, const struct chec
 	if (there->schema.column_count != here->column_count)
 		return "number of columns";
 	for (uint32_t i = 0; i < here->column_count; i++) {
-		struct fay_image_column c = check_column(here, i);
+		struct fay_image_column c = fay_read_column(here, i);
 		const struct fay_schema_column *t = &there->schema.columns[i];
 
-		if (strcmp(check_name(here, &here->columns, i * sizeof(c), c.name), t->name) ||
+		if (strcmp(fay_read_name(here, &here->columns, i * sizeof(c), c.name), t->name) ||
 		    c.type != t->type || c.merge != t->merge || c.offset != t->offset ||
 		    c.size != t->size || c.param[0] != t->param[0] || c.param[1] != t->param[1])
 			return "column";
@@ -104,7 +104,7 @@ static const char *other_fact(const struct fay_image *there, const struct check_
 		struct fay_image_state s = check_state(here, i);
 		const struct fay_schema_state *t = &there->schema.states[i];
 
-		if (strcmp(check_name(here, &here->states, i * sizeof(s), s.name), t->name) ||
+		if (strcmp(fay_read_name(here, &here->states, i * sizeof(s), s.name), t->name) ||
 		    s.kind != t->kind || s.scope != t->scope || s.offset != t->offset ||
 		    s.size != t->size || s.rows != t->rows || s.row_size != t->row_size ||
 		    s.first_column != t->first_column || s.keys != t->keys || s.values != t->values)
@@ -234,7 +234,7 @@ enum fay_rule compare(const char *name, const uint8_t *bytes, size_t size,
 	memcpy(file, bytes, size);
 	memset(&subject, 0xa5, sizeof(subject));
 	there = fay_image_parse(arena, bytes, size, &image);
-	here = check_parse(file, size, &subject);
+	here = fay_read_image(file, size, &subject);
 	compared++;
 	accepted += here.rule == FAY_RULE_NONE;
 	refusals[here.rule]++;

@@ -3,7 +3,7 @@
 #ifndef FAY_TESTS_TEST_PARSE_H
 #define FAY_TESTS_TEST_PARSE_H
 
-#include "verifier/checker/parse/subject.h"
+#include "verifier/reader/reader.h"
 
 /* Counts and tells a difference between the verifier (there) and the checker (here). */
 void differ(const char *name, const char *what, unsigned there, unsigned here);

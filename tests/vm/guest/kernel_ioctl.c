@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "dispatcher/kernel/abi.h"
-#include "verifier/checker/checker.h"
+#include "verifier/reader/reader.h"
 
 static uint64_t state = 88172645463325252u;
 
@@ -314,9 +314,9 @@ static void resize(uint32_t local_size, uint32_t global_size)
 
 	header->local_size = local_size;
 	header->global_size = global_size;
-	if (check_parse(image, image_size, &subject).rule != FAY_RULE_NONE)
+	if (fay_read_image(image, image_size, &subject).rule != FAY_RULE_NONE)
 		abort();
-	check_fingerprint(&subject, (uint8_t *)(uintptr_t)subject.certificate.bytes + 6);
+	fay_read_fingerprint(&subject, (uint8_t *)(uintptr_t)subject.certificate.bytes + 6);
 }
 
 /* A session that takes 2/5 of what is free: one after the other, a second one is more than half of

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#include "verifier/checker/parse/subject.h"
+#include "verifier/checker/subject/subject.h"
 #include "verifier/isa/insn.h"
 
 typedef __int128 wide; /* any sum of two products of words that are kept below fits */

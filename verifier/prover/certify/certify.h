@@ -6,8 +6,8 @@
 #ifndef FAY_VERIFIER_CERTIFY_H
 #define FAY_VERIFIER_CERTIFY_H
 
-#include "verifier/checker/checker.h"
 #include "verifier/prover/graph/cfg.h"
+#include "verifier/reader/reader.h"
 
 struct fay_bytes {
 	uint8_t *at;

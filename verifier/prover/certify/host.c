@@ -35,7 +35,7 @@ void fay_certificate_begin(const struct check_subject *subject, bool confined,
 	uint8_t hash[FAY_CERTIFICATE_HASH], version = FAY_CERTIFICATE_VERSION;
 	uint8_t mode = confined ? CERTIFICATE_CONFINED : CERTIFICATE_PLAIN;
 
-	check_fingerprint(subject, hash);
+	fay_read_fingerprint(subject, hash);
 	out->size = 0;
 	fay_bytes_put(out, FAY_CERTIFICATE_MAGIC, 4);
 	fay_bytes_put(out, &version, 1);
@@ -182,7 +182,7 @@ bool fay_certify_extension(const struct fay_interface *interface, const uint8_t 
 	run->certify = (struct fay_certify){
 		.subject = &run->subject, .size = size, .policy = policy, .refused = &run->refused
 	};
-	run->certify.refusal = check_parse_extension(image, size, interface, &run->subject);
+	run->certify.refusal = fay_read_extension(image, size, interface, &run->subject);
 	ok = run->arena && run->certify.refusal.rule == FAY_RULE_NONE && find_code(run);
 	if (ok)
 		fay_certificate_begin(&run->subject, confined, out);

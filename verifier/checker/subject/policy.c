@@ -126,6 +126,13 @@ static bool allows(const struct fay_policy *policy, const char *pattern)
 	return allowed;
 }
 
+bool check_matches(const char *pattern, const char *name)
+{
+	for (; *pattern && *pattern != '*' && *pattern == *name; pattern++)
+		name++;
+	return *pattern == '*' || *pattern == *name;
+}
+
 struct check_refusal check_policy(const struct check_subject *subject,
 				  const struct fay_policy *policy)
 {

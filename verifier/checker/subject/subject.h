@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is checked: the parts of an image that matter to the checker, found in the file's bytes.
+ * What is checked: the parts of an image that matter to the checker, as a reader found them in the
+ * file. The reader is not believed: check_read() looks at all that follows is built on, and what is
+ * installed is what stands here, too. So where a reader found it in the file matters for what the
+ * image does, not for what it can do.
+ *
  * Nothing is copied: every pointer leads into the caller's file, which must stay.
  */
 #ifndef FAY_CHECKER_SUBJECT_H
@@ -18,7 +22,7 @@ struct check_refusal {
 
 /* A section: virtual addresses [start, start + size), bytes[0] is the one at `start`. */
 struct check_bytes {
-	uint64_t start, size; /* size 0: the image has none */
+	uint64_t start, size; /* size 0: the image has none, and start is 0 */
 	const uint8_t *bytes;
 };
 
@@ -45,32 +49,35 @@ struct check_subject {
 	uint32_t probe_count, state_count, column_count;
 	struct check_bytes probes;  /* struct fay_image_probe[], unaligned: check_probe() */
 	struct check_bytes states;  /* struct fay_image_state[], unaligned: check_state() */
-	struct check_bytes columns; /* struct fay_image_column[], unaligned: check_column() */
+	struct check_bytes columns; /* struct fay_image_column[], unaligned */
 	struct check_bytes strings;
 };
+
+#define FAY_SUBJECT_ROW 4096u /* bytes of a row at most */
 
 /* What probes may see and call: enum fay_helper are its helpers, enum fay_event_field its
  * fields. */
 extern const struct fay_interface check_probe_interface;
 
-/*
- * Parses and validates all of docs/probe-image.md. Of a refused image *subject means nothing. What
- * follows is for accepted ones, with i below the image's count.
- */
-struct check_refusal check_parse(const uint8_t *file, size_t size, struct check_subject *subject);
-/* The same of an extension, for an interface that check_interface() found right. */
-struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
-					   const struct fay_interface *interface,
-					   struct check_subject *subject);
 /* Whether a host's interface says what interface.h and docs/internals/host-interface.md allow. */
 bool check_interface(const struct fay_interface *interface);
-/* Probe `i` of a parsed image. */
+/*
+ * Whether all that was read lies in the file, what runs in its span and apart, the slots in .got,
+ * the probes in .text, and the states in their regions (IMG-*). What follows is for subjects of
+ * which that holds, with i below the count.
+ */
+struct check_refusal check_read(const uint8_t *file, size_t size, const struct check_subject *s);
 struct check_probe check_probe(const struct check_subject *subject, uint32_t i);
-/* State `i`, column `i`; what a reference to a name at offset `field` of a table means. */
 struct fay_image_state check_state(const struct check_subject *subject, uint32_t i);
-struct fay_image_column check_column(const struct check_subject *subject, uint32_t i);
-const char *check_name(const struct check_subject *subject, const struct check_bytes *table,
-		       uint64_t field, fay_rel32 rel);
+
+/* The only way to the file's bytes: [offset, offset + size) of `in`; NULL if it has not all. */
+static inline const uint8_t *check_span(const struct check_bytes *in, uint64_t offset,
+					uint64_t size)
+{
+	return offset <= in->size && size <= in->size - offset ? in->bytes + offset : NULL;
+}
+/* The string at `offset` of a string table, if it ends there within 256 bytes; else NULL. */
+const char *check_string(const struct check_bytes *table, uint64_t offset);
 
 /* Whether a name is the pattern, or begins with what stands before the pattern's `*`. */
 bool check_matches(const char *pattern, const char *name);

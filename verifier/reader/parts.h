@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the halves of the checker's parser share: parse.c reads ELF, tables.c the .fay.* tables. */
-#ifndef FAY_CHECKER_PARSE_H
-#define FAY_CHECKER_PARSE_H
+/* What the halves of the parser share: elf.c reads ELF, tables.c the .fay.* tables. */
+#ifndef FAY_READER_PARTS_H
+#define FAY_READER_PARTS_H
 
 #include <elf.h>
 #include <string.h>
 
-#include "subject.h"
+#include "reader.h"
 
-/* The sections with a meaning, in the order of the table in parse.c. */
+/* The sections with a meaning, in the order of the table in elf.c. */
 enum { TEXT, RODATA, GOT, RELA, DYNSYM, DYNSTR, DYNAMIC };
 enum {
 	IMAGE = DYNAMIC + 1,
@@ -43,13 +43,6 @@ static inline bool check_need(struct check_file *f, enum fay_rule rule, bool hol
 	return holds;
 }
 
-/* The only way to the file's bytes: [offset, offset + size) of `in`; NULL if it has not all. */
-static inline const uint8_t *check_span(const struct check_bytes *in, uint64_t offset,
-					uint64_t size)
-{
-	return offset <= in->size && size <= in->size - offset ? in->bytes + offset : NULL;
-}
-
 /* Copies entry `i` of a table and looks at it; false if the table ends before. */
 static inline bool check_entry(struct check_file *f, const struct check_bytes *table, uint64_t i,
 			       void *entry, size_t size)
@@ -63,8 +56,6 @@ static inline bool check_entry(struct check_file *f, const struct check_bytes *t
 	return true;
 }
 
-/* The string at `offset` of a string table, if it ends there within 256 bytes; else NULL. */
-const char *check_string(const struct check_bytes *table, uint64_t offset);
 /* tables.c: the .fay.* tables, once f->part is there. */
 bool check_tables(struct check_file *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ELF side of the checker's parser: from a hostile file to its sections with a meaning, their
+ * The ELF side of the parser: from a hostile file to its sections with a meaning, their
  * addresses, and the helper slots. docs/probe-image.md is the specification.
  *
  * It believes neither view of an ELF file alone: every allocated section must be known by name, lie
@@ -11,7 +11,7 @@
  * Loops run over at most 32 segments, 256 sections, 256 dynamic entries, 64 slots, and names of 256
  * bytes; two of them nested at most.
  */
-#include "parse.h"
+#include "parts.h"
 
 #define MAX_ADDRESS ((uint64_t)1 << 46)
 #define PAGE 4096
@@ -52,13 +52,6 @@ static const struct {
 	{ .name = "*", .also = SHF_WRITE },
 };
 
-bool check_matches(const char *pattern, const char *name)
-{
-	for (; *pattern && *pattern != '*' && *pattern == *name; pattern++)
-		name++;
-	return *pattern == '*' || *pattern == *name;
-}
-
 static bool among(const uint32_t *list, size_t count, uint64_t value)
 {
 	bool found = false;
@@ -66,16 +59,6 @@ static bool among(const uint32_t *list, size_t count, uint64_t value)
 	for (size_t i = 0; i < count; i++)
 		found |= list[i] == value;
 	return found;
-}
-
-const char *check_string(const struct check_bytes *table, uint64_t offset)
-{
-	const uint8_t *string;
-
-	for (uint64_t n = 1; n <= 256 && (string = check_span(table, offset, n)); n++)
-		if (!string[n - 1])
-			return (const char *)string;
-	return NULL;
 }
 
 /* A part of the file, with NULL for its bytes if they are not all there. */
@@ -319,14 +302,9 @@ static bool check_slots(struct check_file *f)
 	return fine;
 }
 
-struct check_refusal check_parse(const uint8_t *file, size_t size, struct check_subject *subject)
-{
-	return check_parse_extension(file, size, &check_probe_interface, subject);
-}
-
-struct check_refusal check_parse_extension(const uint8_t *file, size_t size,
-					   const struct fay_interface *interface,
-					   struct check_subject *subject)
+struct check_refusal fay_read_extension(const uint8_t *file, size_t size,
+					const struct fay_interface *interface,
+					struct check_subject *subject)
 {
 	struct check_file f;
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The .fay.* tables of the checker's parser: header, probes, columns, states, lines. Every field
- * has one legal range; reserved ones are zero. docs/probe-image.md is the specification.
+ * The .fay.* tables: header, probes, columns, states, lines. Every field has one legal range;
+ * reserved ones are zero. docs/probe-image.md is the specification. What the checker demands of
+ * them is left to check_read().
  *
  * Work: of an entry, a string of 256 bytes at most, twice; of a state, 512 columns and 512 words of
  * its row at most; states are compared by pairs, 2^19 at most, by 256 bytes of their names at most.
  * The worst image of all (2^18 lines, 1024 states with long names) takes 0.2 seconds.
  */
 #include "fay/utf8.h"
-#include "parse.h"
+#include "parts.h"
 
-#define MAX_ROW 4096u /* bytes */
+#define MAX_ROW FAY_SUBJECT_ROW
 
 static const uint32_t zero[7];
 
@@ -22,8 +23,8 @@ static uint64_t target(const struct check_subject *subject, const struct check_b
 }
 
 /* NULL if it is none, or not printable UTF-8. */
-const char *check_name(const struct check_subject *subject, const struct check_bytes *table,
-		       uint64_t field, fay_rel32 rel)
+const char *fay_read_name(const struct check_subject *subject, const struct check_bytes *table,
+			  uint64_t field, fay_rel32 rel)
 {
 	uint64_t offset = target(subject, table, field, rel);
 	const char *string = rel ? check_string(&subject->strings, offset) : NULL;
@@ -34,30 +35,7 @@ const char *check_name(const struct check_subject *subject, const struct check_b
 	return step ? string : NULL;
 }
 
-struct check_probe check_probe(const struct check_subject *subject, uint32_t i)
-{
-	const struct check_bytes *probes = &subject->probes;
-	struct check_probe probe;
-	struct fay_image_probe p;
-	uint64_t at = i * sizeof(p);
-
-	memcpy(&p, check_span(probes, at, sizeof(p)), sizeof(p));
-	probe.code = probes->start + at + offsetof(struct fay_image_probe, code) + (uint64_t)p.code;
-	probe.parameter = p.parameter;
-	probe.kind = p.kind;
-	probe.pattern = p.pattern ? check_name(subject, probes, at, p.pattern) : "";
-	return probe;
-}
-
-struct fay_image_state check_state(const struct check_subject *subject, uint32_t i)
-{
-	struct fay_image_state s;
-
-	memcpy(&s, check_span(&subject->states, i * sizeof(s), sizeof(s)), sizeof(s));
-	return s;
-}
-
-struct fay_image_column check_column(const struct check_subject *subject, uint32_t i)
+struct fay_image_column fay_read_column(const struct check_subject *subject, uint32_t i)
 {
 	struct fay_image_column c;
 
@@ -85,28 +63,18 @@ static bool check_header(struct check_file *f)
 	       NEED(TABLE, h->probe_count != 0);
 }
 
+/* What check_read() does not ask: text that is shown, reserved fields, of an extension its hash. */
 static bool check_probes(struct check_file *f, const struct check_subject *subject)
 {
 	struct fay_image_probe p;
-	bool fine = NEED(TABLE, subject->probes.size == subject->probe_count * sizeof(p));
 	bool extension = subject->interface != &check_probe_interface;
-
-	fine = fine && NEED(TABLE, !extension || subject->hash.size == FAY_EXTENSION_HASH);
+	bool fine = NEED(TABLE, !extension || subject->hash.size == FAY_EXTENSION_HASH);
 
 	f->refusal.what = "probe";
-	for (uint32_t i = 0; fine && check_entry(f, &subject->probes, i, &p, sizeof(p)); i++) {
-		struct check_probe probe = check_probe(subject, i);
-		bool placeless = p.kind >= FAY_PROBE_BEGIN && p.kind <= FAY_PROBE_TIMER;
-		bool timer = p.kind == FAY_PROBE_TIMER, offset = p.kind == FAY_PROBE_OFFSET;
-
-		fine = NEED(TABLE,
-			    extension ? p.kind == FAY_EXTENSION_ENTRY
-				      : p.kind >= FAY_PROBE_ENTRY && p.kind <= FAY_PROBE_MARKER) &&
-		       NEED(TABLE, p.reserved0 == 0 && p.reserved1 == 0) &&
-		       NEED(TABLE, offset || timer == (p.parameter != 0)) &&
-		       NEED(TABLE, probe.pattern && placeless == !*probe.pattern) &&
-		       NEED(TABLE, check_span(&subject->text, probe.code - subject->text.start, 1));
-	}
+	for (uint32_t i = 0; fine && check_entry(f, &subject->probes, i, &p, sizeof(p)); i++)
+		fine = NEED(TABLE, p.reserved0 == 0 && p.reserved1 == 0) &&
+		       NEED(TABLE, !p.pattern || fay_read_name(subject, &subject->probes,
+							       i * sizeof(p), p.pattern));
 	return fine;
 }
 
@@ -121,11 +89,11 @@ static bool check_columns(struct check_file *f)
 {
 	const struct check_bytes *columns = &f->part[COLUMNS];
 	struct fay_image_column c;
-	bool fine = NEED(TABLE, columns->size == f->image.column_count * sizeof(c));
+	bool fine = true;
 
 	f->refusal.what = "column";
 	for (uint32_t i = 0; fine && check_entry(f, columns, i, &c, sizeof(c)); i++) {
-		const char *name = check_name(f->subject, columns, i * sizeof(c), c.name);
+		const char *name = fay_read_name(f->subject, columns, i * sizeof(c), c.name);
 		bool text = c.type == FAY_TYPE_STRING, key = c.merge == FAY_MERGE_KEY;
 		bool linear = c.merge == FAY_MERGE_HIST_LINEAR;
 
@@ -141,27 +109,17 @@ static bool check_columns(struct check_file *f)
 	return fine;
 }
 
-/* A state and its columns, which lie in the row, do not overlap, and are keys before values. */
+/* The columns of a state, which lie in the row, do not overlap, and are keys before values. */
 static bool check_state_alone(struct check_file *f, const struct fay_image_state *s)
 {
-	bool cell = s->kind == FAY_STATE_CELL, table = s->kind == FAY_STATE_TABLE;
-	bool stream = s->kind == FAY_STATE_STREAM, local = s->scope == FAY_SCOPE_LOCAL;
-	uint32_t region = local ? f->image.local_size : f->image.global_size;
-	uint64_t size = stream ? 0 : (uint64_t)s->rows * s->row_size + (table ? 16 : 0);
+	bool table = s->kind == FAY_STATE_TABLE, stream = s->kind == FAY_STATE_STREAM;
 	uint32_t count = (uint32_t)s->keys + s->values, all = f->image.column_count;
 	uint64_t taken[MAX_ROW / 8 / 64] = { table }; /* a bit for 8 bytes; a table's tag */
 	struct fay_image_column c = { 0 };
-	bool fine =
-		NEED(TABLE, cell || ((table || stream) && local)) &&
-		NEED(TABLE, local || s->scope == FAY_SCOPE_GLOBAL) &&
-		NEED(TABLE, table ? s->rows >= 2 && s->rows <= 65536 : s->rows == 1) &&
-		NEED(TABLE, cell ? s->keys == 0 : stream || s->keys) &&
-		NEED(TABLE, s->row_size && s->row_size % 8 == 0 && s->row_size <= MAX_ROW) &&
-		NEED(TABLE, !(s->rows & (s->rows - 1)) && s->size == size && s->offset % 8 == 0) &&
-		NEED(TABLE, s->offset <= region && size <= region - s->offset) &&
-		NEED(TABLE, !memcmp(s->reserved, zero, sizeof(s->reserved))) &&
-		NEED(TABLE, count && count <= MAX_ROW / 8) &&
-		NEED(TABLE, s->first_column <= all && count <= all - s->first_column);
+	bool fine = NEED(TABLE, s->kind == FAY_STATE_CELL ? s->keys == 0 : stream || s->keys) &&
+		    NEED(TABLE, !memcmp(s->reserved, zero, sizeof(s->reserved))) &&
+		    NEED(TABLE, count && count <= MAX_ROW / 8) &&
+		    NEED(TABLE, s->first_column <= all && count <= all - s->first_column);
 
 	for (uint32_t i = 0; fine && i < count; i++) {
 		check_entry(f, &f->part[COLUMNS], s->first_column + i, &c, sizeof(c));
@@ -180,11 +138,11 @@ static bool check_states(struct check_file *f, const struct check_subject *subje
 {
 	const struct check_bytes *states = &subject->states;
 	struct fay_image_state s, o;
-	bool fine = NEED(TABLE, states->size == subject->state_count * sizeof(s));
+	bool fine = true;
 
 	f->refusal.what = "state, or its column";
 	for (uint32_t i = 0; fine && check_entry(f, states, i, &s, sizeof(s)); i++) {
-		const char *name = check_name(subject, states, i * sizeof(s), s.name);
+		const char *name = fay_read_name(subject, states, i * sizeof(s), s.name);
 		const uint8_t *other;
 		uint64_t size = 0; /* of the name with its NUL */
 
@@ -215,7 +173,7 @@ static bool check_lines(struct check_file *f)
 	for (uint32_t i = 0; fine && check_entry(f, lines, i, &l, sizeof(l)); i++) {
 		uint64_t field = i * sizeof(l) + offsetof(struct fay_image_line, file);
 
-		fine = NEED(TABLE, check_name(f->subject, lines, field, l.file)) &&
+		fine = NEED(TABLE, fay_read_name(f->subject, lines, field, l.file)) &&
 		       NEED(TABLE, l.line && l.code_offset >= before && l.code_offset < text->size);
 		before = l.code_offset;
 	}
@@ -225,6 +183,7 @@ static bool check_lines(struct check_file *f)
 bool check_tables(struct check_file *f)
 {
 	struct check_subject *subject = f->subject;
+	struct check_refusal refusal;
 	bool fine = check_header(f);
 
 	subject->text = f->part[TEXT];
@@ -241,6 +200,14 @@ bool check_tables(struct check_file *f)
 	subject->probe_count = f->image.probe_count;
 	subject->state_count = f->image.state_count;
 	subject->column_count = f->image.column_count;
-	return fine && check_probes(f, subject) && check_columns(f) && check_states(f, subject) &&
+	if (!fine)
+		return false;
+	refusal = check_read(f->all.bytes, f->all.size, subject);
+	if (refusal.rule != FAY_RULE_NONE) {
+		refusal.place = refusal.place ? refusal.place : f->refusal.place;
+		f->refusal = refusal;
+		return false;
+	}
+	return check_probes(f, subject) && check_columns(f) && check_states(f, subject) &&
 	       check_lines(f);
 }
