@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verifier/checker/subject/subject.h"
 #include "verifier/host/host.h"
+#include "verifier/reader/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,10 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size && *data == 1) { /* as canonical bytes, the rest zero */
 		memcpy(&interface, data + 1,
 		       size - 1 < sizeof(interface) ? size - 1 : sizeof(interface));
-		check_interface(&interface);
+		fay_read_interface(&interface);
 	} else if (fay_host_compile((const char *)data, size, &interface, message,
 				    sizeof(message)) &&
-		   !check_interface(&interface)) {
+		   !fay_read_interface(&interface)) {
 		abort();
 	}
 	return 0;

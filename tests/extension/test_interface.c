@@ -160,7 +160,7 @@ static void texts(void **state)
 		if (ok || !strstr(message, all[i].message))
 			fail_msg("%s: %s, not %s", all[i].text, ok ? "accepted" : message,
 				 all[i].message);
-		assert_false(check_interface(&interface));
+		assert_false(fay_read_interface(&interface));
 	}
 	assert_false(fay_host_compile("a\0b", 3, &interface, message, sizeof(message)));
 	assert_true(fay_host_compile("# nothing", 9, &interface, message, sizeof(message)));
@@ -276,8 +276,8 @@ static void changed_interfaces(void **state)
 	assert_true(facts && memory);
 	if (!fay_host_compile(text, text_size, &honest, message, sizeof(message)))
 		fail_msg("cases.host:%s", message);
-	assert_true(check_interface(&honest));
-	assert_false(check_interface(&check_probe_interface)); /* it has states */
+	assert_true(fay_read_interface(&honest));
+	assert_false(fay_read_interface(&check_probe_interface)); /* it has states */
 	assert_int_equal(fay_read_extension(image, size, &honest, &s).rule, FAY_RULE_NONE);
 	hash = image + (s.hash.bytes - image);
 	for (unsigned round = 0; round < 200000; round++) {
@@ -290,11 +290,11 @@ static void changed_interfaces(void **state)
 			bytes[at] = (uint8_t)(round % 3 ? bytes[at] ^ 1u << xorshift(&random) % 8
 							: xorshift(&random));
 		}
-		if (check_interface(&changed) && right++ < rounds)
+		if (fay_read_interface(&changed) && right++ < rounds)
 			free(certified(&changed, image, size, &made_size));
 		if (round % 64)
 			continue;
-		if (!check_interface(&changed)) /* else it is of another host */
+		if (!fay_read_interface(&changed)) /* else it is of another host */
 			fay_sha256((const uint8_t *)&changed, sizeof(changed), hash);
 		fay_host_policy(&changed, &policy);
 		check_extension(&changed, image, size, NULL, 0, &policy, memory, check_room(size),

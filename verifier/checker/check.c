@@ -61,11 +61,8 @@ static struct check_refusal admit(const uint8_t *image, size_t size, const struc
 				  const struct fay_policy *policy)
 {
 	const struct fay_interface *i = s->interface;
-	struct check_refusal refusal = { FAY_RULE_IMG_TABLE, 0, "no host interface" };
+	struct check_refusal refusal = check_read(image, size, s);
 
-	if (i != &check_probe_interface && !check_interface(i))
-		return refusal;
-	refusal = check_read(image, size, s);
 	for (uint32_t k = 0; refusal.rule == FAY_RULE_NONE && k < i->region_count; k++)
 		if (i->region[k].extent == FAY_EXTENT_LOCAL && s->local_size > i->region[k].size)
 			refusal = (struct check_refusal){ FAY_RULE_POL_STATE, 0,

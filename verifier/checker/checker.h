@@ -98,8 +98,8 @@ bool check_is_certificate(const uint8_t *bytes, size_t size);
 /*
  * Checks an image of `size` bytes, of which result->subject says what a reader found in it, with
  * the certificate at subject.certificate, or at `certificate` if that is not NULL. `facts` has room
- * for FAY_IMAGE_MAX_PROBES; what is proved of each probe is put there. No byte of the subject is
- * believed but those of its interface, which is the caller's.
+ * for FAY_IMAGE_MAX_PROBES; what is proved of each probe is put there. Nothing of the subject is
+ * believed but its interface. That is the caller's word, and must be one by fay_read_interface().
  */
 void check_parts(const uint8_t *image, size_t size, const uint8_t *certificate,
 		 size_t certificate_size, const struct fay_policy *policy, void *memory,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The text of a host interface: one declaration a line, of words. Each keyword has a function that
- * reads the words behind it. The checker's check_interface() has the last word.
+ * reads the words behind it. fay_read_interface() has the last word.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "verifier/checker/subject/subject.h"
+#include "verifier/reader/reader.h"
 
 #define WORD 64u              /* bytes of a word with its NUL, at most */
 #define INSTRUCTIONS 1000000u /* where the text has no limits */
@@ -429,7 +429,7 @@ bool fay_host_compile(const char *text, size_t size, struct fay_interface *inter
 		interface->max_instructions = INSTRUCTIONS;
 	if (!interface->max_stack)
 		interface->max_stack = STACK;
-	if (!check_interface(interface))
+	if (!fay_read_interface(interface))
 		return refuse(interface, t.number, 1, "the declarations do not fit each other",
 			      message, message_size);
 	return true;

@@ -61,7 +61,7 @@ void check_extension(const struct fay_interface *interface, const uint8_t *image
 
 	memset(result, 0, sizeof(*result));
 	*refusal = (struct check_refusal){ FAY_RULE_IMG_TABLE, 0, "no host interface" };
-	if (interface != &check_probe_interface && !check_interface(interface))
+	if (interface != &check_probe_interface && !fay_read_interface(interface))
 		return;
 	*refusal = fay_read_extension(image, size, interface, s);
 	if (refusal->rule != FAY_RULE_NONE)

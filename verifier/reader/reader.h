@@ -14,10 +14,12 @@
 /* Reads an image of probes. Of a refused one *subject means nothing. */
 struct check_refusal fay_read_image(const uint8_t *file, size_t size,
 				    struct check_subject *subject);
-/* The same of an extension, for an interface that check_interface() found right. */
+/* The same of an extension, for an interface that fay_read_interface() found right. */
 struct check_refusal fay_read_extension(const uint8_t *file, size_t size,
 					const struct fay_interface *interface,
 					struct check_subject *subject);
+/* Whether a host's interface says what interface.h and docs/internals/host-interface.md allow. */
+bool fay_read_interface(const struct fay_interface *interface);
 /* Column `i`; what a reference to a name at offset `field` of a table means, NULL if that is none
  * or not printable UTF-8. */
 struct fay_image_column fay_read_column(const struct check_subject *subject, uint32_t i);

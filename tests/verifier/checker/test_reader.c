@@ -199,6 +199,55 @@ static void lie_tables(const char *name, const uint8_t *file, size_t size,
 	LIE(s->slot_count, t.got.size = 0; t.got.start = 0);
 }
 
+#define LIE_STATE(may, ...)                                                                        \
+	LIE(may, {                                                                                 \
+		to = was;                                                                          \
+		__VA_ARGS__;                                                                       \
+		memcpy(at, &to, sizeof(to));                                                       \
+	});                                                                                        \
+	memcpy(at, &was, sizeof(was))
+
+/* What the file itself says of its first state, and a table of more probes than facts have room
+ * for. */
+static void lie_entries(const char *name, uint8_t *file, size_t size, const struct check_subject *s)
+{
+	bool any_state = s->state_count != 0;
+	struct fay_image_state was = { 0 }, to;
+	uint8_t *at = any_state ? file + (s->states.bytes - file) : (uint8_t *)&was;
+	struct fay_image_probe probe = { .kind = FAY_PROBE_BEGIN };
+
+	if (any_state)
+		was = check_state(s, 0);
+	LIE_STATE(any_state, to.kind = FAY_STATE_STREAM + 1);
+	LIE_STATE(any_state, to.kind = 0);
+	LIE_STATE(any_state, to.scope = FAY_SCOPE_GLOBAL + FAY_SCOPE_LOCAL + 1);
+	LIE_STATE(any_state && was.kind != FAY_STATE_CELL, to.scope = FAY_SCOPE_GLOBAL);
+	LIE_STATE(any_state, to.rows = 0);
+	LIE_STATE(any_state, to.rows = 3);
+	LIE_STATE(any_state, to.rows = 1u << 31);
+	LIE_STATE(any_state, to.row_size = 0; to.size = was.kind == FAY_STATE_TABLE ? 16 : 0);
+	LIE_STATE(any_state, to.row_size += 4);
+	LIE_STATE(any_state, to.row_size = 4104);
+	LIE_STATE(any_state, to.size += 8);
+	LIE_STATE(any_state, to.offset += 4);
+	LIE_STATE(any_state,
+		  to.offset = was.scope == FAY_SCOPE_LOCAL ? s->local_size : s->global_size;
+		  to.offset += was.kind == FAY_STATE_STREAM ? 8 : 0);
+	LIE_STATE(any_state, to.offset = UINT32_MAX - 7);
+	LIE(FAY_IMAGE_MAX_PROBES * sizeof(probe) < FILE_MOST - size && file == area, {
+		uint64_t count = FAY_IMAGE_MAX_PROBES + 1;
+
+		t.probe_count = (uint32_t)count;
+		t.probes = (struct check_bytes){ 0, count * sizeof(probe), file + size };
+		for (uint64_t i = 0; i < count; i++) {
+			probe.code = (fay_rel32)(t.text.start - i * sizeof(probe) -
+						 offsetof(struct fay_image_probe, code));
+			memcpy(file + size + i * sizeof(probe), &probe, sizeof(probe));
+		}
+		size = FILE_MOST;
+	});
+}
+
 /* One of the words of the subject behind the pointer to the interface. */
 static void change(struct check_subject *t, const uint8_t *file, size_t size)
 {
@@ -262,6 +311,7 @@ static void try_file(const char *path, unsigned rounds)
 			fail(path, "what was read does not hold", FAY_RULE_NONE);
 		lie_places(path, file, size, &s);
 		lie_tables(path, file, size, &s);
+		lie_entries(path, file, size, &s);
 		change_some(path, file, size, &s, rounds);
 	}
 	if (from)

@@ -45,27 +45,24 @@ struct fay_image_state check_state(const struct check_subject *subject, uint32_t
 	return s;
 }
 
-/* So many entries, all of them in the file. */
-static bool lies(const uint8_t *file, size_t size, const struct check_bytes *part, uint64_t most)
+/* All parts are in the file. */
+static bool are_there(const uint8_t *file, size_t size, const struct check_subject *s)
 {
-	uint64_t at = (uintptr_t)part->bytes - (uintptr_t)file;
+	const struct check_bytes *const parts[] = { &s->text,    &s->rodata,      &s->got,
+						    &s->probes,  &s->states,      &s->columns,
+						    &s->strings, &s->certificate, &s->hash };
 
-	return part->size <= most &&
-	       (part->size ? at <= size && part->size <= size - at : !part->start);
-}
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		uint64_t at = (uintptr_t)parts[i]->bytes - (uintptr_t)file;
 
-static bool lies_all(const uint8_t *file, size_t size, const struct check_subject *s)
-{
-	return lies(file, size, &s->text, FAY_IMAGE_MAX_SPAN) && s->text.size &&
-	       lies(file, size, &s->rodata, FAY_IMAGE_MAX_SPAN) &&
-	       lies(file, size, &s->got, FAY_IMAGE_MAX_SPAN) &&
-	       lies(file, size, &s->certificate, size) && lies(file, size, &s->hash, size) &&
-	       lies(file, size, &s->probes, size) && lies(file, size, &s->states, size) &&
-	       lies(file, size, &s->columns, size) && lies(file, size, &s->strings, size);
+		if (parts[i]->size ? at > size || parts[i]->size > size - at : parts[i]->start != 0)
+			return false;
+	}
+	return true;
 }
 
 /* All in the span, and each apart from those before. */
-static bool lies_apart(const struct check_subject *s)
+static bool are_apart(const struct check_subject *s)
 {
 	const struct check_bytes *const run[] = { &s->text, &s->rodata, &s->got };
 
@@ -143,7 +140,7 @@ struct check_refusal check_read(const uint8_t *file, size_t size, const struct c
 {
 	struct check_refusal bad = { FAY_RULE_IMG_TABLE, 0, "number of entries, or slot" };
 
-	if (size > FAY_IMAGE_MAX_FILE || !lies_all(file, size, s) || !lies_apart(s))
+	if (size > FAY_IMAGE_MAX_FILE || !are_there(file, size, s) || !are_apart(s))
 		return (struct check_refusal){ FAY_RULE_IMG_LAYOUT, 0, "place of what runs" };
 	if (!are_sizes(s) || !are_slots(s))
 		return bad;

@@ -59,8 +59,6 @@ struct check_subject {
  * fields. */
 extern const struct fay_interface check_probe_interface;
 
-/* Whether a host's interface says what interface.h and docs/internals/host-interface.md allow. */
-bool check_interface(const struct fay_interface *interface);
 /*
  * Whether all that was read lies in the file, what runs in its span and apart, the slots in .got,
  * the probes in .text, and the states in their regions (IMG-*). What follows is for subjects of
