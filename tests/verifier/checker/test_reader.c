@@ -155,6 +155,9 @@ static void lie_places(const char *name, const uint8_t *file, size_t size,
 	LIE(s->rodata.size, t.rodata.start = t.text.start - t.rodata.size + 1);
 	LIE(s->rodata.size, t.rodata.bytes = file + size);
 	LIE(!s->rodata.size, t.rodata.start = 4096);
+	LIE(true, t.rodata = (struct check_bytes){ t.text.start, 1, file });
+	LIE(true, t.rodata = (struct check_bytes){ t.text.start + t.text.size - 1, 1, file });
+	LIE(t.text.size > 2, t.rodata = (struct check_bytes){ t.text.start + 1, 1, file });
 	LIE(s->got.size, t.got.start = t.text.start);
 	LIE(s->got.size, t.got.bytes = file - 8);
 	LIE(true, t.certificate = (struct check_bytes){ 0, 1, file + size });
@@ -221,7 +224,14 @@ static void lie_entries(const char *name, uint8_t *file, size_t size, const stru
 	LIE_STATE(any_state, to.kind = FAY_STATE_STREAM + 1);
 	LIE_STATE(any_state, to.kind = 0);
 	LIE_STATE(any_state, to.scope = FAY_SCOPE_GLOBAL + FAY_SCOPE_LOCAL + 1);
-	LIE_STATE(any_state && was.kind != FAY_STATE_CELL, to.scope = FAY_SCOPE_GLOBAL);
+	LIE_STATE(any_state, to.scope = FAY_SCOPE_GLOBAL + FAY_SCOPE_LOCAL + 1;
+		  t.global_size = t.local_size = 65536);
+	LIE_STATE(any_state && was.kind != FAY_STATE_CELL, to.scope = FAY_SCOPE_GLOBAL;
+		  t.global_size = FAY_IMAGE_MAX_GLOBAL);
+	LIE_STATE(any_state && was.kind == FAY_STATE_CELL, to.scope = FAY_SCOPE_GLOBAL;
+		  t.global_size = 0);
+	LIE_STATE(any_state && was.kind == FAY_STATE_CELL, to.row_size = to.size = 4104;
+		  to.offset = 0; t.local_size = t.global_size = 65536);
 	LIE_STATE(any_state, to.rows = 0);
 	LIE_STATE(any_state, to.rows = 3);
 	LIE_STATE(any_state, to.rows = 1u << 31);
