@@ -210,17 +210,19 @@ static void lie_tables(const char *name, const uint8_t *file, size_t size,
 	});                                                                                        \
 	memcpy(at, &was, sizeof(was))
 
-/* What the file itself says of its first state, and a table of more probes than facts have room
+/* What the file itself says of a state, a table if there is one, and a table of more probes than facts have room
  * for. */
 static void lie_entries(const char *name, uint8_t *file, size_t size, const struct check_subject *s)
 {
 	bool any_state = s->state_count != 0;
 	struct fay_image_state was = { 0 }, to;
-	uint8_t *at = any_state ? file + (s->states.bytes - file) : (uint8_t *)&was;
+	uint8_t *at = (uint8_t *)&was;
 	struct fay_image_probe probe = { .kind = FAY_PROBE_BEGIN };
 
-	if (any_state)
-		was = check_state(s, 0);
+	for (uint32_t i = 0; i < s->state_count && (!i || was.kind == FAY_STATE_CELL); i++) {
+		was = check_state(s, i);
+		at = file + (s->states.bytes - file) + i * sizeof(was);
+	}
 	LIE_STATE(any_state, to.kind = FAY_STATE_STREAM + 1);
 	LIE_STATE(any_state, to.kind = 0);
 	LIE_STATE(any_state, to.scope = FAY_SCOPE_GLOBAL + FAY_SCOPE_LOCAL + 1);
