@@ -210,7 +210,7 @@ static void lie_tables(const char *name, const uint8_t *file, size_t size,
 	});                                                                                        \
 	memcpy(at, &was, sizeof(was))
 
-/* What the file itself says of a state, a table if there is one, and a table of more probes than facts have room
+/* What the file itself says of a state, a table's if there is one; more probes than facts have room
  * for. */
 static void lie_entries(const char *name, uint8_t *file, size_t size, const struct check_subject *s)
 {
