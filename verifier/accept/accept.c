@@ -8,6 +8,13 @@
 
 #define ARENA_BYTES ((size_t)512 << 20)
 
+/* A certificate beside the image; at NULL: the one that the image brings. */
+struct fay_given {
+	const uint8_t *at;
+	size_t size;
+};
+static const struct fay_given brought;
+
 /* What the file says, for as long as the verdict. */
 static const char *copy(struct fay_arena *arena, const char *text)
 {
@@ -15,13 +22,17 @@ static const char *copy(struct fay_arena *arena, const char *text)
 }
 
 /* *memory: what the result lies in, to be freed. */
-static bool check(const void *bytes, size_t size, const struct fay_policy *policy,
-		  struct fay_probe_facts *facts, struct check_result *result, void **memory)
+static bool check(const void *bytes, size_t size, const struct fay_given *given,
+		  const struct fay_policy *policy, struct fay_probe_facts *facts,
+		  struct check_result *result, void **memory)
 {
-	*memory = malloc(check_room(size));
+	size_t room = check_room(size + given->size);
+
+	*memory = malloc(room);
 	*result = (struct check_result){ .refusal = { FAY_RULE_LIM_RESOURCE, 0, "out of memory" } };
 	if (*memory)
-		check_image(bytes, size, NULL, 0, policy, *memory, check_room(size), facts, result);
+		check_image(bytes, size, given->at, given->size, policy, *memory, room, facts,
+			    result);
 	return result->refusal.rule == FAY_RULE_NONE;
 }
 
@@ -29,7 +40,7 @@ bool fay_accept_check(const void *bytes, size_t size, const struct fay_policy *p
 		      struct fay_probe_facts *facts, struct check_result *result)
 {
 	void *memory;
-	bool ok = check(bytes, size, policy, facts, result, &memory);
+	bool ok = check(bytes, size, &brought, policy, facts, result, &memory);
 
 	result->jumps = NULL;
 	result->jump_count = 0;
@@ -164,8 +175,8 @@ static bool tell(struct fay_arena *arena, const void *bytes, size_t size,
 	return true;
 }
 
-bool fay_accept_certified(const void *bytes, size_t size, const struct fay_policy *policy,
-			  struct fay_verdict *verdict)
+static bool accept(const void *bytes, size_t size, const struct fay_given *given,
+		   const struct fay_policy *policy, struct fay_verdict *verdict)
 {
 	uint64_t begin = fay_monotonic_ns();
 	struct check_result result;
@@ -174,11 +185,11 @@ bool fay_accept_certified(const void *bytes, size_t size, const struct fay_polic
 	void *memory = NULL;
 	bool ok;
 
-	if (!policy || !policy->allow_certificates || size > FAY_IMAGE_MAX_FILE)
+	if (size > FAY_IMAGE_MAX_FILE || given->size > FAY_IMAGE_MAX_FILE)
 		return false;
 	facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
 	arena = fay_arena_create(ARENA_BYTES);
-	ok = facts && arena && check(bytes, size, policy, facts, &result, &memory) &&
+	ok = facts && arena && check(bytes, size, given, policy, facts, &result, &memory) &&
 	     tell(arena, bytes, size, facts, &result, verdict);
 	free(memory);
 	free(facts);
@@ -187,4 +198,20 @@ bool fay_accept_certified(const void *bytes, size_t size, const struct fay_polic
 	else if (arena)
 		fay_arena_destroy(arena);
 	return ok;
+}
+
+bool fay_accept_certified(const void *bytes, size_t size, const struct fay_policy *policy,
+			  struct fay_verdict *verdict)
+{
+	return policy && policy->allow_certificates &&
+	       accept(bytes, size, &brought, policy, verdict);
+}
+
+bool fay_accept_found(const void *bytes, size_t size, const uint8_t *certificate,
+		      size_t certificate_size, const struct fay_policy *policy,
+		      struct fay_verdict *verdict)
+{
+	struct fay_given given = { certificate, certificate_size };
+
+	return certificate && accept(bytes, size, &given, policy, verdict);
 }

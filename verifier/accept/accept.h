@@ -21,5 +21,9 @@ bool fay_accept_layout(struct fay_arena *arena, const struct check_subject *s,
  * decided, and *verdict is as it was. */
 bool fay_accept_certified(const void *bytes, size_t size, const struct fay_policy *policy,
 			  struct fay_verdict *verdict);
+/* The same by a certificate that was found here, which no policy need let. */
+bool fay_accept_found(const void *bytes, size_t size, const uint8_t *certificate,
+		      size_t certificate_size, const struct fay_policy *policy,
+		      struct fay_verdict *verdict);
 
 #endif

@@ -27,7 +27,7 @@ int fay_verify_certify(const void *bytes, size_t size, const struct fay_policy *
 	struct fay_bytes certificate = { 0 }, out = { 0 };
 	struct fay_policy standard;
 	struct fay_run *run;
-	bool ok = false;
+	bool certified, ok = false;
 
 	fay_policy_default(&standard);
 	policy = policy ? policy : &standard;
@@ -37,13 +37,13 @@ int fay_verify_certify(const void *bytes, size_t size, const struct fay_policy *
 	run = fay_prove(bytes, size, policy, NULL, &certificate, NULL, verdict);
 	if (!run)
 		return -1;
-	if (verdict->outcome != FAY_ACCEPTED)
-		fay_explain(run);
-	else if (run->certify.refusal.rule != FAY_RULE_NONE)
+	certified = verdict->outcome != FAY_ACCEPTED ||
+		    run->certify.refusal.rule == FAY_RULE_NONE;
+	if (!certified)
 		*why = run->certify.refusal.what;
-	else
+	fay_conclude(run, bytes, size, &certificate);
+	if (certified && verdict->outcome == FAY_ACCEPTED)
 		ok = attach(bytes, size, policy, &certificate, &out, why);
-	fay_run_end(run);
 	free(certificate.at);
 	if (!ok) {
 		free(out.at);

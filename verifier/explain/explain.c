@@ -120,7 +120,7 @@ static void explain_loop(struct fay_run *run)
 	}
 }
 
-void fay_explain(struct fay_run *run)
+static void explain(struct fay_run *run)
 {
 	if (run->refused == REFUSED_OBLIGATION) {
 		explain_obligation(run);
@@ -136,16 +136,33 @@ void fay_explain(struct fay_run *run)
 	}
 }
 
+int fay_conclude(struct fay_run *run, const void *bytes, size_t size, struct fay_bytes *certificate)
+{
+	struct fay_verdict *verdict = run->verdict;
+	struct fay_arena *refused = verdict->outcome == FAY_ACCEPTED ? NULL : run->arena;
+	int error;
+
+	if (refused && (!fay_certify_refused(run, bytes, size, certificate) ||
+			!fay_accept_found(bytes, size, certificate->at, certificate->size,
+					  run->policy, verdict))) {
+		refused = NULL;
+		explain(run);
+	}
+	error = fay_run_end(run);
+	if (refused)
+		fay_arena_destroy(refused);
+	return error;
+}
+
 static int verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		  const char *smt2_dir, struct fay_verdict *verdict)
 {
 	struct fay_run *run = fay_prove(bytes, size, policy, smt2_dir, NULL, NULL, verdict);
+	struct fay_bytes certificate = { 0 };
+	int error = run ? fay_conclude(run, bytes, size, &certificate) : ENOMEM;
 
-	if (!run)
-		return ENOMEM;
-	if (verdict->outcome != FAY_ACCEPTED)
-		fay_explain(run);
-	return fay_run_end(run);
+	free(certificate.at);
+	return error;
 }
 
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,

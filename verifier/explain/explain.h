@@ -46,8 +46,13 @@ void fay_facts_fill(struct fay_analysis *an, uint32_t node, uint32_t insn,
 bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o,
 			     const struct fay_model *model, struct fay_rejection *rejection);
 
-/* Fills in the verdict's rejection. */
-void fay_explain(struct fay_run *run);
+/*
+ * Ends the run: what the prover refused is accepted if there is a certificate without its invariant
+ * (*certificate then) that the checker accepts, and its verdict stands; or the rejection is filled
+ * in. 0, or an errno as of fay_run_end().
+ */
+int fay_conclude(struct fay_run *run, const void *bytes, size_t size,
+		 struct fay_bytes *certificate);
 
 /* ---- others.c ---- */
 

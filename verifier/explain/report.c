@@ -240,7 +240,7 @@ static void print_tables(FILE *out, const struct fay_verdict *verdict)
 static void print_manifest(FILE *out, const char *name, const struct fay_verdict *verdict)
 {
 	fprintf(out, "%s: accepted%s\n  image sha256          ", name,
-		verdict->certified ? " by its certificate" : "");
+		verdict->certified ? " by a certificate" : "");
 	print_hex(out, verdict->image_sha256, 32);
 	fprintf(out, "\n  code sha256           ");
 	print_hex(out, verdict->layout.sha256, 32);

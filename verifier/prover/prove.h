@@ -77,6 +77,12 @@ struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_polic
  */
 void fay_prove_rest(struct fay_run *run, void (*refused)(void *context, struct fay_run *run),
 		    void *context);
+/*
+ * After a refusal for want of an invariant: looks for a certificate of the whole image without one.
+ * False: there is none. It decides nothing; run->verdict stays as it is.
+ */
+bool fay_certify_refused(struct fay_run *run, const void *bytes, size_t size,
+			 struct fay_bytes *certificate);
 /* Frees all but what the verdict owns. 0, or the errno of what could not be written. */
 int fay_run_end(struct fay_run *run);
 

@@ -28,8 +28,7 @@ static void put_targets(struct certify *k, struct fay_bytes *out, uint32_t at)
 		fay_bytes_signed(out, (int64_t)p->to[i] - at);
 }
 
-/* From the start of .text. */
-static uint32_t place_address(const struct certify *k, uint32_t node, uint32_t skip)
+uint32_t certify_address(const struct certify *k, uint32_t node, uint32_t skip)
 {
 	const struct fay_cfg *cfg = k->c->cfg;
 	const struct fay_block *block = &cfg->blocks[k->c->graph->nodes[node].block];
@@ -44,7 +43,7 @@ void certify_put(struct certify *k, struct fay_bytes *out)
 	fay_bytes_number(out, k->count);
 	for (uint32_t i = 0; i < k->count; i++) {
 		const struct place *p = &k->places[i];
-		int64_t address = place_address(k, p->node, p->skip);
+		int64_t address = certify_address(k, p->node, p->skip);
 		unsigned flags = p->head ? NODE_HEAD : p->join ? NODE_JOIN : 0;
 
 		fay_bytes_number(out, (uint64_t)p->count << 2 | flags);
@@ -97,6 +96,27 @@ static void find_stops(struct certify *k)
 	}
 }
 
+static void find_compared(struct certify *k)
+{
+	const struct fay_cfg *cfg = k->c->cfg;
+
+	k->compared = malloc(COMPARED_MOST * sizeof(*k->compared));
+	if (!k->compared)
+		abort();
+	for (uint32_t node = 0; node < k->c->graph->node_count; node++) {
+		const struct fay_block *block = &cfg->blocks[k->c->graph->nodes[node].block];
+
+		for (uint32_t i = 0; i < block->count; i++) {
+			const struct fay_insn *insn = &cfg->insns[block->first + i];
+
+			if (insn->op == OP_CMP && insn->src.kind == OPERAND_IMM &&
+			    k->compared_count < COMPARED_MOST)
+				k->compared[k->compared_count++] =
+					(struct compared){ insn->src.imm, node };
+		}
+	}
+}
+
 void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts)
 {
 	bool ok = fay_order_init(&k->order, k->c->graph);
@@ -104,10 +124,12 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 
 	k->w = w;
 	k->places = calloc(places, sizeof(*k->places));
+	k->depth = malloc(k->c->graph->node_count * sizeof(*k->depth));
 	if (w)
 		w->nodes = calloc(places + 1, sizeof(*w->nodes));
-	if (!ok || !w || !k->places || !w->nodes)
+	if (!ok || !w || !k->places || !k->depth || !w->nodes)
 		abort();
+	memset(k->depth, 0xff, k->c->graph->node_count * sizeof(*k->depth));
 	w->node_count = places;
 	w->subject = w->m.subject = w->t.subject = k->c->subject;
 	w->policy = w->m.policy = w->t.policy = k->c->policy;
@@ -115,6 +137,7 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 	w->m.refine = w->t.refine = !k->c->mispredicted;
 	w->m.facts = w->t.facts = facts;
 	find_stops(k);
+	find_compared(k);
 	machine_entry(&w->m);
 }
 
@@ -125,7 +148,7 @@ void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t 
 	p->node = node;
 	p->skip = skip;
 	p->count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count - skip;
-	k->w->nodes[at].address = place_address(k, node, skip);
+	k->w->nodes[at].address = certify_address(k, node, skip);
 }
 
 /* One place for each node of the graph, in order. */
@@ -164,7 +187,9 @@ void certify_end(struct certify *k)
 	for (uint32_t i = 0; i < k->count; i++)
 		certify_release_place(&k->places[i]);
 	free(k->places);
+	free(k->depth);
 	free(k->stops);
+	free(k->compared);
 	free(k->w->nodes);
 	free(k->w);
 	fay_order_deinit(&k->order);
@@ -195,13 +220,19 @@ bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 	struct check_refusal why;
 	size_t begin = out->size;
 
-	for (enum effort effort = EFFORT_NEEDED; effort <= EFFORT_HOPEFUL; effort++)
+	for (enum effort effort = EFFORT_NEEDED; effort <= EFFORT_HOPEFUL; effort++) {
 		if (certify_attempt(c, effort, false, out) && certify_holds(c, begin, out))
 			return true;
+		if (c->found_count)
+			return false;
+	}
 	why = c->refusal;
-	for (enum effort effort = EFFORT_RELATED; effort <= EFFORT_HOPEFUL; effort++)
+	for (enum effort effort = EFFORT_RELATED; effort <= EFFORT_HOPEFUL; effort++) {
 		if (certify_search(c, effort, out))
 			return true;
+		if (c->found_count)
+			return false;
+	}
 	/* of the code as it stands; or, where nobody proved it, how far it came */
 	if (c->hint || c->refusal.rule == FAY_RULE_LIM_RESOURCE)
 		c->refusal = why;

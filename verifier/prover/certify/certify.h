@@ -38,6 +38,10 @@ struct fay_certify {
 	const uint32_t *live; /* per node of the graph a mask of registers still read; NULL: all */
 	bool mispredicted;    /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
+	/* Without a hint: where an indirect jump may go, to be freed; if any, the graph lacks some
+	 * of these places, and nothing was decided. */
+	struct fay_jump *found;
+	uint32_t found_count;
 	struct machine *refused;      /* what was known where it was last; or NULL */
 };
 

@@ -87,6 +87,13 @@ struct place {
 	uint32_t first_inside, done_before; /* of a head: places and places run before its loop's */
 };
 
+/* A number that a node of the graph compares something with. */
+struct compared {
+	wide n;
+	uint32_t node;
+};
+#define COMPARED_MOST 4096u
+
 #define COMMON_STOPS 9u /* the first: -1, 0, 1 and the ends of words */
 
 /* How relations between values are looked for: where something lacks; from the start; and as what
@@ -103,8 +110,11 @@ struct certify {
 	uint64_t runs, most;      /* of nodes: so far, and at most */
 	uint32_t at;              /* the place that was looked at last */
 	struct unfolding *unfold; /* unfold.c; NULL: one place for each node of the graph */
+	int64_t *depth;           /* of the stack, per node of the graph; -1: not known yet */
 	wide *stops;
 	uint32_t stop_count;
+	struct compared *compared;
+	uint32_t compared_count;
 };
 
 /* States are copied, and dropped with what waits. */
@@ -211,6 +221,8 @@ void certify_unfold_end(struct certify *k, uint32_t head);
 
 /* With room for so many places; w->m has the state at the entry. */
 void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts);
+/* Of the node's instruction number `skip`, from the start of .text. */
+uint32_t certify_address(const struct certify *k, uint32_t node, uint32_t skip);
 /* Place `at` is one of a node of the graph. */
 void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t skip);
 /* Frees what the place has. */

@@ -68,8 +68,7 @@ static bool find_code(struct host_run *run)
 	return r.rule == FAY_RULE_NONE;
 }
 
-static bool certify_entry(struct host_run *run, uint32_t i, bool mispredicted,
-			  struct fay_bytes *out)
+static bool try_entry(struct host_run *run, uint32_t i, bool mispredicted, struct fay_bytes *out)
 {
 	struct fay_graph graph = { 0 };
 	struct fay_refusal r =
@@ -83,6 +82,23 @@ static bool certify_entry(struct host_run *run, uint32_t i, bool mispredicted,
 	ok = ok && fay_certify_probe(&run->certify, out);
 	fay_graph_deinit(&graph);
 	return ok;
+}
+
+static bool certify_entry(struct host_run *run, uint32_t i, bool mispredicted,
+			  struct fay_bytes *out)
+{
+	struct fay_certify *c = &run->certify;
+
+	for (unsigned round = 0; round <= FAY_MAX_DISCOVERIES; round++) {
+		if (try_entry(run, i, mispredicted, out))
+			return true;
+		if (!c->found_count)
+			return false;
+		if (fay_cfg_extend(&run->cfg, c->found, c->found_count, 0).rule != FAY_RULE_NONE)
+			return false;
+		c->found_count = 0;
+	}
+	return false;
 }
 
 /* ---- what was known ---- */
@@ -194,6 +210,7 @@ bool fay_certify_extension(const struct fay_interface *interface, const uint8_t 
 	if (!ok)
 		tell_facts(run, facts, facts_size);
 	fay_cfg_deinit(&run->cfg);
+	free(run->certify.found);
 	if (run->arena)
 		fay_arena_destroy(run->arena);
 	free(run);

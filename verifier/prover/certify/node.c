@@ -88,11 +88,25 @@ static bool refused(struct certify *k, uint64_t address)
 	return false;
 }
 
+/* The stack is as deep whenever control comes to the node (docs/verifier.md, guarantee 3); that the
+ * checker would take rounds of a loop with other depths as code of their own does not matter. */
+static bool one_depth(struct certify *k, uint32_t node)
+{
+	int64_t depth = k->w->m.s.depth;
+
+	if (k->depth[node] < 0)
+		k->depth[node] = depth;
+	return k->depth[node] == depth ||
+	       certify_fail(k, FAY_RULE_STK_POINTER, certify_address(k, node, 0), "depths differ");
+}
+
 /* To `skip` instructions behind where the node begins. */
 static bool edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t skip, uint32_t *to)
 {
 	if (node == FAY_NONE)
 		return certify_fail(k, FAY_RULE_CRT_NODE, 0, "the graph lacks an edge");
+	if (!skip && !one_depth(k, node))
+		return false;
 	*to = k->unfold ? certify_unfold_edge(k, from, node, skip) : k->order.of[node];
 	if (*to == FAY_NONE)
 		return certify_fail(k, FAY_RULE_LIM_RESOURCE, 0, "too many nodes");
@@ -123,16 +137,19 @@ static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, uns
 	return true;
 }
 
-static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
-		  const struct fay_insn *insn)
+/* A table that an indirect jump goes through: where the entries lie in read-only data, and what is
+ * added to them. */
+struct table {
+	struct range offsets;
+	uint64_t stride, base;
+	uint32_t count;
+	bool sign;
+};
+
+static bool find_table(struct machine *m, const struct value *v, struct table *t)
 {
-	struct machine *m = &k->w->m;
-	const struct value *v = &m->s.reg[insn->dst.reg];
-	uint64_t base = (uint64_t)v->f.c + m->subject->rodata.start;
-	struct place *p = &k->places[at];
 	struct form f = v->f;
 	const struct def *d;
-	struct range r;
 	uint64_t count;
 
 	f.c = 0;
@@ -140,30 +157,77 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 							       : NULL;
 	if (!d || !d->f.v[0] || d->f.v[1] || d->f.k[0] <= 0)
 		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "no table");
-	r = form_range(m, &d->f);
-	count = (uint64_t)(r.hi - r.lo) / (uint64_t)d->f.k[0] + 1;
-	if (count > 65536)
-		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "too large a table");
-	p->table = realloc(p->table, count * sizeof(*p->table));
+	*t = (struct table){ .offsets = form_range(m, &d->f),
+			     .stride = (uint64_t)d->f.k[0],
+			     .base = (uint64_t)v->f.c + m->subject->rodata.start,
+			     .sign = d->sign };
+	count = (uint64_t)(t->offsets.hi - t->offsets.lo) / t->stride + 1;
+	t->count = (uint32_t)count;
+	return count <= FAY_MAX_TABLE ||
+	       check_refuse(m, FAY_RULE_CFI_INDIRECT, "too large a table");
+}
+
+/* Where entry i leads. */
+static uint64_t table_address(const struct machine *m, const struct table *t, uint64_t i)
+{
+	uint32_t entry;
+
+	memcpy(&entry, m->subject->rodata.bytes + (uint64_t)t->offsets.lo + i * t->stride, 4);
+	return t->base + (t->sign ? (uint64_t)(int64_t)(int32_t)entry : entry);
+}
+
+/* The node's successor at this address, or FAY_NONE. */
+static uint32_t table_node(const struct certify *k, const struct fay_node *n, uint64_t address)
+{
+	const struct fay_cfg *cfg = k->c->cfg;
+
+	for (uint32_t j = 0; j < n->table_count; j++)
+		if (cfg->insns[cfg->blocks[k->c->graph->nodes[n->table[j]].block].first].address ==
+		    address)
+			return n->table[j];
+	return FAY_NONE;
+}
+
+/* The graph lacks some of the places. */
+static bool tell_table(struct certify *k, const struct table *t, uint64_t from)
+{
+	struct machine *m = &k->w->m;
+
+	if (k->c->hint) /* the prover knows them all */
+		return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no node");
+	k->c->found = realloc(k->c->found, t->count * sizeof(*k->c->found));
+	if (!k->c->found)
+		abort();
+	for (uint32_t i = 0; i < t->count; i++) {
+		uint64_t to = table_address(m, t, i);
+
+		if (to - m->subject->text.start >= m->subject->text.size)
+			return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no code");
+		k->c->found[i] = (struct fay_jump){ from, to };
+	}
+	k->c->found_count = t->count;
+	return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no node");
+}
+
+static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
+		  const struct fay_insn *insn)
+{
+	struct machine *m = &k->w->m;
+	struct place *p = &k->places[at];
+	struct table t = { 0 };
+
+	if (!find_table(m, &m->s.reg[insn->dst.reg], &t))
+		return false;
+	p->table = realloc(p->table, t.count * sizeof(*p->table));
 	if (!p->table)
 		abort();
-	p->table_count = (uint32_t)count;
-	for (uint64_t i = 0; i < count; i++) {
-		uint32_t entry, j;
-		uint64_t address;
+	p->table_count = t.count;
+	for (uint32_t i = 0; i < t.count; i++) {
+		uint32_t to = table_node(k, n, table_address(m, &t, i));
 
-		memcpy(&entry, m->subject->rodata.bytes + (uint64_t)r.lo + i * (uint64_t)d->f.k[0],
-		       4);
-		address = base + (d->sign ? (uint64_t)(int64_t)(int32_t)entry : entry);
-		for (j = 0; j < n->table_count; j++) {
-			const struct fay_node *to = &k->c->graph->nodes[n->table[j]];
-
-			if (k->c->cfg->insns[k->c->cfg->blocks[to->block].first].address == address)
-				break;
-		}
-		if (j == n->table_count)
-			return check_refuse(m, FAY_RULE_CFI_INDIRECT, "a target that is no node");
-		if (!edge(k, at, n->table[j], &p->table[i]))
+		if (to == FAY_NONE)
+			return tell_table(k, &t, insn->address);
+		if (!edge(k, at, to, &p->table[i]))
 			return false;
 	}
 	return true;

@@ -28,6 +28,7 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
 }
 
 #define CODE_STOPS 12u /* so often a range ends at a number of the code */
+#define LOOP_STOPS 20u /* and then, up to so often, at what the loop around compares with */
 
 static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 {
@@ -37,9 +38,24 @@ static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 		*best = n;
 }
 
+/* At numbers that the loop around the place compares with, and next to them. */
+static void nearer_compared(const struct certify *k, const struct place *p, const struct rep *r,
+			    wide at, bool up, wide *best)
+{
+	const struct fay_graph *g = k->c->graph;
+	uint32_t head = fay_graph_loop(g, p->node);
+
+	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
+		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
+			nearer(r, k->compared[i].n + d, at, up, best);
+			if (r->mult != 1)
+				nearer(r, (k->compared[i].n + d) * r->mult + r->off, at, up, best);
+		}
+}
+
 /* Where a range may end: at numbers that the code compares with, and next to what the state has
  * elsewhere. */
-static wide stop(struct certify *k, const struct rep *r, wide at, bool up, bool state)
+static wide stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up)
 {
 	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
 	struct state *t = &k->w->t.s;
@@ -53,7 +69,9 @@ static wide stop(struct certify *k, const struct rep *r, wide at, bool up, bool 
 		if (r->mult != 1)
 			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
 	}
-	for (unsigned i = 0; state && i < 16u + t->slots; i++) {
+	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS)
+		nearer_compared(k, p, r, at, up, &best);
+	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
 		struct range all;
 
@@ -98,8 +116,8 @@ void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 	l = (l - r->off) / r->mult;
 	h -= r->off;
 	h = h / r->mult - (h % r->mult < 0);
-	lo = stop(k, r, r->lo, false, false);
-	hi = stop(k, r, r->hi, true, false);
+	lo = stop(k, &k->places[at], r, r->lo, false);
+	hi = stop(k, &k->places[at], r, r->hi, true);
 	r->lo = l < INT32_MIN && l < lo ? lo : l;
 	r->hi = h > INT32_MAX && h > hi ? hi : h;
 }
@@ -110,16 +128,16 @@ static bool widen(struct certify *k, uint32_t at, struct rep *r, struct range se
 	wide lo = seen.lo < r->lo ? seen.lo : r->lo, hi = seen.hi > r->hi ? seen.hi : r->hi;
 	bool down = lo<r->lo, up = hi> r->hi;
 
-	if (r->widened > 24)
+	if (r->widened > 32)
 		return false;
 	r->lo = lo;
 	r->hi = hi;
 	if (!r->widened)
 		certify_hint_range(k, at, r);
 	else if (up)
-		r->hi = stop(k, r, hi, true, k->places[at].plain);
+		r->hi = stop(k, &k->places[at], r, hi, true);
 	if (r->widened && down)
-		r->lo = stop(k, r, lo, false, k->places[at].plain);
+		r->lo = stop(k, &k->places[at], r, lo, false);
 	r->widened++;
 	if (r->bits < 64 && r->lo < 0 && r->hi - r->lo >= (wide)1 << r->bits) {
 		r->lo = -((wide)1 << (r->bits - 1));

@@ -87,6 +87,7 @@ static bool refine(struct search *s, uint32_t node)
 		if (write_out(s, node))
 			return true;
 		break;
+	case FAY_RULE_STK_POINTER: return false;
 	default: break;
 	}
 	if (level > 6)
@@ -135,7 +136,7 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	memset(s.treat, 0, nodes);
 	for (unsigned i = 0; i < TRIES && !ok && more && !c->mispredicted; i++) {
 		ok = attempt(&s, effort, &failed, out);
-		more = ok || refine(&s, failed);
+		more = ok || (!c->found_count && refine(&s, failed));
 	}
 	free(s.treat);
 	free(s.level);
