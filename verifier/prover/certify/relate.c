@@ -135,15 +135,24 @@ static uint64_t counted_at(const struct state *t, uint32_t at, uint32_t var)
 	return which > 255 ? 0 : certify_pinned_at(at, pin, which);
 }
 
-static bool is_new(const struct certify *k, uint32_t at, const struct form *f)
+/* Whether what is known of the form's variable and a size comes from elsewhere: it is one of the
+ * list's, and this is not the first time that it is there so many times. */
+static bool told_elsewhere(struct state *t, const struct meaning *x, uint32_t vars,
+			   const struct form *f)
 {
-	return k->w->nodes[at].variables && f->v[0] >= k->w->nodes[at].first;
+	for (uint32_t i = 0; i < vars; i++) {
+		const struct value *own = walk_locate(t, x[i].location);
+
+		if (x[i].id == f->v[0])
+			return !certify_numeric(own) || own->f.k[0] == f->k[0];
+	}
+	return false;
 }
 
-/* Values from before the node, and sizes that are passed: nothing else keeps what is known of
- * both. */
+/* Values from before the node, and multiples of its variables, and sizes that are passed: nothing
+ * else keeps what is known of both. */
 static bool relate_sizes(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-			 struct meaning *x)
+			 struct meaning *x, uint32_t vars)
 {
 	struct state *t = &k->w->t.s;
 	bool changed = false;
@@ -153,7 +162,7 @@ static bool relate_sizes(struct certify *k, uint32_t at, struct state **states, 
 			uint64_t own = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
 			const struct value *a = walk_locate(t, own);
 
-			if (certify_numeric(a) && !is_new(k, at, &a->f))
+			if (certify_numeric(a) && !told_elsewhere(t, x, vars, &a->f))
 				changed |= relate(k, at, states, n, x, 0, own,
 						  certify_pinned_at(at, t->var[v].pin, 0));
 		}
@@ -181,7 +190,7 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 			if (counted_at(t, at, v))
 				changed |= relate(k, at, states, n, x, i, x[i].location,
 						  counted_at(t, at, v));
-	return relate_sizes(k, at, states, n, x) || changed;
+	return relate_sizes(k, at, states, n, x, vars) || changed;
 }
 
 void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n)
