@@ -5,23 +5,17 @@
 #include <string.h>
 
 #include "prove_parts.h"
-#include "verifier/prover/sweep/live.h"
 
 void fay_certify_proof(struct fay_run *run)
 {
-	uint32_t *live;
-
 	if (!run->certificate || run->certify.refusal.rule != FAY_RULE_NONE)
 		return;
 	run->certify.cfg = &run->cfg;
 	run->certify.graph = &run->graph;
 	run->certify.hint = fay_hint_analysis;
 	run->certify.context = &run->an;
-	live = fay_live_find(&run->an);
-	run->certify.live = live;
 	run->certify.mispredicted = !run->an.refine;
 	fay_certify_probe(&run->certify, run->certificate);
-	free(live);
 }
 
 void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
@@ -44,17 +38,11 @@ static bool try_walk(struct fay_run *run, uint32_t i, bool mispredicted,
 	struct fay_certify *c = &run->certify;
 	uint64_t entry = run->image.layout_base + run->image.probes[i].code_offset;
 	struct fay_graph graph = { 0 };
-	struct fay_analysis an = { .cfg = c->cfg, .graph = &graph };
-	uint32_t *live = NULL;
 	bool ok = fay_graph_build(&graph, c->cfg, entry).rule == FAY_RULE_NONE;
 
-	if (ok)
-		live = fay_live_find(&an);
 	c->graph = &graph;
-	c->live = live;
 	c->mispredicted = mispredicted;
 	ok = ok && fay_certify_probe(c, certificate);
-	free(live);
 	fay_graph_deinit(&graph);
 	return ok;
 }

@@ -215,7 +215,7 @@ bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, str
 	return ok;
 }
 
-bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
+static bool find_certificate(struct fay_certify *c, struct fay_bytes *out)
 {
 	struct check_refusal why;
 	size_t begin = out->size;
@@ -237,4 +237,15 @@ bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
 	if (c->hint || c->refusal.rule == FAY_RULE_LIM_RESOURCE)
 		c->refusal = why;
 	return false;
+}
+
+bool fay_certify_probe(struct fay_certify *c, struct fay_bytes *out)
+{
+	bool ok;
+
+	c->live = fay_hint_live(c);
+	ok = find_certificate(c, out);
+	free(c->live);
+	c->live = NULL;
+	return ok;
 }

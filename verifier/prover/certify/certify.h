@@ -27,6 +27,10 @@ typedef bool fay_hint_function(const void *context, uint32_t node, uint64_t loca
 /* The hints of an invariant that was found: context is its struct fay_analysis. */
 fay_hint_function fay_hint_analysis;
 
+struct fay_certify;
+/* Per node of the graph a mask of the registers that are still read, to be freed; or NULL. */
+uint32_t *fay_hint_live(const struct fay_certify *c);
+
 struct fay_certify {
 	const struct check_subject *subject;
 	size_t size; /* of the image, without a certificate */
@@ -35,7 +39,7 @@ struct fay_certify {
 	const struct fay_graph *graph;
 	fay_hint_function *hint;
 	const void *context;
-	const uint32_t *live; /* per node of the graph a mask of registers still read; NULL: all */
+	uint32_t *live;       /* found here: per node a mask of registers still read; NULL: all */
 	bool mispredicted;    /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
 	/* Without a hint: where an indirect jump may go, to be freed; if any, the graph lacks some

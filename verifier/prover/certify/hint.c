@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the prover's invariant says of a place: ranges to try first. */
-#include "verifier/prover/transfer/analysis.h"
+/* What the prover knows: of places by its invariant, ranges to try first; what is still read. */
+#include "verifier/prover/transfer/live.h"
 
 #include "certify.h"
 
@@ -24,4 +24,11 @@ bool fay_hint_analysis(const void *context, uint32_t node, uint64_t location, st
 	*hint = (struct fay_hint){ s->loc[at].s.umin, s->loc[at].s.umax, s->loc[at].s.smin,
 				   s->loc[at].s.smax };
 	return true;
+}
+
+uint32_t *fay_hint_live(const struct fay_certify *c)
+{
+	struct fay_analysis an = { .cfg = c->cfg, .graph = c->graph };
+
+	return fay_live_find(&an);
 }

@@ -6,7 +6,7 @@
 #ifndef FAY_VERIFIER_SWEEP_PARTS_H
 #define FAY_VERIFIER_SWEEP_PARTS_H
 
-#include "live.h"
+#include "verifier/prover/transfer/live.h"
 #include "pool.h"
 #include "verifier/prover/graph/cfg.h"
 #include "verifier/prover/loops/loops.h"
