@@ -7,6 +7,7 @@
 
 #define TRIES 40u
 #define RUNS 60000u /* of nodes, in all */
+#define RUNS_UNPROVED 4000u /* of these, with all loops written out that nobody has proved short */
 
 struct search {
 	struct fay_certify *c;
@@ -130,11 +131,12 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 
 	if (!s.treat || !s.level || !s.list)
 		abort();
-	/* a mispredicted run may go around for ever, and its branches tell nothing; what nobody has
-	 * proved to be short is mostly too long */
-	ok = !c->mispredicted && c->hint && all_written_out(&s, effort, out);
+	/* a mispredicted run may go around for ever, and its branches tell nothing */
+	s.runs = c->hint ? RUNS : RUNS_UNPROVED;
+	ok = !c->mispredicted && all_written_out(&s, effort, out);
+	s.runs = c->hint ? s.runs : RUNS;
 	memset(s.treat, 0, nodes);
-	for (unsigned i = 0; i < TRIES && !ok && more && !c->mispredicted; i++) {
+	for (unsigned i = 0; i < TRIES && !ok && !c->found_count && more && !c->mispredicted; i++) {
 		ok = attempt(&s, effort, &failed, out);
 		more = ok || (!c->found_count && refine(&s, failed));
 	}
