@@ -305,10 +305,10 @@ static void find_location(struct certify *k, struct place *p, uint64_t location,
 		same &= identical(v, walk_locate(states[i], location));
 	if (same && !certify_numeric(v))
 		return;
-	for (uint32_t i = 1; i < n && v->kind == KIND_NUMBER; i++) {
+	for (uint32_t i = 1; i < n && certify_numeric(v); i++) {
 		const struct value *other = walk_locate(states[i], location);
 
-		if (other && other->kind == KIND_NUMBER && v->init & ~other->init)
+		if (other && other->kind == v->kind && v->init & ~other->init)
 			certify_rep_add(p, location)->bytes &= other->init;
 	}
 	same &= location >= 16 || !(p->fresh >> location & 1);

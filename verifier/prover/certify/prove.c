@@ -273,7 +273,7 @@ static bool weaken_locations(const struct doubt *d, bool weaker)
 		if (weaker && r && r->kind == REP_FORM)
 			continue; /* its base may be at fault */
 		weaker = true;
-		if (have && want->kind == KIND_NUMBER && have->kind == KIND_NUMBER &&
+		if (have && certify_numeric(want) && have->kind == want->kind &&
 		    (have->init & want->init) != want->init) {
 			if (!r)
 				r = certify_rep_add(d->p, location);
