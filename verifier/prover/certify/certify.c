@@ -123,10 +123,10 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 	struct walk *w = calloc(1, sizeof(*w));
 
 	k->w = w;
-	k->places = calloc(places, sizeof(*k->places));
+	k->places = malloc(places * sizeof(*k->places)); /* mostly far more than are made */
 	k->depth = malloc(k->c->graph->node_count * sizeof(*k->depth));
 	if (w)
-		w->nodes = calloc(places + 1, sizeof(*w->nodes));
+		w->nodes = malloc((places + 1) * sizeof(*w->nodes));
 	if (!ok || !w || !k->places || !k->depth || !w->nodes)
 		abort();
 	memset(k->depth, 0xff, k->c->graph->node_count * sizeof(*k->depth));
@@ -143,12 +143,12 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 
 void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t skip)
 {
-	struct place *p = &k->places[at];
-
-	p->node = node;
-	p->skip = skip;
-	p->count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count - skip;
-	k->w->nodes[at].address = certify_address(k, node, skip);
+	k->places[at] = (struct place){
+		.node = node,
+		.skip = skip,
+		.count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count - skip
+	};
+	k->w->nodes[at] = (struct node){ .address = certify_address(k, node, skip) };
 }
 
 /* One place for each node of the graph, in order. */

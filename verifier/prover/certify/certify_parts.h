@@ -118,6 +118,7 @@ struct certify {
 };
 
 /* States are copied, and dropped with what waits. */
+void certify_assign(struct state *to, const struct state *s); /* what its counts say is there */
 struct state *certify_copy(const struct state *s);
 /* The machine looks at `s`, until what it had, which is returned, is put back. */
 struct state *certify_enter(struct certify *k, const struct state *s);

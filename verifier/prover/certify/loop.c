@@ -35,7 +35,7 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 	uint32_t base = UINT32_MAX;
 
 	for (struct waiting *b = p->back; b; b = b->next) {
-		memcpy(&k->w->m.s, b->s, sizeof(*b->s));
+		certify_assign(&k->w->m.s, b->s);
 		k->w->m.defs = 0;
 		for (uint32_t i = 0; i < vars; i++) {
 			struct var *v = var_find(&k->w->t.s, x[i].id);
@@ -136,7 +136,7 @@ static uint64_t rounds_by(struct certify *k, uint32_t at, struct meaning *x, uin
 	for (struct waiting *b = p->back; b; b = b->next) {
 		bool ok;
 
-		memcpy(&k->w->m.s, b->s, sizeof(*b->s));
+		certify_assign(&k->w->m.s, b->s);
 		k->w->m.defs = b->defs;
 		memcpy(k->w->m.def, b->def, sizeof(b->def));
 		ok = walk_meaning(k->w, &x[i], vi) && (!j || walk_meaning(k->w, &x[j - 1], vj)) &&
@@ -252,7 +252,7 @@ static bool fill(struct certify *k, uint32_t at, struct state **states, struct m
 		struct value *first = walk_locate(states[0], x[i].location);
 		int64_t step;
 
-		memcpy(&k->w->m.s, p->back->s, sizeof(*p->back->s));
+		certify_assign(&k->w->m.s, p->back->s);
 		k->w->m.defs = 0;
 		if (!v || !certify_numeric(first) || first->f.v[0])
 			continue;
@@ -319,7 +319,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 				var_find(&k->w->t.s, x[i].id)->pin = at + 1;
 		struct state *t = certify_copy(&k->w->t.s);
 		ran = run_loop(k, at);
-		memcpy(&k->w->t.s, t, sizeof(*t));
+		certify_assign(&k->w->t.s, t);
 		free(t);
 		if (!tied && round && ran && tie(k, at, states, n, x, vars)) {
 			tied = true;

@@ -4,13 +4,23 @@
 
 /* ---- states that wait ---- */
 
+void certify_assign(struct state *to, const struct state *s)
+{
+	memcpy(to, s, offsetof(struct state, written));
+	memcpy(to->written, s->written, ((uint32_t)s->depth + 7) / 8);
+	memcpy(to->fact, s->fact, s->facts * sizeof(s->fact[0]));
+	memcpy(to->fill, s->fill, s->fills * sizeof(s->fill[0]));
+	memcpy(to->slot, s->slot, s->slots * sizeof(s->slot[0]));
+	memcpy(to->var, s->var, s->vars * sizeof(s->var[0]));
+}
+
 struct state *certify_copy(const struct state *s)
 {
 	struct state *c = malloc(sizeof(*c));
 
 	if (!c)
 		abort();
-	memcpy(c, s, sizeof(*c));
+	certify_assign(c, s);
 	return c;
 }
 
@@ -18,14 +28,14 @@ struct state *certify_enter(struct certify *k, const struct state *s)
 {
 	struct state *save = certify_copy(&k->w->m.s);
 
-	memcpy(&k->w->m.s, s, sizeof(*s));
+	certify_assign(&k->w->m.s, s);
 	k->w->m.defs = 0;
 	return save;
 }
 
 void certify_leave(struct certify *k, struct state *save)
 {
-	memcpy(&k->w->m.s, save, sizeof(*save));
+	certify_assign(&k->w->m.s, save);
 	free(save);
 }
 
@@ -376,7 +386,7 @@ bool certify_run_from(struct certify *k, uint32_t at)
 {
 	struct walk *w = k->w;
 
-	memcpy(&w->m.s, &w->t.s, sizeof(w->m.s));
+	certify_assign(&w->m.s, &w->t.s);
 	return certify_run_node(k, at);
 }
 
@@ -401,7 +411,7 @@ bool certify_process_place(struct certify *k, uint32_t at)
 		ok = ok && certify_run_from(k, at);
 		free(x);
 	} else {
-		memcpy(&k->w->m.s, states[0], sizeof(*states[0]));
+		certify_assign(&k->w->m.s, states[0]);
 		ok = certify_run_node(k, at);
 	}
 	free(states);

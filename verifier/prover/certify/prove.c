@@ -18,7 +18,7 @@ static void use_list(struct certify *k, uint32_t at)
 /* The node's state from `s`, in w->t. */
 bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meaning *x, uint32_t *n)
 {
-	memcpy(&k->w->m.s, s, sizeof(*s));
+	certify_assign(&k->w->m.s, s);
 	k->w->m.defs = 0;
 	use_list(k, at);
 	if (walk_make(k->w, at, x, n))
@@ -453,7 +453,7 @@ bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct s
 	};
 	bool weaker;
 
-	memcpy(&k->w->m.s, s, sizeof(*s));
+	certify_assign(&k->w->m.s, s);
 	k->w->m.defs = 0;
 	if (walk_includes(k->w, x, n))
 		return true;

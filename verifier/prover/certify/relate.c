@@ -39,7 +39,7 @@ static bool ahead(struct certify *k, uint32_t at, const struct state *s, uint64_
 {
 	struct range r;
 
-	memcpy(&k->w->m.s, s, sizeof(*s));
+	certify_assign(&k->w->m.s, s);
 	k->w->m.defs = 0;
 	if (!certify_ahead(k, at, a, b, &r))
 		return false;
@@ -59,7 +59,7 @@ static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, 
 	for (const struct waiting *back = k->places[at].back;
 	     ok && back && k->effort != EFFORT_HOPEFUL; back = back->next)
 		ok = ahead(k, at, back->s, a, b, all, false);
-	memcpy(&k->w->m.s, &k->w->t.s, sizeof(k->w->m.s));
+	certify_assign(&k->w->m.s, &k->w->t.s);
 	return ok;
 }
 
@@ -179,7 +179,7 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 	struct state *t = &k->w->t.s;
 	bool changed = false;
 
-	memcpy(&k->w->m.s, t, sizeof(*t));
+	certify_assign(&k->w->m.s, t);
 	k->w->m.defs = 0;
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++)

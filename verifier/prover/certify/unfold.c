@@ -48,9 +48,9 @@ static uint32_t make_place(struct certify *k, uint32_t node, uint32_t skip, cons
 
 	if (k->count == k->unfold->room)
 		return FAY_NONE;
-	memset(&k->w->nodes[k->count], 0, sizeof(*k->w->nodes));
-	*p = (struct place){ .to = { FAY_NONE, FAY_NONE }, .plain = true };
 	certify_make_place(k, k->count, node, skip);
+	p->to[0] = p->to[1] = FAY_NONE;
+	p->plain = true;
 	p->head = k->c->graph->nodes[node].is_header && !skip &&
 		  !(k->unfold->treat[node] & TREAT_WRITTEN_OUT);
 	p->turn = malloc(sizeof(*p->turn));
