@@ -29,6 +29,13 @@ bool fay_hint_analysis(const void *context, uint32_t node, uint64_t location, st
 uint32_t *fay_hint_live(const struct fay_certify *c)
 {
 	struct fay_analysis an = { .cfg = c->cfg, .graph = c->graph };
+	uint32_t *live;
 
-	return fay_live_find(&an);
+	if (!c->subject->hash.size)
+		return fay_live_find(&an);
+	/* a host takes a result, and has helpers of its own */
+	live = c->subject->slot_count ? NULL : fay_live_find(&an);
+	for (uint32_t i = 0; live && i < c->graph->node_count; i++)
+		live[i] |= 1u << FAY_RAX;
+	return live;
 }
