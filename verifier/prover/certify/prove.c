@@ -392,7 +392,10 @@ static bool weaken_fact(const struct doubt *d, struct relation *f, const struct 
 	if (r->lo <= -fact_most || r->hi >= fact_most || f->lo > f->hi ||
 	    f->rounds++ == FACT_ROUNDS)
 		return false;
-	if (r->lo < f->lo)
+	/* a round takes something of what is left: so much is left as long as there is another */
+	if (r->lo < f->lo && f->rounds == 1 && f->lo - r->lo <= r->lo)
+		f->lo -= r->lo;
+	else if (r->lo < f->lo)
 		f->lo = fact_stop(d->k, f->rounds, r->lo, false);
 	if (r->hi > f->hi)
 		f->hi = fact_stop(d->k, f->rounds, r->hi, true);
