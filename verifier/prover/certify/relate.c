@@ -10,6 +10,14 @@ static bool whole(struct certify *k, const struct value *v)
 	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c);
 }
 
+/* Whether the value is a size that is passed: a fact had better name the size itself. */
+static bool is_size(struct state *t, const struct value *v)
+{
+	const struct var *var = v->f.v[0] ? var_find(t, v->f.v[0]) : NULL;
+
+	return var && var->pin >= PIN_SIZES;
+}
+
 /* Could a fact say how far what is at `other` is ahead of the head's variable i? */
 static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32_t i, uint64_t own,
 		       uint64_t other)
@@ -22,7 +30,7 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 
 	if (!certify_numeric(a) || !certify_numeric(b) ||
 	    (b != &counted && (a->kind != b->kind || a->tag != b->tag)) || b->f.v[0] == a->f.v[0] ||
-	    !b->f.v[0] || !a->f.v[0] || a->f.v[1] || b->f.v[1] || !whole(k, a) || !whole(k, b))
+	    !b->f.v[0] || (b != &counted && is_size(t, b)) || !a->f.v[0] || a->f.v[1] || b->f.v[1] || !whole(k, a) || !whole(k, b))
 		return false;
 	for (uint32_t c = 0; c < i; c++)
 		if (x[c].location == other)
