@@ -139,8 +139,8 @@ struct fay_verdict {
 	/* questions that Z3 worked on; one asked again is not counted again */
 	uint64_t solver_queries;
 	uint64_t nanoseconds; /* of monotonic time */
-	/* The image brought a certificate, and the checker accepted it: nothing was proved anew,
-	 * and no solver was asked. */
+	/* The checker accepted a certificate: one that the image brought (nothing was proved anew,
+	 * and no solver was asked), or one that was found where the prover refuses. */
 	bool certified;
 	void *arena; /* private: owns all of the above */
 };

@@ -37,8 +37,7 @@ int fay_verify_certify(const void *bytes, size_t size, const struct fay_policy *
 	run = fay_prove(bytes, size, policy, NULL, &certificate, NULL, verdict);
 	if (!run)
 		return -1;
-	certified = verdict->outcome != FAY_ACCEPTED ||
-		    run->certify.refusal.rule == FAY_RULE_NONE;
+	certified = verdict->outcome != FAY_ACCEPTED || run->certify.refusal.rule == FAY_RULE_NONE;
 	if (!certified)
 		*why = run->certify.refusal.what;
 	fay_conclude(run, bytes, size, &certificate);

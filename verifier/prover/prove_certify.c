@@ -31,6 +31,9 @@ void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size)
 	fay_certificate_begin(&run->subject, run->policy->speculation_confined, run->certificate);
 }
 
+/* Of nodes, in a search: what most images take that are accepted so, and few ms. */
+#define RUNS_REFUSED 12000u
+
 /* A walk without the invariant. */
 static bool try_walk(struct fay_run *run, uint32_t i, bool mispredicted,
 		     struct fay_bytes *certificate)
@@ -52,16 +55,16 @@ static bool try_walk(struct fay_run *run, uint32_t i, bool mispredicted,
 static bool learn(struct fay_run *run, struct fay_cfg *cfg)
 {
 	struct fay_certify *c = &run->certify;
-	bool ok = c->cfg == cfg ||
-		  (fay_cfg_build(cfg, run->arena, &run->image, run->deadline).rule ==
-			   FAY_RULE_NONE &&
-		   (!run->cfg.jump_count ||
-		    fay_cfg_extend(cfg, run->cfg.jumps, run->cfg.jump_count, run->deadline).rule ==
-			    FAY_RULE_NONE));
+	bool ok =
+		c->cfg == cfg ||
+		(fay_cfg_build(cfg, run->arena, &run->image, run->deadline).rule == FAY_RULE_NONE &&
+		 (!run->cfg.jump_count ||
+		  fay_cfg_extend(cfg, run->cfg.jumps, run->cfg.jump_count, run->deadline).rule ==
+			  FAY_RULE_NONE));
 
 	c->cfg = cfg;
-	ok = ok && fay_cfg_extend(cfg, c->found, c->found_count, run->deadline).rule ==
-			   FAY_RULE_NONE;
+	ok = ok &&
+	     fay_cfg_extend(cfg, c->found, c->found_count, run->deadline).rule == FAY_RULE_NONE;
 	c->found_count = 0;
 	return ok;
 }
@@ -91,9 +94,11 @@ bool fay_certify_refused(struct fay_run *run, const void *bytes, size_t size,
 	if (!run->an.in || run->smt2 || rule == FAY_RULE_LIM_TIME ||
 	    !strncmp(fay_rule_id(rule), "POL-", 4))
 		return false;
-	run->certify = (struct fay_certify){
-		.subject = &run->subject, .size = size, .policy = run->policy, .cfg = &run->cfg
-	};
+	run->certify = (struct fay_certify){ .subject = &run->subject,
+					     .size = size,
+					     .policy = run->policy,
+					     .cfg = &run->cfg,
+					     .runs = RUNS_REFUSED };
 	ok = check_parse(bytes, size, &run->subject).rule == FAY_RULE_NONE;
 	if (ok)
 		fay_certificate_begin(&run->subject, confined, certificate);

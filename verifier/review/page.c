@@ -139,7 +139,9 @@ static void put_verdict(FILE *out, const struct fay_review *r)
 	if (r->certificate_size)
 		put_hash(out, "sha256 of its certificate", r->certificate_sha256);
 	put_pair(out, "certificate",
-		 !r->certificate_size ? "it brings none"
+		 !r->certificate_size ? v->certified ? "it brings none; the checker accepted one "
+						       "that was made of it"
+						     : "it brings none"
 		 : v->certified       ? "the checker accepted it; nothing was proved anew"
 				      : "it brings one; everything was proved anew");
 	fprintf(out,

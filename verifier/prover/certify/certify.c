@@ -143,11 +143,11 @@ void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *f
 
 void certify_make_place(struct certify *k, uint32_t at, uint32_t node, uint32_t skip)
 {
-	k->places[at] = (struct place){
-		.node = node,
-		.skip = skip,
-		.count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count - skip
-	};
+	k->places[at] =
+		(struct place){ .node = node,
+				.skip = skip,
+				.count = k->c->cfg->blocks[k->c->graph->nodes[node].block].count -
+					 skip };
 	k->w->nodes[at] = (struct node){ .address = certify_address(k, node, skip) };
 }
 

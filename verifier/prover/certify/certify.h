@@ -39,14 +39,15 @@ struct fay_certify {
 	const struct fay_graph *graph;
 	fay_hint_function *hint;
 	const void *context;
-	uint32_t *live;       /* found here: per node a mask of registers still read; NULL: all */
-	bool mispredicted;    /* branches tell nothing */
+	uint32_t *live;    /* found here: per node a mask of registers still read; NULL: all */
+	uint64_t runs;     /* of nodes, that a search may take at most; 0: as many as is usual */
+	bool mispredicted; /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
 	/* Without a hint: where an indirect jump may go, to be freed; if any, the graph lacks some
 	 * of these places, and nothing was decided. */
 	struct fay_jump *found;
 	uint32_t found_count;
-	struct machine *refused;      /* what was known where it was last; or NULL */
+	struct machine *refused; /* what was known where it was last; or NULL */
 };
 
 /* *out := the certificate's header. */

@@ -232,6 +232,9 @@ void certify_end(struct certify *k);
 /* Appends the places as nodes. */
 void certify_put(struct certify *k, struct fay_bytes *out);
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
+/* Where the range of `r`, which reaches `at`, may end: at numbers that the code compares with, and
+ * next to what the state has elsewhere. */
+wide certify_stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up);
 /* Drops what came from places in [begin, end). */
 void certify_drop_from(struct waiting **list, uint32_t begin, uint32_t end);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */

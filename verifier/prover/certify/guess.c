@@ -330,3 +330,63 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 		find_location(k, p, at < 16 ? at : certify_location_of(&first->slot[at - 16]),
 			      states, n);
 }
+
+/* ---- where ranges end ---- */
+
+#define CODE_STOPS 12u /* so often a range ends at a number of the code */
+#define LOOP_STOPS 20u /* and then, up to so often, at what the loop around compares with */
+
+static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
+{
+	n -= r->off;
+	n = n / r->mult - (n % r->mult < 0 && !up) + (n % r->mult > 0 && up);
+	if (up ? n >= at && n < *best : n <= at && n > *best)
+		*best = n;
+}
+
+/* At numbers that the loop around the place compares with, and next to them. */
+static void nearer_compared(const struct certify *k, const struct place *p, const struct rep *r,
+			    wide at, bool up, wide *best)
+{
+	const struct fay_graph *g = k->c->graph;
+	uint32_t head = fay_graph_loop(g, p->node);
+
+	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
+		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
+			nearer(r, k->compared[i].n + d, at, up, best);
+			if (r->mult != 1)
+				nearer(r, (k->compared[i].n + d) * r->mult + r->off, at, up, best);
+		}
+}
+
+wide certify_stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up)
+{
+	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
+	struct state *t = &k->w->t.s;
+	const struct value *own = walk_locate(t, r->location);
+	uint32_t id = own ? own->f.v[0] : 0;
+
+	/* those of the code for a while, then the ends of words only */
+	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++) {
+		nearer(r, k->stops[i], at, up, &best);
+		/* of a multiple also those that a counter beside it may be compared with */
+		if (r->mult != 1)
+			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
+	}
+	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS)
+		nearer_compared(k, p, r, at, up, &best);
+	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
+		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
+		struct range all;
+
+		/* what moves with it would move the end one step each time */
+		if (!certify_numeric(v) || (id && (v->f.v[0] == id || v->f.v[1] == id)))
+			continue;
+		all = value_range(&k->w->t, v, 64, v->kind == KIND_POINTER);
+		for (int d = -1; d <= 1; d++) {
+			nearer(r, all.lo + d * r->mult, at, up, &best);
+			nearer(r, all.hi + d * r->mult, at, up, &best);
+		}
+	}
+	return best;
+}

@@ -27,66 +27,6 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
 	return false;
 }
 
-#define CODE_STOPS 12u /* so often a range ends at a number of the code */
-#define LOOP_STOPS 20u /* and then, up to so often, at what the loop around compares with */
-
-static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
-{
-	n -= r->off;
-	n = n / r->mult - (n % r->mult < 0 && !up) + (n % r->mult > 0 && up);
-	if (up ? n >= at && n < *best : n <= at && n > *best)
-		*best = n;
-}
-
-/* At numbers that the loop around the place compares with, and next to them. */
-static void nearer_compared(const struct certify *k, const struct place *p, const struct rep *r,
-			    wide at, bool up, wide *best)
-{
-	const struct fay_graph *g = k->c->graph;
-	uint32_t head = fay_graph_loop(g, p->node);
-
-	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
-		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
-			nearer(r, k->compared[i].n + d, at, up, best);
-			if (r->mult != 1)
-				nearer(r, (k->compared[i].n + d) * r->mult + r->off, at, up, best);
-		}
-}
-
-/* Where a range may end: at numbers that the code compares with, and next to what the state has
- * elsewhere. */
-static wide stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up)
-{
-	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
-	struct state *t = &k->w->t.s;
-	const struct value *own = walk_locate(t, r->location);
-	uint32_t id = own ? own->f.v[0] : 0;
-
-	/* those of the code for a while, then the ends of words only */
-	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++) {
-		nearer(r, k->stops[i], at, up, &best);
-		/* of a multiple also those that a counter beside it may be compared with */
-		if (r->mult != 1)
-			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
-	}
-	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS)
-		nearer_compared(k, p, r, at, up, &best);
-	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
-		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
-		struct range all;
-
-		/* what moves with it would move the end one step each time */
-		if (!certify_numeric(v) || (id && (v->f.v[0] == id || v->f.v[1] == id)))
-			continue;
-		all = value_range(&k->w->t, v, 64, v->kind == KIND_POINTER);
-		for (int d = -1; d <= 1; d++) {
-			nearer(r, all.lo + d * r->mult, at, up, &best);
-			nearer(r, all.hi + d * r->mult, at, up, &best);
-		}
-	}
-	return best;
-}
-
 void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 {
 	wide lo = r->lo * r->mult + r->off, hi = r->hi * r->mult + r->off, l, h;
@@ -116,8 +56,8 @@ void certify_hint_range(struct certify *k, uint32_t at, struct rep *r)
 	l = (l - r->off) / r->mult;
 	h -= r->off;
 	h = h / r->mult - (h % r->mult < 0);
-	lo = stop(k, &k->places[at], r, r->lo, false);
-	hi = stop(k, &k->places[at], r, r->hi, true);
+	lo = certify_stop(k, &k->places[at], r, r->lo, false);
+	hi = certify_stop(k, &k->places[at], r, r->hi, true);
 	r->lo = l < INT32_MIN && l < lo ? lo : l;
 	r->hi = h > INT32_MAX && h > hi ? hi : h;
 }
@@ -135,9 +75,9 @@ static bool widen(struct certify *k, uint32_t at, struct rep *r, struct range se
 	if (!r->widened)
 		certify_hint_range(k, at, r);
 	else if (up)
-		r->hi = stop(k, &k->places[at], r, hi, true);
+		r->hi = certify_stop(k, &k->places[at], r, hi, true);
 	if (r->widened && down)
-		r->lo = stop(k, &k->places[at], r, lo, false);
+		r->lo = certify_stop(k, &k->places[at], r, lo, false);
 	r->widened++;
 	if (r->bits < 64 && r->lo < 0 && r->hi - r->lo >= (wide)1 << r->bits) {
 		r->lo = -((wide)1 << (r->bits - 1));

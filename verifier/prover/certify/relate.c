@@ -30,7 +30,8 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 
 	if (!certify_numeric(a) || !certify_numeric(b) ||
 	    (b != &counted && (a->kind != b->kind || a->tag != b->tag)) || b->f.v[0] == a->f.v[0] ||
-	    !b->f.v[0] || (b != &counted && is_size(t, b)) || !a->f.v[0] || a->f.v[1] || b->f.v[1] || !whole(k, a) || !whole(k, b))
+	    !b->f.v[0] || (b != &counted && is_size(t, b)) || !a->f.v[0] || a->f.v[1] ||
+	    b->f.v[1] || !whole(k, a) || !whole(k, b))
 		return false;
 	for (uint32_t c = 0; c < i; c++)
 		if (x[c].location == other)

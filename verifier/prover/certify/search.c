@@ -6,7 +6,7 @@
 #include "certify_parts.h"
 
 #define TRIES 40u
-#define RUNS 60000u /* of nodes, in all */
+#define RUNS 60000u         /* of nodes, in all */
 #define RUNS_UNPROVED 4000u /* of these, with all loops written out that nobody has proved short */
 
 struct search {
@@ -132,9 +132,11 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	if (!s.treat || !s.level || !s.list)
 		abort();
 	/* a mispredicted run may go around for ever, and its branches tell nothing */
-	s.runs = c->hint ? RUNS : RUNS_UNPROVED;
+	if (!c->hint)
+		s.runs = RUNS_UNPROVED;
 	ok = !c->mispredicted && all_written_out(&s, effort, out);
-	s.runs = c->hint ? s.runs : RUNS;
+	if (!c->hint)
+		s.runs = c->runs ? c->runs : RUNS;
 	memset(s.treat, 0, nodes);
 	for (unsigned i = 0; i < TRIES && !ok && !c->found_count && more && !c->mispredicted; i++) {
 		ok = attempt(&s, effort, &failed, out);
