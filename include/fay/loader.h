@@ -237,6 +237,9 @@ struct fay_attach_options {
 	 * nothing can be patched and there are such places, there is a session, of which nothing is
 	 * installed. */
 	uint32_t traps;
+	/* With `traps`, where something can be patched: once there are such places for more
+	 * functions than so many, no further ones are looked for; 0: all are. */
+	uint32_t trap_functions;
 	/*
 	 * No probe runs. At the places that probes are for the calls are counted, those of a
 	 * function once, at its entry, and fay_session_costs() tells them, as with `costs`.

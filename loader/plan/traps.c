@@ -29,7 +29,8 @@ struct finder {
 	const struct fay_zones *present;
 	const struct fay_maps *maps;
 	struct fay_program_text text;
-	size_t room; /* of plan->traps */
+	uint64_t stack; /* of the process; 0: not asked for yet */
+	size_t room;    /* of plan->traps */
 	bool no_memory;
 };
 
@@ -119,9 +120,9 @@ static bool find_semaphore(const struct fay_plan *plan, const struct fay_functio
 	return false;
 }
 
-static bool find_file(const struct fay_plan *plan, const struct fay_point *point,
-		      struct fay_trap *trap)
+static bool find_file(struct finder *finder, const struct fay_point *point, struct fay_trap *trap)
 {
+	const struct fay_plan *plan = finder->plan;
 	struct fay_function place = point->function;
 	struct fay_function_file file, start;
 	const struct fay_marker *marker = point->function.marker;
@@ -139,7 +140,9 @@ static bool find_file(const struct fay_plan *plan, const struct fay_point *point
 	trap->inode = file.inode;
 	trap->offset = file.offset;
 	trap->start = start.offset;
-	trap->stack = fay_process_stack_begin(plan->pid);
+	if (!finder->stack)
+		finder->stack = fay_process_stack_begin(plan->pid);
+	trap->stack = finder->stack;
 	if (point->marker) {
 		memcpy(trap->operands, point->marker->operands, sizeof(trap->operands));
 		trap->operand_count = point->marker->operand_count;
@@ -157,7 +160,7 @@ static bool add(struct finder *finder, const struct fay_point *point, unsigned l
 
 	if (!is_files(plan, &finder->text, finder->maps, at, length) ||
 	    fay_rseqs_touch(&plan->rseqs, at, length) || fay_site_over(plan, at, at + length) ||
-	    others_have(finder->present, at, at + length) || !find_file(plan, point, &trap))
+	    others_have(finder->present, at, at + length) || !find_file(finder, point, &trap))
 		return false;
 	if (plan->trap_count == finder->room) {
 		size_t room = finder->room ? 2 * finder->room : 16;
@@ -339,8 +342,13 @@ int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
 				 .maps = maps,
 				 .text = { .present = present, .memory = memory } };
 
-	for (size_t i = 0; i < plan->point_count && !finder.no_memory; i++) {
+	size_t most = plan->options.trap_functions, functions = 0;
+
+	if (!most || !fay_plan_point_count(plan))
+		most = plan->point_count;
+	for (size_t i = 0; i < plan->point_count && !finder.no_memory && functions <= most; i++) {
 		const struct fay_point *point = &plan->points[i];
+		size_t before = plan->trap_count;
 
 		if (point->usable || !point->skipped || point->skipped > plan->skipped_count ||
 		    !is_allowed(plan, point))
@@ -349,6 +357,7 @@ int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
 			add_place(&finder, point, FAY_TRAP_PLACE);
 		else if (is_of_ends(plan, point))
 			find_ends(&finder, point);
+		functions += plan->trap_count != before;
 	}
 	fay_program_text_deinit(&finder.text);
 	return finder.no_memory ? -1 : 0;

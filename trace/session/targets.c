@@ -239,6 +239,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		.traps = fay_trace_traps_may(trace, pid)
 				 ? fay_bpf_trap_exits(trace->follow || trace->wait)
 				 : 0,
+		.trap_functions = later && trace->follow ? FAY_TRAPS_LATER : 0,
 		.permit = fay_trust_log_permit,
 		.permit_context = &trace->log
 	};
