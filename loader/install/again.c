@@ -120,13 +120,14 @@ static int read_text(struct again *again, struct fay_error *error)
 
 static bool is_program(const struct again *again)
 {
+	const struct fay_plan *plan = again->install->plan;
 	const struct fay_site *site;
 
 	for (size_t p = 0, s = 0; (site = next_site(again, &p, &s));) {
 		const uint8_t *now = fay_text_at(&again->text, site->site, site->size);
 
-		if (!now || memcmp(now, site->program, site->size) ||
-		    memcmp(site->before, site->program, site->size))
+		if (!now || memcmp(now, fay_site_program(plan, site), site->size) ||
+		    memcmp(fay_site_before(plan, site), fay_site_program(plan, site), site->size))
 			return false;
 	}
 	return true;
@@ -156,7 +157,8 @@ static void undo(struct again *again)
 
 	for (size_t p = 0, s = 0; (site = next_site(again, &p, &s));)
 		if (site->kind != FAY_SITE_BLOCK)
-			fay_install_put_back(again->stop, &site->patch, site->before);
+			fay_install_put_back(again->stop, &site->patch,
+					     fay_site_before(again->install->plan, site));
 	visit_records(again, &removed);
 }
 

@@ -47,7 +47,7 @@ static bool sites_unchanged(struct fay_install *install, const struct fay_stop *
 		if (!is_in_plan(install, site))
 			continue;
 		now = fay_text_at(&install->text, site->site, site->size);
-		if (!now || memcmp(now, site->before, site->size))
+		if (!now || memcmp(now, fay_site_before(install->plan, site), site->size))
 			return false;
 	}
 	return true;
@@ -128,8 +128,8 @@ static bool moved_rip(const struct fay_install *install, uint64_t rip, uint64_t 
 	if (!site)
 		return true;
 	for (unsigned k = 0; k < site->boundary_count; k++)
-		if (rip == site->site + site->boundaries[k].from) {
-			*to = site->boundaries[k].to;
+		if (rip == site->site + site->boundary_from[k]) {
+			*to = site->site + (uint64_t)(int64_t)site->boundary_to[k];
 			return true;
 		}
 	return false;
@@ -188,9 +188,11 @@ static int patch_all(struct fay_install *install, struct fay_stop *stop, struct 
 	busy = errno == EBUSY;
 	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid,
 		      strerror(errno));
-	for (size_t i = 0; i < install->plan->order_count; i++)
-		fay_install_put_back(stop, &install->plan->sites[install->plan->order[i]].patch,
-				     install->plan->sites[install->plan->order[i]].before);
+	for (size_t i = 0; i < install->plan->order_count; i++) {
+		const struct fay_site *site = &install->plan->sites[install->plan->order[i]];
+
+		fay_install_put_back(stop, &site->patch, fay_site_before(install->plan, site));
+	}
 	return busy ? -1 : FAY_E_REFUSED;
 }
 
@@ -226,7 +228,8 @@ static int go_on_top(struct fay_install *install, struct fay_stop *stop, bool re
 
 		if (!site->lower_part)
 			continue;
-		if (!fay_zones_chain(&zones, site->site, site->before, &chain) ||
+		if (!fay_zones_chain(&zones, site->site, fay_site_before(install->plan, site),
+				     &chain) ||
 		    chain.part->inner != site->lower_part)
 			code = fay_error_set(error, FAY_E_LIMIT,
 					     "process %d: its traces keep changing", (int)stop->pid)

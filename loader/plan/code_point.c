@@ -76,7 +76,10 @@ static void note_patch(struct fay_writer *writer, struct fay_site *site, uint64_
 	};
 	/* Of several sessions' short jumps, which are the same, the last one to go puts the
 	 * program's bytes back. */
-	memcpy(site->patch.original, site->hole ? site->program : site->before, FAY_JUMP_BYTES);
+	memcpy(site->patch.original,
+	       site->hole ? fay_site_program(writer->plan, site)
+			  : fay_site_before(writer->plan, site),
+	       FAY_JUMP_BYTES);
 }
 
 /* Their jumps lead to the trampolines of what leads to them. */
@@ -120,18 +123,16 @@ static bool write_before(struct fay_writer *writer, struct fay_site *site)
 
 	if (!site->back)
 		return true;
-	if (!fay_displace(site->program, site->size, site->back, site->site, fay_writer_at(writer),
-			  &displaced, writer->reason))
+	if (!fay_displace(fay_site_program(writer->plan, site), site->size, site->back, site->site,
+			  fay_writer_at(writer), &displaced, writer->reason))
 		return false;
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
 	site->boundary_count = 0;
 	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_closed(site);
-	     i++) {
-		site->boundaries[i].from = displaced.map[i].from;
-		site->boundaries[i].to = fay_writer_at(writer) + displaced.map[i].to;
-		site->boundary_count++;
-	}
+	     i++)
+		fay_site_add_boundary(site, displaced.map[i].from,
+				      fay_writer_at(writer) + displaced.map[i].to);
 	fay_writer_note_pushed(writer, &displaced);
 	/* without the jump back */
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size - FAY_JUMP_BYTES);
@@ -146,22 +147,21 @@ static bool write_displaced(struct fay_writer *writer, struct fay_site *site, ui
 	struct fay_displaced displaced;
 
 	*copy = fay_writer_at(writer);
-	if (!fay_displace(site->program + site->back, site->size - site->back,
-			  site->back ? 1 : site->length, site->site + site->back, *copy, &displaced,
-			  writer->reason))
+	if (!fay_displace(fay_site_program(writer->plan, site) + site->back,
+			  site->size - site->back, site->back ? 1 : site->length,
+			  site->site + site->back, *copy, &displaced, writer->reason))
 		return false;
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
 	fay_writer_note_pushed(writer, &displaced);
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size);
 	writer->zone->code_size += displaced.size;
-	for (unsigned i = 0;
-	     i < displaced.count && !site->back && displaced.map[i].from < fay_site_closed(site);
-	     i++) {
-		site->boundaries[i].from = displaced.map[i].from;
-		site->boundaries[i].to = *copy + displaced.map[i].to;
-		site->boundary_count = (uint8_t)(i + 1);
-	}
+	if (site->back)
+		return true;
+	site->boundary_count = 0;
+	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_closed(site);
+	     i++)
+		fay_site_add_boundary(site, displaced.map[i].from, *copy + displaced.map[i].to);
 	return true;
 }
 

@@ -24,7 +24,8 @@ struct fay_trampoline_spec fay_point_spec(const struct fay_plan *plan,
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < point->probe_count; i++) {
-		const struct fay_probe_facts *facts = &plan->verdict->probes[point->probes[i]];
+		const struct fay_probe_facts *facts =
+			&plan->verdict->probes[fay_point_probe(point, i)];
 
 		if (fay_trampoline_watches(facts) && !point->exits)
 			continue;
@@ -32,8 +33,8 @@ struct fay_trampoline_spec fay_point_spec(const struct fay_plan *plan,
 			.facts = facts,
 			.code = zone->image + facts->code_offset,
 			.bytes = plan->verdict->layout.bytes + facts->code_offset,
-			.inlined = plan->dispatch.inlined[point->probes[i]],
-			.size = plan->dispatch.size[point->probes[i]]
+			.inlined = plan->dispatch.inlined[fay_point_probe(point, i)],
+			.size = plan->dispatch.size[fay_point_probe(point, i)]
 		};
 	}
 	return (struct fay_trampoline_spec){
@@ -65,10 +66,13 @@ struct fay_trampoline_spec fay_point_spec(const struct fay_plan *plan,
 
 static bool same_probes(const struct fay_point *a, const struct fay_point *b)
 {
-	return a->probe_count == b->probe_count && a->careful == b->careful &&
-	       a->unsure == b->unsure && a->go == b->go && a->exits == b->exits &&
-	       a->sweeps == b->sweeps &&
-	       !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
+	bool same = a->probe_count == b->probe_count && a->careful == b->careful &&
+		    a->unsure == b->unsure && a->go == b->go && a->exits == b->exits &&
+		    a->sweeps == b->sweeps;
+
+	for (uint32_t i = 0; i < a->probe_count && same; i++)
+		same = fay_point_probe(a, i) == fay_point_probe(b, i);
+	return same;
 }
 
 /* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the
@@ -126,7 +130,8 @@ static uint64_t own_room(const struct fay_plan *plan, const struct fay_point *po
 	if (fay_plan_reads(plan, FAY_FIELD_REGISTERS))
 		room += FAY_TRAMPOLINE_FRAME_MAX;
 	for (uint32_t i = 0; i < point->probe_count; i++) {
-		const struct fay_probe_facts *facts = &plan->verdict->probes[point->probes[i]];
+		const struct fay_probe_facts *facts =
+			&plan->verdict->probes[fay_point_probe(point, i)];
 
 		if (facts->clobbered_vectors || facts->uses_mxcsr)
 			return room + FAY_TRAMPOLINE_VECTORS_MAX;

@@ -77,8 +77,8 @@ static bool put_instruction(struct fay_writer *writer, const struct fay_site *wi
 {
 	struct fay_displaced displaced;
 
-	if (!fay_displace(window->program + at, window->size - at, 1, window->site + at,
-			  fay_writer_at(writer), &displaced, writer->reason))
+	if (!fay_displace(fay_site_program(writer->plan, window) + at, window->size - at, 1,
+			  window->site + at, fay_writer_at(writer), &displaced, writer->reason))
 		return false;
 	fay_writer_note_pushed(writer, &displaced);
 	return put(writer, displaced.code, displaced.size - FAY_JUMP_BYTES);
@@ -104,7 +104,8 @@ bool fay_window_branches(const struct fay_writer *writer, const struct fay_site 
 	ZydisDecodedInstruction insn;
 
 	for (size_t at = 0;
-	     at < window->length && decode(window->program + at, window->size - at, &insn);
+	     at < window->length &&
+	     decode(fay_site_program(writer->plan, window) + at, window->size - at, &insn);
 	     at += insn.length) {
 		uint64_t to = window->site + at + insn.length + (uint64_t)insn.raw.imm[0].value.s;
 
@@ -139,7 +140,7 @@ static void target_of_indirect(const struct fay_site *window, const struct fay_e
 			       struct fay_jump_target *target)
 {
 	size_t at = (size_t)(exit->at - window->site);
-	const uint8_t *bytes = window->program + at;
+	const uint8_t *bytes = fay_site_program(writer->plan, window) + at;
 	ZydisDecodedInstruction insn;
 	uint8_t modrm, rm, base, rex = 0x48;
 	size_t begin;
@@ -295,12 +296,11 @@ bool fay_window_write(struct fay_writer *writer, struct fay_site *window, uint64
 	for (size_t at = 0; at < window->length;) {
 		ZydisDecodedInstruction insn;
 
-		if (!decode(window->program + at, window->size - at, &insn))
+		if (!decode(fay_site_program(writer->plan, window) + at, window->size - at, &insn))
 			return snprintf(writer->reason, FAY_REASON_MAX,
 					"has bytes that are not an instruction") < 0;
 		if (at < fay_site_closed(window)) {
-			window->boundaries[window->boundary_count].from = (uint8_t)at;
-			window->boundaries[window->boundary_count++].to = fay_writer_at(writer);
+			fay_site_add_boundary(window, (uint8_t)at, fay_writer_at(writer));
 		}
 		if (!put_one(writer, window, at, &insn, link_slot, written, waiting, &count))
 			return false;

@@ -270,7 +270,7 @@ static const struct module_plan *find(const struct fay_plan *plan, struct fay_mo
 static bool copy_point(const struct fay_point *from, const struct fay_module *module, uint64_t by,
 		       size_t first_site, size_t first_skipped, struct fay_point *to)
 {
-	size_t probes = from->probe_count * sizeof(*from->probes);
+	size_t probes = from->probe_count > 1 ? from->probe_count * sizeof(*from->probes) : 0;
 
 	*to = *from;
 	to->function.module = module->name;
@@ -278,8 +278,8 @@ static bool copy_point(const struct fay_point *from, const struct fay_module *mo
 	to->function.address += by;
 	to->first_site += first_site;
 	to->skipped += to->skipped ? first_skipped : 0;
-	to->probes = malloc(probes + 1);
-	if (to->probes && probes)
+	to->probes = probes ? malloc(probes) : NULL;
+	if (to->probes)
 		memcpy(to->probes, from->probes, probes);
 	to->no_exits = from->no_exits ? strdup(from->no_exits) : NULL;
 	to->flow = from->flow ? malloc(sizeof(*to->flow)) : NULL;
@@ -287,17 +287,18 @@ static bool copy_point(const struct fay_point *from, const struct fay_module *mo
 		free(to->flow);
 		to->flow = NULL;
 	}
-	return to->probes && !from->no_exits == !to->no_exits && !from->flow == !to->flow;
+	return !probes == !to->probes && !from->no_exits == !to->no_exits &&
+	       !from->flow == !to->flow;
 }
 
-static struct fay_site copy_site(const struct fay_site *from, uint64_t by, size_t first_point)
+static void copy_site(const struct fay_site *from, uint64_t by, size_t first_point,
+		      size_t first_byte, struct fay_site *to)
 {
-	struct fay_site to = *from;
-
-	to.site += by;
-	to.hole += to.hole ? by : 0;
-	to.point += first_point;
-	return to;
+	*to = *from;
+	to->site += by;
+	to->hole += to->hole ? by : 0;
+	to->point += first_point;
+	to->bytes += first_byte;
 }
 
 /* Room for what comes to be added. */
@@ -307,15 +308,19 @@ static bool make_room(struct fay_plan *plan, const struct fay_plan *added)
 		plan->points, (plan->point_count + added->point_count + 1) * sizeof(*points));
 	struct fay_site *sites =
 		realloc(plan->sites, (plan->site_count + added->site_count + 1) * sizeof(*sites));
+	uint8_t *bytes = realloc(plan->bytes, plan->byte_count + added->byte_count + 1);
 	struct fay_skipped_point *skipped = realloc(
 		plan->skipped, (plan->skipped_count + added->skipped_count + 1) * sizeof(*skipped));
 
 	plan->points = points ? points : plan->points;
 	plan->sites = sites ? sites : plan->sites;
+	plan->bytes = bytes ? bytes : plan->bytes;
 	plan->skipped = skipped ? skipped : plan->skipped;
 	if (sites)
 		plan->site_room = plan->site_count + added->site_count + 1;
-	return points && sites && skipped;
+	if (bytes)
+		plan->byte_room = plan->byte_count + added->byte_count + 1;
+	return points && sites && bytes && skipped;
 }
 
 static bool add_module(struct fay_plan *plan, const struct fay_module *module,
@@ -332,7 +337,11 @@ static bool add_module(struct fay_plan *plan, const struct fay_module *module,
 	if (!copied)
 		return false;
 	for (size_t i = 0; i < from->site_count; i++)
-		plan->sites[plan->site_count++] = copy_site(&from->sites[i], by, first_point);
+		copy_site(&from->sites[i], by, first_point, plan->byte_count,
+			  &plan->sites[plan->site_count++]);
+	if (from->byte_count)
+		memcpy(plan->bytes + plan->byte_count, from->bytes, from->byte_count);
+	plan->byte_count += from->byte_count;
 	if (from->skipped_count)
 		memcpy(plan->skipped + plan->skipped_count, from->skipped,
 		       from->skipped_count * sizeof(*from->skipped));
@@ -356,7 +365,7 @@ static bool is_whole(const struct fay_plan *plan)
 		if (i && point->function.address < point[-1].function.address)
 			return false;
 		for (uint32_t k = 0; k < point->probe_count; k++)
-			any = matched[point->probes[k]] = true;
+			any = matched[fay_point_probe(point, k)] = true;
 	}
 	for (uint32_t i = 0; i < plan->verdict->probe_count && !plan->options.some; i++) {
 		uint32_t kind = plan->verdict->probes[i].kind;

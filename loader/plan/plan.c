@@ -65,7 +65,7 @@ void fay_plan_forget(struct fay_plan *plan)
 	free(plan->traps);
 	plan->skipped = NULL;
 	plan->traps = NULL;
-	plan->site_count = plan->order_count = 0;
+	plan->site_count = plan->byte_count = plan->order_count = 0;
 	plan->skipped_count = plan->trap_count = plan->shared_points = 0;
 }
 

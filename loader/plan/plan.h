@@ -40,8 +40,8 @@ struct fay_rseqs {
 /* One function, or a place inside one, and the probes that want it. */
 struct fay_point {
 	struct fay_function function;
-	uint32_t *probes; /* indices into verdict->probes, in order */
-	uint32_t probe_count;
+	/* indices into verdict->probes, in order: fay_point_probe(). Most points have one. */
+	uint32_t probe_count, probe, *probes;
 	bool inside;     /* a place inside a function, `offset` bytes behind its start */
 	uint64_t offset; /* function.address is then the place, function.size what follows it */
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
@@ -85,6 +85,11 @@ struct fay_point {
 	bool unloaded;
 };
 
+static inline uint32_t fay_point_probe(const struct fay_point *point, uint32_t index)
+{
+	return point->probe_count == 1 ? point->probe : point->probes[index];
+}
+
 /* A place whose first FAY_JUMP_BYTES become a jump. */
 enum fay_site_kind {
 	FAY_SITE_PLACE, /* the function's entry, or the place inside it */
@@ -112,20 +117,24 @@ struct fay_site {
 	/* of a redirect: its number, or FAY_FLOW_ENTRY; of a block: its own; of a hole: the number
 	 * of the point's site that it is for */
 	uint32_t block;
-	uint64_t hole;                   /* a short jump leads there; 0: it has room itself */
-	uint8_t reach;                   /* bytes from the site that nobody else may patch */
-	uint8_t before[FAY_SITE_BYTES];  /* bytes at the site as they were read */
-	uint8_t program[FAY_SITE_BYTES]; /* the same without other sessions' jumps */
-	uint64_t lower;                  /* linked: where the trampoline goes on */
+	uint64_t hole;  /* a short jump leads there; 0: it has room itself */
+	uint8_t reach;  /* bytes from the site that nobody else may patch */
+	size_t bytes;   /* where the plan has its bytes: fay_site_before() */
+	uint64_t lower; /* linked: where the trampoline goes on */
 	/* likewise the part in front of the exit of a function that is whole in this window */
 	uint64_t lower_part;
-	uint8_t boundary_count; /* instructions that begin within fay_site_closed(), */
-	struct fay_boundary {
-		uint8_t from;
-		uint64_t to; /* and where threads that stand there go on */
-	} boundaries[2 * FAY_JUMP_BYTES];
+	/* instructions that begin within fay_site_closed(), and where threads that stand there go
+	 * on: bytes from the site */
+	uint8_t boundary_count, boundary_from[2 * FAY_JUMP_BYTES];
+	int32_t boundary_to[2 * FAY_JUMP_BYTES];
 	struct fay_zone_patch patch;
 };
+
+static inline void fay_site_add_boundary(struct fay_site *site, uint8_t from, uint64_t to)
+{
+	site->boundary_from[site->boundary_count] = from;
+	site->boundary_to[site->boundary_count++] = (int32_t)(to - site->site);
+}
 
 /* Whether the function is whole within what is overwritten at its entry: one window, one exit. */
 static inline bool fay_site_whole(const struct fay_site *site)
@@ -215,6 +224,8 @@ struct fay_plan {
 	size_t point_count, folded_count;
 	struct fay_site *sites; /* each point's together */
 	size_t site_count, site_room;
+	uint8_t *bytes; /* of all sites: byte_count of them */
+	size_t byte_count, byte_room;
 	uint32_t *order; /* of the usable ones that are patched, by address; order_count of them */
 	size_t order_count;
 	struct fay_rseqs rseqs; /* restartable sequences of the modules that have points */
@@ -252,6 +263,25 @@ struct fay_plan {
 	struct fay_zone_plan *zones;
 	size_t zone_count;
 };
+
+/* How many bytes a plan has for the site, twice. */
+static inline size_t fay_site_room(const struct fay_site *site)
+{
+	return site->size > FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES;
+}
+
+/* The bytes at the site, site->size of them and zeros up to FAY_JUMP_BYTES, as they were read. Valid
+ * until another site is added. */
+static inline uint8_t *fay_site_before(const struct fay_plan *plan, const struct fay_site *site)
+{
+	return plan->bytes + site->bytes;
+}
+
+/* The same without other sessions' jumps. */
+static inline uint8_t *fay_site_program(const struct fay_plan *plan, const struct fay_site *site)
+{
+	return plan->bytes + site->bytes + fay_site_room(site);
+}
 
 /* Bytes for the records of calls. */
 static inline bool fay_point_records(const struct fay_plan *plan, const struct fay_point *point)

@@ -33,16 +33,24 @@ static void place_inside(struct fay_point *point, uint64_t offset)
 
 static int probe_add(struct fay_point *point, uint32_t probe, bool leaves)
 {
-	uint32_t *probes = realloc(point->probes, (point->probe_count + 1) * sizeof(*probes)), at;
+	uint32_t *probes, at;
 
+	point->leaves |= leaves;
+	if (!point->probe_count) {
+		point->probe = probe;
+		point->probe_count = 1;
+		return 0;
+	}
+	probes = realloc(point->probes, (point->probe_count + 1) * sizeof(*probes));
 	if (!probes)
 		return -1;
+	if (point->probe_count == 1)
+		probes[0] = point->probe;
 	for (at = point->probe_count; at > 0 && probes[at - 1] > probe; at--)
 		probes[at] = probes[at - 1];
 	probes[at] = probe;
 	point->probes = probes;
 	point->probe_count++;
-	point->leaves |= leaves;
 	return 0;
 }
 
@@ -112,7 +120,7 @@ int fay_points_fold(struct fay_plan *plan)
 		if (point->hook)
 			same->hook = point->hook;
 		for (uint32_t k = 0; k < point->probe_count && !code; k++)
-			code = probe_add(same, point->probes[k], point->leaves);
+			code = probe_add(same, fay_point_probe(point, k), point->leaves);
 		same->helper &= point->helper;
 		fay_point_deinit(point);
 	}
@@ -152,7 +160,7 @@ static int markers_prepare(struct fay_plan *plan)
 		if (!point->function.marker)
 			continue;
 		for (uint32_t k = 0; k < point->probe_count; k++)
-			fields |= plan->verdict->probes[point->probes[k]].event_fields;
+			fields |= plan->verdict->probes[fay_point_probe(point, k)].event_fields;
 		point->marker = fay_marker_place_create(plan->target, &point->function, fields);
 		if (!point->marker)
 			return -1;
@@ -250,10 +258,13 @@ void fay_points_deinit(struct fay_plan *plan)
 		fay_point_deinit(&plan->points[i]);
 	free(plan->points);
 	free(plan->sites);
+	free(plan->bytes);
 	free(plan->order);
 	plan->points = NULL;
 	plan->sites = NULL;
+	plan->bytes = NULL;
 	plan->order = NULL;
 	plan->point_count = plan->folded_count = 0;
 	plan->site_count = plan->site_room = plan->order_count = 0;
+	plan->byte_count = plan->byte_room = 0;
 }

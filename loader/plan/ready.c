@@ -38,8 +38,8 @@ struct ready {
 		bool usable, shared;
 	} *points;
 	struct ready_site {
-		uint8_t boundary_count;
-		struct fay_boundary boundaries[2 * FAY_JUMP_BYTES];
+		uint8_t boundary_count, boundary_from[2 * FAY_JUMP_BYTES];
+		int32_t boundary_to[2 * FAY_JUMP_BYTES];
 		struct fay_zone_patch patch;
 	} *sites;
 	struct fay_zone_plan *zones;
@@ -231,10 +231,8 @@ static void move_sites(const struct ready *ready, const struct fay_zone_plan *zo
 			to->patch = from->patch;
 			move_patch(&to->patch, by);
 			to->boundary_count = from->boundary_count;
-			for (unsigned n = 0; n < from->boundary_count; n++) {
-				to->boundaries[n] = from->boundaries[n];
-				to->boundaries[n].to += by;
-			}
+			memcpy(to->boundary_from, from->boundary_from, sizeof(to->boundary_from));
+			memcpy(to->boundary_to, from->boundary_to, sizeof(to->boundary_to));
 		}
 	}
 }
@@ -292,7 +290,9 @@ static bool copy_plan(const struct fay_plan *plan, struct ready *to)
 		const struct fay_site *site = &plan->sites[i];
 
 		to->sites[i].boundary_count = site->boundary_count;
-		memcpy(to->sites[i].boundaries, site->boundaries, sizeof(site->boundaries));
+		memcpy(to->sites[i].boundary_from, site->boundary_from,
+		       sizeof(site->boundary_from));
+		memcpy(to->sites[i].boundary_to, site->boundary_to, sizeof(site->boundary_to));
 		to->sites[i].patch = site->patch;
 	}
 	for (size_t z = 0; z < plan->zone_count; z++) {

@@ -137,7 +137,7 @@ static void judge_go(const struct fay_plan *plan, bool registers, struct fay_poi
 	if (point->inside || (end ? is_cloned(name) : strncmp(name, "_cgoexp", 7) != 0))
 		return;
 	for (uint32_t k = 0; k < point->probe_count; k++)
-		fields |= plan->verdict->probes[point->probes[k]].event_fields;
+		fields |= plan->verdict->probes[fay_point_probe(point, k)].event_fields;
 	if (!(fields & FAY_FIELDS_ARGUMENTS))
 		return;
 	point->go = true;

@@ -58,9 +58,10 @@ static const struct fay_zone_patch *uppermost(struct fay_planner *planner,
 }
 
 /* Where the trampoline goes on, if another session's jump is at the site. */
-static bool link_to(const struct fay_zones *present, struct fay_site *site,
+static bool link_to(const struct fay_planner *planner, struct fay_site *site,
 		    const struct fay_zone_patch *patch)
 {
+	const struct fay_zones *present = planner->text.present;
 	struct fay_zone_chain chain;
 	bool whole = site->kind == FAY_SITE_PLACE && !site->back && !site->exit_count;
 	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE,
@@ -78,7 +79,8 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site,
 			    patch->hop != hop_of(site))))
 		return false;
 	if (fay_site_whole(site)) {
-		if (!fay_zones_chain(present, site->site, site->before, &chain))
+		if (!fay_zones_chain(present, site->site, fay_site_before(planner->plan, site),
+				     &chain))
 			return false;
 		site->lower = patch->trampoline;
 		site->lower_part = chain.part->inner;
@@ -102,21 +104,23 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site,
 static bool link_plan(struct fay_planner *planner, struct fay_site *site,
 		      char reason[FAY_REASON_MAX])
 {
+	uint8_t *before = fay_site_before(planner->plan, site);
+	const uint8_t *program = fay_site_program(planner->plan, site);
 	const struct fay_zone_patch *patch;
 
-	site->linked = memcmp(site->before, site->program,
+	site->linked = memcmp(before, program,
 			      site->size < FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES) != 0;
 	if (!site->linked)
 		return true;
-	patch = fay_zones_patch_at(planner->text.present, site->site, site->before);
+	patch = fay_zones_patch_at(planner->text.present, site->site, before);
 	/* patched between two looks: installing will see that, and all is planned anew */
 	if (!patch) {
-		memcpy(site->before, site->program, site->size);
+		memcpy(before, program, site->size);
 		site->linked = false;
 		return true;
 	}
 	patch = uppermost(planner, site, patch);
-	return link_to(planner->text.present, site, patch) ||
+	return link_to(planner, site, patch) ||
 	       snprintf(reason, FAY_REASON_MAX,
 			"has been patched by another trace, at another patch point") < 0;
 }
@@ -129,6 +133,31 @@ static bool given_up(const struct fay_plan *plan, const struct fay_site *site)
 	return false;
 }
 
+/* Reads the site's bytes. False: they cannot be, or (*no_memory) memory is out. */
+static bool read_bytes(struct fay_planner *planner, struct fay_site *site, bool *no_memory)
+{
+	struct fay_plan *plan = planner->plan;
+	size_t size = 2 * fay_site_room(site);
+
+	*no_memory = false;
+	if (plan->byte_room - plan->byte_count < size) {
+		size_t room = 2 * plan->byte_room + 4096;
+		uint8_t *grown = realloc(plan->bytes, room);
+
+		if (!grown)
+			return *no_memory = true, false;
+		plan->bytes = grown;
+		plan->byte_room = room;
+	}
+	site->bytes = plan->byte_count;
+	memset(plan->bytes + site->bytes, 0, size);
+	plan->byte_count += size;
+	return fay_text_program(&planner->text, site->site, fay_site_program(plan, site),
+				site->size) == site->size &&
+	       fay_text_now(&planner->text, site->site, fay_site_before(plan, site), site->size) ==
+		       site->size;
+}
+
 /* A new site of the point being planned, its bytes read and compared. NULL: `reason` says why not;
  * "": out of memory. */
 struct fay_site *fay_site_add(struct fay_planner *planner, size_t point, const struct fay_site *as,
@@ -137,6 +166,7 @@ struct fay_site *fay_site_add(struct fay_planner *planner, size_t point, const s
 	struct fay_plan *plan = planner->plan;
 	uint64_t start = plan->points[point].function.address - plan->points[point].offset;
 	struct fay_site *site;
+	bool no_memory;
 
 	*reason = 0;
 	if (plan->site_count == plan->site_room) {
@@ -157,11 +187,11 @@ struct fay_site *fay_site_add(struct fay_planner *planner, size_t point, const s
 			     : fay_site_overwritten(site);
 	if (!site->reach)
 		site->reach = site->size;
-	if (fay_text_program(&planner->text, site->site, site->program, site->size) != site->size ||
-	    fay_text_now(&planner->text, site->site, site->before, site->size) != site->size)
-		return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0
-			       ? site
-			       : NULL;
+	if (!read_bytes(planner, site, &no_memory)) {
+		if (!no_memory)
+			snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
+		return NULL;
+	}
 	if (given_up(plan, site)) {
 		snprintf(reason, FAY_REASON_MAX,
 			 "always has a thread that returns to within its first instructions");

@@ -21,7 +21,7 @@
 bool fay_point_enters(const struct fay_plan *plan, const struct fay_point *point)
 {
 	for (uint32_t i = 0; i < point->probe_count; i++)
-		if (!fay_trampoline_watches(&plan->verdict->probes[point->probes[i]]))
+		if (!fay_trampoline_watches(&plan->verdict->probes[fay_point_probe(point, i)]))
 			return true;
 	return point->hook != FAY_HOOK_NONE;
 }

@@ -37,7 +37,7 @@ struct finder {
 static bool has_only(const struct fay_plan *plan, const struct fay_point *point, uint32_t kinds)
 {
 	for (uint32_t i = 0; i < point->probe_count; i++)
-		if (!(kinds >> plan->verdict->probes[point->probes[i]].kind & 1))
+		if (!(kinds >> plan->verdict->probes[fay_point_probe(point, i)].kind & 1))
 			return false;
 	return point->probe_count != 0;
 }
@@ -258,7 +258,7 @@ static uint32_t fields_of(const struct fay_plan *plan, const struct fay_point *p
 	uint32_t fields = 0;
 
 	for (uint32_t i = 0; i < point->probe_count; i++)
-		fields |= plan->verdict->probes[point->probes[i]].event_fields;
+		fields |= plan->verdict->probes[fay_point_probe(point, i)].event_fields;
 	return fields;
 }
 

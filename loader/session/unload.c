@@ -40,7 +40,8 @@ static bool is_unloaded(const struct fay_session *session, const struct fay_maps
 		return !map;
 	if (!memcmp(now, jump, site->patch.size))
 		return false;
-	return !memcmp(now, site->program, site->patch.size) || is_others(session, map, site);
+	return !memcmp(now, fay_site_program(&session->plan, site), site->patch.size) ||
+	       is_others(session, map, site);
 }
 
 /* Of a place that was taken out: no jump tells. In the same file anew it may come back. */
