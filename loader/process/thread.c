@@ -190,14 +190,30 @@ bool fay_process_gone(pid_t pid)
 	return fay_process_thread(pid) == 0;
 }
 
-int fay_process_memory(pid_t pid, int flags)
+static int open_memory(pid_t pid, pid_t tid, int flags)
 {
-	pid_t thread = fay_process_thread(pid);
 	char path[80];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid,
-		 (int)(thread ? thread : pid));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)tid);
 	return open(path, flags | O_CLOEXEC);
+}
+
+/* Of a thread that has no memory any more a read answers 0; of one that has, EIO, where nothing is
+ * mapped. */
+int fay_process_memory(pid_t pid, int flags)
+{
+	int memory = open_memory(pid, pid, flags);
+	pid_t other;
+	char byte;
+
+	if (memory >= 0 ? pread(memory, &byte, 1, 0) != 0 : errno == EACCES || errno == EPERM)
+		return memory;
+	other = fay_process_thread(pid);
+	if (memory >= 0 && (!other || other == pid))
+		return memory;
+	if (memory >= 0)
+		close(memory);
+	return open_memory(pid, other ? other : pid, flags);
 }
 
 void fay_process_comm(pid_t pid, char comm[64])

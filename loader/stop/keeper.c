@@ -52,6 +52,9 @@ bool fay_keeper_orphaned(void)
 	return fay_pid && syscall(SYS_getpid) != fay_pid && syscall(SYS_getppid) != fay_pid;
 }
 
+/* Once it is, it is not tried again. */
+static bool oom_refused;
+
 #define OOM_NEVER "-1000"
 #define OOM_ROOM 16u
 
@@ -67,29 +70,30 @@ static void oom_read(char value[OOM_ROOM])
 		close(fd);
 }
 
-static void oom_write(const char *value)
+static bool oom_write(const char *value)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, value, strlen(value)) > 0;
 
-	/* To lower it takes CAP_SYS_RESOURCE. */
-	if (fd >= 0 && write(fd, value, strlen(value)) < 0)
-		errno = 0;
 	if (fd >= 0)
 		close(fd);
+	return written;
 }
 
 static int keeper_main(void *argument)
 {
 	struct keeper *keeper = argument;
-	char before[OOM_ROOM];
+	char before[OOM_ROOM] = "";
 
 	setsid();
 	prctl(PR_SET_NAME, "fay-keeper");
-	oom_read(before);
+	if (!oom_refused)
+		oom_read(before);
+	/* To lower it takes CAP_SYS_RESOURCE. */
 	if (*before)
-		oom_write(OOM_NEVER);
+		oom_refused = !oom_write(OOM_NEVER) && errno == EACCES;
 	keeper->result = keeper->transaction(keeper->context);
-	if (*before)
+	if (*before && !oom_refused)
 		oom_write(before);
 	__atomic_store_n(&keeper->done, true, __ATOMIC_RELEASE);
 	return 0;

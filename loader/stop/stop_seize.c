@@ -5,7 +5,8 @@
  * wait, which is us. So that neither waits for the other for ever, a timer breaks the seizing off,
  * and stop.c waits for the threads before it tries again. The kernel would restart the system call
  * behind a signal's handler; this one has it answer EINTR, if it has not been made. Other requests,
- * which do not wait, are let be: a thread that is not told to stop would run on.
+ * which do not wait, are let be: a thread that is not told to stop would run on. A look that finds
+ * no thread that is new needs no timer.
  *
  * The kernel's workers among the threads (of io_uring, say) are let be: they run no code of the
  * program, and the request that one waits for would be broken off.
@@ -121,7 +122,7 @@ static void break_off(int number, siginfo_t *information, void *context)
 /* What was before the timer. */
 struct breaker {
 	timer_t timer;
-	bool armed;
+	bool begun, armed;
 	struct sigaction action;
 	sigset_t mask;
 };
@@ -134,6 +135,9 @@ static void breaker_start(struct breaker *breaker)
 	const struct itimerspec often = { { 0, SEIZE_NS }, { 0, SEIZE_NS } };
 	sigset_t only;
 
+	if (breaker->begun)
+		return;
+	breaker->begun = true;
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	breaker->armed = timer_create(CLOCK_MONOTONIC, &event, &breaker->timer) == 0;
 	if (!breaker->armed)
@@ -231,7 +235,7 @@ enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *trac
 			       struct fay_error *error)
 {
 	enum fay_seized result = FAY_SEIZED;
-	struct breaker breaker;
+	struct breaker breaker = { .begun = false };
 	struct dirent *entry;
 	char path[64];
 	DIR *tasks;
@@ -242,13 +246,13 @@ enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *trac
 	tasks = opendir(path);
 	if (!tasks)
 		return FAY_SEIZED_GONE;
-	breaker_start(&breaker);
 	while (result == FAY_SEIZED && !*code && (entry = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		enum fay_seized one;
 
 		if (tid <= 0 || fay_stop_find(stop, tid) || fay_thread_is_worker(stop->pid, tid))
 			continue;
+		breaker_start(&breaker);
 		one = thread_seize(stop, tid, tracer);
 		if (one == FAY_SEIZED) {
 			++*fresh;

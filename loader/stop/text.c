@@ -12,6 +12,7 @@
 
 #define PAGE 4096u
 #define PAGES_MAX (1u << 20) /* 4 GiB of code */
+#define RUNS_AT_ONCE 64u
 #define SPARE_MAX (16u << 20)
 
 static int by_address(const void *a, const void *b)
@@ -135,10 +136,42 @@ static ssize_t read_there(const struct fay_text *text, int memory, void *to, siz
 	return pread(memory, to, size, (off_t)address);
 }
 
+/* All pages, many runs at a time. False: some cannot be read so. */
+static bool read_all(const struct fay_text *text)
+{
+	struct iovec there[RUNS_AT_ONCE];
+	size_t first = 0, next = 0, runs = 0;
+
+	while (next < text->count) {
+		size_t length = run_length(text, next, false);
+
+		there[runs++] = (struct iovec){ (void *)text->pages[next].address, length * PAGE };
+		next += length;
+		if (runs < RUNS_AT_ONCE && next < text->count)
+			continue;
+		struct iovec here = { text->bytes + first * PAGE, (next - first) * PAGE };
+
+		if (process_vm_readv(text->thread, &here, 1, there, runs, 0) !=
+		    (ssize_t)here.iov_len)
+			return false;
+		first = next;
+		runs = 0;
+	}
+	return true;
+}
+
 void fay_text_read(struct fay_text *text, int memory, pid_t thread)
 {
+	bool all;
+
 	text->thread = thread;
-	for (size_t i = 0, length; i < text->count; i += length) {
+	text->edit_count = 0;
+	all = thread && read_all(text);
+	for (size_t i = 0; i < text->count; i++) {
+		text->pages[i].readable = all;
+		text->pages[i].changed = false;
+	}
+	for (size_t i = 0, length; i < text->count && !all; i += length) {
 		uint8_t *to = text->bytes + i * PAGE;
 
 		length = run_length(text, i, false);
@@ -151,10 +184,8 @@ void fay_text_read(struct fay_text *text, int memory, pid_t thread)
 					   (off_t)text->pages[i + k].address) == PAGE;
 
 			text->pages[i + k].readable = whole;
-			text->pages[i + k].changed = false;
 		}
 	}
-	text->edit_count = 0;
 }
 
 /* The pages' index; text->count if any byte is missing. */

@@ -18,7 +18,7 @@
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
 #define GONE_AT_ONCE 64u
-#define POINTS_AT_ONCE 16384u /* whose memory is then used again */
+#define POINTS_AT_ONCE 65536u /* whose memory is then used again */
 
 void fay_trace_forget_session(struct trace *trace, size_t index)
 {
