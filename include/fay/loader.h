@@ -314,12 +314,12 @@ void fay_session_destroy(struct fay_session *session);
  * may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
 /* Whether any other process, a forked child of the target for one, still has the session's code
- * mapped. Looks at every process. */
+ * mapped. May look at every process. */
 bool fay_session_in_use(struct fay_session *session);
 /* Whether the process is a forked child that has the code of one of the sessions. */
 bool fay_sessions_include(struct fay_session *const *sessions, size_t count, pid_t pid);
 /* gone[i]: that the session's program does not run any more, and no other process has its code: it
- * is then as if detached. Looks at every process once. */
+ * is then as if detached. Looks at every process once, where the kernel does not tell. */
 void fay_sessions_let_go(struct fay_session *const *sessions, size_t count, bool *gone);
 /* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it
  * does. */

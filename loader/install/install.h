@@ -25,6 +25,7 @@ struct fay_install {
 	/* the session's state, mapped here by fay_owner_map() */
 	struct fay_shm_control *shm;
 	bool owner_locked;
+	int users; /* tells who has the first zone's code: fay_users_any(); -1: nobody does */
 };
 
 /* What can be done before the process is stopped. */

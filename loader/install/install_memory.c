@@ -275,6 +275,8 @@ static int install_zone(struct fay_install *install, struct fay_stop *stop,
 	if (!code)
 		code = remote_map(stop, zone->header.code, zone->header.code_size,
 				  PROT_READ | PROT_EXEC, MAP_SHARED, there, error);
+	if (!code && install->users < 0)
+		install->users = fay_users_watch(here);
 	close(here);
 	remote(stop, SYS_close, (uint64_t)there, 0, 0, 0, 0, "close", &result, NULL);
 	if (code)
@@ -368,6 +370,9 @@ bool fay_install_undo(struct fay_install *install, struct fay_stop *stop)
 	if (install->shm)
 		munmap(install->shm, install->plan->shm_size);
 	install->shm = NULL;
+	if (install->users >= 0)
+		close(install->users);
+	install->users = -1;
 	if (left)
 		return false;
 	unmap_there(stop, install->plan->shm_address, install->plan->shm_size,

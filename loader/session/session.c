@@ -399,7 +399,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->plan.target = target;
 	session->install.plan = &session->plan;
-	session->memory = -1;
+	session->memory = session->install.users = -1;
 	session->plan.verdict = verdict;
 	session->plan.pid = fay_target_pid(target);
 	session->pid_start = fay_process_start(session->plan.pid);

@@ -165,6 +165,8 @@ void fay_session_destroy(struct fay_session *session)
 		fay_session_detach(session, NULL);
 	if (session->memory >= 0)
 		close(session->memory);
+	if (session->install.users >= 0)
+		close(session->install.users);
 	if (session->install.shm)
 		munmap(session->install.shm, session->plan.shm_size);
 	fay_host_destroy(session->host);
@@ -210,6 +212,8 @@ bool fay_session_in_use(struct fay_session *session)
 {
 	bool in_use = false;
 
+	if (session->install.users >= 0 && !fay_session_target_alive(session))
+		return fay_users_any(session->install.users);
 	look_for_code(&session, 1, &in_use);
 	return in_use;
 }
@@ -228,14 +232,15 @@ void fay_sessions_let_go(struct fay_session *const *sessions, size_t count, bool
 
 	for (size_t k = 0; k < count; k++) {
 		gone[k] = dead && in_use && !fay_session_target_alive(sessions[k]);
-		if (gone[k])
+		if (gone[k] && sessions[k]->install.users < 0)
 			dead[dead_count++] = sessions[k];
 	}
 	look_for_code(dead, dead_count, in_use);
 	for (size_t k = 0; k < count; k++) {
-		if (!gone[k])
-			continue;
-		gone[k] = !in_use[at++];
+		int users = sessions[k]->install.users;
+
+		if (gone[k])
+			gone[k] = users >= 0 ? !fay_users_any(users) : !in_use[at++];
 		sessions[k]->attached &= !gone[k];
 	}
 	free(dead);

@@ -13,6 +13,9 @@
  * (that takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE) reads /proc/locks, which shows such locks in
  * all PID namespaces; but a lock that is not found there may have been passed over.
  *
+ * Whether a program or its forked children still have a session's code is told in the same way: by a
+ * lock that the program's open file of the code holds.
+ *
  * The program can write over what the header says and can lock the file once its owner is gone. It
  * can so keep a leftover for itself, or end its own trace, nothing else.
  */
@@ -140,17 +143,23 @@ static enum fay_owner_state ask_number(const struct fay_owner *owner)
 	return apart + 1 <= 2 ? FAY_OWNER_LIVES : FAY_OWNER_DEAD; /* offsets are no whole ticks */
 }
 
+static int open_anew(int fd, int flags)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 void *fay_owner_map(int fd, size_t size, bool *locked)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[40];
 	void *memory;
 	int own;
 
 	/* The open file that is given is the program's own, too: a lock of it would not go with
 	 * us. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	own = open_anew(fd, O_RDWR);
 	*locked = own >= 0 && fcntl(own, F_OFD_SETLK, &lock) == 0;
 	if (own >= 0 && !*locked && (errno == EAGAIN || errno == EACCES)) {
 		close(own);
@@ -164,6 +173,22 @@ void *fay_owner_map(int fd, size_t size, bool *locked)
 	if (own >= 0)
 		close(own);
 	return memory;
+}
+
+/* A lock of the target's own open file goes when that does: with the last mapping that the target,
+ * or a child that was forked with it, has. */
+int fay_users_watch(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLK, &lock) ? -1 : open_anew(fd, O_RDONLY);
+}
+
+bool fay_users_any(int watch)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(watch, F_OFD_GETLK, &lock) || lock.l_type != F_UNLCK;
 }
 
 /* The file that is mapped there. A plain one in memory: to open anything else could have effects.
@@ -181,10 +206,8 @@ static int open_mapped(pid_t pid, const struct fay_map *map)
 	if (place < 0)
 		return -1;
 	if (!fstat(place, &status) && S_ISREG(status.st_mode) && status.st_ino == map->inode &&
-	    !fstatfs(place, &system) && system.f_type == TMPFS_MAGIC) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
+	    !fstatfs(place, &system) && system.f_type == TMPFS_MAGIC)
+		file = open_anew(place, O_RDONLY);
 	close(place);
 	return file;
 }

@@ -45,6 +45,14 @@ void fay_owner_self(struct fay_owner *owner);
  * none. MAP_FAILED: see errno; EBUSY: somebody else has locked it.
  */
 void *fay_owner_map(int fd, size_t size, bool *locked);
+/*
+ * Of a new memfd of the target's, by the target's own open file: has the kernel tell from now on
+ * whether any process has it mapped. What is returned is the caller's to close; -1: it cannot be
+ * told.
+ */
+int fay_users_watch(int fd);
+/* In doubt true. */
+bool fay_users_any(int watch);
 /* Does the owner still use the session whose state is at `state` in the process? `state_size` 0: it
  * has been unmapped there. */
 enum fay_owner_state fay_owner_ask(pid_t pid, const struct fay_maps *maps,

@@ -243,12 +243,41 @@ static void test_version(void **unused)
 	close(code);
 }
 
+/* As long as the program, or a child that was forked with it, has the code mapped. */
+static void test_users(void **unused)
+{
+	int fd = memfd_create(FAY_ZONE_MEMFD, MFD_CLOEXEC | MFD_ALLOW_SEALING), watch;
+	void *code;
+	pid_t child;
+
+	(void)unused;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	watch = fay_users_watch(fd);
+	assert_true(watch >= 0);
+	code = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(code, MAP_FAILED);
+	close(fd);
+	assert_true(fay_users_any(watch));
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(munmap(code, 4096), 0);
+	assert_true(fay_users_any(watch));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(fay_users_any(watch));
+	close(watch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lock),      cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_pretended), cmocka_unit_test(test_not_in_memory),
-		cmocka_unit_test(test_number),    cmocka_unit_test(test_version)
+		cmocka_unit_test(test_number),    cmocka_unit_test(test_version),
+		cmocka_unit_test(test_users)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,8 @@
 #define LOOK_SHARE 50u         /* of the time that looking may take: one part in so many */
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
-#define GONE_AT_ONCE 64u
-#define POINTS_AT_ONCE 65536u /* whose memory is then used again */
+#define GONE_AT_ONCE 16u
+#define POINTS_AT_ONCE 8192u /* whose memory is then used again */
 
 void fay_trace_forget_session(struct trace *trace, size_t index)
 {
@@ -61,8 +61,7 @@ static int retire_gone(struct trace *trace, struct fay_error *error)
 }
 
 /* Followed, programs come and go by the thousand: they are let go of before the last place is
- * taken, many at once, since to find out whether others have their code takes a look at all
- * processes. */
+ * taken, some at once. */
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 {
 	size_t most = trace->follow ? trace->kept_sessions + GONE_AT_ONCE : FAY_TARGETS_MAX;
