@@ -27,6 +27,8 @@
 #include "loader/process/process.h"
 #include "target.h"
 
+#define READ_BYTES 16384u /* of the table of mappings, at once */
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -287,13 +289,14 @@ static int explain_empty(pid_t pid, struct fay_error *error)
 
 int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 {
-	char path[64], *line = NULL;
+	char path[64], buffer[READ_BYTES], *line = NULL;
 	size_t size = 0;
 	bool ok = true;
 	snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
 	FILE *maps = fopen(path, "re");
 	if (!maps)
 		return explain_unreadable(target->pid, errno, error);
+	setvbuf(maps, buffer, _IOFBF, sizeof(buffer));
 	errno = 0;
 	while (ok && getline(&line, &size, maps) > 0)
 		ok = add_mapping(target, line);

@@ -32,12 +32,13 @@ static bool read_there(int memory, uint64_t address, void *to, size_t size)
 /* The address of the program's dynamic section; 0: it has none. */
 static uint64_t find_dynamic(pid_t pid, int memory)
 {
-	bool readable;
-	uint64_t headers = fay_process_auxiliary(pid, AT_PHDR, &readable),
-		 count = fay_process_auxiliary(pid, AT_PHNUM, &readable);
-	uint64_t bias = 0, dynamic = 0;
+	static const uint64_t types[] = { AT_PHDR, AT_PHNUM };
+	uint64_t values[2], headers, count, bias = 0, dynamic = 0;
 	Elf64_Phdr list[SEGMENTS_MAX];
 
+	fay_process_auxiliary(pid, types, values, 2);
+	headers = values[0];
+	count = values[1];
 	if (count > SEGMENTS_MAX)
 		count = SEGMENTS_MAX;
 	if (!headers || !read_there(memory, headers, list, count * sizeof(*list)))

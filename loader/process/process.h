@@ -37,9 +37,9 @@ pid_t fay_process_thread(pid_t pid);
 bool fay_process_gone(pid_t pid);
 /* Opens the process's memory; -1: errno says why not. */
 int fay_process_memory(pid_t pid, int flags);
-/* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not
- * `readable`. */
-uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable);
+/* What the kernel told the program of these types (getauxval(3)); 0 where there is none. False: it
+ * cannot be read. */
+bool fay_process_auxiliary(pid_t pid, const uint64_t *types, uint64_t *values, size_t count);
 /* "?" if the process is gone. */
 void fay_process_comm(pid_t pid, char comm[64]);
 /* A thread's id as the process itself sees it. */

@@ -246,18 +246,16 @@ pid_t fay_inner_id(pid_t pid, pid_t tid)
 	return (pid_t)id;
 }
 
-uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable)
+bool fay_process_auxiliary(pid_t pid, const uint64_t *types, uint64_t *values, size_t count)
 {
 	Elf64_auxv_t entries[AUXILIARY_MAX + 1];
-	size_t count =
+	size_t there =
 		fay_proc_read(pid, "auxv", (char *)entries, sizeof(entries)) / sizeof(entries[0]);
-	uint64_t value = 0;
 
-	*readable = false;
-	for (size_t i = 0; i < count && entries[i].a_type != AT_NULL; i++) {
-		*readable = true;
-		if (entries[i].a_type == type)
-			value = entries[i].a_un.a_val;
-	}
-	return value;
+	memset(values, 0, count * sizeof(*values));
+	for (size_t i = 0; i < there && entries[i].a_type != AT_NULL; i++)
+		for (size_t k = 0; k < count; k++)
+			if (entries[i].a_type == types[k])
+				values[k] = entries[i].a_un.a_val;
+	return there && entries[0].a_type != AT_NULL;
 }

@@ -155,7 +155,8 @@ static bool runs_under_valgrind(pid_t pid)
 
 static int check_target(struct fay_session *session, struct fay_error *error)
 {
-	uint64_t hwcap2;
+	static const uint64_t types[] = { AT_PHENT, AT_HWCAP2 };
+	uint64_t values[2];
 	bool readable;
 
 	if (session->pid_start == 0)
@@ -171,13 +172,12 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 			(int)session->plan.pid);
 	/* Of a program of 32 bits these words are narrower, and the size of a program header is not
 	 * found there. */
-	if (fay_process_auxiliary(session->plan.pid, AT_PHENT, &readable) != sizeof(Elf64_Phdr) &&
-	    readable)
+	readable = fay_process_auxiliary(session->plan.pid, types, values, 2);
+	if (readable && values[0] != sizeof(Elf64_Phdr))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "process %d runs a 32-bit program; only x86-64 is supported",
 				     (int)session->plan.pid);
-	hwcap2 = fay_process_auxiliary(session->plan.pid, AT_HWCAP2, &readable);
-	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
+	if (readable && !(values[1] & HWCAP2_FSGSBASE))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "this CPU or kernel does not let programs read the fs base "
 				     "(FSGSBASE, Linux 5.9); the dispatcher needs that");

@@ -455,8 +455,7 @@ int fay_trace_traps_later(struct trace *trace, const struct fay_session *session
 		return FAY_OK;
 	fay_traps_take(&trace->traps, session, pid);
 	set_traps(trace, &first);
-	if (trace->traps.set && trace->follower.follower)
-		fay_follow_hold(&trace->follower);
+	fay_trace_hold_forked(trace);
 	return trace->trapped_count && trace->trapped[last].session == session &&
 			       !fay_traps_any(&trace->traps, session)
 		       ? drop(trace, last, &first, error)

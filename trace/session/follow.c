@@ -116,11 +116,11 @@ static bool has_session(const struct trace *trace, pid_t pid)
 	return false;
 }
 
-static void attach_later(struct trace *trace, pid_t pid)
+static void attach_later(struct trace *trace, pid_t pid, enum trace_attach when)
 {
 	struct fay_error error = { 0 };
 	bool known = has_session(trace, pid);
-	if (!fay_trace_attach_one(trace, pid, true, &error) || error.code == FAY_E_USAGE)
+	if (!fay_trace_attach_one(trace, pid, when, &error) || error.code == FAY_E_USAGE)
 		return;
 	if (known && !fay_process_start(pid)) /* it has ended meanwhile, with its new modules */
 		return;
@@ -202,7 +202,7 @@ static void look_for_names(struct trace *trace)
 		    (trace->follower.follower &&
 		     fay_process_tracer(pids[i]) == trace->follower.follower))
 			continue;
-		attach_later(trace, pids[i]);
+		attach_later(trace, pids[i], TRACE_ATTACH_LATER);
 		if (trace->follower.follower)
 			fay_follow_take(&trace->follower, pids[i]);
 	}
@@ -221,7 +221,7 @@ void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace
 		fay_follow_release(&trace->follower, pid);
 	fay_trace_drop_unloaded(trace, pid);
 	fay_traps_release_unloaded(&trace->traps, pid);
-	attach_later(trace, pid);
+	attach_later(trace, pid, TRACE_ATTACH_LATER);
 	if (!followed)
 		fay_trace_modules_answer(trace, waiting);
 	fay_trace_retire_empty(trace, pid);
@@ -267,6 +267,16 @@ static void look_for_modules(struct trace *trace)
 	trace->next_look = fay_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
 }
 
+void fay_trace_hold_forked(struct trace *trace)
+{
+	if (!trace->traps.set || !trace->follower.follower)
+		return;
+	if (fay_traps_for_children(&trace->traps))
+		fay_follow_hold(&trace->follower);
+	else
+		fay_trace_traps_too_many(trace);
+}
+
 static void follow_one(struct trace *trace, const struct fay_followed *followed)
 {
 	if (followed->parent) {
@@ -275,7 +285,7 @@ static void follow_one(struct trace *trace, const struct fay_followed *followed)
 		fay_follow_leave(&trace->follower, followed->pid);
 		return;
 	}
-	attach_later(trace, followed->pid);
+	attach_later(trace, followed->pid, TRACE_ATTACH_EXECUTED);
 	fay_follow_take(&trace->follower, followed->pid);
 }
 

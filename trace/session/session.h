@@ -66,9 +66,15 @@ size_t fay_trace_find_named(const struct trace *trace, pid_t *pids, size_t max);
 /* --cmdline, --user, --cgroup: which processes they mean. */
 int fay_trace_select(struct trace *trace, struct fay_error *error);
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
-/* `later`: it began, or loaded a module, after the others: what is not there is no error, what was
+/* Of what began, or loaded a module, after the others: what is not there is no error, what was
  * attached is said. */
-int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
+enum trace_attach {
+	TRACE_ATTACH_FIRST,
+	TRACE_ATTACH_LATER,
+	TRACE_ATTACH_EXECUTED /* a followed process that has just executed its program */
+};
+int fay_trace_attach_one(struct trace *trace, pid_t pid, enum trace_attach when,
+			 struct fay_error *error);
 void fay_trace_report_points(const struct trace *trace);
 /* How each probe is run: inlined or called, how many functions share a trampoline. */
 void fay_trace_report_dispatch(const struct trace *trace);
@@ -118,6 +124,8 @@ bool fay_trace_traps_keep(struct trace *trace);
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
 /* Says, once, that what comes later is not given so many. */
 void fay_trace_traps_too_many(struct trace *trace);
+/* Children wait for their parent's traps from now on, if there are such that they can have. */
+void fay_trace_hold_forked(struct trace *trace);
 /* What comes later, while it waits: the same for the session, the last one of those that are kept,
  * or of `sessions`. An error: nothing is traced there, and it is forgotten. */
 int fay_trace_traps_later(struct trace *trace, const struct fay_session *session, pid_t pid,

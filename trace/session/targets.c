@@ -223,8 +223,10 @@ static int start(struct trace *trace, pid_t pid, bool later, bool first, struct 
 				  error);
 }
 
-int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
+int fay_trace_attach_one(struct trace *trace, pid_t pid, enum trace_attach when,
+			 struct fay_error *error)
 {
+	bool later = when != TRACE_ATTACH_FIRST;
 	struct fay_session *beside[FAY_TARGETS_MAX + 1];
 	struct fay_attach_options options = {
 		.size = sizeof(options),
@@ -254,7 +256,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	options.modules = !options.beside_count;
 	options.loading = options.beside_count;
 	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
-	if ((!options.beside_count &&
+	/* no trace has left anything in a program that has just begun */
+	if ((!options.beside_count && when != TRACE_ATTACH_EXECUTED &&
 	     fay_leftovers_clean_pid(pid, false, trace->messages, error)) ||
 	    fay_target_open_pid(pid, &target, error))
 		return error->code;
@@ -365,7 +368,7 @@ static void attach_rest(struct trace *trace)
 			    fay_sessions_include(trace->sessions, trace->session_count, pids[i]))
 				continue;
 			trace->pids[trace->pid_count++] = pids[i];
-			if (!fay_trace_attach_one(trace, pids[i], false, &error))
+			if (!fay_trace_attach_one(trace, pids[i], TRACE_ATTACH_FIRST, &error))
 				found = true;
 			else if (!fay_process_has_ended(pids[i]) && error.code != FAY_E_USAGE)
 				fprintf(trace->messages, "fay: process %d is not traced: %s\n",
@@ -380,7 +383,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_monotonic();
 	for (size_t i = 0; i < trace->pid_count; i++) {
-		if (!fay_trace_attach_one(trace, trace->pids[i], false, error))
+		if (!fay_trace_attach_one(trace, trace->pids[i], TRACE_ATTACH_FIRST, error))
 			continue;
 		if (!trace->first_failure.code)
 			trace->first_failure = *error;
@@ -401,8 +404,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 		return error->code;
 	if (!trace->session_count && !trace->trapped_count && !trace->follow && !trace->wait)
 		return error->code ? (int)error->code : FAY_E_REFUSED;
-	if (trace->traps.set && trace->follow)
-		fay_follow_hold(&trace->follower);
+	fay_trace_hold_forked(trace);
 	for (size_t i = 0; trace->follow && i < trace->pid_count; i++)
 		fay_follow_take(&trace->follower, trace->pids[i]);
 	if (trace->child && !trace->follow)

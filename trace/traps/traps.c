@@ -294,6 +294,15 @@ static size_t functions_of(const struct fay_traps *traps, pid_t pid)
 	return functions;
 }
 
+bool fay_traps_for_children(const struct fay_traps *traps)
+{
+	for (size_t i = 0; i < traps->count; i++)
+		if ((!i || traps->items[i].pid != traps->items[i - 1].pid) &&
+		    functions_of(traps, traps->items[i].pid) <= FAY_TRAPS_LATER)
+			return true;
+	return false;
+}
+
 bool fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child)
 {
 	struct fay_error error = { 0 };

@@ -75,6 +75,8 @@ void fay_traps_set(struct fay_traps *traps, struct fay_error *first);
 /* In a child that `parent` has just forked, and that does not run yet: the same as there. False:
  * these are at more functions than that, and none is set. */
 bool fay_traps_set_child(struct fay_traps *traps, pid_t parent, pid_t child);
+/* Whether some process has so few that its children can have them. */
+bool fay_traps_for_children(const struct fay_traps *traps);
 /* Whether one was set of the session, or instead of that skipped point of it; how many of its
  * functions and markers. */
 bool fay_traps_any(const struct fay_traps *traps, const struct fay_session *session);
