@@ -195,8 +195,8 @@ struct patching {
 	size_t next; /* of install->sites */
 };
 
-/* The jumps of all sites in [start, end), once each is seen to have the bytes that were judged. Of a
- * block nothing is overwritten. */
+/* The jumps of all sites in [start, end), once each is seen to have the bytes that were judged. Of
+ * a block nothing is overwritten. */
 static bool patch_run(void *context, uint64_t start, uint64_t end)
 {
 	struct patching *patching = context;

@@ -270,8 +270,8 @@ static inline size_t fay_site_room(const struct fay_site *site)
 	return site->size > FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES;
 }
 
-/* The bytes at the site, site->size of them and zeros up to FAY_JUMP_BYTES, as they were read. Valid
- * until another site is added. */
+/* The bytes at the site, site->size of them and zeros up to FAY_JUMP_BYTES, as they were read.
+ * Valid until another site is added. */
 static inline uint8_t *fay_site_before(const struct fay_plan *plan, const struct fay_site *site)
 {
 	return plan->bytes + site->bytes;

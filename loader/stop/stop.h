@@ -35,6 +35,9 @@ struct fay_stopped_thread {
 	/* as found; changed ones are written back on release if `dirty` */
 	struct user_regs_struct registers;
 	bool dirty;
+	/* the signals that it has blocked, once they are asked for */
+	bool have_mask;
+	uint64_t mask;
 	/* whether a system call run in it may kill it; it cannot come to be so while it stands */
 	enum { FAY_CONFINED_UNKNOWN, FAY_CONFINED, FAY_NOT_CONFINED } confined;
 };
@@ -166,8 +169,8 @@ int fay_text_write(struct fay_text *text, int memory);
 /* Changes what was wanted of [start, end), which has just been read, by fay_text_swap(). False: not
  * all is as it should be, and nothing of it is written. */
 typedef bool fay_text_changer(void *context, uint64_t start, uint64_t end);
-/* -1: errno is set; EBUSY: a changer has found something else, or what was wanted is gone. Runs before that may have been
- * written. */
+/* -1: errno is set; EBUSY: a changer has found something else, or what was wanted is gone. Runs
+ * before that may have been written. */
 int fay_text_replace(struct fay_text *text, int memory, pid_t thread, fay_text_changer *change,
 		     void *context);
 /* The place's first `size` bytes, if it still has `was`. False: it has not, or was not wanted. */

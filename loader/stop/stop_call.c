@@ -183,7 +183,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	bool confined;
 	struct fay_stopped_thread *thread = pick_thread(stop, &confined);
 	struct user_regs_struct work;
-	uint64_t mask, all = ~(uint64_t)0;
+	uint64_t all = ~(uint64_t)0;
 	int state = -1;
 
 	if (!thread && confined)
@@ -208,8 +208,9 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	work.r10 = arguments[3];
 	work.r8 = arguments[4];
 	work.r9 = arguments[5];
-	if (!ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &mask) &&
-	    !ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) &&
+	if (!thread->have_mask)
+		thread->have_mask = !ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &thread->mask);
+	if (thread->have_mask && !ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) &&
 	    !ptrace(PTRACE_SETREGS, thread->tid, 0, &work))
 		state = run_syscall(stop, thread, result);
 	if (state < 0) {
@@ -217,7 +218,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	}
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
-	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);
+	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &thread->mask);
 	if (state && stop->syscall_rounds > FAY_SYSCALL_ROUNDS_AGAIN)
 		stop->syscall_rounds = FAY_SYSCALL_ROUNDS_AGAIN;
 	if (state)

@@ -13,8 +13,8 @@
  * (that takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE) reads /proc/locks, which shows such locks in
  * all PID namespaces; but a lock that is not found there may have been passed over.
  *
- * Whether a program or its forked children still have a session's code is told in the same way: by a
- * lock that the program's open file of the code holds.
+ * Whether a program or its forked children still have a session's code is told in the same way: by
+ * a lock that the program's open file of the code holds.
  *
  * The program can write over what the header says and can lock the file once its owner is gone. It
  * can so keep a leftover for itself, or end its own trace, nothing else.

@@ -26,14 +26,10 @@ static struct fay_files *files_create(void)
 }
 
 /* files NULL: the process is planned for itself. */
-static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
-				       const struct hand_verdict *hand, bool plan_only,
-				       struct fay_target **target)
+static struct fay_session *attach_as(struct fay_files *files, pid_t pid,
+				     const struct hand_verdict *hand,
+				     struct fay_attach_options options, struct fay_target **target)
 {
-	struct fay_attach_options options = { .size = sizeof(options),
-					      .modules = true,
-					      .shared_from = SHARED_FROM,
-					      .plan_only = plan_only };
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };
 
@@ -42,6 +38,18 @@ static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
 	if (fay_session_attach(*target, &hand->verdict, &options, &session, &error))
 		fail_msg("attach: %s", error.message);
 	return session;
+}
+
+static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
+				       const struct hand_verdict *hand, bool plan_only,
+				       struct fay_target **target)
+{
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .modules = true,
+					      .shared_from = SHARED_FROM,
+					      .plan_only = plan_only };
+
+	return attach_as(files, pid, hand, options, target);
 }
 
 static void let_go(struct fay_session *session, struct fay_target *target)
@@ -285,6 +293,39 @@ static void test_ready_names(void **state)
 	ready_zones(FAY_PROBE_ENTRY, "*!*", FAY_FIELD_FUNCTION);
 }
 
+/* --- functions that the kernel may trap at --- */
+
+static size_t trapped(pid_t pid, const struct hand_verdict *hand, uint32_t most)
+{
+	struct fay_attach_options options = {
+		.size = sizeof(options), .plan_only = true, .traps = 32, .trap_functions = most
+	};
+	struct fay_target *target;
+	struct fay_session *session = attach_as(NULL, pid, hand, options, &target);
+	size_t count = fay_session_trap_count(session);
+
+	fay_session_destroy(session);
+	fay_target_close(target);
+	return count;
+}
+
+/* Each has one at its entry. That there are more than are wanted is told by one more. */
+static void test_few_traps(void **state)
+{
+	struct hand_verdict hand;
+	struct victim victim;
+	size_t all;
+
+	(void)state;
+	hand_verdict(&hand, PROBE_COUNT, "libc!*");
+	victim_start(&victim);
+	all = trapped(victim.pid, &hand, 0);
+	assert_true(all > 3);
+	assert_int_equal(trapped(victim.pid, &hand, 2), 3);
+	assert_int_equal(trapped(victim.pid, &hand, (uint32_t)all), all);
+	victim_end(&victim);
+}
+
 /* --- processes one after the other --- */
 
 static void count(struct fay_files *files, const struct hand_verdict *hand, uint64_t calls)
@@ -439,7 +480,7 @@ int main(void)
 		cmocka_unit_test(test_ready_entries), cmocka_unit_test(test_ready_returns),
 		cmocka_unit_test(test_ready_names),   cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_changed_code),  cmocka_unit_test(test_beside_another),
-		cmocka_unit_test(test_another_file),
+		cmocka_unit_test(test_another_file),  cmocka_unit_test(test_few_traps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
