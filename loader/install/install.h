@@ -25,6 +25,7 @@ struct fay_install {
 	size_t coming_count;
 	/* mapped in the process */
 	bool table_mapped, shm_mapped, records_mapped;
+	bool locks; /* the program has all that is mapped made present, or may have */
 	/* the session's state, mapped here by fay_owner_map() */
 	struct fay_shm_control *shm;
 	bool owner_locked;

@@ -137,6 +137,8 @@ static int install_table(struct fay_install *install, struct fay_stop *stop,
 	if (code)
 		return code;
 	install->table_mapped = true;
+	/* the table would be locked, too */
+	install->locks = fay_thread_field(stop->pid, stop->pid, "VmLck:") != 0;
 	if (fay_stop_write(stop, install->plan->table_address + FAY_PROCESS_AT, &process,
 			   sizeof(process)))
 		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory",
@@ -180,21 +182,28 @@ static int map_state_here(struct fay_install *install, int fd, struct fay_error 
 	return 0;
 }
 
+static int first_access(const struct fay_install *install)
+{
+	return install->locks ? PROT_NONE : PROT_READ | PROT_WRITE;
+}
+
 /*
- * The state is mapped without access and opened up afterwards: in a program that called
- * mlockall(MCL_FUTURE), mmap of accessible memory would make all of its pages present, gigabytes of
- * them, before it returned. mprotect does so for private memory only.
+ * In a program that called mlockall(MCL_FUTURE) the state is mapped without access and opened up
+ * afterwards: mmap of accessible memory would make all of its pages present, gigabytes of them,
+ * before it returned. mprotect does so for private memory only.
  */
 static int map_state_there(struct fay_install *install, struct fay_stop *stop, int fd,
 			   struct fay_error *error)
 {
 	int64_t result;
-	int code = remote_map(stop, install->plan->shm_address, install->plan->shm_size, PROT_NONE,
-			      MAP_SHARED | MAP_NORESERVE, fd, error);
+	int code = remote_map(stop, install->plan->shm_address, install->plan->shm_size,
+			      first_access(install), MAP_SHARED | MAP_NORESERVE, fd, error);
 
 	if (code)
 		return code;
 	install->shm_mapped = true;
+	if (!install->locks)
+		return 0;
 	return remote(stop, SYS_mprotect, install->plan->shm_address, install->plan->shm_size,
 		      PROT_READ | PROT_WRITE, 0, 0, "mprotect", &result, error);
 }
@@ -234,11 +243,13 @@ static int install_records(struct fay_install *install, struct fay_stop *stop,
 
 	if (!size)
 		return 0;
-	code = remote_map(stop, address, size, PROT_NONE,
+	code = remote_map(stop, address, size, first_access(install),
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, error);
 	if (code)
 		return code;
 	install->records_mapped = true;
+	if (!install->locks)
+		return 0;
 	code = remote(stop, SYS_munlock, address, size, 0, 0, 0, "munlock", &result, error);
 	return code ? code
 		    : remote(stop, SYS_mprotect, address, size, PROT_READ | PROT_WRITE, 0, 0,

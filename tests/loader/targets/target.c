@@ -17,6 +17,7 @@
  *				     its number
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -212,6 +214,8 @@ static void one_command(const char *line)
 
 		dl_iterate_phdr(sum_text, &sum);
 		printf("%llu\n", (unsigned long long)sum);
+	} else if (!strncmp(line, "lock", 4)) {
+		printf("%d\n", mlockall(MCL_FUTURE) ? errno : 0);
 	} else if (!strncmp(line, "leave", 5)) {
 		first = pthread_self();
 		pthread_create(&(pthread_t){ 0 }, NULL, take_commands, &first);
