@@ -136,11 +136,11 @@ static bool put_branch(struct fay_writer *writer, const ZydisDecodedInstruction 
 
 /* jmp *memory, or jmp *register, becomes a load of the same into rax; with rsp, which is another
  * one in the trampoline, it is not known. */
-static void target_of_indirect(const struct fay_site *window, const struct fay_exit *exit,
-			       struct fay_jump_target *target)
+static void target_of_indirect(const struct fay_plan *plan, const struct fay_site *window,
+			       const struct fay_exit *exit, struct fay_jump_target *target)
 {
 	size_t at = (size_t)(exit->at - window->site);
-	const uint8_t *bytes = fay_site_program(writer->plan, window) + at;
+	const uint8_t *bytes = fay_site_program(plan, window) + at;
 	ZydisDecodedInstruction insn;
 	uint8_t modrm, rm, base, rex = 0x48;
 	size_t begin;
@@ -176,13 +176,14 @@ static void target_of_indirect(const struct fay_site *window, const struct fay_e
 
 /* A direct jump may lead to a stub of the procedure linkage table, which the loader has found out
  * (exits.c): then it is the word that counts. */
-static struct fay_jump_target target_of(const struct fay_site *window, const struct fay_exit *exit)
+static struct fay_jump_target target_of(const struct fay_plan *plan, const struct fay_site *window,
+					const struct fay_exit *exit)
 {
 	static const uint8_t load_rip[3] = { 0x48, 0x8b, 0x05 };
 	struct fay_jump_target target = { 0 };
 
 	if (exit->kind == FAY_EXIT_INDIRECT) {
-		target_of_indirect(window, exit, &target);
+		target_of_indirect(plan, window, exit, &target);
 	} else if (exit->word) {
 		memcpy(target.load, load_rip, sizeof(load_rip));
 		target.load_size = sizeof(load_rip) + 4;
@@ -215,7 +216,7 @@ static bool put_exit(struct fay_writer *writer, const struct fay_site *window,
 	spec.role = exit->kind == FAY_EXIT_RETURN ? FAY_ROLE_RETURN : FAY_ROLE_JUMP;
 	spec.careful |= exit->careful;
 	if (spec.role == FAY_ROLE_JUMP && spec.records)
-		spec.target = target_of(window, exit);
+		spec.target = target_of(writer->plan, window, exit);
 	stub = writer->set && writer->set->body.leave && !exit->careful &&
 	       !(spec.records && spec.role == FAY_ROLE_JUMP);
 	fits = stub ? capacity > FAY_SHARED_STUB_MAX + FAY_EXIT_ROOM &&

@@ -99,7 +99,7 @@ bool fay_certify_refused(struct fay_run *run, const void *bytes, size_t size,
 					     .policy = run->policy,
 					     .cfg = &run->cfg,
 					     .runs = RUNS_REFUSED };
-	ok = check_parse(bytes, size, &run->subject).rule == FAY_RULE_NONE;
+	ok = fay_read_image(bytes, size, &run->subject).rule == FAY_RULE_NONE;
 	if (ok)
 		fay_certificate_begin(&run->subject, confined, certificate);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++)
