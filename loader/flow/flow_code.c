@@ -261,12 +261,13 @@ static bool resolve_jumps(struct reading *reading)
 	return true;
 }
 
-/* False: the reason says why, or there is no memory. */
-static bool table_add(struct fay_code *code, uint64_t table)
+bool fay_code_add_table(struct fay_code *code, uint64_t table, uint64_t from)
 {
-	uint64_t *grown;
+	const struct fay_distances *last =
+		code->table_count ? &code->tables[code->table_count - 1] : NULL;
+	struct fay_distances *grown;
 
-	if (code->table_count && code->tables[code->table_count - 1] == table)
+	if (last && last->table == table && last->from == from)
 		return true;
 	if (!(code->table_count & (code->table_count - 1))) {
 		grown = realloc(code->tables, (2 * code->table_count + 1) * sizeof(*grown));
@@ -274,7 +275,7 @@ static bool table_add(struct fay_code *code, uint64_t table)
 			return code->no_memory = true, false;
 		code->tables = grown;
 	}
-	code->tables[code->table_count++] = table;
+	code->tables[code->table_count++] = (struct fay_distances){ table, from };
 	return true;
 }
 
@@ -304,12 +305,8 @@ static bool read_table(struct reading *reading, uint64_t table)
 			step = fay_code_find(code, to);
 			if (step == SIZE_MAX)
 				return true; /* no table, or its end */
-			if (!code->steps[step].entered)
-				code->steps[step].table = table;
-			else if (code->steps[step].table != table)
-				code->steps[step].table = 0;
-			code->steps[step].entered = true;
-			if (!table_add(code, table))
+			fay_step_enter_by(&code->steps[step], table);
+			if (!fay_code_add_table(code, table, table))
 				return false;
 		}
 		if (got < 64)

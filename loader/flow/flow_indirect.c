@@ -5,6 +5,8 @@
  * nothing depends on how a compiler orders them:
  *
  *	table + distance   read from a table of 32-bit distances from itself, all read
+ *	label + distance   likewise from a label of the function (differences of labels in GNU C)
+ *	label              that one
  *	table of pointers  at a known address: its words tell
  *	pointer, register  a label whose address is taken, or another function: known if there is no
  *			   such label, or if the stack is not as it was at the function's begin
@@ -41,12 +43,62 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 	return inside;
 }
 
-static bool has_entries(const struct fay_code *code, uint64_t table)
+static bool has_entries(const struct fay_code *code, uint64_t table, uint64_t from)
 {
 	for (size_t i = 0; i < code->table_count; i++)
-		if (code->tables[i] == table)
+		if (code->tables[i].table == table && code->tables[i].from == from)
 			return true;
 	return false;
+}
+
+/* Of distances from itself. */
+static bool is_table(const struct fay_code *code, uint64_t address)
+{
+	return has_entries(code, address, address);
+}
+
+/* Whether there is any. */
+static bool has_tables(const struct fay_code *code)
+{
+	for (size_t i = 0; i < code->table_count; i++)
+		if (code->tables[i].table == code->tables[i].from)
+			return true;
+	return false;
+}
+
+/* A table of distances from a label, as long as they lead into the function; where to is entered,
+ * if asked. False: it may lead to a part of it that has not been read, or does not end. */
+static bool read_distances(struct fay_code *code, uint64_t table, uint64_t from, bool enter)
+{
+	const struct fay_flow_program *program = code->program;
+	int32_t words[64];
+	uint64_t start, end;
+
+	for (size_t read = 0; read < FAY_FLOW_TABLE_MAX; read += 64) {
+		size_t got =
+			program->read(program->context, table + 4 * read, words, sizeof(words)) / 4;
+
+		for (size_t i = 0; i < got; i++) {
+			uint64_t to = from + (uint64_t)(int64_t)words[i];
+			size_t step = fay_code_find(code, to);
+
+			if (step == SIZE_MAX)
+				return read + i && program->place(program->context, to, &start,
+								  &end) != FAY_PLACE_PART;
+			if (enter)
+				fay_step_enter_by(&code->steps[step], table);
+		}
+		if (got < 64)
+			return read + got;
+	}
+	return false;
+}
+
+static bool is_label(const struct fay_code *code, uint64_t address)
+{
+	size_t step = fay_code_find(code, address);
+
+	return step != SIZE_MAX && code->steps[step].label && code->steps[step].entered;
 }
 
 #define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
@@ -56,7 +108,7 @@ struct search {
 	const struct fay_code *code;
 	enum sought {
 		SOUGHT_TABLE, /* the address of a table of distances that was read */
-		SOUGHT_LABEL, /* a pointer from a table of pointers that lead to known labels */
+		SOUGHT_LABEL, /* a known label, also from a table of pointers */
 		SOUGHT_ANY,   /* whatever a program has that jumps to a pointer's value */
 	} sought;
 	uint16_t *seen; /* by step: registers */
@@ -107,12 +159,13 @@ static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecoded
 	if (insn->mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return s->sought == SOUGHT_ANY ||
 		       (s->sought == SOUGHT_TABLE &&
-			has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u
-							      : from->imm.value.u));
+			is_table(s->code, from->size == 32 ? (uint32_t)from->imm.value.u
+							   : from->imm.value.u));
 	if (insn->mnemonic == ZYDIS_MNEMONIC_LEA && whole && fay_line_rip_relative(from))
 		return s->sought == SOUGHT_ANY ||
-		       (s->sought == SOUGHT_TABLE &&
-			has_entries(s->code, behind + (uint64_t)from->mem.disp.value));
+		       (s->sought == SOUGHT_TABLE
+				? is_table(s->code, behind + (uint64_t)from->mem.disp.value)
+				: is_label(s->code, behind + (uint64_t)from->mem.disp.value));
 	if (insn->mnemonic == ZYDIS_MNEMONIC_POP ||
 	    (insn->mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].reg.value == from->reg.value))
 		return s->sought == SOUGHT_ANY;
@@ -126,7 +179,7 @@ static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecoded
 		return s->sought == SOUGHT_ANY ||
 		       (s->sought == SOUGHT_LABEL && is_of_labels(s->code, from)) ||
 		       (s->sought == SOUGHT_TABLE && fay_line_in_frame(from) &&
-			s->code->table_count);
+			has_tables(s->code));
 	if (fay_line_register(from->reg.value) >= 0)
 		want(s, step, (unsigned)fay_line_register(from->reg.value));
 	return true;
@@ -251,9 +304,9 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin,
 
 	switch (spilled ? FAY_LINE_POINTER : target->kind) {
 	case FAY_LINE_TABLE:
-		known = target->constant ? has_entries(code, target->of)
+		known = target->constant ? has_entries(code, target->of, target->from)
 			: reg < 16       ? is_set_well(code, begin, reg, SOUGHT_TABLE)
-					 : code->table_count > 0;
+					 : has_tables(code);
 		break;
 	case FAY_LINE_POINTER:
 		if (returns_elsewhere(code, begin, jump)) {
@@ -272,9 +325,46 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin,
 			!labels && step->depth <= 0 && is_set_well(code, begin, reg, SOUGHT_ANY);
 		known = step->exit || (labels && is_set_well(code, begin, reg, SOUGHT_LABEL));
 		break;
+	case FAY_LINE_CONSTANT: known = is_label(code, target->of); break;
 	default: break;
 	}
 	return known;
+}
+
+/* A jump to a label, and a distance from there that a table has. */
+static bool reads_labels(const struct fay_code *code, size_t jump, struct fay_line_value *target)
+{
+	size_t begin;
+
+	return code->steps[jump].kind == FAY_STEP_INDIRECT &&
+	       fay_line_target(code, jump, target, &begin) && target->kind == FAY_LINE_TABLE &&
+	       target->constant && target->of != target->from && is_label(code, target->from);
+}
+
+bool fay_code_read_labels(struct fay_code *code)
+{
+	struct fay_line_value target;
+
+	if (!any_label(code))
+		return true;
+	for (size_t i = 0; i < code->step_count; i++) {
+		if (!reads_labels(code, i, &target) ||
+		    !read_distances(code, target.of, target.from, false))
+			continue;
+		code->steps[i].reads = target.of;
+		if (!fay_code_add_table(code, target.of, target.from))
+			return false;
+	}
+	for (size_t i = 0; i < code->table_count; i++)
+		if (code->tables[i].table != code->tables[i].from)
+			read_distances(code, code->tables[i].table, code->tables[i].from, true);
+	/* what they lead to may be right in front of such a jump */
+	for (size_t i = 0; i < code->step_count; i++)
+		if (code->steps[i].reads &&
+		    (!reads_labels(code, i, &target) || target.of != code->steps[i].reads))
+			return fay_code_refuse(code, "has a jump at +%#lx that leads to itself",
+					       fay_code_offset(code, code->steps[i].at));
+	return true;
 }
 
 bool fay_code_resolve_indirect(struct fay_code *code)
@@ -292,7 +382,7 @@ bool fay_code_resolve_indirect(struct fay_code *code)
 			if (round == 0 && target.kind == FAY_LINE_POINTER && target.of)
 				read_pointers(code, target.of);
 			if (round == 1 && target.kind == FAY_LINE_TABLE && target.constant &&
-			    has_entries(code, target.of))
+			    has_entries(code, target.of, target.from))
 				code->steps[i].reads = target.of;
 		}
 	for (size_t i = 0; i < code->step_count; i++) {

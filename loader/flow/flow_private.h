@@ -64,6 +64,11 @@ struct fay_step {
 	int32_t depth;  /* of the stack below the return address, in bytes; -1 not known */
 };
 
+/* A table of 32-bit distances that lead into the function: from itself, or from a label there. */
+struct fay_distances {
+	uint64_t table, from;
+};
+
 struct fay_code_region {
 	uint64_t start, end;
 	size_t first, count; /* steps */
@@ -78,8 +83,8 @@ struct fay_code {
 	/* the first is the function, as its symbol says */
 	struct fay_code_region regions[FAY_FLOW_REGIONS_MAX];
 	size_t region_count;
-	size_t bytes;     /* of all regions */
-	uint64_t *tables; /* of distances, that lead into the function */
+	size_t bytes; /* of all regions */
+	struct fay_distances *tables;
 	size_t table_count;
 	bool splits; /* it may go on with another stack, by __morestack */
 	bool alone;  /* only the function's own instructions and direct jumps are read */
@@ -114,6 +119,10 @@ bool fay_code_find_ways(struct fay_code *code);
 /* flow_indirect.c: which indirect jumps are exits. If the reason is set then, it says of which that
  * is not known. False: as above. */
 bool fay_code_resolve_indirect(struct fay_code *code);
+/* Reads the tables of distances from labels that indirect jumps read. False: as above. */
+bool fay_code_read_labels(struct fay_code *code);
+/* False: no memory. */
+bool fay_code_add_table(struct fay_code *code, uint64_t table, uint64_t from);
 /* The instruction that begins at an address; SIZE_MAX: none. */
 size_t fay_code_find(const struct fay_code *code, uint64_t at);
 /* Whether the instruction before is in the same region and directly before it. */
@@ -133,12 +142,12 @@ enum fay_line_kind {
 	FAY_LINE_UNKNOWN,
 	/* 32 bits from a table, sign-extended; `of`: where it begins, a constant or an unknown */
 	FAY_LINE_DISTANCE,
-	FAY_LINE_TABLE, /* that and the table's address */
+	FAY_LINE_TABLE, /* that, and the table's address or, of a known one, another: `from` */
 	/* 64 bits of memory; `of`: the table's address, if it is one and known; else 0 */
 	FAY_LINE_POINTER,
 };
 struct fay_line_value {
-	uint64_t of;
+	uint64_t of, from;
 	uint8_t kind;
 	bool constant; /* `of` is an address */
 };
@@ -159,6 +168,15 @@ static inline void fay_step_enter(struct fay_step *step)
 	step->entered = true;
 	step->returned = false;
 	step->table = 0;
+}
+
+static inline void fay_step_enter_by(struct fay_step *step, uint64_t table)
+{
+	if (!step->entered)
+		step->table = table;
+	else if (step->table != table)
+		step->table = 0;
+	step->entered = true;
 }
 
 static inline bool fay_step_ends(const struct fay_step *step)

@@ -68,10 +68,11 @@ static struct fay_line_value sum(struct fay_line_value a, struct fay_line_value 
 	struct fay_line_value from = a.kind == FAY_LINE_DISTANCE ? a : b,
 			      to = a.kind == FAY_LINE_DISTANCE ? b : a;
 
-	if (from.kind != FAY_LINE_DISTANCE || from.of != to.of ||
+	if (from.kind != FAY_LINE_DISTANCE || (from.of != to.of && !from.constant) ||
 	    to.kind != (from.constant ? FAY_LINE_CONSTANT : FAY_LINE_UNKNOWN))
 		return (struct fay_line_value){ 0 };
 	from.kind = FAY_LINE_TABLE;
+	from.from = to.of;
 	return from;
 }
 

@@ -295,6 +295,7 @@ static bool find_returns(struct fay_code *code)
 
 bool fay_code_find_ways(struct fay_code *code)
 {
-	return mark_entered(code) && join_jumps(code) && reach(code) && check_reached(code) &&
-	       check_ends(code) && fay_code_resolve_indirect(code) && find_returns(code);
+	return mark_entered(code) && join_jumps(code) && fay_code_read_labels(code) &&
+	       reach(code) && check_reached(code) && check_ends(code) &&
+	       fay_code_resolve_indirect(code) && find_returns(code);
 }

@@ -20,19 +20,20 @@ count_of() {
 			add // 0' \
 		"$work/trace.json"
 }
-for function in loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee stc_callee passes_on unsized \
-	by_indexed by_based indexed based; do
+for function in base_table label_table loop_table rep_ret bnd_ret ret_imm carry_callee cf_callee \
+	stc_callee passes_on unsized by_indexed by_based indexed based; do
 	equal "calls of $function" $rounds "$(count_of $function)"
 done
 refused() { # FUNCTION REASON
 	contains "$1 is refused" "$work/trace.err" "target!$1: $2"
 	equal "calls of $1" 0 "$(count_of "$1")"
 }
-for function in base_table base_table16 multiplied2 own16 other32 times3 before4 rdisp bypointer \
+for function in base_table16 label_spoilt multiplied2 own16 other32 times3 before4 rdisp bypointer \
 	xlat joined spoilt_table behind_call; do
 	refused $function "has an indirect jump at"
 done
 for function in subroutine subroutine_flags; do refused $function "calls a part of itself"; done
+refused label_itself "has a jump at"
 refused multiplied "has code at"
 refused pushed "returns at"
 refused outer "has another entry"

@@ -15,6 +15,8 @@
 
 #define FROM 0x400000u
 #define OTHER (FROM + 0x1000u) /* another function */
+#define PART (FROM + 0x2000u)  /* a part of the function that lies elsewhere */
+#define TABLES (FROM + 0x3000u)
 #define NOTHING 0xffu
 
 struct function {
@@ -23,11 +25,20 @@ struct function {
 	uint8_t trapped; /* where an int3 stands for something else; NOTHING: nowhere */
 };
 
+/* Of distances from the label of DISTANCES: the first leads there, the second to the part, too. */
+static const int32_t tables[] = { 0, INT32_MAX, 0, (int32_t)(PART - FROM) - 23, INT32_MAX };
+
 static size_t read_function(void *context, uint64_t address, void *to, size_t size)
 {
 	const struct function *function = context;
 	uint64_t at = address - FROM;
 
+	if (address >= TABLES && address - TABLES < sizeof(tables)) {
+		at = address - TABLES;
+		size = size < sizeof(tables) - at ? size : sizeof(tables) - at;
+		memcpy(to, (const uint8_t *)tables + at, size);
+		return size;
+	}
 	if (at >= function->size)
 		return 0;
 	if (size > function->size - at)
@@ -44,6 +55,8 @@ static enum fay_flow_place place(void *context, uint64_t address, uint64_t *star
 	*end = address == OTHER ? OTHER + 16 : FROM + function->size;
 	if (address == OTHER || address == FROM)
 		return FAY_PLACE_FUNCTION;
+	if (address == PART)
+		return FAY_PLACE_PART;
 	return address - FROM < function->size ? FAY_PLACE_INSIDE : FAY_PLACE_UNKNOWN;
 }
 
@@ -69,6 +82,11 @@ struct expected {
 };
 
 #define SOMEWHERE "\x48\x8d\x05\x0a\0\0\0\x40\xf6\xc7\x01\x48\x0f\x45\xc6\xff\xe0"
+/* lea table(%rip), %rdx; lea label(%rip), %rcx; movslq (%rdx,%rsi,4), %rax; add %rcx, %rax;
+ * jmp *%rax; label: inc %edi; mov %edi, %eax; ret */
+#define DISTANCES(table)                                                                           \
+	"\x48\x8d\x15" table "\0\0\x48\x8d\x0d\x09\0\0\0\x48\x63\x04\xb2\x48\x01\xc8\xff\xe0"      \
+	"\xff\xc7\x89\xf8\xc3"
 static const struct {
 	const char *bytes;
 	size_t size;
@@ -100,6 +118,14 @@ static const struct {
 	  "indirect jump at +0x10",
 	  1,
 	  { { 19, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	/* distances from a label: all are known; one leads to a part */
+	{ DISTANCES("\xf9\x2f"), 28, NOTHING, "", 1, { { 27, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ DISTANCES("\x01\x30"),
+	  28,
+	  NOTHING,
+	  "indirect jump at +0x15",
+	  2,
+	  { { 21, FAY_EXIT_INDIRECT, 1, 0, 0 }, { 27, FAY_EXIT_RETURN, 0, 0, 0 } } },
 	/* what nothing leads to, without a way out; then with a ret, a jump elsewhere, one to
 	 * anywhere, a far return */
 	{ "\x31\xc0\xeb\x04\x31\xc9\xeb\x00\xc3",

@@ -58,6 +58,33 @@
 .Lbc_1:	.long .Lbc_a-.Lbc_1, .Lbc_a-.Lbc_1, .Lbc_a-.Lbc_1, .Lbc_d-.Lbc_1, 0x7fffffff
 .Lbc_2:	.long .Lbc_e-.Lbc_2, .Lbc_d-.Lbc_2, 0x7fffffff
 	.text
+/* Distances from a label, which two other ways jump to as it is. The last word is never read. */
+	.macro	distances name t last spoil:vararg
+	begin	\name
+	and	$3, %esi; cmp $3, %esi; je .L\t\()three
+	lea	.L\t\()1(%rip), %rdx; lea .L\t\()l(%rip), %rcx
+	movslq	(%rdx,%rsi,4), %rax; add %rcx, %rax
+.L\t\()i: jmp	*%rax
+.L\t\()three:
+	lea	.L\t\()l(%rip), %rax
+	test	%edi, %edi; je .L\t\()j
+	lea	.L\t\()l(%rip), %rax
+	cmp	%rax, %rax
+	\spoil
+.L\t\()j: jmp	*%rax
+.L\t\()l:	inc	%rdi
+.L\t\()c:	inc	%rdi
+.L\t\()b:	inc	%rdi
+.L\t\()a:	lea	(%rdi), %rax; nop; nop; ret
+	end	\name
+	.section .rodata; .p2align 2
+.L\t\()1:	.long .L\t\()a-.L\t\()l, .L\t\()b-.L\t\()l, .L\t\()c-.L\t\()l
+	.long	.L\t\()\last-.L\t\()l, 0x7fffffff
+	.text
+	.endm
+	distances label_table xt l nop
+	distances label_spoilt xs l cmovs %r9, %rax
+	distances label_itself xi i nop
 /* Jumps to functions by rbp, behind flags, where trampolines have another rbp. */
 	.irp	name, indexed, based
 	begin	by_\name

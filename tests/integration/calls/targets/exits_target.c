@@ -59,6 +59,9 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(loop_table, 3)                                                                           \
 	F(spoilt_table, 3)                                                                         \
 	F(behind_call, 3)                                                                          \
+	F(label_table, 3)                                                                          \
+	F(label_spoilt, 3)                                                                         \
+	F(label_itself, 3)                                                                         \
 	F(own16, 3)                                                                                \
 	F(other32, 3)                                                                              \
 	F(times3, 3)                                                                               \
