@@ -54,10 +54,13 @@ bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX])
 static const struct {
 	const char *used, *untraced, *reason;
 } systems[] = {
-	/* V8: so that calls from what it compiles are short. The copy is of the file, where nothing
-	 * is patched, or of what lies there when it is made. */
+	/* V8, so that calls from what it compiles are short, maps its file once more for each
+	 * thread with a heap of its own, or copies what it has mapped if the file cannot be
+	 * opened. */
 	{ "_ZN2v8|_ZNK2v8", "Builtins_",
-	  "is copied by V8 into generated code, and the copy runs instead; it cannot be traced" },
+	  "may be copied by V8 for a worker that begins later, with a jump or trap in it that "
+	  "would "
+	  "end the program; it cannot be traced" },
 	/* Mono reads the code of the calls to other modules that it has compiled when they are
 	 * first made. */
 	{ "mono_aot_file_info|mono_aot_module_", "plt_",

@@ -7,6 +7,7 @@
  * The kernel puts one byte, int3, over the first byte of an instruction, and runs a copy of that
  * instruction that it takes from the file. So a place is given only where a whole instruction
  * begins, the process's bytes are the file's, and no trace's jump is, or is about to be, over them.
+ * A file may be mapped more than once: the byte is then in all mappings, so all must be so.
  * Of a function whose calls' ends are wanted all exits must be such places, or it gets no trap.
  */
 #include "plan_private.h"
@@ -150,17 +151,45 @@ static bool find_file(struct finder *finder, const struct fay_point *point, stru
 	return trap->stack != 0;
 }
 
+static bool is_free(struct finder *finder, uint64_t at, unsigned length)
+{
+	return is_files(finder->plan, &finder->text, finder->maps, at, length) &&
+	       !fay_rseqs_touch(&finder->plan->rseqs, at, length) &&
+	       !fay_site_over(finder->plan, at, at + length) &&
+	       !others_have(finder->present, at, at + length);
+}
+
+/* Wherever the process runs this place of the file. */
+static bool is_free_everywhere(struct finder *finder, const struct fay_trap *trap, unsigned length)
+{
+	const struct fay_target *target = finder->plan->target;
+	const struct fay_module *home = fay_target_module_at(target, trap->address);
+
+	for (size_t i = 0; home && i < target->module_count; i++) {
+		const struct fay_module *module = &target->modules[i];
+
+		if (module->device != home->device || module->inode != home->inode)
+			continue;
+		for (size_t k = 0; k < module->range_count; k++) {
+			const struct fay_range *range = &module->ranges[k];
+			uint64_t from = trap->offset - range->offset;
+
+			if (from < range->end - range->start &&
+			    !is_free(finder, range->start + from, length))
+				return false;
+		}
+	}
+	return home != NULL;
+}
+
 /* One more for the point, at an instruction of `length` bytes. False: there it cannot be, or memory
  * is out. */
 static bool add(struct finder *finder, const struct fay_point *point, unsigned length,
 		struct fay_trap trap)
 {
 	struct fay_plan *plan = finder->plan;
-	uint64_t at = trap.address;
 
-	if (!is_files(plan, &finder->text, finder->maps, at, length) ||
-	    fay_rseqs_touch(&plan->rseqs, at, length) || fay_site_over(plan, at, at + length) ||
-	    others_have(finder->present, at, at + length) || !find_file(finder, point, &trap))
+	if (!find_file(finder, point, &trap) || !is_free_everywhere(finder, &trap, length))
 		return false;
 	if (plan->trap_count == finder->room) {
 		size_t room = finder->room ? 2 * finder->room : 16;

@@ -11,6 +11,19 @@
 
 #define CHECK_EVERY 100000000u /* ns */
 
+/* Whether one that is not chosen has the same. */
+static bool is_needed(const struct fay_traps *traps, const bool *chosen,
+		      const struct fay_trap_item *item)
+{
+	for (size_t i = 0; i < traps->count && item->shared; i++) {
+		const struct fay_trap_item *other = &traps->items[i];
+		if (!chosen[i] && other->set && other->number == item->number &&
+		    other->program == item->program)
+			return true;
+	}
+	return false;
+}
+
 static void untrap(struct fay_traps *traps, const bool *chosen)
 {
 	uint32_t *numbers = malloc(traps->count * sizeof(*numbers));
@@ -18,7 +31,8 @@ static void untrap(struct fay_traps *traps, const bool *chosen)
 		size_t count = 0;
 		for (size_t i = 0; i < traps->count; i++)
 			if (chosen[i] && traps->items[i].set &&
-			    traps->programs[traps->items[i].program].object == object)
+			    traps->programs[traps->items[i].program].object == object &&
+			    !is_needed(traps, chosen, &traps->items[i]))
 				numbers[count++] = traps->items[i].number;
 		if (count)
 			fay_bpf_session_untrap(traps->objects[object], numbers, count);

@@ -220,6 +220,21 @@ static int set_some(struct fay_traps *traps, size_t first, size_t end, struct fa
 	return code;
 }
 
+/* What was set for another mapping of the same place is here, too. */
+static bool share(struct fay_traps *traps, struct fay_trap_item *item)
+{
+	for (size_t i = 0; i < traps->count; i++) {
+		struct fay_trap_item *other = &traps->items[i];
+		if (!other->set || other->pid != item->pid || other->program != item->program ||
+		    other->trap.offset != item->trap.offset)
+			continue;
+		item->number = other->number;
+		item->set = item->shared = other->shared = true;
+		return true;
+	}
+	return false;
+}
+
 static bool is_of_point(const struct fay_traps *traps, const struct fay_trap_item *item,
 			const void *point)
 {
@@ -238,7 +253,8 @@ static size_t set_point(struct fay_traps *traps, size_t first, struct fay_error 
 	while (end < traps->count && items[end].point == point)
 		end++;
 	for (size_t i = first; i < end && !code; i++)
-		code = items[i].set ? FAY_OK : set_some(traps, i, end, &error);
+		code = items[i].set || share(traps, &items[i]) ? FAY_OK
+							       : set_some(traps, i, end, &error);
 	if (!code) {
 		add_process(traps, &items[first]);
 		traps->set++;
@@ -281,7 +297,7 @@ static void copy_point(struct fay_traps *traps, size_t first, size_t end, pid_t 
 		item->session = NULL;
 		item->pid = child;
 		item->point = traps->points;
-		item->set = false;
+		item->set = item->shared = false;
 	}
 }
 

@@ -25,6 +25,9 @@ struct fay_traps {
 		uint64_t point;  /* all traps of a function, or marker, in a process have it */
 		uint32_t number; /* of the object's traps */
 		bool set;
+		/* another one has this number: the process has the place mapped more than once,
+		 * and what is set once is at both */
+		bool shared;
 	} *items;
 	size_t count;
 	uint64_t points; /* the last one's */
