@@ -67,7 +67,7 @@ static bool has_tables(const struct fay_code *code)
 }
 
 /* A table of distances from a label, as long as they lead into the function; where to is entered,
- * if asked. False: it may lead to a part of it that has not been read, or does not end. */
+ * if asked. False: it does not end, or not by what leads to no function, nor to a part of one. */
 static bool read_distances(struct fay_code *code, uint64_t table, uint64_t from, bool enter)
 {
 	const struct fay_flow_program *program = code->program;
@@ -84,7 +84,7 @@ static bool read_distances(struct fay_code *code, uint64_t table, uint64_t from,
 
 			if (step == SIZE_MAX)
 				return read + i && program->place(program->context, to, &start,
-								  &end) != FAY_PLACE_PART;
+								  &end) == FAY_PLACE_UNKNOWN;
 			if (enter)
 				fay_step_enter_by(&code->steps[step], table);
 		}
