@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C++ and Rust names as people write them, of symbols, and whether a pattern means one. libstdc++
+ * C++ and Rust names as people write them, of symbols, and whether a pattern means one (C's too, of
+ * functions that are there as clones alone). libstdc++
  * reads them, which is there wherever such a program is; it is loaded when the first one is met.
  *
  * A pattern is compared with the name and with the name and its arguments, so `shop::Cart::add` is
@@ -130,9 +131,22 @@ static bool is_split_off(const char *symbol)
 	return strstr(symbol, ".cold") || strstr(symbol, ".part");
 }
 
+/* A function of C of which there is such a clone: `name.isra.0`. */
+static bool is_clone(const char *glob, const char *symbol)
+{
+	size_t length = strcspn(symbol, ".");
+	return (!strncmp(symbol + length, ".isra.", 6) ||
+		!strncmp(symbol + length, ".constprop.", 11)) &&
+	       strlen(glob) == length && !memcmp(glob, symbol, length);
+}
+
 bool fay_demangled_matches(const char *glob, const char *symbol)
 {
-	char *text = is_split_off(symbol) ? NULL : fay_demangled(symbol);
+	if (is_split_off(symbol))
+		return false;
+	if (is_clone(glob, symbol))
+		return true;
+	char *text = fay_demangled(symbol);
 	if (!text)
 		return false;
 	char *clone = strstr(text, " [clone ");

@@ -45,18 +45,65 @@ bool fay_debug_scopes_at(Dwarf_Die *unit, uint64_t pc, uint64_t *left,
 	return descend(*unit, pc, left, scopes);
 }
 
-static bool is_function(Dwarf_Die *die)
+/* What a copy, or a function with copies, is made of. */
+static bool origin_of(Dwarf_Die *scope, Dwarf_Die *origin)
 {
-	int tag = dwarf_tag(die);
-	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+	Dwarf_Attribute attribute;
+	return dwarf_attr(scope, DW_AT_abstract_origin, &attribute) &&
+	       dwarf_formref_die(&attribute, origin);
+}
+
+void fay_debug_scopes_extend(struct fay_debug_scopes *scopes, uint64_t pc, uint64_t *left)
+{
+	Dwarf_Die innermost = scopes->items[--scopes->count];
+	descend(innermost, pc, left, scopes);
+}
+
+static bool is_number(Dwarf_Die *die, unsigned name, Dwarf_Word expected)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, &number) &&
+	       number == expected;
+}
+
+bool fay_debug_is_function(Dwarf_Die *die)
+{
+	Dwarf_Die origin;
+	int line, column;
+	if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
+		return dwarf_tag(die) == DW_TAG_subprogram;
+	return !origin_of(die, &origin) || dwarf_decl_line(&origin, &line) ||
+	       dwarf_decl_column(&origin, &column) ||
+	       !is_number(die, DW_AT_call_line, (Dwarf_Word)line) ||
+	       !is_number(die, DW_AT_call_column, (Dwarf_Word)column);
 }
 
 Dwarf_Die *fay_debug_scopes_function(struct fay_debug_scopes *scopes)
 {
 	for (uint32_t i = scopes->count; i-- > 0;)
-		if (is_function(&scopes->items[i]))
+		if (fay_debug_is_function(&scopes->items[i]))
 			return &scopes->items[i];
 	return NULL;
+}
+
+void fay_debug_scopes_of_line(struct fay_debug_scopes *scopes, const char *path, int line)
+{
+	uint32_t kept = scopes->count;
+	int best = 0;
+	for (uint32_t i = scopes->count, end = scopes->count; i-- > 1;) {
+		Dwarf_Die *scope = &scopes->items[i];
+		const char *own = fay_debug_is_function(scope) ? dwarf_decl_file(scope) : NULL;
+		int begins;
+		if (own && !strcmp(own, path) && !dwarf_decl_line(scope, &begins) &&
+		    begins <= line && begins > best) {
+			best = begins;
+			kept = end;
+		}
+		if (fay_debug_is_function(scope))
+			end = i;
+	}
+	scopes->count = kept;
 }
 
 const char *fay_debug_symbol_of(Dwarf_Die *function)
@@ -87,14 +134,6 @@ static bool child_named(Dwarf_Die *scope, const char *name, uint64_t *left, Dwar
 			return true;
 	}
 	return false;
-}
-
-/* What a copy, or a function with copies, is made of. */
-static bool origin_of(Dwarf_Die *scope, Dwarf_Die *origin)
-{
-	Dwarf_Attribute attribute;
-	return dwarf_attr(scope, DW_AT_abstract_origin, &attribute) &&
-	       dwarf_formref_die(&attribute, origin);
 }
 
 /* A variable outside of functions that is defined, not only declared. */
@@ -144,7 +183,7 @@ bool fay_debug_variable_at(const struct fay_debug_file *file, struct fay_debug_s
 		if (child_named(scope, name, left, variable) ||
 		    (origin_of(scope, &origin) && child_named(&origin, name, left, variable)))
 			return true;
-		if (is_function(scope))
+		if (fay_debug_is_function(scope))
 			break;
 	}
 	return scopes->count && (find_global(scopes->items[0], name, 0, left, variable) ||
@@ -161,7 +200,7 @@ size_t fay_debug_variable_names(struct fay_debug_scopes *scopes, const char **na
 		     more = dwarf_siblingof(&child, &child))
 			if (is_variable(&child) && dwarf_diename(&child))
 				names[count++] = dwarf_diename(&child);
-		if (is_function(scope))
+		if (fay_debug_is_function(scope))
 			break;
 	}
 	return count;

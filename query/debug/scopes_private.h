@@ -31,6 +31,18 @@ bool fay_debug_is_code(int tag);
 /* The scopes around the address, in a unit. false: no function of it has code there. */
 bool fay_debug_scopes_at(Dwarf_Die *unit, uint64_t pc, uint64_t *left,
 			 struct fay_debug_scopes *scopes);
+/* With those around the address that lie in the innermost one, which is code. */
+void fay_debug_scopes_extend(struct fay_debug_scopes *scopes, uint64_t pc, uint64_t *left);
+/*
+ * Whether it is a function, or a copy of one. gcc takes parts out of functions; one that it has put
+ * back is written as a copy of the function, which its own declaration calls, and is a block here.
+ */
+bool fay_debug_is_function(Dwarf_Die *die);
+/*
+ * Leaves the scopes that a line is in. Of code that several of them begin with, an address does not
+ * tell: the innermost function counts that is declared the nearest before the line.
+ */
+void fay_debug_scopes_of_line(struct fay_debug_scopes *scopes, const char *path, int line);
 /* The function, or copy of one, that is innermost; NULL: none is. */
 Dwarf_Die *fay_debug_scopes_function(struct fay_debug_scopes *scopes);
 /* What it is called: the symbol's name if it would have one of its own; NULL. */
