@@ -65,9 +65,7 @@ void fay_debug_function_close(struct fay_debug_function *function)
 	free(function);
 }
 
-/* --- finding
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- finding --- */
 
 /* A function of several parts has no single start: it is entered where the first one begins. */
 static bool starts_at(Dwarf_Die *die, uint64_t entry)
@@ -116,9 +114,7 @@ static bool find_function(struct fay_debug_function *function)
 	return false;
 }
 
-/* --- where arguments are
- * ------------------------------------------------------------------------------------------------
- * */
+/* --- where arguments are --- */
 
 #define OUT_OF_REGISTERS "is passed on the stack"
 
@@ -330,9 +326,7 @@ static bool has_own_convention(struct fay_debug_function *function, const char *
 	}
 }
 
-/* --- the whole
- * -------------------------------------------------------------------------------------------------
- * */
+/* --- the whole --- */
 
 static int next_edition(struct fay_debug_function *function, struct fay_error *error)
 {
@@ -408,8 +402,10 @@ static bool find_scopes(struct fay_debug_function *function, const struct fay_de
 	Dwarf_CU *cu = NULL;
 	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &function->unit, NULL))
 		if (dwarf_haspc(&function->unit, pc) == 1 &&
-		    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes))
+		    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes)) {
+			fay_debug_scopes_of_function(&function->scopes, place->function);
 			return true;
+		}
 	return false;
 }
 

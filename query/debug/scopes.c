@@ -117,6 +117,20 @@ const char *fay_debug_symbol_of(Dwarf_Die *function)
 	return name ? name : dwarf_diename(function);
 }
 
+void fay_debug_scopes_of_function(struct fay_debug_scopes *scopes, const char *symbol)
+{
+	for (uint32_t i = scopes->count, end = scopes->count; i-- > 1;) {
+		Dwarf_Die *scope = &scopes->items[i];
+		const char *own = fay_debug_is_function(scope) ? fay_debug_symbol_of(scope) : NULL;
+		if (own && !strcmp(own, symbol)) {
+			scopes->count = end;
+			return;
+		}
+		if (fay_debug_is_function(scope))
+			end = i;
+	}
+}
+
 /* --- variables --- */
 
 static bool is_variable(Dwarf_Die *die)

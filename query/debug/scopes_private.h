@@ -43,6 +43,8 @@ bool fay_debug_is_function(Dwarf_Die *die);
  * tell: the innermost function counts that is declared the nearest before the line.
  */
 void fay_debug_scopes_of_line(struct fay_debug_scopes *scopes, const char *path, int line);
+/* Leaves those of the innermost function, or copy of one, that has this name. */
+void fay_debug_scopes_of_function(struct fay_debug_scopes *scopes, const char *symbol);
 /* The function, or copy of one, that is innermost; NULL: none is. */
 Dwarf_Die *fay_debug_scopes_function(struct fay_debug_scopes *scopes);
 /* What it is called: the symbol's name if it would have one of its own; NULL. */

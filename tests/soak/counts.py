@@ -47,7 +47,13 @@ def without_result(name):
 
 
 class Truth:
-    def __init__(self, program):
+    @staticmethod
+    def lines_of(program):
+        """Those that are executed, the same number of times each time."""
+        truth = Truth(program, only_gcov=True)
+        return steady(truth, truth.lines[0])
+
+    def __init__(self, program, only_gcov=False):
         self.program, self.path = program, f"{folder}/{program}"
         self.source = os.path.realpath(open(f"{self.path}.src").read().strip())
         self.lines, self.functions, self.names = [], [], {}
@@ -60,7 +66,8 @@ class Truth:
             for kind in self.lines, self.functions:
                 again, first = kind.pop(), kind[-1]
                 self.unsteady |= {place for place in first if first[place] != again[place]}
-        self.read_callgrind()
+        if not only_gcov:
+            self.read_callgrind()
 
     def read_gcov(self, build, work):
         subprocess.run(f"cp {self.path}.{build}-*.gcno {work}", shell=True, check=True)
@@ -138,6 +145,11 @@ for place in json.load(open("{work}/places")):
                 for place, addresses in found.items() if addresses}
 
 
+def steady(truth, counts):
+    return sorted(place for place, number in counts.items()
+                  if number and place not in truth.unsteady)
+
+
 def glob(name):
     return re.sub(r"[][*]", "?", name)
 
@@ -210,24 +222,27 @@ def compare(what, truth, candidates, query, builds, names, log):
     return tally
 
 
-subprocess.run([f"{here}/sources.sh", folder], check=True)
-print(f"| program | what | drawn | {' | '.join(kinds)} | gcov's | gcov's or gdb's |")
-print("|---" * (len(kinds) + 5) + "|")
-with open(f"{folder}/counts.txt", "w") as log:
-    for program in programs:
-        truth = Truth(program)
-        truth.text = text_of(truth)
-        draw = random.Random(seed)
-        steady = lambda counts: sorted(place for place, number in counts.items()
-                                       if number and place not in truth.unsteady)
-        lines = steady(truth.lines[0])
-        draw.shuffle(lines)
-        compare("lines", truth, lines,
-                lambda line: f'from l in cluster.Line("{program}!{line}") group l by l.line into g '
-                'select new { n = g.Count() }', truth.lines, lambda line: line, log)
-        functions = steady(truth.functions[0])
-        draw.shuffle(functions)
-        compare("functions", truth, functions,
-                lambda name: f'from f in cluster.Function("{program}!{glob(truth.names[name])}") '
-                'group f by f.Inlined into g select new { n = g.Count() }', truth.functions,
-                lambda name: truth.names[name], log)
+def main():
+    subprocess.run([f"{here}/sources.sh", folder], check=True)
+    print(f"| program | what | drawn | {' | '.join(kinds)} | gcov's | gcov's or gdb's |")
+    print("|---" * (len(kinds) + 5) + "|")
+    with open(f"{folder}/counts.txt", "w") as log:
+        for program in programs:
+            truth = Truth(program)
+            truth.text = text_of(truth)
+            draw = random.Random(seed)
+            lines = steady(truth, truth.lines[0])
+            draw.shuffle(lines)
+            compare("lines", truth, lines,
+                    lambda line: f'from l in cluster.Line("{program}!{line}") group l by l.line into g '
+                    'select new { n = g.Count() }', truth.lines, lambda line: line, log)
+            functions = steady(truth, truth.functions[0])
+            draw.shuffle(functions)
+            compare("functions", truth, functions,
+                    lambda name: f'from f in cluster.Function("{program}!{glob(truth.names[name])}") '
+                    'group f by f.Inlined into g select new { n = g.Count() }', truth.functions,
+                    lambda name: truth.names[name], log)
+
+
+if __name__ == "__main__":
+    main()
