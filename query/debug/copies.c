@@ -67,19 +67,18 @@ static bool is_opening(struct fay_debug_asked *asked, const struct fay_debug_row
 	return scopes.count > copy;
 }
 
-/* The copy's beginnings by the line table. false: it tells none. */
-static bool add_openings(struct fay_debug_asked *asked, Dwarf_Die *die)
+/* The copy's beginnings by the line table. */
+static void add_openings(struct fay_debug_asked *asked, Dwarf_Die *die)
 {
 	struct fay_debug_row own = { .path = dwarf_decl_file(die) }, row;
 	Dwarf_Lines *lines;
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 	size_t count;
-	bool found = false;
 	if (!fay_debug_has_copies(&asked->scopes.items[0]) || !own.path ||
 	    dwarf_decl_line(die, &own.line) || dwarf_decl_column(die, &own.column) ||
 	    dwarf_getsrclines(&asked->scopes.items[0], &lines, &count))
-		return false;
+		return;
 	for (unsigned i = 0; i < FAY_DEBUG_PLACES_MAX && asked->left && !asked->full &&
 			     (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;
 	     i++)
@@ -88,11 +87,9 @@ static bool add_openings(struct fay_debug_asked *asked, Dwarf_Die *die)
 			Dwarf_Line *line = dwarf_onesrcline(lines, j);
 			if (dwarf_lineaddr(line, &row.address) || row.address >= end)
 				break;
-			if (fay_debug_row_of(line, &row) && is_opening(asked, &own, &row) &&
-			    fay_debug_add_place(asked, &asked->scopes, row.address))
-				found = true;
+			if (fay_debug_row_of(line, &row) && is_opening(asked, &own, &row))
+				fay_debug_add_place(asked, &asked->scopes, row.address);
 		}
-	return found;
 }
 
 static void visit(struct fay_debug_asked *asked, Dwarf_Die scope)
@@ -104,9 +101,10 @@ static void visit(struct fay_debug_asked *asked, Dwarf_Die scope)
 	if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine && fay_debug_is_function(&scope)) {
 		const char *name = fay_debug_symbol_of(&scope);
 		uint64_t pc;
-		if (name && asked->matches(asked->what, name) && !add_openings(asked, &scope) &&
-		    entry_of(&scope, &pc))
+		if (name && asked->matches(asked->what, name) && entry_of(&scope, &pc)) {
 			fay_debug_add_place(asked, &asked->scopes, pc);
+			add_openings(asked, &scope);
+		}
 	}
 	for (int more = dwarf_child(&scope, &child); !more && asked->left && !asked->full;
 	     more = dwarf_siblingof(&child, &child), asked->left--) {

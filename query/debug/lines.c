@@ -13,14 +13,17 @@
 
 #include "places_private.h"
 
+/* What is rarely executed lies apart, before all other code. It does not come first. */
+#define COLD (UINT64_C(1) << 40)
+
 /* A row of the line's that begins a statement; `block`, `function`: the places of its innermost scope, and of its
  * innermost function or copy of one, in the debug information. */
 struct row {
 	struct fay_debug_row own, before; /* before: the row before it */
 	uint64_t block, function;
-	size_t number; /* of the line table, by address */
-	bool runs_on;  /* the statement before it is of the line, too, or of what the line calls */
-	bool opens;    /* it is where the function is declared */
+	uint64_t number; /* of the line table, by address */
+	bool runs_on; /* the statement before it is of the line, too, or of what the line calls */
+	bool opens;   /* it is where the function is declared */
 	bool begins;
 };
 
@@ -141,14 +144,20 @@ static bool follows_call(struct fay_debug_asked *asked, Dwarf_Die *unit, const s
 	return false;
 }
 
-/* Whether the row is of a part of the function that gcc has taken out: one that is a function now,
- * or one that was put back. */
-static bool in_part(struct fay_debug_asked *asked, Dwarf_Die *function, uint64_t address)
+/* The symbol that the address is in; "". */
+static const char *symbol_at(struct fay_debug_asked *asked, uint64_t address)
 {
-	struct fay_debug_scopes *scopes = &asked->scopes;
 	const char *symbol =
 		dwfl_module_addrname(asked->file.module, address + asked->file.debug_bias);
-	if (symbol && dwarf_tag(function) == DW_TAG_subprogram && strstr(symbol, ".part."))
+	return symbol ? symbol : "";
+}
+
+/* Whether the row is of a part of the function that gcc has taken out: one that is a function now,
+ * or one that was put back. */
+static bool in_part(struct fay_debug_asked *asked, Dwarf_Die *function, const char *symbol)
+{
+	struct fay_debug_scopes *scopes = &asked->scopes;
+	if (dwarf_tag(function) == DW_TAG_subprogram && strstr(symbol, ".part."))
 		return true;
 	for (uint32_t i = scopes->count; i-- > 0 && &scopes->items[i] != function;)
 		if (dwarf_tag(&scopes->items[i]) == DW_TAG_inlined_subroutine)
@@ -170,8 +179,11 @@ static size_t place_rows(struct fay_debug_asked *asked, Dwarf_Die *unit, struct 
 		row->function = dwarf_dieoffset(function);
 		row->block = dwarf_dieoffset(&asked->scopes.items[asked->scopes.count - 1]);
 		row->opens = !dwarf_decl_line(function, &declared) && declared == asked->line;
-		if (row->opens && in_part(asked, function, row->own.address))
+		const char *symbol = symbol_at(asked, row->own.address);
+		if (row->opens && in_part(asked, function, symbol))
 			continue;
+		if (strstr(symbol, ".cold"))
+			row->number += COLD;
 		row->runs_on =
 			(row->before.line == asked->line && is_file(asked, row->before.path)) ||
 			follows_call(asked, unit, row);

@@ -17,10 +17,19 @@ bool fay_debug_is_code(int tag)
 	       tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
+/* gcc's copies may begin with a range without bytes. */
+static bool is_entered_at(Dwarf_Die *die, uint64_t pc)
+{
+	Dwarf_Addr entry;
+	return dwarf_tag(die) == DW_TAG_inlined_subroutine && !dwarf_entrypc(die, &entry) &&
+	       entry == pc;
+}
+
 /* As deep as it goes. false: the scope is a room, and has no code there. */
 static bool descend(Dwarf_Die scope, uint64_t pc, uint64_t *left, struct fay_debug_scopes *scopes)
 {
-	Dwarf_Die child;
+	Dwarf_Die child, entered;
+	bool is_entered = false;
 	if (scopes->count == FAY_DEBUG_SCOPES_MAX)
 		return true;
 	scopes->items[scopes->count++] = scope;
@@ -31,7 +40,13 @@ static bool descend(Dwarf_Die scope, uint64_t pc, uint64_t *left, struct fay_deb
 			      (fay_debug_is_code(tag) && dwarf_haspc(&child, pc) == 1);
 		if (inside && descend(child, pc, left, scopes))
 			return true;
+		if (fay_debug_is_code(tag) && !is_entered && is_entered_at(&child, pc)) {
+			is_entered = true;
+			entered = child;
+		}
 	}
+	if (is_entered)
+		return descend(entered, pc, left, scopes);
 	if (fay_debug_is_code(dwarf_tag(&scope)))
 		return true;
 	scopes->count--;

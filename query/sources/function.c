@@ -59,8 +59,9 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 	int code = options->find(options->find_context, checked->pattern, found, error);
 	if (code == FAY_E_USAGE && checked->kind == SOURCE_ENTRY) {
 		const char *copies = copies_of(checked);
+		struct fay_error unused = { 0 };
 		checked->function->copies =
-			copies && !options->find(options->find_context, copies, found, NULL);
+			copies && !options->find(options->find_context, copies, found, &unused);
 		code = checked->function->copies ? FAY_OK : code;
 	}
 	if (code)

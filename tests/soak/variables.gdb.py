@@ -63,8 +63,11 @@ def names_of(frame):
 
 def place_of(name, frame):
     """What the debug information says of where the variable is at this address."""
-    frame.select()
-    said = gdb.execute("info address " + name, to_string=True)
+    try:
+        frame.select()
+        said = gdb.execute("info address " + name, to_string=True)
+    except gdb.error:
+        return ""
     for part in re.split(r"(?=Range 0x)", said):
         found = re.match(r"Range (0x\w+)-(0x\w+)", part)
         if found and int(found[1], 16) <= frame.pc() < int(found[2], 16):
