@@ -234,12 +234,13 @@ def main():
             lines = steady(truth, truth.lines[0])
             draw.shuffle(lines)
             compare("lines", truth, lines,
-                    lambda line: f'from l in cluster.Line("{program}!{line}") group l by l.line into g '
-                    'select new { n = g.Count() }', truth.lines, lambda line: line, log)
+                    lambda line: f'from l in cluster.Line("{program}!{line}") '
+                    'group l by l.line into g select new { n = g.Count() }', truth.lines, lambda line: line, log)
             functions = steady(truth, truth.functions[0])
             draw.shuffle(functions)
             compare("functions", truth, functions,
-                    lambda name: f'from f in cluster.Function("{program}!{glob(truth.names[name])}") '
+                    lambda name: 'from f in cluster.Function("'
+                    f'{program}!{glob(truth.names[name])}") '
                     'group f by f.Inlined into g select new { n = g.Count() }', truth.functions,
                     lambda name: truth.names[name], log)
 

@@ -14,10 +14,11 @@ cd "$1"
 if [ ! -d source ]; then
 	mkdir -p apt/parts apt/lists/partial apt/cache/archives/partial source
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-		[ ! -f "$file" ] || sed -n 's/^deb /deb-src /p' "$file" >"apt/parts/$(basename "$file")"
+		[ ! -f "$file" ] || sed -n 's/^deb /deb-src /p' "$file" >"apt/parts/${file##*/}"
 	done
 	for file in /etc/apt/sources.list.d/*.sources; do
-		[ ! -f "$file" ] || sed 's/^Types:.*/Types: deb-src/' "$file" >"apt/parts/$(basename "$file")"
+		[ ! -f "$file" ] ||
+			sed 's/^Types:.*/Types: deb-src/' "$file" >"apt/parts/${file##*/}"
 	done
 	apt=(apt-get -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/apt/parts"
 		-o Dir::State::lists="$PWD/apt/lists" -o Dir::Cache="$PWD/apt/cache"
@@ -28,7 +29,8 @@ if [ ! -d source ]; then
 fi
 lua=$(echo "$PWD"/source/lua5.4-*/src) minisat=$(echo "$PWD"/source/minisat2-*/)
 sqlite=$(echo "$PWD"/source/sqlite3-*/)
-[ -f "$sqlite/shell.c" ] || (cd "$sqlite" && ./configure -q && make -s sqlite3.c shell.c) >make.log 2>&1
+[ -f "$sqlite/shell.c" ] ||
+	(cd "$sqlite" && ./configure -q && make -s sqlite3.c shell.c) >make.log 2>&1
 
 # build NAME COMPILER ARGUMENT...: in all three ways
 build() {

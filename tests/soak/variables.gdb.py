@@ -1,7 +1,7 @@
-# gdb -batch -x variables.gdb.py: at each address that $PLACES lists (JSON, by line: function, address), the
-# values of the numbers and pointers that are seen from there, at its first $HITS stops. Writes a
-# JSON object for each line and variable: line, name, values ("" where gdb says optimised out, a
-# text of a char pointer's), place (what the debug information says of where it is).
+# gdb -batch -x variables.gdb.py: at each address that $PLACES lists (JSON, by line: function,
+# address), the values of the numbers and pointers that are seen from there, at its first $HITS
+# stops. Writes a JSON object for each line and variable: line, name, values ("" where gdb says
+# optimised out, a text of a char pointer's), place (what the debug information says of where it is).
 import gdb, json, os, re
 
 hits = int(os.environ["HITS"])

@@ -27,7 +27,8 @@ equal "a clone alone" 100 "$(count 'cluster.Function("copies_target!scaled").Cou
 exits "the clone's own name" 0 "$FAY" list copies_target 'copies_target!scaled.constprop.0'
 exits "a part is no clone" 2 "$FAY" list copies_target 'copies_target!swap'
 exits "fields of a function that is not there" 2 "$FAY" trace \
-	'from f in cluster.Function("copies_target!nothing") group f by new { f.Inlined, f.x } into g
+	'from f in cluster.Function("copies_target!nothing")
+	group f by new { f.Inlined, f.x } into g
 	select new { g.Key, n = g.Count() }' -- ./copies_target
 contains "why" "$work/err" 'unknown field `x`'
 

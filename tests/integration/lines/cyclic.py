@@ -1,6 +1,7 @@
 # cyclic.py FAY DIRECTORY: debug information whose references go in circles or to where nothing is.
 # Each reference of a program's debug information (types, siblings, origins) is led in turn to the
 # entry itself and behind the end. Fay answers or refuses, soon, and the program does what it did.
+import os, re, subprocess, sys
 
 fay, work = os.path.realpath(sys.argv[1]), sys.argv[2]
 os.chdir(work)

@@ -1,7 +1,7 @@
-# large.py FAY DIRECTORY MEGABYTES: debug information of so many megabytes: the unit of a program over
-# and over, each saying that the same code is its own. And a program with 100,000 functions, and one
-# with 100,000 lines at which one statement begins. Fay answers, or says what is too much; the
-# programs do what they did.
+# large.py FAY DIRECTORY MEGABYTES: debug information of so many megabytes: the unit of a program
+# over and over, each saying that the same code is its own. A program with 100,000 functions, and one
+# with 100,000 places at which one line begins. Fay answers, or says what is too much; the programs
+# do what they did.
 import os, resource, subprocess, sys
 
 fay, work, megabytes = os.path.realpath(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -2,7 +2,8 @@
 local out = {}
 local function say(...)
 	local words = { ... }
-	for i = 1, select("#", ...) do words[i] = type(words[i]) == "number" and words[i] or type(words[i]) end
+	for i = 1, select("#", ...) do words[i] = type(words[i]) == "number" and words[i] or
+	type(words[i]) end
 	out[#out + 1] = table.concat(words, " ")
 end
 local Shape = {}
@@ -32,13 +33,15 @@ say(words[1], words[1000], #table.concat(words, ","))
 local text = table.concat(words, " ")
 say(select(2, text:gsub("(%w+)%-(%x+)", "%2=%1")), text:find("w0%d+", 100), text:match("()w9"))
 for w in text:sub(1, 3000):gmatch("%f[%w]%w+") do say(w:upper():reverse():lower():rep(2, "+")) end
-say(text:byte(1, 3), string.char(65, 66), ("x"):len(), ("%q %5.2f %g %i %s"):format("a\nb", 3.14159, 1e20, 7, true))
+say(text:byte(1, 3), string.char(65, 66), ("x"):len(), ("%q %5.2f %g %i %s"):format("a\nb",
+	3.14159, 1e20, 7, true))
 say(string.pack("<i4 z s1 d", 7, "zero", "one", 2.5):byte(1, -1))
 say(string.unpack("<i4", string.pack("<i4", -9)))
 say(utf8.char(228, 8364, 128512), utf8.len("äöü"), utf8.codepoint("ä", 1), utf8.offset("äöü", 2))
 for p, c in utf8.codes("aä€") do say(p, c) end
 local function fib(n) return n < 2 and n or fib(n - 1) + fib(n - 2) end
-say(fib(17), math.floor(3.7), math.ceil(3.2), math.max(1, 5, 3), math.fmod(7, 3), math.tointeger(3.0))
+say(fib(17), math.floor(3.7), math.ceil(3.2), math.max(1, 5, 3), math.fmod(7, 3),
+	math.tointeger(3.0))
 say(7 // 2, -7 // 2, 7 % -3, 2 ^ 10, 7.5 // 2, 1 << 5, ~5, 5 & 3, 5 | 3, 5 ~ 3, 256 >> 4, 10 / 4)
 local gen = coroutine.wrap(function(n) for i = 1, n do coroutine.yield(i) end end)
 for _ = 1, 50 do say(gen(50)) end
@@ -52,7 +55,8 @@ say(load(chunk, "b", "b")(5))
 for i = 1, 30 do
 	say(load(("local a, b, c = %d, {...}, 'k' for i = 1, a do b[i] = i .. c end " ..
 		"while #b > 3 do b[#b] = nil end repeat a = a - 1 until a < 0 goto done " ..
-		"do return 1 end ::done:: return #b, function(x) return x and a or b end"):format(i))())
+		"do return 1 end ::done:: return #b, " ..
+		"function(x) return x and a or b end"):format(i))())
 end
 local weak, t = setmetatable({}, { __mode = "k" }), {}
 for i = 1, 500 do t[i], t["k" .. i] = i, i; weak[{}] = i end
@@ -60,15 +64,18 @@ for k, v in pairs(t) do if v % 3 == 0 then t[k] = nil end end
 for i, v in ipairs({ 1, 2, 3, nil, 5 }) do say(i, v) end
 table.move(t, 1, 10, 20)
 table.insert(t, 1, "first")
-say(table.remove(t), table.unpack({ 1, 2, 3 }), rawlen({ 1 }), tostring(rawequal(t, t)), next({}) or "none")
+say(table.remove(t), table.unpack({ 1, 2, 3 }), rawlen({ 1 }), tostring(rawequal(t, t)),
+	next({}) or "none")
 collectgarbage()
 collectgarbage("generational")
 for i = 1, 200 do t[i] = { tostring(i), i / 3 } end
 collectgarbage("step")
 collectgarbage("incremental")
 collectgarbage()
-say(tonumber("0x1p4"), tonumber("12", 5), tonumber("  7e2  "), tostring(tonumber("z")), #tostring(1 / 3))
-say(os.time({ year = 2020, month = 1, day = 1, hour = 12 }) > 0 and "time" or "", os.date("!%Y", 0), type(os.clock()))
+say(tonumber("0x1p4"), tonumber("12", 5), tonumber("  7e2  "), tostring(tonumber("z")),
+	#tostring(1 / 3))
+say(os.time({ year = 2020, month = 1, day = 1, hour = 12 }) > 0 and "time" or "", os.date("!%Y",
+	0), type(os.clock()))
 say(debug.traceback("here", 1):sub(1, 4), debug.getinfo(1, "Sl").currentline, debug.getlocal(1, 1))
 local file = io.tmpfile()
 file:write("one 1\n", "two 2\n", 3.5, "\n")

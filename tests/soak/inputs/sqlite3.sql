@@ -19,10 +19,12 @@ INSERT OR REPLACE INTO sale SELECT date('2020-01-01', '+' || (i % 50) || ' days'
 COMMIT;
 SELECT kind, count(*), avg(price), min(name), max(note), total(price), group_concat(id % 10)
 	FROM item GROUP BY kind HAVING count(*) > 3 ORDER BY 3 DESC LIMIT 5;
-SELECT i.name, sum(s.number) FROM item i JOIN sale s ON s.item = i.id WHERE i.price BETWEEN 10 AND 60
+SELECT i.name,
+	sum(s.number) FROM item i JOIN sale s ON s.item = i.id WHERE i.price BETWEEN 10 AND 60
 	GROUP BY i.name ORDER BY 2, 1 LIMIT 3 OFFSET 2;
 SELECT count(*) FROM item a LEFT JOIN sale s ON s.item = a.id AND s.number = 4 WHERE s.day IS NULL;
-SELECT name FROM item WHERE kind IN (1, 3) OR name LIKE '%77%' OR name GLOB 'item 9*' ORDER BY name LIMIT 4;
+SELECT name FROM item WHERE kind IN (1,
+	3) OR name LIKE '%77%' OR name GLOB 'item 9*' ORDER BY name LIMIT 4;
 SELECT DISTINCT kind FROM item WHERE EXISTS (SELECT 1 FROM sale WHERE item = item.id) UNION
 	SELECT 99 EXCEPT SELECT 3 INTERSECT SELECT 99 ORDER BY 1;
 SELECT id, row_number() OVER w, rank() OVER w, lag(price, 2, 0) OVER w, sum(price) OVER
@@ -30,12 +32,16 @@ SELECT id, row_number() OVER w, rank() OVER w, lag(price, 2, 0) OVER w, sum(pric
 	FROM item WINDOW w AS (ORDER BY price, id) ORDER BY id LIMIT 4;
 SELECT upper(name), substr(name, 2, 3), replace(name, 'i', 'I'), trim('  x '), round(price, 1),
 	abs(-kind), instr(name, '7'), printf('%05d|%-6s|%.3e|%x', id, 'ab', price, id), quote(note),
-	typeof(note), coalesce(note, 'none'), nullif(kind, 1), unicode('ä'), hex('abc'), length(name)
+	typeof(note), coalesce(note, 'none'), nullif(kind, 1), unicode('ä'), hex('abc'),
+	length(name)
 	FROM item WHERE id < 6;
-SELECT strftime('%Y %j %W %H:%M', '2021-03-04 05:06:07'), julianday('2000-01-01'), time('12:00', '+90 minutes'),
+SELECT strftime('%Y %j %W %H:%M', '2021-03-04 05:06:07'), julianday('2000-01-01'), time('12:00',
+	'+90 minutes'),
 	datetime(86400, 'unixepoch'), date('2024-01-31', '+1 month', 'weekday 1');
-SELECT json_extract('{"a":[1,2,{"b":"c"}]}', '$.a[2].b'), json_array(1, 'x', NULL), json_type('[1]'),
-	json_set('{"a":1}', '$.b', 2), (SELECT group_concat(key || value) FROM json_each('{"x":1,"y":2}'));
+SELECT json_extract('{"a":[1,2,{"b":"c"}]}', '$.a[2].b'), json_array(1, 'x', NULL),
+	json_type('[1]'),
+	json_set('{"a":1}', '$.b', 2),
+	(SELECT group_concat(key || value) FROM json_each('{"x":1,"y":2}'));
 UPDATE item SET price = price * 2, name = lower(name) WHERE kind = 4;
 DELETE FROM item WHERE id % 17 = 0;
 SAVEPOINT one;
