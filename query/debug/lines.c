@@ -16,8 +16,8 @@
 /* What is rarely executed lies apart, before all other code. It does not come first. */
 #define COLD (UINT64_C(1) << 40)
 
-/* A row of the line's that begins a statement; `block`, `function`: the places of its innermost scope, and of its
- * innermost function or copy of one, in the debug information. */
+/* A row of the line's that begins a statement; `block`, `function`: the places of its innermost
+ * scope, and of its innermost function or copy of one, in the debug information. */
 struct row {
 	struct fay_debug_row own, before; /* before: the row before it */
 	uint64_t block, function;

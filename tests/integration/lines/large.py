@@ -64,7 +64,7 @@ open("main.c", "w").write('#include <stdio.h>\nvoid many_7(void);\nvoid many_999
                           '\tmany_99999();\n\tputs("done");\n\treturn 0;\n}\n')
 shell("gcc -g -o many main.c many.s")
 ask("100,000 functions, listed", (0,), "many_99999", "list", "many", "many!many_*")
-ask("100,000 functions, traced", (0, 3), "", "trace", "--budget", "none",
+ask("100,000 functions, traced", (0, 3), "", "trace",
     'cluster.Function("many!many_*").Count()', "--", "./many")
 ask("no such one", (2,), "did you mean", "list", "many", "many!mani_99999")
 
