@@ -6,10 +6,10 @@
 #ifndef FAY_VERIFIER_SWEEP_PARTS_H
 #define FAY_VERIFIER_SWEEP_PARTS_H
 
-#include "verifier/prover/transfer/live.h"
 #include "pool.h"
 #include "verifier/prover/graph/cfg.h"
 #include "verifier/prover/loops/loops.h"
+#include "verifier/prover/transfer/live.h"
 #include "widening.h"
 
 /* What checking gathers: struct fay_analysis. */
