@@ -112,16 +112,17 @@ static int show(struct fay_cli_cluster *cluster, const struct fay_keys *keys, bo
 
 static int status(int argc, char **argv, bool again)
 {
-	static const struct option options[] = { FAY_CLUSTER_OPTIONS,
-						 { "json", no_argument, NULL, 'j' },
-						 { "every", required_argument, NULL, 'e' },
-						 { 0 } };
+	static const struct fay_cli_option own[] = { { 'j', "json", NULL, "" },
+						     { 'e', "every", "T", "" },
+						     { 0 } };
+	struct option options[FAY_CLI_OPTIONS_MAX];
 	struct fay_cli_cluster cluster;
 	struct fay_error error;
 	struct fay_keys keys;
 	uint64_t every = 1000000000u;
 	bool json = false;
 	int option;
+	fay_cli_long_options(own, options + fay_cli_long_options(fay_cli_cluster_options, options));
 	fay_cli_cluster_init(&cluster);
 	while ((option = fay_cli_getopt(argc, argv, "", options)) != -1) {
 		if (option == 'j')
@@ -152,8 +153,8 @@ int fay_cluster_main(int argc, char **argv)
 	if (!strcmp(what, "status") || !strcmp(what, "top"))
 		return status(argc - 1, argv + 1, !strcmp(what, "top"));
 	if (!strcmp(what, "--help") || !strcmp(what, "-h")) {
-		fputs(usage_text, stdout);
-		printf("\n%s", fay_cli_cluster_help);
+		printf("%s\n", usage_text);
+		fay_cli_help(fay_cli_cluster_options, "");
 		return FAY_OK;
 	}
 	return usage();

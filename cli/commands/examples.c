@@ -14,12 +14,13 @@
 
 static const char usage[] =
 	"usage: fay examples [--names | WORD]\n"
-	"       fay examples --run NAME [OPTIONS OF FAY TRACE] [ARGUMENTS] [-- COMMAND...]\n"
-	"  fay examples                    all queries that come with fay, by subject\n"
-	"  fay examples latency            those in which the word stands\n"
-	"  fay examples opensnoop          one of them, with the commands that run it\n"
-	"  fay examples --run opensnoop --for 5s      the same as fay trace -f opensnoop --for "
-	"5s\n";
+	"       fay examples --run NAME [OPTIONS OF fay trace] [ARGUMENTS]\n"
+	"                    [-- COMMAND...]\n"
+	"  fay examples             all queries that come with fay, by subject\n"
+	"  fay examples latency     those in which the word stands\n"
+	"  fay examples opensnoop   one of them, with the commands that run it\n"
+	"  fay examples --run opensnoop --for 5s\n"
+	"                           the same as fay trace -f opensnoop --for 5s\n";
 
 static bool has_word(const struct fay_example *example, const char *word)
 {

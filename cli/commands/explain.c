@@ -76,9 +76,8 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_function_se
 	fay_buffer_deinit(&image);
 }
 
-static const char usage[] =
-	"usage: fay explain [--json] [-p PID | --comm NAME] ('QUERY' | -f FILE [ARGUMENTS]) "
-	"[-- COMMAND...]\n";
+static const char usage[] = "usage: fay explain [--json] [-p PID | --comm NAME]\n"
+			    "                   ('QUERY' | -f FILE [ARGUMENTS]) [-- COMMAND...]\n";
 
 struct explain {
 	struct fay_function_search functions;

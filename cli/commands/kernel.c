@@ -13,11 +13,11 @@
 
 static void print_usage(FILE *out)
 {
-	fprintf(out,
-		"usage: fay kernel allow [FILE] | deny | show\n"
-		"  fay kernel allow   as root: a group may trace what FILE says (" POLICY_FILE ")\n"
-		"  fay kernel deny    as root: nobody but root may any more\n"
-		"  fay kernel show    what is allowed\n");
+	fprintf(out, "usage: fay kernel allow [FILE] | deny | show\n"
+		     "  fay kernel allow   as root: a group may trace what FILE says\n"
+		     "                     (" POLICY_FILE ")\n"
+		     "  fay kernel deny    as root: nobody but root may any more\n"
+		     "  fay kernel show    what is allowed\n");
 }
 
 static int allow(const char *path)

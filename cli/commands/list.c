@@ -40,8 +40,9 @@ struct list_options {
 static void print_usage(FILE *out)
 {
 	fprintf(out,
-		"usage: fay list [--json] [--usdt | --lines | --inlined] [-p PID | --comm NAME "
-		"| --kernel | --syscalls | --tracepoints | FILE] ['module!glob']\n"
+		"usage: fay list [--json] [--usdt | --lines | --inlined]\n"
+		"                [-p PID | --comm NAME | --kernel | --syscalls | --tracepoints |\n"
+		"                 FILE] ['module!glob']\n"
 		"  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		"  fay list /usr/bin/redis-server 'call*'\n"
 		"  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"

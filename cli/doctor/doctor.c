@@ -168,9 +168,11 @@ int fay_doctor_main(int argc, char **argv)
 	while ((option = fay_cli_getopt(argc, argv, "h", long_options)) != -1) {
 		if (option == 'h') {
 			printf(USAGE "  --clean              also remove the sessions that killed "
-				     "fay processes left, in all processes\n"
+				     "fay processes left,\n"
+				     "                       in all processes\n"
 				     "  --clean-unknown PID  also remove the sessions in PID whose "
-				     "fay may or may not still be running\n");
+				     "fay may or may not\n"
+				     "                       still be running\n");
 			return FAY_OK;
 		}
 		if ((option != 'j' && option != 'c' && option != 'u') ||

@@ -53,7 +53,8 @@ int fay_export_main(int argc, char **argv)
 			fputs(usage, stdout);
 			printf("\n"
 			       "  --ctf DIRECTORY  write the events of all saved traces, on one "
-			       "timeline, as a CTF trace, which babeltrace2 and Trace Compass "
+			       "timeline, as a\n"
+			       "                   CTF trace, which babeltrace2 and Trace Compass "
 			       "read\n");
 			return FAY_OK;
 		}

@@ -8,21 +8,27 @@
 
 #include "options.h"
 
-const char fay_cli_cluster_help[] =
-	"  --cluster URL    NATS servers such as nats://127.0.0.1:4222, separated by commas\n"
-	"  --cluster FILE   a file with lines `url = URL`, `key = FILE` and so on: any of the "
-	"options below\n"
-	"  --key FILE       the client's key, made by `fay cluster keygen`\n"
-	"  --machines FILE  only these machines may answer\n"
-	"  --await N        begin once N machines have answered\n"
-	"  --fanout N       agents that report to one agent (16 unless given; 0: all report to the "
-	"client)\n"
-	"  --lost-after T   a machine that has been silent this long is lost (10s unless given)\n"
-	"  --lease T        machines that have not heard from the client this long give up (60s "
-	"unless given)\n"
-	"  --bytes-per-second N  the most that each agent may send\n"
-	"  --creds FILE, --ca FILE, --cert FILE, --cert-key FILE, --insecure\n"
-	"                   credentials and TLS (docs/cluster.md)\n";
+const struct fay_cli_option fay_cli_cluster_options[] = {
+	{ FAY_OPTION_CLUSTER, "cluster", "URL|FILE",
+	  "NATS servers such as nats://127.0.0.1:4222, separated by commas; or a file with lines "
+	  "`url = URL`, `key = FILE` and so on: any of the options below" },
+	{ FAY_OPTION_KEY, "key", "FILE", "the client's key, made by `fay cluster keygen`" },
+	{ FAY_OPTION_MACHINES, "machines", "FILE", "only these machines may answer" },
+	{ FAY_OPTION_AWAIT, "await", "N", "begin once N machines have answered" },
+	{ FAY_OPTION_FANOUT, "fanout", "N",
+	  "agents that report to one agent (16 unless given; 0: all report to the client)" },
+	{ FAY_OPTION_LOST_AFTER, "lost-after", "T",
+	  "a machine that has been silent this long is lost (10s unless given)" },
+	{ FAY_OPTION_LEASE, "lease", "T",
+	  "machines that have not heard from the client this long give up (60s unless given)" },
+	{ FAY_OPTION_RATE, "bytes-per-second", "N", "the most that each agent may send" },
+	{ FAY_OPTION_CREDENTIALS, "creds", "FILE", NULL },
+	{ FAY_OPTION_CA, "ca", "FILE", NULL },
+	{ FAY_OPTION_CERTIFICATE, "cert", "FILE", NULL },
+	{ FAY_OPTION_CERTIFICATE_KEY, "cert-key", "FILE", NULL },
+	{ FAY_OPTION_INSECURE, "insecure", NULL, "credentials and TLS (docs/cluster.md)" },
+	{ 0 },
+};
 
 void fay_cli_cluster_init(struct fay_cli_cluster *cluster)
 {
@@ -71,12 +77,11 @@ static int set_from_file(void *context, int option, const char *value)
 
 static int read_file(struct fay_cli_cluster *cluster, const char *command, const char *path)
 {
-	static const struct option names[] = { { "url", required_argument, NULL,
-						 FAY_OPTION_CLUSTER },
-					       FAY_CLUSTER_FILE_OPTIONS,
-					       { 0 } };
+	struct option names[FAY_CLI_OPTIONS_MAX];
 	struct reading reading = { cluster, command };
 	struct fay_error error;
+	fay_cli_long_options(fay_cli_cluster_options, names);
+	names[0].name = "url";
 	if (!fay_config_read(path, names, set_from_file, &reading, &error))
 		return FAY_OK;
 	fprintf(stderr, "%s: --cluster: %s%s\n", command, error.message,

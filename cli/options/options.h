@@ -23,6 +23,20 @@ bool fay_cli_size(const char *text, uint64_t *bytes);
 /* Prints "fay: MESSAGE" to standard error and returns the exit code. */
 int fay_cli_fail(const struct fay_error *error);
 
+/* --- help.c --- */
+
+#define FAY_CLI_OPTIONS_MAX 80u
+
+struct fay_cli_option {
+	int value; /* that getopt_long(3) returns; a letter may be an option, too */
+	const char *name, *argument; /* argument NULL: it takes none */
+	const char *help;            /* NULL: that of the next option is about both */
+};
+/* A table ends with an empty row. Returns how many rows it has, without the last. */
+size_t fay_cli_long_options(const struct fay_cli_option *table, struct option *options);
+/* What they are for, in at most 80 columns, on standard output. `letters`: of getopt_long(3). */
+void fay_cli_help(const struct fay_cli_option *table, const char *letters);
+
 /* --- signals.c --- */
 
 /* Calls `handler` for every signal that users, terminals and limits send to end a command, so that
@@ -60,24 +74,8 @@ enum {
 	FAY_OPTION_LEASE,
 	FAY_OPTION_RATE,
 };
-/* Those that a file can have, too, which --cluster names. */
-#define FAY_CLUSTER_FILE_OPTIONS                                                                   \
-	{ "key", required_argument, NULL, FAY_OPTION_KEY },                                        \
-		{ "creds", required_argument, NULL, FAY_OPTION_CREDENTIALS },                      \
-		{ "ca", required_argument, NULL, FAY_OPTION_CA },                                  \
-		{ "cert", required_argument, NULL, FAY_OPTION_CERTIFICATE },                       \
-		{ "cert-key", required_argument, NULL, FAY_OPTION_CERTIFICATE_KEY },               \
-		{ "insecure", no_argument, NULL, FAY_OPTION_INSECURE },                            \
-		{ "machines", required_argument, NULL, FAY_OPTION_MACHINES },                      \
-		{ "await", required_argument, NULL, FAY_OPTION_AWAIT },                            \
-		{ "fanout", required_argument, NULL, FAY_OPTION_FANOUT },                          \
-		{ "lost-after", required_argument, NULL, FAY_OPTION_LOST_AFTER },                  \
-		{ "lease", required_argument, NULL, FAY_OPTION_LEASE },                            \
-	{                                                                                          \
-		"bytes-per-second", required_argument, NULL, FAY_OPTION_RATE                       \
-	}
-#define FAY_CLUSTER_OPTIONS                                                                        \
-	{ "cluster", required_argument, NULL, FAY_OPTION_CLUSTER }, FAY_CLUSTER_FILE_OPTIONS
+/* The first is --cluster itself; the others a file, too, can have, which it names. */
+extern const struct fay_cli_option fay_cli_cluster_options[];
 
 void fay_cli_cluster_init(struct fay_cli_cluster *cluster);
 /* `command` is for messages. FAY_E_USAGE: not an option of these, or its value is off (which was
@@ -87,6 +85,5 @@ int fay_cli_cluster_option(struct fay_cli_cluster *cluster, const char *command,
 /* Reads the key. */
 int fay_cli_cluster_keys(const struct fay_cli_cluster *cluster, struct fay_keys *keys,
 			 struct fay_error *error);
-extern const char fay_cli_cluster_help[];
 
 #endif

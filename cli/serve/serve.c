@@ -22,26 +22,43 @@
 #define LOOK_MS 500
 
 static const char usage_text[] =
-	"usage: fay serve [--listen ADDRESS:PORT] [--token-file FILE] [--tls-cert FILE --tls-key "
-	"FILE]\n"
-	"                 [-p PID | --comm NAME] [OPTIONS OF fay trace] ([NAME=]QUERY | -f "
-	"FILE)...\n";
+	"usage: fay serve [--listen ADDRESS:PORT] [--token-file FILE]\n"
+	"                 [--tls-cert FILE --tls-key FILE] [-p PID | --comm NAME]\n"
+	"                 [OPTIONS OF fay trace] ([NAME=]QUERY | -f FILE)...\n";
 static const char help_text[] =
 	"\n"
-	"Traces until it is told to end, and serves results so far: /metrics for Prometheus, / as "
-	"a page.\n"
-	"Metrics are fay_NAME_COLUMN; NAME is the file's, or what stands before the query, else "
-	"q1, q2, ...\n"
-	"\n"
-	"  --listen ADDRESS:PORT  127.0.0.1:9464 unless given; other machines need a token\n"
-	"  --token-file FILE      who asks must have this token: `Authorization: Bearer TOKEN`, "
-	"or as a password\n"
-	"  --tls-cert FILE, --tls-key FILE  over HTTPS, by this certificate and key (PEM)\n"
-	"  -f, --file FILE        a query in a file, or an example (`fay examples`); its "
-	"parameters have their own values\n"
-	"  -p, --comm, --cmdline, --user, --cgroup, --tid, --wait, --follow, --no-follow, --for, "
-	"--every,\n"
-	"  --budget, --policy, --only-inline  of each query, as of `fay trace`\n";
+	"Traces until it is told to end, and serves results so far: /metrics for\n"
+	"Prometheus, / as a page. Metrics are fay_NAME_COLUMN; NAME is the file's, or\n"
+	"what stands before the query, else q1, q2, ...\n\n";
+
+enum { PASSED = 256 }; /* to each trace */
+static const struct fay_cli_option table[] = {
+	{ 'L', "listen", "ADDRESS:PORT",
+	  "127.0.0.1:9464 unless given; other machines need a token" },
+	{ 'K', "token-file", "FILE",
+	  "who asks must have this token: `Authorization: Bearer TOKEN`, or as a password" },
+	{ 'C', "tls-cert", "FILE", NULL },
+	{ 'E', "tls-key", "FILE", "over HTTPS, by this certificate and key (PEM)" },
+	{ 'f', "file", "FILE",
+	  "a query in a file, or an example (`fay examples`); its parameters have their own "
+	  "values" },
+	{ 'h', "help", NULL, "this text" },
+	{ 'p', "pid", "PID", NULL },
+	{ PASSED, "comm", "NAME", NULL },
+	{ PASSED + 1, "cmdline", "REGEX", NULL },
+	{ PASSED + 2, "user", "USER", NULL },
+	{ PASSED + 3, "cgroup", "NAME", NULL },
+	{ PASSED + 4, "tid", "TID", NULL },
+	{ PASSED + 5, "wait", NULL, NULL },
+	{ PASSED + 6, "follow", NULL, NULL },
+	{ PASSED + 7, "no-follow", NULL, NULL },
+	{ PASSED + 8, "for", "T", NULL },
+	{ PASSED + 9, "every", "T", NULL },
+	{ PASSED + 10, "budget", "P%", NULL },
+	{ PASSED + 11, "policy", "FILE", NULL },
+	{ PASSED + 12, "only-inline", NULL, "of each query, as of `fay trace`" },
+	{ 0 },
+};
 
 static volatile sig_atomic_t ended;
 
@@ -168,32 +185,10 @@ static int take_option(struct serve *serve, int option, const struct option *opt
 
 static int parse(struct serve *serve, int argc, char **argv, bool *help)
 {
-	enum { PASSED = 256 };
-	static const struct option options[] = {
-		{ "listen", required_argument, NULL, 'L' },
-		{ "token-file", required_argument, NULL, 'K' },
-		{ "tls-cert", required_argument, NULL, 'C' },
-		{ "tls-key", required_argument, NULL, 'E' },
-		{ "file", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "pid", required_argument, NULL, 'p' },
-		{ "comm", required_argument, NULL, PASSED },
-		{ "cmdline", required_argument, NULL, PASSED + 1 },
-		{ "user", required_argument, NULL, PASSED + 2 },
-		{ "cgroup", required_argument, NULL, PASSED + 3 },
-		{ "tid", required_argument, NULL, PASSED + 4 },
-		{ "wait", no_argument, NULL, PASSED + 5 },
-		{ "follow", no_argument, NULL, PASSED + 6 },
-		{ "no-follow", no_argument, NULL, PASSED + 7 },
-		{ "for", required_argument, NULL, PASSED + 8 },
-		{ "every", required_argument, NULL, PASSED + 9 },
-		{ "budget", required_argument, NULL, PASSED + 10 },
-		{ "policy", required_argument, NULL, PASSED + 11 },
-		{ "only-inline", no_argument, NULL, PASSED + 12 },
-		{ 0 },
-	};
+	struct option options[FAY_CLI_OPTIONS_MAX];
 	bool every = false;
 	int option, result;
+	fay_cli_long_options(table, options);
 	while ((option = fay_cli_getopt(argc, argv, "p:f:h", options)) != -1) {
 		*help |= option == 'h';
 		if (*help)
@@ -331,6 +326,7 @@ int fay_serve_main(int argc, char **argv)
 		return result;
 	if (help) {
 		printf("%s%s", usage_text, help_text);
+		fay_cli_help(table, "pfh");
 		return FAY_OK;
 	}
 	if (read_files(&serve, &error) || serve_http_listen(&serve, &error))

@@ -134,9 +134,9 @@ static void run_shell(struct fay_shell *shell)
 
 static const char usage[] =
 	"usage: fay shell [-p PID | --comm NAME]\n"
-	"  a prompt for queries: Tab completes, Ctrl-C ends a query, `.help` lists the commands\n"
-	"  `fay` without arguments is the same on a terminal; lines that are piped in are run, "
-	"too\n";
+	"  a prompt for queries: Tab completes, Ctrl-C ends a query, `.help` lists the\n"
+	"  commands. `fay` without arguments is the same on a terminal; lines that are\n"
+	"  piped in are run, too\n";
 
 /* -1: go on. */
 static int read_options(struct fay_shell *shell, int argc, char **argv)

@@ -78,9 +78,9 @@ static int show(struct fay_top_view *view, struct fay_error *error)
 
 static const char usage[] =
 	"usage: fay top [-p PID | --comm NAME] [--budget 5% | --budget none]\n"
-	"  processes by their system calls; Enter shows the functions of one, with rates and\n"
-	"  latencies, and then the stacks by which one of these is called. With -p it begins with\n"
-	"  the functions. Each view has the query behind it below.\n"
+	"  processes by their system calls; Enter shows the functions of one, with rates\n"
+	"  and latencies, and then the stacks by which one of these is called. With -p it\n"
+	"  begins with the functions. Each view has the query behind it below.\n"
 	"  Enter, Esc: into a row, and back; arrows: choose; s: sort by the next column;\n"
 	"  /: filter; p: pause; w: save as CSV; q: quit\n";
 

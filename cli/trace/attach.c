@@ -16,7 +16,17 @@
 #define STOPS_MAX 1200u
 
 static const char usage_text[] =
-	"usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv] [--stop]\n";
+	"usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv]\n"
+	"                  [--stop]\n";
+
+static const struct fay_cli_option own[] = {
+	{ 'e', "every", "T", "print the result so far each T" },
+	{ 'j', "json", NULL, NULL },
+	{ 'C', "csv", NULL, "machine-readable results" },
+	{ 's', "stop", NULL, "end the query, and take its result" },
+	{ 'h', "help", NULL, "this text" },
+	{ 0 },
+};
 
 struct attach {
 	struct fay_detached detached;
@@ -36,16 +46,9 @@ static int usage(void)
 static int parse(struct fay_cli_trace *cli, struct attach *attach, int argc, char **argv)
 {
 	struct trace *trace = &cli->trace;
-	static const struct option options[] = {
-		FAY_CLUSTER_OPTIONS,
-		{ "json", no_argument, NULL, 'j' },
-		{ "csv", no_argument, NULL, 'C' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "stop", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
+	struct option options[FAY_CLI_OPTIONS_MAX];
 	int option;
+	fay_cli_long_options(own, options + fay_cli_long_options(fay_cli_cluster_options, options));
 	fay_cli_cluster_init(&cli->cluster);
 	while ((option = fay_cli_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'j' || option == 'C')
@@ -205,8 +208,9 @@ int fay_attach_main(int argc, char **argv)
 	if (result)
 		return result;
 	if (cli.help) {
-		fputs(usage_text, stdout);
-		printf("\n%s", fay_cli_cluster_help);
+		printf("%s\n", usage_text);
+		fay_cli_help(own, "h");
+		fay_cli_help(fay_cli_cluster_options, "");
 		return FAY_OK;
 	}
 	fay_cli_trace_opened(&cli);

@@ -11,12 +11,80 @@
 #include "parts.h"
 
 static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] "
-	"[--follow | --no-follow] [--for 10s] [--every 1s] [--json | --csv | --folded | --flame]\n"
-	"                 [-o FILE] [--timing] [--verbose] [--policy "
-	"FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] "
-	"[--only-inline] [--analyze] [--dry-run]\n"
+	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait]\n"
+	"                 [--follow | --no-follow] [--for 10s] [--every 1s]\n"
+	"                 [--json | --csv | --format NAME] [-o FILE] [--policy FILE]\n"
+	"                 [--save FILE [--rotate 64MB]] [--budget 2%] [--only-inline]\n"
+	"                 [--analyze] [--dry-run] [--timing] [--verbose]\n"
 	"                 ('QUERY' | -f FILE [ARGUMENTS] | --probe IMAGE) [-- COMMAND...]\n";
+
+static const char letters[] = "p:o:f:vh";
+static const struct fay_cli_option own[] = {
+	{ 'p', "pid", "PID", "a process; may be given several times" },
+	{ 'c', "comm", "NAME",
+	  "all processes of that name; may be given several times; combines with -p (a query about "
+	  "the kernel needs neither: it is about the whole machine then)" },
+	{ 'L', "cmdline", "REGEX", NULL },
+	{ 'U', "user", "USER", NULL },
+	{ 'G', "cgroup", "NAME",
+	  "of these, or of all processes, those of which all holds: the command line, the user, a "
+	  "part or path of the cgroup (nginx.service)" },
+	{ 'T', "tid", "TID", "only this thread; may be given several times" },
+	{ 'w', "wait", NULL,
+	  "wait for what does not exist yet: processes of the name, modules that a process loads" },
+	{ 'f', "file", "FILE",
+	  "the query in a file, or an example (`fay examples`); what follows are values of its "
+	  "parameters, in their order or as NAME=VALUE" },
+	{ 'F', "follow", NULL,
+	  "count forked children, too, and trace what they and the process execute" },
+	{ 'N', "no-follow", NULL, "do not count children that processes of --comm NAME fork" },
+	{ 'u', "for", "T", "end after T, such as 10s, 500ms, 2m" },
+	{ 'e', "every", "T", "print the result so far each T" },
+	{ 'j', "json", NULL, NULL },
+	{ 'C', "csv", NULL, "machine-readable results" },
+	{ 'W', "raw", NULL, "numbers without units in tables: 1024..2047, not 1.02..2.05 us" },
+	{ 'o', "output", "FILE",
+	  "write results to FILE, made anew, instead of standard output; messages stay on standard "
+	  "error" },
+	{ 'H', "heat-map", NULL,
+	  "show histograms of groups as lines of a heat map; those of time windows always are" },
+	{ 'O', "folded", NULL,
+	  "stacks as lines `outermost;...;innermost COUNT`, for flame graphs" },
+	{ 'E', "flame", NULL, "the same as a page with a flame graph, which needs no other file" },
+	{ 'M', "format", "NAME",
+	  "table, json, csv, folded, flame as above; openmetrics, as `fay serve`; chrome, events "
+	  "with their times for Perfetto; pprof, stacks" },
+	{ 'S', "save", "FILE", "save events to FILE, for queries over file(\"FILE\")" },
+	{ 'r', "rotate", "SIZE|T",
+	  "with --save: begin a new file after this many bytes, such as 64MB, or this long, such "
+	  "as "
+	  "10m; the first full one is FILE.1. SIGUSR2 takes a snapshot of what is there" },
+	{ 'k', "keep", "N", "with --rotate: keep only the last N files" },
+	{ 'P', "probe", "IMAGE",
+	  "a probe image, made by `fay cc` or a vendor, instead of a query" },
+	{ 'y', "policy", "FILE", "limits and permissions for the probe (docs/policy.md)" },
+	{ 'B', "budget", "P%",
+	  "leave functions out, the costliest first, while probes take more than P% of the "
+	  "processor time; none: never, and do not ask. Unless given: 5% where that is expected, "
+	  "or "
+	  "nothing is known yet" },
+	{ 's', "share", "N",
+	  "N or more functions with the same probes share one trampoline (256 unless given)" },
+	{ 'A', "analyze", NULL,
+	  "the plan with rows, bytes, nanoseconds and losses at each edge: at the end, with each "
+	  "result of --every, and on SIGUSR1" },
+	{ 'd', "dry-run", NULL,
+	  "verify, find processes and functions, and predict the cost; trace nothing" },
+	{ 'I', "only-inline", NULL,
+	  "set no traps in the kernel where no jump fits: leave those out" },
+	{ 't', "timing", NULL, "how long each stage took, on standard error" },
+	{ 'v', "verbose", NULL,
+	  "the verifier's report and how each probe is run, on standard error" },
+	{ 'h', "help", NULL, "this text" },
+	{ 'D', "detach", NULL,
+	  "with --cluster: print an ID for `fay attach` and leave; needs JetStream" },
+	{ 0 },
+};
 
 static int usage(const char *message)
 {
@@ -28,73 +96,11 @@ static int usage(const char *message)
 
 void fay_cli_trace_help(void)
 {
-	fputs(usage_text, stdout);
-	printf("\n"
-	       "  -p, --pid PID    a process; may be given several times\n"
-	       "  --comm NAME      all processes of that name; may be given several times; "
-	       "combines with -p\n"
-	       "                   (a query about the kernel needs neither: it is about the whole "
-	       "machine then)\n"
-	       "  --cmdline REGEX, --user USER, --cgroup NAME  of these, or of all processes, "
-	       "those "
-	       "of which all holds:\n"
-	       "                   the command line, the user, a part or path of the cgroup "
-	       "(nginx.service)\n"
-	       "  --tid TID        only this thread; may be given several times\n"
-	       "  --wait           wait for what does not exist yet: processes of the name, "
-	       "modules that a process loads\n"
-	       "  -f, --file FILE  the query in a file, or an example (`fay examples`); what "
-	       "follows are values of its parameters,\n"
-	       "                   in their order or as NAME=VALUE\n"
-	       "  -- COMMAND       start a program and trace it from the start\n"
-	       "  --follow         count forked children, too, and trace what they and the process "
-	       "execute\n"
-	       "  --no-follow      do not count children that processes of --comm NAME fork\n"
-	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
-	       "  --every T        print the result so far each T\n"
-	       "  --json, --csv    machine-readable results\n"
-	       "  --raw            numbers without units in tables: 1024..2047, not 1.02..2.05 us\n"
-	       "  -o, --output FILE  write results to FILE, made anew, instead of standard output; "
-	       "messages stay on standard error\n"
-	       "  --heat-map       show histograms of groups as lines of a heat map; those of time "
-	       "windows always are\n"
-	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame "
-	       "graphs\n"
-	       "  --flame          the same as a page with a flame graph, which needs no other "
-	       "file\n"
-	       "  --format NAME    table, json, csv, folded, flame as above; openmetrics, as `fay "
-	       "serve`;\n"
-	       "                   chrome, events with their times for Perfetto; pprof, stacks\n"
-	       "  --save FILE      save events to FILE, for queries over file(\"FILE\")\n"
-	       "  --rotate SIZE|T  with --save: begin a new file after this many bytes, such as "
-	       "64MB, or this long, such as 10m;\n"
-	       "                   the first full one is FILE.1. SIGUSR2 takes a snapshot of what "
-	       "is there\n"
-	       "  --keep N         with --rotate: keep only the last N files\n"
-	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a "
-	       "query\n"
-	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
-	       "  --budget P%%      leave functions out, the costliest first, while probes take "
-	       "more than P%% of the processor time;\n"
-	       "                   none: never, and do not ask. Unless given: 5%% where that is "
-	       "expected, or nothing is known yet\n"
-	       "  --share N        N or more functions with the same probes share one trampoline "
-	       "(256 unless given)\n"
-	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each edge: "
-	       "at the end, with each\n"
-	       "                   result of --every, and on SIGUSR1\n"
-	       "  --dry-run        verify, find processes and functions, and predict the cost; "
-	       "trace "
-	       "nothing\n"
-	       "  --only-inline    set no traps in the kernel where no jump fits: leave those out\n"
-	       "  --timing         how long each stage took, on standard error\n"
-	       "  -v, --verbose    the verifier's report and how each probe is run, on standard "
-	       "error\n"
-	       "\n"
-	       "On many machines (docs/cluster.md):\n"
-	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n"
-	       "%s",
-	       fay_cli_cluster_help);
+	printf("%s\n", usage_text);
+	fay_cli_help(own, letters);
+	printf("  -- COMMAND       start a program and trace it from the start\n"
+	       "\nOn many machines (docs/cluster.md):\n");
+	fay_cli_help(fay_cli_cluster_options, "");
 }
 
 static int add_pid(struct trace *trace, const char *text)
@@ -347,63 +353,27 @@ static int take_query(struct fay_cli_trace *cli, int count, char **words)
 int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 {
 	struct trace *trace = &cli->trace;
-	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' },
-		{ "comm", required_argument, NULL, 'c' },
-		{ "file", required_argument, NULL, 'f' },
-		{ "for", required_argument, NULL, 'u' },
-		{ "every", required_argument, NULL, 'e' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "csv", no_argument, NULL, 'C' },
-		{ "folded", no_argument, NULL, 'O' },
-		{ "flame", no_argument, NULL, 'E' },
-		{ "format", required_argument, NULL, 'M' },
-		{ "probe", required_argument, NULL, 'P' },
-		{ "timing", no_argument, NULL, 't' },
-		{ "policy", required_argument, NULL, 'y' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "follow", no_argument, NULL, 'F' },
-		{ "cmdline", required_argument, NULL, 'L' },
-		{ "user", required_argument, NULL, 'U' },
-		{ "cgroup", required_argument, NULL, 'G' },
-		{ "no-follow", no_argument, NULL, 'N' },
-		{ "wait", no_argument, NULL, 'w' },
-		{ "save", required_argument, NULL, 'S' },
-		{ "rotate", required_argument, NULL, 'r' },
-		{ "keep", required_argument, NULL, 'k' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "heat-map", no_argument, NULL, 'H' },
-		{ "raw", no_argument, NULL, 'W' },
-		FAY_CLUSTER_OPTIONS,
-		{ "detach", no_argument, NULL, 'D' },
-		{ "tid", required_argument, NULL, 'T' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "share", required_argument, NULL, 's' },
-		{ "budget", required_argument, NULL, 'B' },
-		{ "analyze", no_argument, NULL, 'A' },
-		{ "dry-run", no_argument, NULL, 'd' },
-		{ "only-inline", no_argument, NULL, 'I' },
-		{ 0 },
-	};
+	struct option options[FAY_CLI_OPTIONS_MAX];
 	/* What follows `--` is the command, whatever it looks like. */
-	int own = argc;
+	int words = argc;
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--")) {
 			trace->command = argv + i + 1;
-			own = i;
+			words = i;
 			break;
 		}
 	}
 	int option, result;
 	optind = 1;
+	fay_cli_long_options(own, options + fay_cli_long_options(fay_cli_cluster_options, options));
 	fay_cli_cluster_init(&cli->cluster);
-	while ((option = fay_cli_getopt(own, argv, "p:o:f:vh", options)) != -1) {
+	while ((option = fay_cli_getopt(words, argv, letters, options)) != -1) {
 		if ((result = parse_option(cli, option)))
 			return result;
 		if (cli->help)
 			return FAY_OK;
 	}
-	if ((result = take_query(cli, own - optind, argv + optind)))
+	if ((result = take_query(cli, words - optind, argv + optind)))
 		return result;
 	trace->remote = cli->cluster.root;
 	trace->needs_stack = fay_formats[cli->writer.format].stack;

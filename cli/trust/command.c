@@ -24,14 +24,13 @@ static int sign_help(void)
 {
 	sign_usage(stdout);
 	printf("\n"
-	       "Adds a signature to IMAGE.sig: of the whole image, its certificate among it, and "
-	       "of "
-	       "the policy.\n"
-	       "To an attestation of `fay verify --attest` it adds one in the file itself (DSSE).\n"
+	       "Adds a signature to IMAGE.sig: of the whole image, its certificate among it, and\n"
+	       "of the policy. To an attestation of `fay verify --attest` it adds one in the\n"
+	       "file itself (DSSE).\n"
 	       "\n"
 	       "  --key FILE     a key made by `fay cluster keygen`\n"
-	       "  --policy FILE  the policy under which the image may be traced; without it, the "
-	       "standard one\n");
+	       "  --policy FILE  the policy under which the image may be traced; without it, the\n"
+	       "                 standard one\n");
 	return FAY_OK;
 }
 
@@ -106,12 +105,10 @@ static int trust_help(void)
 {
 	trust_usage(stdout);
 	printf("\n"
-	       "Whose signatures of images count on this machine. `fay trace --probe` asks for as "
-	       "many as `require` says;\n"
-	       "0, or no store, for none. With `log`, what is traced from now on is written into "
-	       "the file before it is\n"
-	       "installed, or not traced (`fay log`). The store is %s; --store is for trying "
-	       "another one.\n",
+	       "Whose signatures of images count on this machine. `fay trace --probe` asks for\n"
+	       "as many as `require` says; 0, or no store, for none. With `log`, what is traced\n"
+	       "from now on is written into the file before it is installed, or not traced\n"
+	       "(`fay log`). The store is %s; --store is for trying another one.\n",
 	       FAY_TRUST_STORE);
 	return FAY_OK;
 }

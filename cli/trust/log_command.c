@@ -29,11 +29,11 @@ static int help(void)
 {
 	usage(stdout);
 	printf("\n"
-	       "What was verified and installed on this machine, where the trust store asks for "
+	       "What was verified and installed on this machine, where the trust store asks for\n"
 	       "a log (`fay trust log FILE`).\n"
 	       "\n"
-	       "  verify         whether the log is as it was written; prints its head, which is "
-	       "worth noting elsewhere\n"
+	       "  verify         whether the log is as it was written; prints its head, which is\n"
+	       "                 worth noting elsewhere\n"
 	       "  show           its entries, a line each\n"
 	       "  --head N:HASH  a head that was noted: the log must have it\n"
 	       "  --json         a JSON object an entry\n"

@@ -43,10 +43,10 @@ static const struct option names[] = { BOTH,
 				       { 0 } };
 
 static const char usage_text[] =
-	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit "
-	"FILE]\n"
-	"            [--creds FILE] [--ca FILE] [--cert FILE --cert-key FILE] [--insecure]\n"
-	"            [--memory MIB] [--bytes-per-second N] [--config FILE]\n";
+	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT]\n"
+	"            [--audit FILE] [--creds FILE] [--ca FILE]\n"
+	"            [--cert FILE --cert-key FILE] [--insecure] [--memory MIB]\n"
+	"            [--bytes-per-second N] [--config FILE]\n";
 
 struct settings {
 	struct fay_agent_options agent;

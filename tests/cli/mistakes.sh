@@ -115,3 +115,16 @@ if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != \
 		fail "the doctor does not say '$why': $(cat "$work/out")"
 	echo "ok: the doctor, of the hotpatch points: ${why##*: }"
 fi
+
+# 80 columns suffice for what is said of a command
+for command in $("$fay" help | sed -n 's/^    fay \([a-z]*\) .*/\1/p') --help; do
+	"$fay" help "${command#--help}" >"$work/out" 2>&1 || :
+	[ "$(wc -l <"$work/out")" -ge 2 ] || fail "fay help $command: $(cat "$work/out")"
+	! grep -E '.{81}' "$work/out" || fail "fay help $command: a line of more than 80 columns"
+done
+for program in "${fay%/*}"/{fayd,fay-verify,fay-cc}; do
+	"$program" --help >"$work/out" 2>&1 || :
+	grep -q '^usage: ' "$work/out" || fail "$program --help: $(cat "$work/out")"
+	! grep -E '.{81}' "$work/out" || fail "$program --help: a line of more than 80 columns"
+done
+echo "ok: no line of help has more than 80 columns"

@@ -25,19 +25,17 @@ static int help(const char *program)
 {
 	print_usage(stdout, program);
 	printf("\n"
-	       "Says what the image NEW can do that OLD could not (+), what else is different (~), "
-	       "and which functions changed.\n"
-	       "Instructions, stack, rounds of loops, registers and CPU features are a compiler's "
-	       "choice too: they grow a\n"
-	       "capability only where a number grows more than N times, %u unless it is given; "
-	       "with 1, wherever they grow.\n"
+	       "Says what the image NEW can do that OLD could not (+), what else is different\n"
+	       "(~), and which functions changed. Instructions, stack, rounds of loops,\n"
+	       "registers and CPU features are a compiler's choice too: they grow a capability\n"
+	       "only where a number grows more than N times, %u unless it is given; with 1,\n"
+	       "wherever they grow.\n"
 	       "\n"
 	       "  --json      one JSON object instead of text (docs/cli-json.md)\n"
 	       "  --factor N  from 1\n"
 	       "\n"
-	       "exit codes: 0 no capability grew, 1 some did, 2 usage, what is no image, or "
-	       "another "
-	       "error\n",
+	       "exit codes: 0 no capability grew, 1 some did, 2 usage, what is no image, or\n"
+	       "            another error\n",
 	       FAY_DIFF_FACTOR);
 	return fflush(stdout) ? EXIT_ERROR : EXIT_SAME;
 }

@@ -22,17 +22,16 @@ static int help(const char *program)
 {
 	print_usage(stdout, program);
 	printf("\n"
-	       "Shows what a probe image is, without judging it: probes and what they read, state "
-	       "with its columns, helpers,\n"
-	       "texts, loops with their bounds, and each function's calls, control flow, cost and "
-	       "code. What an image that\n"
-	       "`fay verify` refuses has, is shown as far as it can be read.\n"
+	       "Shows what a probe image is, without judging it: probes and what they read,\n"
+	       "state with its columns, helpers, texts, loops with their bounds, and each\n"
+	       "function's calls, control flow, cost and code. What an image that `fay verify`\n"
+	       "refuses has, is shown as far as it can be read.\n"
 	       "\n"
 	       "  --json  one JSON object instead of text (docs/cli-json.md)\n"
 	       "  --att   instructions in the syntax of AT&T, instead of Intel's\n"
 	       "\n"
-	       "exit codes: 0 shown, 1 not even its tables could be read, 2 usage, 3 a limit was "
-	       "reached, 4 internal\n");
+	       "exit codes: 0 shown, 1 not even its tables could be read, 2 usage, 3 a limit was\n"
+	       "            reached, 4 internal\n");
 	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
 }
 

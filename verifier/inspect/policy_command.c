@@ -32,19 +32,15 @@ static int help(const char *program)
 {
 	print_usage(stdout, program);
 	printf("\n"
-	       "  init IMAGE  prints the tightest policy that admits the probe image, with "
-	       "comments "
-	       "(docs/policy.md)\n"
-	       "  check FILE  says what is wrong with a policy file, or prints what it says, with "
-	       "the "
-	       "defaults of what it\n"
-	       "              leaves out\n"
+	       "  init IMAGE  prints the tightest policy that admits the probe image, with\n"
+	       "              comments (docs/policy.md)\n"
+	       "  check FILE  says what is wrong with a policy file, or prints what it says,\n"
+	       "              with the defaults of what it leaves out\n"
 	       "  explain FILE\n"
 	       "              says in sentences what a probe may do that the file admits\n"
 	       "\n"
-	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors, 3 "
-	       "a "
-	       "limit was reached, 4 internal\n");
+	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors,\n"
+	       "            3 a limit was reached, 4 internal\n");
 	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
 }
 

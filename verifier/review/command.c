@@ -32,10 +32,10 @@ struct options {
 static void print_usage(FILE *out, const char *program)
 {
 	fprintf(out,
-		"usage: %s [--json] [--html FILE] [--sarif FILE] [--attest FILE | --reproduce "
-		"FILE] [--policy FILE] [--kernel] "
-		"[--smt2 DIR] [--certify FILE] [--interface FILE] [--source DIR] [--no-replay] "
-		"[--first] IMAGE\n",
+		"usage: %s [--json] [--html FILE] [--sarif FILE]\n"
+		"                  [--attest FILE | --reproduce FILE] [--policy FILE] [--kernel]\n"
+		"                  [--smt2 DIR] [--certify FILE] [--interface FILE]\n"
+		"                  [--source DIR] [--no-replay] [--first] IMAGE\n",
 		program);
 }
 
@@ -49,38 +49,37 @@ static int help(const char *program)
 {
 	print_usage(stdout, program);
 	printf("\n"
-	       "Proves that a probe image keeps to its regions, its code and its bounds, or says "
+	       "Proves that a probe image keeps to its regions, its code and its bounds, or says\n"
 	       "which rule it breaks, where, and how.\n"
 	       "\n"
 	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
-	       "  --html FILE    also write a page for reviewers: verdict, what the image can do, "
-	       "control flow, code\n"
-	       "  --sarif FILE   also write the refusals for code-scanning services (SARIF 2.1.0)\n"
-	       "  --attest FILE  also write the verdict as an attestation (in-toto, DSSE), which "
-	       "`fay "
-	       "sign` signs\n"
+	       "  --html FILE    also write a page for reviewers: verdict, what the image can\n"
+	       "                 do, control flow, code\n"
+	       "  --sarif FILE   also write the refusals for code-scanning services (SARIF\n"
+	       "                 2.1.0)\n"
+	       "  --attest FILE  also write the verdict as an attestation (in-toto, DSSE), which\n"
+	       "                 `fay sign` signs\n"
 	       "  --reproduce FILE\n"
-	       "                 only compare with an attestation that was written elsewhere: exit "
-	       "code 0 if the verdict\n"
-	       "                 here is the same, byte for byte\n"
+	       "                 only compare with an attestation that was written elsewhere:\n"
+	       "                 exit code 0 if the verdict here is the same, byte for byte\n"
 	       "  --policy FILE  limits and permissions for the probe (docs/policy.md)\n"
 	       "  --kernel       also require what probes in the kernel need\n"
-	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver "
-	       "(docs/internals/smt2.md)\n"
-	       "  --certify FILE if it is accepted, also write it with a certificate of the proof, "
-	       "which the checker accepts\n"
-	       "                 without proving anything anew (docs/certificate.md)\n"
+	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver\n"
+	       "                 (docs/internals/smt2.md)\n"
+	       "  --certify FILE if it is accepted, also write it with a certificate of the\n"
+	       "                 proof, which the checker accepts without proving anything anew\n"
+	       "                 (docs/certificate.md)\n"
 	       "  --interface FILE\n"
-	       "                 the image is an extension for the host with this interface "
-	       "(docs/internals/host-interface.md)\n"
-	       "  --source DIR   directory of the source files that the image's line information "
-	       "names\n"
-	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a child "
-	       "process\n"
+	       "                 the image is an extension for the host with this interface\n"
+	       "                 (docs/internals/host-interface.md)\n"
+	       "  --source DIR   directory of the source files that the image's line information\n"
+	       "                 names\n"
+	       "  --no-replay    do not run the counterexample of a refusal on the CPU, in a\n"
+	       "                 child process\n"
 	       "  --first        end at the first refusal instead of looking for all of them\n"
 	       "\n"
-	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, "
-	       "4 internal\n");
+	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was\n"
+	       "            reached, 4 internal\n");
 	return fflush(stdout) ? EXIT_INTERNAL : 0;
 }
 

@@ -20,27 +20,27 @@ struct request {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined] [-I "
-	      "DIR] [-D NAME[=VALUE]]\n"
+	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined]\n"
+	      "              [-I DIR] [-D NAME[=VALUE]]\n"
 	      "       fay cc --extension SOURCE.c -o IMAGE [-I DIR] [-D NAME[=VALUE]]\n"
 	      "\n"
-	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
+	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native\n"
+	      "image.\n"
 	      "\n"
 	      "  -o IMAGE   the image to write\n"
-	      "  -g         line information, so that a refusal by the verifier names source "
-	      "lines\n"
-	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no "
-	      "vector registers at all\n"
-	      "             (default: general, and x86-64 without vectorising where the source has "
-	      "floating point)\n"
-	      "  -S         write the guarded code as assembly instead of an image, each guard "
-	      "with a comment that says why\n"
+	      "  -g         line information, so that a refusal by the verifier names source\n"
+	      "             lines\n"
+	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no\n"
+	      "             vector registers at all (default: general, and x86-64 without\n"
+	      "             vectorising where the source has floating point)\n"
+	      "  -S         write the guarded code as assembly instead of an image, each guard\n"
+	      "             with a comment that says why\n"
 	      "  --report   say how many guards and fuel counters were inserted\n"
-	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: "
-	      "confined`)\n"
-	      "  --extension  an extension for a host of its own (#include <fay/host/entry.h>), "
-	      "without guards;\n"
-	      "             `fay verify --interface FILE --certify` proves what it does\n",
+	      "  --confined guards that hold on mispredicted paths, too (policy `speculation:\n"
+	      "             confined`)\n"
+	      "  --extension  an extension for a host of its own (#include\n"
+	      "             <fay/host/entry.h>), without guards; `fay verify --interface FILE\n"
+	      "             --certify` proves what it does\n",
 	      out);
 }
 
