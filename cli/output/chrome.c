@@ -15,18 +15,14 @@
 
 #define HOUR 3600000000000u /* ns */
 
-struct columns {
-	const struct fay_view_column *time, *span, *name, *pid, *tid;
-};
-
 static bool is_name(const struct fay_view_column *column)
 {
 	return column->column->type == FAY_TYPE_FUNCTION || column->address || column->enumeration;
 }
 
-static struct columns columns_of(const struct fay_view *view)
+struct fay_event_columns fay_output_event_columns(const struct fay_view *view)
 {
-	struct columns found = { 0 };
+	struct fay_event_columns found = { 0 };
 	for (uint32_t c = view->column_count; c-- > 0;) {
 		const struct fay_view_column *column = &view->columns[c];
 		if (!fay_column_is_plain(column->column) || column->stack_frames)
@@ -47,10 +43,16 @@ static struct columns columns_of(const struct fay_view *view)
 
 bool fay_output_has_time(const struct fay_view *view)
 {
-	return columns_of(view).time != NULL;
+	return fay_output_event_columns(view).time != NULL;
 }
 
-static int64_t whole(const struct fay_view_column *column, const uint8_t *row)
+bool fay_output_has_span(const struct fay_view *view)
+{
+	struct fay_event_columns columns = fay_output_event_columns(view);
+	return columns.time && columns.span;
+}
+
+int64_t fay_output_whole(const struct fay_view_column *column, const uint8_t *row)
 {
 	struct fay_value value;
 	if (!column || !fay_value_decode(column->column, row, &value))
@@ -67,8 +69,8 @@ static void put_microseconds(FILE *out, const char *name, int64_t ns)
 		(unsigned)(size % 1000));
 }
 
-static void put_name(struct fay_writer *writer, const struct fay_view_column *column,
-		     const uint8_t *row)
+void fay_output_event_name(struct fay_writer *writer, const struct fay_view_column *column,
+			   const uint8_t *row)
 {
 	struct fay_value value;
 	bool is_text = column && fay_value_decode(column->column, row, &value);
@@ -93,22 +95,23 @@ static void put_name(struct fay_writer *writer, const struct fay_view_column *co
 void fay_output_chrome_row(struct fay_writer *writer, const struct fay_view *view,
 			   const uint8_t *row)
 {
-	struct columns columns = columns_of(view);
+	struct fay_event_columns columns = fay_output_event_columns(view);
 	FILE *out = writer->out;
-	int64_t time = whole(columns.time, row), span = whole(columns.span, row);
+	int64_t time = fay_output_whole(columns.time, row),
+		span = fay_output_whole(columns.span, row);
 	bool any = false;
 	if (!writer->header_written)
 		writer->since = (time / (int64_t)HOUR - 1) * (int64_t)HOUR;
 	fputs(writer->header_written ? ",\n{\"name\":" : "[\n{\"name\":", out);
 	writer->header_written = true;
-	put_name(writer, columns.name, row);
+	fay_output_event_name(writer, columns.name, row);
 	fprintf(out, ",\"ph\":\"%s\"", columns.span ? "X" : "i\",\"s\":\"t");
 	put_microseconds(out, "ts", time - span - writer->since);
 	if (columns.span)
 		put_microseconds(out, "dur", span);
-	int64_t pid = whole(columns.pid, row);
+	int64_t pid = fay_output_whole(columns.pid, row);
 	fprintf(out, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"args\":{", pid,
-		columns.tid ? whole(columns.tid, row) : pid);
+		columns.tid ? fay_output_whole(columns.tid, row) : pid);
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		if (column == columns.time || column == columns.span || column == columns.name ||

@@ -45,6 +45,14 @@ const struct fay_format_kind fay_formats[FAY_FORMATS] = {
 			       .stack = true,
 			       .binary = true,
 			       .result = fay_output_pprof },
+	[FAY_FORMAT_OTLP] = { .name = "otlp",
+			      .shows = FAY_SHOWS_SPANS,
+			      .hint = "group the events, or select them as `cluster.Return(...)"
+				      ".Select(r => new { r.time, r.pid, r.tid, r.function, "
+				      "r.Duration })`",
+			      .schema = fay_output_otlp_schema,
+			      .result = fay_output_otlp,
+			      .row = fay_output_otlp_row },
 };
 
 enum fay_format fay_format_find(const char *name)

@@ -24,6 +24,7 @@ enum fay_format {
 	FAY_FORMAT_OPENMETRICS,
 	FAY_FORMAT_CHROME, /* events for Chrome's trace viewer, Perfetto */
 	FAY_FORMAT_PPROF,  /* stacks */
+	FAY_FORMAT_OTLP,   /* OpenTelemetry */
 	FAY_FORMATS,
 };
 
@@ -31,8 +32,9 @@ struct fay_writer;
 /* What one format is, and how it is written. */
 struct fay_format_kind {
 	const char *name;
-	/* only one result of groups, neither rows of events nor windows; only rows with a time */
-	enum { FAY_SHOWS_ALL, FAY_SHOWS_GROUPS, FAY_SHOWS_EVENTS } shows;
+	/* only one result of groups, neither rows of events nor windows; only rows with a time;
+	 * either that result, or rows with a time and a span of time */
+	enum { FAY_SHOWS_ALL, FAY_SHOWS_GROUPS, FAY_SHOWS_EVENTS, FAY_SHOWS_SPANS } shows;
 	const char *hint; /* what to ask instead */
 	bool stack;       /* it shows stacks: the result must have one */
 	bool binary;      /* it is not for terminals */
@@ -79,7 +81,8 @@ struct fay_writer {
 	unsigned lines_drawn; /* of the last picture; how many columns each has */
 	uint16_t drawn[FAY_LIVE_LINES];
 	bool header_written; /* of a stream or of CSV */
-	int64_t since;       /* of Chrome\'s times, ns since the epoch */
+	int64_t since;       /* of Chrome's times, of OTLP's metrics, ns since the epoch */
+	uint64_t spans;      /* of OTLP, by now */
 	bool revised;        /* rows were shown before, with other values */
 	bool raw;            /* tables have numbers as they are, without units */
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
@@ -107,6 +110,8 @@ void fay_write_end(struct fay_writer *writer, bool final);
 void fay_write_close(struct fay_writer *writer);
 /* Whether some column is a time, as FAY_SHOWS_EVENTS asks. */
 bool fay_output_has_time(const struct fay_view *view);
+/* And another a span of time, as FAY_SHOWS_SPANS asks of rows. */
+bool fay_output_has_span(const struct fay_view *view);
 /*
  * The results of so many views that are written between these are one picture, drawn over the last
  * one if the output is a terminal. `final`: it is printed whole, and stays. Between them

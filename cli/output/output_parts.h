@@ -49,6 +49,18 @@ void fay_output_folded_row(struct fay_writer *writer, const struct fay_view *vie
 void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final);
 
+/* What columns of events are to those that show them in time: the first time, span of time,
+ * function or named number, `pid`, `tid`; NULL: there is none. */
+struct fay_event_columns {
+	const struct fay_view_column *time, *span, *name, *pid, *tid;
+};
+struct fay_event_columns fay_output_event_columns(const struct fay_view *view);
+/* 0: no column, or no whole number. */
+int64_t fay_output_whole(const struct fay_view_column *column, const uint8_t *row);
+/* A string of JSON. */
+void fay_output_event_name(struct fay_writer *writer, const struct fay_view_column *column,
+			   const uint8_t *row);
+
 /* The array of Chrome's Trace Event Format. */
 void fay_output_chrome(struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result, bool final);
@@ -64,6 +76,13 @@ void fay_output_pprof(struct fay_writer *writer, const struct fay_view *view,
 void fay_output_openmetrics(struct fay_writer *writer, const struct fay_view *view,
 			    const struct fay_result *result, bool final);
 void fay_output_openmetrics_end(struct fay_writer *writer, bool final);
+
+/* Requests of OTLP, a line of JSON each: metrics, or spans of events with a span of time. */
+void fay_output_otlp_schema(struct fay_writer *writer, const struct fay_view *views, size_t count);
+void fay_output_otlp(struct fay_writer *writer, const struct fay_view *view,
+		     const struct fay_result *result, bool final);
+void fay_output_otlp_row(struct fay_writer *writer, const struct fay_view *view,
+			 const uint8_t *row);
 
 /* --- histogram.c --- */
 

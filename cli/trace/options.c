@@ -53,7 +53,8 @@ static const struct fay_cli_option own[] = {
 	{ 'E', "flame", NULL, "the same as a page with a flame graph, which needs no other file" },
 	{ 'M', "format", "NAME",
 	  "table, json, csv, folded, flame as above; openmetrics, as `fay serve`; chrome, events "
-	  "with their times for Perfetto; pprof, stacks" },
+	  "with their times for Perfetto; pprof, stacks; otlp, metrics or spans for "
+	  "OpenTelemetry" },
 	{ 'S', "save", "FILE", "save events to FILE, for queries over file(\"FILE\")" },
 	{ 'r', "rotate", "SIZE|T",
 	  "with --save: begin a new file after this many bytes, such as 64MB, or this long, such "

@@ -77,15 +77,22 @@ static int check_format(const struct fay_cli_trace *cli, struct fay_error *error
 	const struct trace *trace = &cli->trace;
 	const struct fay_plan *plan = trace->plan;
 	const struct fay_format_kind *format = &fay_formats[cli->writer.format];
-	bool whole = !plan || (!plan->window_step && !plan->window_events), timed = true;
+	bool whole = !plan || (!plan->window_step && !plan->window_events), timed = true,
+	     spans = true;
 	for (size_t i = 0; i < trace->view_count; i++) {
 		whole &= !trace->views[i].streams;
 		timed &= fay_output_has_time(&trace->views[i]);
+		spans &= fay_output_has_span(&trace->views[i]);
 	}
 	if (format->shows == FAY_SHOWS_GROUPS && !whole)
 		return fay_error_set(error, FAY_E_USAGE,
 				     "the format %s shows one result of groups, and this query has "
 				     "rows of events, or windows: %s",
+				     format->name, format->hint);
+	if (format->shows == FAY_SHOWS_SPANS && !whole && !spans)
+		return fay_error_set(error, FAY_E_USAGE,
+				     "the format %s shows results of groups, or events with their "
+				     "time and a span of time: %s",
 				     format->name, format->hint);
 	if (format->shows == FAY_SHOWS_EVENTS && !timed)
 		return fay_error_set(error, FAY_E_USAGE,

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # exchange.sh FAY: one saved trace in several formats says the same: as JSON, as Chrome's trace, as
-# folded stacks, and as a profile that pprof reads.
+# folded stacks, as a profile that pprof reads, as spans and metrics of OpenTelemetry.
 set -euo pipefail
 fay=$1
+otlp=$(dirname "$(realpath "$0")")/otlp.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL: $*" >&2; exit 1; }
@@ -47,7 +48,30 @@ else
 	echo "skipped: go, whose pprof reads profiles, is not installed (scripts/deps --test)"
 	gzip -t profile || fail "no gzip"
 fi
+# Spans have what the rows have, to the nanosecond; a thread's are one trace.
+ask --format otlp "$all" >otlp
+python3 "$otlp" otlp >spans 2>err || fail "$(cat err)"
+jq -es '(.[0] | map([.name, .duration, .end]) | sort) ==
+	(.[1] | map([.function, .Duration, .time]) | sort) and
+	(.[0] | (map(.span) | unique | length) == length and (map(.trace) | unique | length) == 1 and
+		all(.attributes["process.pid"] == .attributes["thread.id"]))' \
+	<(jq -s . spans) <(jq -s . rows) >/dev/null || fail "spans: $(head -3 spans) $(head -3 rows)"
+OTEL_SERVICE_NAME='a "service"' ask --format otlp 'from e in file("s.fay")
+	group e by e.function into g select new { g.Key, n = g.Count(), time = g.Histogram(e => e.Duration),
+		longest = g.Max(e => e.Duration) }' >otlp
+grep -q '"stringValue":"a \\"service\\""' otlp || fail "the service: $(cat otlp)"
+python3 "$otlp" otlp >points 2>err || fail "$(cat err)"
+jq -es --argjson n "$n" '(map(select(.name == "fay_n") | .value) | add) == $n and
+	(map(select(.name == "fay_time") | .value.count) | add) == $n and
+	all(.name != "fay_time" or .unit == "s" and .value.bounds[-1] < 10) and
+	any(.name == "fay_lost_events" and .kind == "sum" and .value == 0) and
+	any(.name == "fay_longest" and .labels.Key == "malloc" and .value > 0)' points >/dev/null ||
+	fail "metrics: $(cat points)"
+
 # refused before anything is traced
+status=0
+"$fay" trace --format otlp 'file("s.fay").Select(e => new { e.pid })' 2>err || status=$?
+[ $status = 2 ] && grep -q "a span of time" err || fail "$status $(cat err)"
 status=0
 "$fay" trace --format chrome "$by_stack" 2>err || status=$?
 [ $status = 2 ] && grep -q "this result has no time" err || fail "$status $(cat err)"
