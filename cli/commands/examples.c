@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `fay examples [WORD]`: the library of queries, those in which a word stands, or one of them;
+/* `fay examples [WORD...]`: the library of queries, those in which words stand, or one of them;
  * `--run NAME` is `fay trace -f NAME`. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -13,19 +14,34 @@
 #include "commands.h"
 
 static const char usage[] =
-	"usage: fay examples [--names | WORD]\n"
+	"usage: fay examples [--names | WORD...]\n"
 	"       fay examples --run NAME [OPTIONS OF fay trace] [ARGUMENTS]\n"
 	"                    [-- COMMAND...]\n"
 	"  fay examples             all queries that come with fay, by subject\n"
-	"  fay examples latency     those in which the word stands\n"
+	"  fay examples slow read   those in which the words stand\n"
 	"  fay examples opensnoop   one of them, with the commands that run it\n"
 	"  fay examples --run opensnoop --for 5s\n"
 	"                           the same as fay trace -f opensnoop --for 5s\n";
 
-static bool has_word(const struct fay_example *example, const char *word)
+/* Whether a word of the text begins like that: `lock` is none of `block`. */
+static bool begins_word(const char *text, const char *word)
 {
-	return !word || strcasestr(example->name, word) || strcasestr(example->topic, word) ||
-	       strcasestr(example->text, word);
+	for (const char *at = text; (at = strcasestr(at, word)); at++)
+		if (at == text || !isalnum((unsigned char)at[-1]))
+			return true;
+	return false;
+}
+
+/* All of the words. */
+static bool has_words(const struct fay_example *example, const char *words)
+{
+	char word[64];
+	int used;
+	for (; words && sscanf(words, "%63s%n", word, &used) == 1; words += used)
+		if (!strcasestr(example->name, word) && !begins_word(example->topic, word) &&
+		    !begins_word(example->text, word))
+			return false;
+	return true;
 }
 
 static void print_list(const struct fay_examples *examples, const char *word)
@@ -33,7 +49,7 @@ static void print_list(const struct fay_examples *examples, const char *word)
 	const char *topic = "";
 	for (size_t i = 0; i < examples->count; i++) {
 		const struct fay_example *example = &examples->items[i];
-		if (!has_word(example, word))
+		if (!has_words(example, word))
 			continue;
 		if (strcmp(example->topic, topic))
 			printf("%s%s\n", *topic ? "\n" : "", example->topic);
@@ -47,7 +63,7 @@ static int print_examples(const struct fay_examples *examples, const char *word)
 	const struct fay_example *example = word ? fay_examples_find(examples, word) : NULL;
 	size_t matches = 0;
 	for (size_t i = 0; i < examples->count; i++)
-		matches += has_word(&examples->items[i], word);
+		matches += has_words(&examples->items[i], word);
 	if (!example && !matches) {
 		const char *nearest = fay_examples_suggest(examples, word);
 		fprintf(stderr, "fay: no example has `%s`", word);
@@ -106,7 +122,11 @@ int fay_examples_main(int argc, char **argv)
 		fputs(usage, option == 'h' ? stdout : stderr);
 		return option == 'h' ? FAY_OK : FAY_E_USAGE;
 	}
-	if (argc - optind > 1 || (names && optind < argc)) {
+	char words[256] = "";
+	for (int i = optind; i < argc; i++)
+		snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s",
+			 i > optind ? " " : "", argv[i]);
+	if (names && optind < argc) {
 		fputs(usage, stderr);
 		return FAY_E_USAGE;
 	}
@@ -114,7 +134,7 @@ int fay_examples_main(int argc, char **argv)
 		return fay_cli_fail(&error);
 	for (size_t i = 0; names && i < examples.count; i++)
 		puts(examples.items[i].name);
-	int result = names ? FAY_OK : print_examples(&examples, argv[optind]);
+	int result = names ? FAY_OK : print_examples(&examples, *words ? words : NULL);
 	fay_examples_deinit(&examples);
 	return result;
 }

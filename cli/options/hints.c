@@ -43,6 +43,15 @@ static bool is_pattern(const char *query)
 	return bang && bang > query && bang[1] && !strpbrk(query, " \t\n(\"=");
 }
 
+/* "malloc" alone. */
+static bool is_name(const char *query)
+{
+	size_t length = 0;
+	while (isalnum((unsigned char)query[length]) || query[length] == '_')
+		length++;
+	return length && !query[length] && !isdigit((unsigned char)*query);
+}
+
 /* "kprobe:vfs_read { ... }": of bpftrace and its kin. */
 static bool is_probe_of_others(const char *query)
 {
@@ -102,6 +111,12 @@ void fay_cli_query_hint(const char *query, struct fay_error *error)
 			 "\na query says what to do with the function: "
 			 "'cluster.Function(\"%.100s\").Count()'",
 			 query);
+	else if (is_name(query))
+		snprintf(error->message + used, room,
+			 "\na query says what to do: 'cluster.Function(\"*!%.100s\").Count()' "
+			 "counts "
+			 "calls; -f %.100s is a query in a file, or an example",
+			 query, query);
 	else if (has_lost_quotes(query))
 		snprintf(
 			error->message + used, room,

@@ -52,6 +52,10 @@ says 2 "either a query or --probe IMAGE" "$fay" trace --probe x -p $process "$co
 says 2 "strings are in double quotes" "$fay" trace -p $process \
 	"cluster.Function('libc!read').Count()"
 says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'libc!read'
+says 2 "'cluster.Function(\"*!malloc\").Count()' counts calls" "$fay" trace -p $process malloc
+[ "$("$fay" examples cache hit rate 2>/dev/null)" = "$("$fay" examples 'Hit cache' 2>/dev/null)" ] ||
+	fail "the words of examples"
+"$fay" examples lock 2>/dev/null | grep -q softirqs && fail "block has no word lock"
 says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
 says 2 "docs/from-bpftrace.md" "$fay" explain \
 	'tracepoint:syscalls:sys_enter_openat { printf("%s\n", comm); }'

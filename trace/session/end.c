@@ -134,6 +134,34 @@ static bool counts_late(const struct trace *trace)
 	       !fay_trace_is_file(trace) && fay_plan_window_count(trace->plan, &offset);
 }
 
+/* Nothing called the function, and there is one of that name in another module, as malloc is where
+ * programs bring an allocator of their own. */
+static void print_namesake(const struct trace *trace, const struct fay_result *result)
+{
+	char module[256], function[256], pattern[260];
+	struct fay_function_list found;
+	struct fay_error error;
+	if (result->threads || !trace->session_count || !trace->plan || !trace->plan->pattern ||
+	    trace->plan->source_count != 1 || fay_trace_is_kernel(trace) ||
+	    fay_pattern_split(trace->plan->pattern, module, function, &error) ||
+	    strpbrk(module, "*?[") || strpbrk(function, "*?[:@"))
+		return;
+	snprintf(pattern, sizeof(pattern), "*!%s", function);
+	if (fay_target_find(trace->targets[0], pattern, &found, &error))
+		return;
+	for (size_t i = 0; i < found.count; i++) {
+		const struct fay_function *other = &found.items[i];
+		if (!strcmp(other->module, module) || strcmp(other->name, function))
+			continue;
+		fprintf(trace->messages,
+			"fay: nothing called %s!%s; %s!%s is another function, and '*!%s' all of "
+			"that name\n",
+			module, function, other->module, function, function);
+		break;
+	}
+	fay_function_list_deinit(&found);
+}
+
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = child_threads(trace);
@@ -197,6 +225,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(trace->messages, "\n");
+	print_namesake(trace, result);
 	if (trace->events_late)
 		fprintf(trace->messages,
 			"fay: %" PRIu64 " event%s came late, more than %u s after the end of the "

@@ -31,6 +31,12 @@ echo "reads: the server counted $((last - first)), fay $counted"
 [ "$counted" -ge $((last - first)) ] ||
 	fail "fay counted fewer reads ($counted) than the server ($((last - first)))"
 
+# Its malloc is not libc's, which is said where nothing calls that one.
+"$FAY" trace -p "$redis" --for 200ms 'cluster.Function("libc!malloc").Count()' \
+	>/dev/null 2>"$work/err"
+grep -q "^fay: nothing called libc!malloc; libjemalloc!malloc is another function" "$work/err" ||
+	fail "no word of the other malloc: $(cat "$work/err")"
+
 equal "text of redis-server after detach" "$before" "$(text_hash "$redis")"
 equal "text of libc after detach" "$before_libc" "$(text_hash "$redis" libc.so)"
 equal "the server still serves" PONG "$(redis-cli -p "$port" ping)"
