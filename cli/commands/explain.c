@@ -161,6 +161,7 @@ static int print_plan(struct explain *explain)
 					     .find_context = &explain->functions };
 	if (fay_query_plan_with(explain->query, &options, &plan, &error)) {
 		fay_cli_query_hint(explain->query, &error);
+		fay_query_file_name(explain->file, &error);
 		return fay_cli_fail(&error);
 	}
 	if (plan->domain == DOMAIN_KERNEL)

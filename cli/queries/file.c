@@ -395,3 +395,12 @@ int fay_query_file_read(const char *name, char *const *arguments, size_t count, 
 	free(file.text);
 	return result;
 }
+
+void fay_query_file_name(const char *file, struct fay_error *error)
+{
+	char said[sizeof(error->message)];
+	if (!file || !strcmp(file, "-") || strncmp(error->message, "query:", 6))
+		return;
+	snprintf(said, sizeof(said), "%.255s%s", file, error->message + 5);
+	memcpy(error->message, said, sizeof(said));
+}

@@ -28,6 +28,9 @@
  * lines are those of the file. */
 int fay_query_file_read(const char *file, char *const *arguments, size_t count, char **text,
 			struct fay_error *error);
+/* Of an error in its query: says the file instead of "query", as editors look for. `file` NULL: the
+ * query is no file's. */
+void fay_query_file_name(const char *file, struct fay_error *error);
 
 /* --- library.c --- */
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "cli/queries/queries.h"
+
 #include "parts.h"
 #include "trace.h"
 
@@ -83,6 +85,8 @@ int fay_trace_feed(int argc, char **argv, const struct fay_trace_feed *feed)
 				: fay_trace_prepare(trace, &error);
 	if (result && trace->query)
 		fay_cli_query_hint(trace->query, &error);
+	if (result)
+		fay_query_file_name(cli.file, &error);
 	if (!result && !trace->dry_run && !fay_trace_is_file(trace) && !trace->remote.bus.url)
 		result = fay_trace_begin(trace, &error);
 	if (result && trace->child)

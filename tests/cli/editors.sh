@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# editors.sh FAY SOURCE: the keywords that editors show are the parser's; in Debian's neovim each
+# example has colours, and :make finds a mistake where it stands.
+set -euo pipefail
+fay=$1 source=$2
+editors=$source/examples/editors
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAIL: $*" >&2; exit 1; }
+cd "$work"
+jq -e '.scopeName == "source.faylinq"' "$editors/faylinq.tmLanguage.json" >/dev/null || fail "no JSON"
+grep -A1 'reserved\[\] = {' "$source/query/syntax/parser.c" | grep -oE '"[a-z]+"' | tr -d '"' >reserved
+[ "$(wc -l <reserved)" -ge 10 ] || fail "keywords: $(cat reserved)"
+while read -r word; do
+	grep -qw "$word" "$editors/vim/syntax/faylinq.vim" || fail "vim has no $word"
+	grep '"match"' "$editors/faylinq.tmLanguage.json" | grep -qw "$word" || fail "no $word"
+done <reserved
+printf 'param call = "read"\nfrom s in cluster.Syscall("$call")\ngroup s by s.comn into g\n' >bad.linq
+echo 'select new { g.Key, n = g.Count() }' >>bad.linq
+status=0
+"$fay" explain -f bad.linq 2>err || status=$?
+[ $status = 2 ] && grep -q "^fay: bad.linq:3:14: unknown field .comn." err || fail "$(cat err)"
+command -v nvim >/dev/null || { echo "skipped: neovim is not installed (scripts/deps --test)"; exit 77; }
+vim() { # COMMAND...
+	local command arguments=()
+	for command; do arguments+=(-c "$command"); done
+	HOME=$work PATH=$(dirname "$fay"):$PATH nvim --headless -u NONE \
+		--cmd "set rtp+=$editors/vim" -c 'filetype plugin on' -c 'syntax on' \
+		"${arguments[@]}" -c 'qa!' 2>&1
+}
+vim 'edit bad.linq' 'silent make' \
+	'for e in getqflist() | echo bufname(e.bufnr) e.lnum e.col e.text | endfor' >said
+grep -q "bad.linq 3 14 unknown field .comn." said || fail "no diagnostics: $(cat said)"
+name='synIDattr(synID(%d, %d, 1), "name")'
+# shellcheck disable=SC2059
+vim 'edit bad.linq' "echo $(printf "$name" 1 1) $(printf "$name" 2 11) $(printf "$name" 2 19) \
+	$(printf "$name" 2 28) $(printf "$name" 4 27)" >said
+grep -q 'faylinqKeyword faylinqSource faylinqCall faylinqParameter faylinqCall' said ||
+	fail "$(cat said)"
+for query in "$source"/examples/queries/*/*.linq; do
+	echo "edit $query"
+	echo 'let found = {}'
+	echo 'for l in range(1, line("$")) | for c in range(1, col([l, "$"])) |
+		\ let found[synIDattr(synID(l, c, 1), "name")] = 1 | endfor | endfor'
+	echo 'if !has_key(found, "faylinqComment") || !has_key(found, "faylinqCall")
+		\ | echo "no colours:" bufname() keys(found) | endif'
+done >colours.vim
+vim 'source colours.vim' >said
+! grep "no colours" said || fail "no colours"
+echo "ok: $(grep -c '^edit' colours.vim) examples"
