@@ -9,19 +9,26 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL: $*" >&2; exit 1; }
 cd "$work"
-jq -e '.scopeName == "source.faylinq"' "$editors/faylinq.tmLanguage.json" >/dev/null || fail "no JSON"
-grep -A1 'reserved\[\] = {' "$source/query/syntax/parser.c" | grep -oE '"[a-z]+"' | tr -d '"' >reserved
+jq -e '.scopeName == "source.faylinq"' "$editors/faylinq.tmLanguage.json" >/dev/null ||
+	fail "no JSON"
+grep -A1 'reserved\[\] = {' "$source/query/syntax/parser.c" | grep -oE '"[a-z]+"' |
+	tr -d '"' >reserved
 [ "$(wc -l <reserved)" -ge 10 ] || fail "keywords: $(cat reserved)"
 while read -r word; do
 	grep -qw "$word" "$editors/vim/syntax/faylinq.vim" || fail "vim has no $word"
 	grep '"match"' "$editors/faylinq.tmLanguage.json" | grep -qw "$word" || fail "no $word"
 done <reserved
-printf 'param call = "read"\nfrom s in cluster.Syscall("$call")\ngroup s by s.comn into g\n' >bad.linq
+cat >bad.linq <<'END'
+param call = "read"
+from s in cluster.Syscall("$call")
+group s by s.comn into g
+END
 echo 'select new { g.Key, n = g.Count() }' >>bad.linq
 status=0
 "$fay" explain -f bad.linq 2>err || status=$?
 [ $status = 2 ] && grep -q "^fay: bad.linq:3:14: unknown field .comn." err || fail "$(cat err)"
-command -v nvim >/dev/null || { echo "skipped: neovim is not installed (scripts/deps --test)"; exit 77; }
+command -v nvim >/dev/null ||
+	{ echo "skipped: neovim is not installed (scripts/deps --test)"; exit 77; }
 vim() { # COMMAND...
 	local command arguments=()
 	for command; do arguments+=(-c "$command"); done

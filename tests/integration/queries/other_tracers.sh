@@ -8,8 +8,8 @@ needs_bpf
 PATH=$(dirname "$FAY"):$PATH
 cd "$work"
 # the last column's
-awk -F' \\| ' '/^\| .* \| .* \| .* \|$/ { print $3 }' "$page" | grep -oE '`(fay|babeltrace2)[^`]*`' |
-	tr -d '`' >commands
+awk -F' \\| ' '/^\| .* \| .* \| .* \|$/ { print $3 }' "$page" |
+	grep -oE '`(fay|babeltrace2)[^`]*`' | tr -d '`' >commands
 [ "$(awk '/^\|/' "$page" | grep -c '`fay ')" -ge 25 ] || fail "fewer than 25 features"
 while read -r command; do
 	code=0
