@@ -28,6 +28,11 @@ same() {
 	[ "$one" = "$two" ] || complain "differ for: $*"$'\n'"$(diff <(echo "$one") <(echo "$two"))"
 	[[ $one == *"exit $expect" ]] || complain "expected exit code $expect for: $*"$'\n'"$one"
 }
+# An empty path is the folder that they are started in, which anybody may have written.
+for program in "$bin"/{fay,fayd,fay-cc,fay-verify} "$1"/*/libfay_*.so; do
+	! readelf -d "$program" | grep -E '(RPATH|RUNPATH).*(\[:|::|:\])' ||
+		complain "$program looks for libraries where it is started"
+done
 expect=0 same "$work/good.fay"
 expect=0 same --json --source "$source" "$work/good.fay"
 expect=0 same --smt2 "$work/proof" "$work/good.fay"
