@@ -81,6 +81,7 @@ static void test_held_before_marker(void **state)
 	assert_non_null(strstr(plan->skipped[0].reason, "always has a thread that returns to"));
 	free(plan->skipped);
 	free(plan->sites);
+	free(plan->bytes);
 	free(plan->order);
 	free(plan);
 	close(memory);
