@@ -94,6 +94,7 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 
 	if (code)
 		return code;
+	fay_maps_note_heap(&maps, plan->pid);
 	memory = fay_process_memory(plan->pid, O_RDONLY);
 	if (memory < 0) {
 		code = fay_error_set(

@@ -18,7 +18,7 @@
 #define READ_BYTES 16384u /* at once: the kernel gives a page of text each time */
 #define ADDRESS_MIN 0x10000u
 #define ADDRESS_MAX 0x7ffffffff000u
-#define HEAP_MARGIN (1ull << 30)    /* left free above [heap] */
+#define HEAP_MARGIN (1ull << 30)    /* left free above [heap], or where it will begin */
 #define STACK_MARGIN (256ull << 20) /* left free below [stack] */
 #define REACH ((1ull << 31) - (16u << 20))
 
@@ -136,6 +136,14 @@ int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
 	return code;
 }
 
+void fay_maps_note_heap(struct fay_maps *maps, pid_t pid)
+{
+	maps->heap = fay_process_heap(pid);
+	for (size_t i = 0; i < maps->count; i++)
+		if (!strcmp(maps->items[i].name, "[heap]"))
+			maps->heap = 0;
+}
+
 void fay_maps_deinit(struct fay_maps *maps)
 {
 	free(maps->items);
@@ -166,18 +174,39 @@ static uint64_t place(uint64_t first, uint64_t last, uint64_t size, uint64_t low
 	return last <= low ? last - size : first;
 }
 
+struct search {
+	uint64_t size, low, high, best, distance;
+	bool anywhere;
+};
+
+static void consider(struct search *search, uint64_t first, uint64_t last)
+{
+	uint64_t start = place(first, last, search->size, search->low), distance;
+
+	if (!start ||
+	    (!search->anywhere && !within_reach(start, search->size, search->low, search->high)))
+		return;
+	distance = start < search->low ? search->low - start : start - search->low;
+	if (distance < search->distance) {
+		search->best = start;
+		search->distance = distance;
+	}
+}
+
 uint64_t fay_maps_hole(const struct fay_maps *maps, uint64_t size, uint64_t low, uint64_t high)
 {
-	uint64_t best = 0, best_distance = UINT64_MAX;
-	bool anywhere = low == 0 && high == 0;
+	struct search search = { .size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+				 .low = low,
+				 .high = high,
+				 .distance = UINT64_MAX,
+				 .anywhere = low == 0 && high == 0 };
 
-	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	if (anywhere)
-		low = high = maps->count ? maps->items[maps->count - 1].start : ADDRESS_MAX;
+	if (search.anywhere)
+		search.low = search.high =
+			maps->count ? maps->items[maps->count - 1].start : ADDRESS_MAX;
 	for (size_t i = 0; i <= maps->count; i++) {
 		uint64_t first = i ? maps->items[i - 1].end : ADDRESS_MIN;
 		uint64_t last = i < maps->count ? maps->items[i].start : ADDRESS_MAX;
-		uint64_t start, distance;
 
 		if (i && maps->items[i - 1].end > ADDRESS_MAX)
 			break; /* vsyscall */
@@ -191,14 +220,11 @@ uint64_t fay_maps_hole(const struct fay_maps *maps, uint64_t size, uint64_t low,
 		last -= PAGE;
 		if (i < maps->count && !strcmp(maps->items[i].name, "[stack]"))
 			last = last > STACK_MARGIN ? last - STACK_MARGIN : 0;
-		start = place(first, last, size, low);
-		if (!start || (!anywhere && !within_reach(start, size, low, high)))
-			continue;
-		distance = start < low ? low - start : start - low;
-		if (distance < best_distance) {
-			best = start;
-			best_distance = distance;
+		if (maps->heap >= first - PAGE && maps->heap < last) {
+			consider(&search, first, maps->heap - PAGE);
+			first = maps->heap + HEAP_MARGIN;
 		}
+		consider(&search, first, last);
 	}
-	return best;
+	return search.best;
 }

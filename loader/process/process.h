@@ -37,6 +37,8 @@ pid_t fay_process_thread(pid_t pid);
 bool fay_process_gone(pid_t pid);
 /* Opens the process's memory; -1: errno says why not. */
 int fay_process_memory(pid_t pid, int flags);
+/* Where its heap (brk(2)) begins, or will; 0: that may not be known. */
+uint64_t fay_process_heap(pid_t pid);
 /* What the kernel told the program of these types (getauxval(3)); 0 where there is none. False: it
  * cannot be read. */
 bool fay_process_auxiliary(pid_t pid, const uint64_t *types, uint64_t *values, size_t count);
@@ -55,9 +57,12 @@ struct fay_map {
 struct fay_maps {
 	struct fay_map *items;
 	size_t count;
+	uint64_t heap; /* where a heap that there is not yet will begin: fay_maps_note_heap(); 0 */
 };
 
 int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error);
+/* For fay_maps_hole(), which otherwise knows of heaps that have begun only. */
+void fay_maps_note_heap(struct fay_maps *maps, pid_t pid);
 void fay_maps_deinit(struct fay_maps *maps);
 const struct fay_map *fay_maps_find(const struct fay_maps *maps, uint64_t address);
 /* A free range of `size` bytes that reaches [low, high) by rel32 in both directions; 0: none. low

@@ -16,6 +16,7 @@
 #define STAT_FLAGS 9
 #define STAT_START 22
 #define STAT_STACK 28
+#define STAT_HEAP 47
 #define AUXILIARY_MAX 64u      /* entries of auxv, of which Linux has some 25 */
 #define PF_IO_WORKER 0x10u     /* Linux 5.12 */
 #define PF_USER_WORKER 0x4000u /* Linux 6.4 */
@@ -174,6 +175,14 @@ uint64_t fay_process_stack_begin(pid_t pid)
 
 	fay_proc_read(pid, "stat", text, sizeof(text));
 	return number_of(text, STAT_STACK);
+}
+
+uint64_t fay_process_heap(pid_t pid)
+{
+	char text[1024];
+
+	fay_proc_read(pid, "stat", text, sizeof(text));
+	return number_of(text, STAT_HEAP);
 }
 
 uint64_t fay_ticks_now(void)
