@@ -3,10 +3,11 @@
  * Runs the corpus: hostile snippets that must be refused by the right rule, and their legal
  * neighbours that must pass.
  *
- *	run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE FILE...
+ *	run_corpus [-v] [-k NAME] [--cache DIR [--make]] [--first] PROLOGUE FILE...
  *
- * --cache: images are kept in DIR and taken from there next time. --first: stops at the first
- * failure (both for mutation testing, which runs this hundreds of times).
+ * --cache: images are kept in DIR and taken from there next time; --make: that alone, and they are
+ * not verified. --first: stops at the first failure (for mutation testing, as the cache: it runs
+ * this hundreds of times).
  *
  * A corpus file is a list of sections
  *
@@ -60,7 +61,7 @@ struct snippet {
 
 static struct {
 	const char *prologue, *only, *directory, *cache;
-	bool verbose, first;
+	bool verbose, make, first;
 	unsigned run, failed, todo, rejects, accepts;
 } corpus;
 
@@ -332,10 +333,12 @@ static void run_snippet(const struct snippet *s, const char *file)
 		corpus.failed++;
 		return;
 	}
-	make_policy(s, &policy);
-	fay_verify(image, size, &policy, &verdict);
-	judge(s, file, &verdict);
-	fay_verdict_deinit(&verdict);
+	if (!corpus.make) {
+		make_policy(s, &policy);
+		fay_verify(image, size, &policy, &verdict);
+		judge(s, file, &verdict);
+		fay_verdict_deinit(&verdict);
+	}
 	free(image);
 }
 
@@ -399,6 +402,8 @@ int main(int argc, char **argv)
 			corpus.only = argv[++at];
 		} else if (!strcmp(argv[at], "--cache") && at + 1 < argc) {
 			corpus.cache = argv[++at];
+		} else if (!strcmp(argv[at], "--make")) {
+			corpus.make = true;
 		} else if (!strcmp(argv[at], "--first")) {
 			corpus.first = true;
 		} else {
@@ -406,8 +411,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - at < 2) {
-		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE "
-				"FILE...\n");
+		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--cache DIR [--make]] [--first] "
+				"PROLOGUE FILE...\n");
 		return 2;
 	}
 	if (!mkdtemp(directory)) {

@@ -303,6 +303,9 @@ static bool parts(struct certify *k, uint32_t at, uint32_t done, const struct fa
 }
 
 /* The place's instructions up to its last, or to where it parts; false: refused. */
+/* What one that is repeated counts as, in runs of nodes: all that it may write is gone through. */
+#define RUNS_REPEATED 64u
+
 static bool run_straight(struct certify *k, uint32_t at, const struct fay_insn **insn)
 {
 	struct place *p = &k->places[at];
@@ -319,6 +322,8 @@ static bool run_straight(struct certify *k, uint32_t at, const struct fay_insn *
 			break;
 		if (parts(k, at, i, *insn))
 			break;
+		if ((*insn)->op == OP_REP_MOVS || (*insn)->op == OP_REP_STOS)
+			k->runs += RUNS_REPEATED;
 		if (!machine_step(m, *insn))
 			return refused(k, (*insn)->address);
 	}
