@@ -29,6 +29,7 @@
  *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1
  *	  rdtsc=1 fields= kinds= deny=NAME policy
  *	certified             a certificate is written for it (tests/verifier/checker)
+ *	searched              the prover refuses it; a certificate is found without it
  *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs
  *			      leaves it out)
  *	todo=REASON           known imprecision: an accept that is refused for now is reported, not
