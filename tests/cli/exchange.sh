@@ -57,7 +57,8 @@ jq -es '(.[0] | map([.name, .duration, .end]) | sort) ==
 		all(.attributes["process.pid"] == .attributes["thread.id"]))' \
 	<(jq -s . spans) <(jq -s . rows) >/dev/null || fail "spans: $(head -3 spans) $(head -3 rows)"
 OTEL_SERVICE_NAME='a "service"' ask --format otlp 'from e in file("s.fay")
-	group e by e.function into g select new { g.Key, n = g.Count(), time = g.Histogram(e => e.Duration),
+	group e by e.function into g select new { g.Key, n = g.Count(),
+		time = g.Histogram(e => e.Duration),
 		longest = g.Max(e => e.Duration) }' >otlp
 grep -q '"stringValue":"a \\"service\\""' otlp || fail "the service: $(cat otlp)"
 python3 "$otlp" otlp >points 2>err || fail "$(cat err)"

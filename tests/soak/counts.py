@@ -235,7 +235,8 @@ def main():
             draw.shuffle(lines)
             compare("lines", truth, lines,
                     lambda line: f'from l in cluster.Line("{program}!{line}") '
-                    'group l by l.line into g select new { n = g.Count() }', truth.lines, lambda line: line, log)
+                    'group l by l.line into g select new { n = g.Count() }', truth.lines,
+                    lambda line: line, log)
             functions = steady(truth, truth.functions[0])
             draw.shuffle(functions)
             compare("functions", truth, functions,

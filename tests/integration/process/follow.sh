@@ -49,6 +49,10 @@ counts "300 programs one after the other" 300 --follow "$count" -- sh \
 exits "a program that becomes another" 0 "$FAY" trace 'cluster.Function("libc!write").Count()' \
 	-- sh -c "echo; exec '$program' wait" < <(exec sleep 60)
 contains "which is said" "$work/err" "is now 'follow_target', which is not traced"
+# A program that is traced before its heap begins has room for one behind itself.
+exits "all of a program" 0 "$FAY" trace --follow 'cluster.Return("bash!*").Max(r => r.Duration)' -- \
+	setarch -R bash -c 'while read -r line; do echo "$line"; done </proc/self/maps'
+contains "its heap" "$work/out" "[heap]"
 # However short that one runs, whatever it is called, and of whichever thread it takes the place.
 executes() { # WHAT SAID COMMAND...
 	local what=$1 said=$2

@@ -2,8 +2,8 @@
 /*
  * A program that runs some of its functions from a second mapping of its file as well, as V8 does
  * with its own. Says "ready"; for each line with two numbers calls each function so often where it
- * was linked to, and so often in the other mapping, and says "ran" and what came of it. For "change"
- * twice_next is another function in the other mapping.
+ * was linked to, and so often in the other mapping, and says "ran" and what came of it. For
+ * "change" twice_next is another function in the other mapping.
  */
 #include <stdint.h>
 #include <stdio.h>
