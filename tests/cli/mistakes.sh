@@ -126,7 +126,12 @@ for command in $("$fay" help | sed -n 's/^    fay \([a-z]*\) .*/\1/p') --help; d
 	[ "$(wc -l <"$work/out")" -ge 2 ] || fail "fay help $command: $(cat "$work/out")"
 	! grep -E '.{81}' "$work/out" || fail "fay help $command: a line of more than 80 columns"
 done
+# in a folder of a long name too
+long=$work/$(printf '%060d' 0)
+mkdir "$long"
 for program in "${fay%/*}"/{fayd,fay-verify,fay-cc}; do
+	ln -s "$(realpath "$program")" "$long"
+	program=$long/${program##*/}
 	"$program" --help >"$work/out" 2>&1 || :
 	grep -q '^usage: ' "$work/out" || fail "$program --help: $(cat "$work/out")"
 	! grep -E '.{81}' "$work/out" || fail "$program --help: a line of more than 80 columns"

@@ -7,5 +7,8 @@
 
 int main(int argc, char **argv)
 {
+	char name[] = "fay-verify"; /* as messages begin, wherever it is installed */
+	if (argc > 0)
+		argv[0] = name;
 	return fay_verify_main(argc, argv);
 }

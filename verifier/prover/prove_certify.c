@@ -74,6 +74,8 @@ static bool try_probe(struct fay_run *run, uint32_t i, bool mispredicted, struct
 		      struct fay_bytes *certificate)
 {
 	for (unsigned round = 0; round <= FAY_MAX_DISCOVERIES; round++) {
+		if (run->deadline && fay_monotonic_ns() > run->deadline)
+			return false;
 		if (try_walk(run, i, mispredicted, certificate))
 			return true;
 		if (!run->certify.found_count || !learn(run, cfg))
