@@ -20,7 +20,7 @@ echo 'no such key' >"$work/wrong"
 # The program's name is the only difference; the times in a report are no one's business.
 run() { "$@" 2>&1; echo "exit $?"; }
 plain() {
-	sed -E "s|^(usage: )?$bin/fay-verify|\\1fay verify|"' ; s/[0-9.]+ ms/TIME/g; s/"nanoseconds":[0-9]+/TIME/'
+	sed -E "s|^(usage: )?fay-verify|\\1fay verify|"' ; s/[0-9.]+ ms/TIME/g; s/"nanoseconds":[0-9]+/TIME/'
 }
 same() {
 	local one two

@@ -5,10 +5,12 @@
  */
 #include "verifier/review/command.h"
 
+#include <string.h>
+
 int main(int argc, char **argv)
 {
-	char name[] = "fay-verify"; /* as messages begin, wherever it is installed */
-	if (argc > 0)
-		argv[0] = name;
+	char *folder = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	if (folder)
+		argv[0] = folder + 1; /* as messages begin, wherever it is installed */
 	return fay_verify_main(argc, argv);
 }
