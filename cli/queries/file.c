@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ struct query_file {
 	char *text;
 	struct parameter parameters[PARAMETERS_MAX];
 	size_t count;
+	struct fay_query_map *map; /* NULL: nobody asks */
 };
 
 /* --- the file --- */
@@ -337,10 +339,29 @@ static int fail_name(struct query_file *file, const char *at, size_t length,
 	return fail_at(file, at, error, message);
 }
 
+/* false: out of memory. */
+static bool note_piece(struct fay_query_map *map, struct fay_query_piece piece)
+{
+	if (!map || !piece.length)
+		return true;
+	if (map->count == map->room) {
+		size_t room = map->room ? 2 * map->room : 16;
+		struct fay_query_piece *pieces = realloc(map->pieces, room * sizeof(*pieces));
+		if (!pieces)
+			return false;
+		map->pieces = pieces;
+		map->room = room;
+	}
+	map->pieces[map->count++] = piece;
+	return true;
+}
+
 static int write_query(struct query_file *file, FILE *out, struct fay_error *error)
 {
 	bool in_string = false;
 	for (char *at = file->text, *next; *at; at = next) {
+		struct fay_query_piece piece = { .at = (size_t)ftello(out),
+						 .from = (size_t)(at - file->text) };
 		size_t length = name_length(at + 1);
 		struct parameter *parameter = *at == '$' ? find(file, at + 1, length) : NULL;
 		next = at + 1;
@@ -349,16 +370,21 @@ static int write_query(struct query_file *file, FILE *out, struct fay_error *err
 		} else if (parameter) {
 			put_value(out, parameter, in_string);
 			at = next += length;
+			piece.length = length + 1;
 		} else if (*at == '$') {
 			if (*next != '$')
 				return fail_name(file, at, length, error);
 			at = next++;
+			piece.length = 2;
 		} else if (in_string && *at == '\\' && at[1]) {
 			next = at + 2;
 		} else if (*at == '"') {
 			in_string = !in_string;
 		}
 		fwrite(at, (size_t)(next - at), 1, out);
+		piece.size = (size_t)ftello(out) - piece.at;
+		if (!note_piece(file->map, piece))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	return FAY_OK;
 }
@@ -377,6 +403,48 @@ static int expand(struct query_file *file, char **text, struct fay_error *error)
 		*text = NULL;
 	}
 	return result;
+}
+
+int fay_query_text_read(const char *bytes, size_t size, char **text, struct fay_query_map *map,
+			struct fay_error *error)
+{
+	struct query_file file = { .name = "query", .map = map };
+	*map = (struct fay_query_map){ 0 };
+	FILE *in = fmemopen((void *)(uintptr_t)bytes, size ? size : 1, "r");
+	if (!in)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	int result = size ? read_all(in, &file, error) : FAY_OK;
+	fclose(in);
+	if (!size && !(file.text = strdup("")))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (!result)
+		result = read_declarations(&file, error);
+	if (!result)
+		result = expand(&file, text, error);
+	for (size_t i = 0; i < file.count; i++)
+		free(file.parameters[i].value);
+	free(file.text);
+	return result;
+}
+
+void fay_query_map_deinit(struct fay_query_map *map)
+{
+	free(map->pieces);
+	*map = (struct fay_query_map){ 0 };
+}
+
+size_t fay_query_map_back(const struct fay_query_map *map, size_t at, bool end)
+{
+	size_t back = at;
+	for (size_t i = 0; i < map->count; i++) {
+		const struct fay_query_piece *piece = &map->pieces[i];
+		if (at < piece->at + (end && piece->size))
+			break;
+		if (at < piece->at + piece->size + end)
+			return piece->from + (end ? piece->length : 0);
+		back = at - piece->at - piece->size + piece->from + piece->length;
+	}
+	return back;
 }
 
 int fay_query_file_read(const char *name, char *const *arguments, size_t count, char **text,

@@ -19,6 +19,7 @@
 #define FAY_CLI_QUERIES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "fay/error.h"
@@ -28,6 +29,22 @@
  * lines are those of the file. */
 int fay_query_file_read(const char *file, char *const *arguments, size_t count, char **text,
 			struct fay_error *error);
+/* Where the bytes of a query stand in its file: elsewhere only behind values of parameters. */
+struct fay_query_map {
+	struct fay_query_piece {
+		size_t at, size;     /* in the query */
+		size_t from, length; /* in the file */
+	} *pieces;
+	size_t count, room;
+};
+/* Likewise of a file's bytes, its parameters as they are otherwise. Errors name the file "query".
+ * *map is to be given to fay_query_map_deinit(), whatever is returned. */
+int fay_query_text_read(const char *bytes, size_t size, char **text, struct fay_query_map *map,
+			struct fay_error *error);
+void fay_query_map_deinit(struct fay_query_map *map);
+/* The byte of the file that byte `at` of the query comes from; within a parameter's value its begin
+ * or, of what ends there, its end. */
+size_t fay_query_map_back(const struct fay_query_map *map, size_t at, bool end);
 /* Of an error in its query: says the file instead of "query", as editors look for. `file` NULL: the
  * query is no file's. */
 void fay_query_file_name(const char *file, struct fay_error *error);

@@ -99,6 +99,19 @@ static struct place find_place(const char *text)
 	return place;
 }
 
+/* Blanks and comments before a query. */
+static size_t blank_length(const char *text)
+{
+	const char *at = text + strspn(text, " \t\r\n");
+	while (*at == '/' && (at[1] == '/' || at[1] == '*')) {
+		at = end_of_comment(at);
+		if (!at)
+			return strlen(text);
+		at += strspn(at, " \t\r\n");
+	}
+	return (size_t)(at - text);
+}
+
 /* --- names in strings --- */
 
 static struct fay_target *open_target(const struct fay_shell *shell)
@@ -277,7 +290,7 @@ static void complete_word(const struct fay_shell *shell, const char *text,
 			free(query);
 		}
 	}
-	if (strspn(text, " \t\n") == completion->begin)
+	if (blank_length(text) == completion->begin)
 		fay_completion_add(completion, "from", word);
 }
 

@@ -247,6 +247,10 @@ struct fay_query_options {
 	/* NULL, or told what may stand in the place of a word that means nothing: completion */
 	void (*candidates)(void *context, const char *word, const char *const *names, size_t count);
 	void *candidates_context;
+	/* NULL, or told of the text's bytes from `start` up to `end` what they are ("an integer"),
+	 * for each expression that is checked; `what` NULL: the error is about them */
+	void (*part)(void *context, size_t start, size_t end, const char *what);
+	void *part_context;
 };
 int fay_query_plan_with(const char *text, const struct fay_query_options *options,
 			struct fay_plan **plan, struct fay_error *error);

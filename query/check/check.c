@@ -319,8 +319,8 @@ static struct fay_value_node *check_new(struct fay_checked *checked, const struc
 	return record;
 }
 
-struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct fay_scope *scope,
-				      const struct fay_node *node)
+static struct fay_value_node *check_any(struct fay_checked *checked, const struct fay_scope *scope,
+					const struct fay_node *node)
 {
 	struct fay_exprs *exprs = &checked->exprs;
 	switch (node->kind) {
@@ -346,4 +346,15 @@ struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct 
 	}
 	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 			      "a lambda can only be given to a method such as `Where`");
+}
+
+struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct fay_scope *scope,
+				      const struct fay_node *node)
+{
+	struct fay_value_node *value = check_any(checked, scope, node);
+	const struct fay_query_options *options = checked->exprs.query->options;
+	if (value && options && options->part)
+		options->part(options->part_context, node->span.start, node->span.end,
+			      fay_check_describe(checked, value));
+	return value;
 }

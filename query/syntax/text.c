@@ -235,6 +235,8 @@ void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct f
 	if (query->failed)
 		return NULL;
 	query->failed = true;
+	if (query->options && query->options->part)
+		query->options->part(query->options->part_context, span.start, span.end, NULL);
 	if (!query->error)
 		return NULL;
 	char message[1024];
