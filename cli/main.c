@@ -10,6 +10,7 @@
 #include "cli/commands/commands.h"
 #include "cli/doctor/doctor.h"
 #include "cli/export/export.h"
+#include "cli/lsp/lsp.h"
 #include "cli/serve/serve.h"
 #include "cli/shell/shell.h"
 #include "cli/top/top.h"
@@ -39,6 +40,7 @@ static const struct command {
 	{ "examples", fay_examples_main, "queries that are ready to run: list, show, run them" },
 	{ "list", fay_list_main, "functions, USDT probes, lines and system calls to ask about" },
 	{ "explain", fay_explain_main, "how a query would run, without running it" },
+	{ "lsp", fay_lsp_main, "a language server, for editors of query files" },
 	{ "doctor", fay_doctor_main, "what this machine can and cannot do, and why" },
 	{ "attach", fay_attach_main, "the result of a query that goes on in a cluster" },
 	{ "cluster", fay_cluster_main, "keys, and which machines are there" },

@@ -39,6 +39,30 @@ vim() { # COMMAND...
 vim 'edit bad.linq' 'silent make' \
 	'for e in getqflist() | echo bufname(e.bufnr) e.lnum e.col e.text | endfor' >said
 grep -q "bad.linq 3 14 unknown field .comn." said || fail "no diagnostics: $(cat said)"
+# The language server: the same mistake, mended; what may stand at the cursor, what stands there.
+cat >lsp.vim <<'END'
+lua require('faylinq').setup()
+edit bad.linq
+lua vim.wait(20000, function() return #vim.diagnostic.get(0) > 0 end)
+lua for _, d in ipairs(vim.diagnostic.get(0)) do print(d.lnum, d.col, d.end_col, d.message) end
+call setline(3, 'group s by s.comm into g')
+lua vim.wait(20000, function() return #vim.diagnostic.get(0) == 0 end)
+lua print('left', #vim.diagnostic.get(0))
+call cursor(4, 28)
+lua << LUA
+local where = vim.lsp.util.make_position_params()
+local function ask(what)
+	for _, r in pairs(vim.lsp.buf_request_sync(0, 'textDocument/' .. what, where, 20000)) do
+		return r.result
+	end
+end
+print(ask('hover').contents.value)
+for _, item in ipairs(ask('completion').items) do io.stderr:write(item.label, ' ') end
+LUA
+END
+vim 'source lsp.vim' >said
+grep -q "^2 13 17 unknown field .comn.*did you mean .comm" said && grep -q "^left 0" said &&
+	grep -q "of events: how many" said && grep -q "Count" said || fail "fay lsp: $(cat said)"
 name='synIDattr(synID(%d, %d, 1), "name")'
 # shellcheck disable=SC2059
 vim 'edit bad.linq' "echo $(printf "$name" 1 1) $(printf "$name" 2 11) $(printf "$name" 2 19) \
