@@ -13,10 +13,10 @@
 
 #include "session.h"
 
-#define LOOK_EVERY 10000000u /* ns */
-#define LOOK_AGAIN 5000000u  /* ns, after a look in which it was too much */
-#define OVER_KEPT 5u         /* looks after that one in which it counts */
-#define LOOK_SHARE 20u       /* of fay's time that looking may take: one part in so many */
+#define LOOK_EVERY 10000000u  /* ns */
+#define LOOK_AGAIN 5000000u   /* ns, after a look in which it was too much */
+#define OVER_KEPT 5u          /* looks after that one in which it counts */
+#define CALM_AFTER 100000000u /* ns in which it was never too much, and nothing came back */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
 #define REST_LEAST 1000000000u /* ns */
@@ -64,10 +64,9 @@ struct departed {
 struct fay_trace_budget {
 	struct account *items;
 	size_t count;
-	uint64_t began, next; /* monotonic ns */
-	double spent, cpu;    /* ns, of all looks */
-	size_t left_out;      /* functions, each once */
-	size_t said;
+	uint64_t began, next, restless; /* monotonic ns; the last: too much, or one came back */
+	double spent, cpu;              /* ns, of all looks */
+	size_t left_out, said;          /* functions, each once; messages about them */
 	/* of sessions that are gone */
 	struct departed *departed;
 	size_t departed_count;
@@ -290,7 +289,7 @@ static void put_back(struct trace *trace, struct account *account)
 		left->rest *= 2;
 		return;
 	}
-	left->back = fay_monotonic();
+	left->back = trace->spending->restless = fay_monotonic();
 	left->absent += left->back - left->since;
 	left->since = 0;
 	say(trace, account, i, false);
@@ -326,6 +325,7 @@ static bool look_at(struct trace *trace, size_t first, int *result)
 	uint64_t cpu;
 	double over = 0;
 	bool told = account_process(trace, first, &cpu, &over), again = over > 0 && account->over;
+	trace->spending->restless = over > 0 ? fay_monotonic() : trace->spending->restless;
 	if (over > 0)
 		account->over = again ? 0 : OVER_KEPT;
 	else
@@ -354,15 +354,15 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	if (!trace->budget || (trace->spending && now < trace->spending->next))
 		return FAY_OK;
 	if (!trace->spending && (trace->spending = calloc(1, sizeof(*trace->spending))))
-		trace->spending->began = now;
+		trace->spending->began = trace->spending->restless = now;
 	if (!trace->spending || open_accounts(trace))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
 		if (is_first_of_process(trace->spending, i))
 			over |= look_at(trace, i, &result);
-	uint64_t rest = LOOK_SHARE * (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used),
-		 least = over ? LOOK_AGAIN : LOOK_EVERY;
-	trace->spending->next = now + (rest > least ? rest : least);
+	used = fay_clock(CLOCK_THREAD_CPUTIME_ID) - used;
+	trace->spending->next = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
+						      now > trace->spending->restless + CALM_AFTER);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }
 

@@ -13,8 +13,12 @@
 
 #include "session.h"
 
-#define LOOK_EVERY 20000000u   /* ns between two looks for new modules, at least */
-#define LOOK_SHARE 50u         /* of the time that looking may take: one part in so many */
+#define LOOK_EVERY 20000000u /* ns between two looks for new modules, at least */
+/* Of the time that looking may take, one part in so many: of a trace in which much changes, and of
+ * one in which nothing does, as long as that puts no look off for longer than CALM_MOST ns. */
+#define LOOK_SHARE 20u
+#define CALM_SHARE 500u
+#define CALM_MOST 250000000u
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
 #define GONE_AT_ONCE 16u
@@ -259,12 +263,20 @@ static uint64_t look_at_watched(struct trace *trace)
 	return took;
 }
 
+uint64_t fay_trace_pause(uint64_t used, uint64_t least, bool calm)
+{
+	uint64_t rest = LOOK_SHARE * used, longer = calm ? CALM_SHARE * used : 0;
+	longer = longer < CALM_MOST ? longer : CALM_MOST;
+	rest = rest > longer ? rest : longer;
+	return rest > least ? rest : least;
+}
+
 /* So often that a module is found soon, and so rarely that looking takes no more than its share of
  * the time. */
 static void look_for_modules(struct trace *trace)
 {
-	uint64_t rest = LOOK_SHARE * look_at_watched(trace);
-	trace->next_look = fay_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
+	uint64_t used = look_at_watched(trace);
+	trace->next_look = fay_monotonic() + fay_trace_pause(used, LOOK_EVERY, true);
 }
 
 void fay_trace_hold_forked(struct trace *trace)
