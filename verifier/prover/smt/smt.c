@@ -22,11 +22,11 @@
 #include "smt2.h"
 #include "smt_cache.h"
 
-#define RLIMIT 20000000u /* Z3's own measure of work */
+#define RLIMIT 1000000u /* Z3's own measure of work */
 /* Z3's, for all that it holds while it answers; the states are kept meanwhile (analysis.h) */
 #define MEMORY_MIB 768u
 /* of a question that is asked again with more of the way to it, if this does not do */
-#define NEAR_RLIMIT 2000000u
+#define NEAR_RLIMIT 200000u
 
 static void on_error(Z3_context z, Z3_error_code code)
 {
@@ -70,6 +70,16 @@ static void read_model(struct query *q, struct fay_model *out)
 						 .size = q->loads[i].size,
 						 .value = model_number(q, model, q->loads[i].var) };
 	Z3_model_dec_ref(q->z, model);
+}
+
+static void keep_model(struct query *q)
+{
+	Z3_model model = Z3_solver_get_model(q->z, q->solver);
+
+	if (!model || q->model_count == FAY_SMT_MODELS)
+		return;
+	Z3_model_inc_ref(q->z, model);
+	q->models[q->model_count++] = model;
 }
 
 /* Milliseconds for one question. */
@@ -123,6 +133,8 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 		fay_smt_cache_add(q->an->cache, key);
 	if (answer == Z3_L_TRUE && model)
 		read_model(q, model);
+	if (answer == Z3_L_TRUE && q->again)
+		keep_model(q);
 	Z3_solver_dec_ref(q->z, q->solver);
 	Z3_params_dec_ref(q->z, params);
 	return answer == Z3_L_FALSE  ? ANSWER_PROVED
@@ -130,9 +142,21 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 				     : ANSWER_UNKNOWN;
 }
 
-bool fay_smt_facts_contradict(struct query *q)
+enum fay_answer fay_smt_facts_contradict(struct query *q)
 {
-	return ask(q, NULL) == ANSWER_PROVED;
+	return ask(q, NULL);
+}
+
+bool fay_smt_model_denies(struct query *q, Z3_ast claim)
+{
+	for (unsigned i = 0; i < q->model_count; i++) {
+		Z3_ast value = NULL;
+
+		if (Z3_model_eval(q->z, q->models[i], claim, true, &value) && value &&
+		    Z3_get_bool_value(q->z, value) == Z3_L_FALSE)
+			return true;
+	}
+	return false;
 }
 
 static void write_out(struct query *q, enum fay_answer answer, struct fay_smt2 *out)
@@ -186,6 +210,8 @@ void fay_smt_query_destroy(struct query *q)
 	free(q->nodes);
 	free(q->position);
 	free(q->facts);
+	for (unsigned i = 0; i < q->model_count; i++)
+		Z3_model_dec_ref(q->z, q->models[i]);
 	Z3_del_context(q->z);
 	free(q);
 }

@@ -19,6 +19,7 @@
 
 #define FAY_RANKED 8u /* locations that a loop's bound is looked for in */
 
+#define FAY_SMT_MODELS 24u /* of one query that are kept */
 #define FAY_SMT_EVENT_WORDS (sizeof(struct fay_event) / 8)
 _Static_assert(sizeof(struct fay_event) % 8 == 0, "the event is whole words");
 
@@ -42,6 +43,9 @@ struct query {
 	struct sym *again;
 	uint32_t ranked[FAY_RANKED], ranked_count; /* locations, and their terms at the cut */
 	Z3_ast ranked_terms[FAY_RANKED];
+	/* loop bounds: rounds of the loop that refuted a claim, and refute others */
+	Z3_model models[FAY_SMT_MODELS];
+	unsigned model_count;
 	unsigned ms;     /* limit in time */
 	unsigned work;   /* limit in Z3's measure; 0: RLIMIT */
 	uint32_t *nodes; /* of the region, ascending */
@@ -133,8 +137,10 @@ static inline Z3_ast top_bit(struct query *q, Z3_ast a, unsigned width)
 
 struct query *fay_smt_query_create(struct fay_analysis *an);
 void fay_smt_query_destroy(struct query *q);
-/* Whether Z3 shows, within the limits, that the facts cannot all hold. */
-bool fay_smt_facts_contradict(struct query *q);
+/* PROVED: Z3 shows, within the limits, that the facts cannot all hold. */
+enum fay_answer fay_smt_facts_contradict(struct query *q);
+/* Whether the claim is false in one of the models that are kept: it need not be asked. */
+bool fay_smt_model_denies(struct query *q, Z3_ast claim);
 
 /* ---- smt_query.c ---- */
 
