@@ -226,7 +226,7 @@ def main():
     subprocess.run([f"{here}/sources.sh", folder], check=True)
     print(f"| program | what | drawn | {' | '.join(kinds)} | gcov's | gcov's or gdb's |")
     print("|---" * (len(kinds) + 5) + "|")
-    with open(f"{folder}/counts.txt", "w") as log:
+    with open(f"{folder}/counts.txt", "w", buffering=1) as log:
         for program in programs:
             truth = Truth(program)
             truth.text = text_of(truth)
