@@ -405,6 +405,22 @@ static int expand(struct query_file *file, char **text, struct fay_error *error)
 	return result;
 }
 
+/* Of a file that has been read, with this result. Releases it. */
+static int to_query(struct query_file *file, int result, char *const *arguments, size_t count,
+		    char **text, struct fay_error *error)
+{
+	if (!result)
+		result = read_declarations(file, error);
+	if (!result)
+		result = take_arguments(file, arguments, count, error);
+	if (!result)
+		result = expand(file, text, error);
+	for (size_t i = 0; i < file->count; i++)
+		free(file->parameters[i].value);
+	free(file->text);
+	return result;
+}
+
 int fay_query_text_read(const char *bytes, size_t size, char **text, struct fay_query_map *map,
 			struct fay_error *error)
 {
@@ -417,14 +433,7 @@ int fay_query_text_read(const char *bytes, size_t size, char **text, struct fay_
 	fclose(in);
 	if (!size && !(file.text = strdup("")))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (!result)
-		result = read_declarations(&file, error);
-	if (!result)
-		result = expand(&file, text, error);
-	for (size_t i = 0; i < file.count; i++)
-		free(file.parameters[i].value);
-	free(file.text);
-	return result;
+	return to_query(&file, result, NULL, 0, text, error);
 }
 
 void fay_query_map_deinit(struct fay_query_map *map)
@@ -452,16 +461,7 @@ int fay_query_file_read(const char *name, char *const *arguments, size_t count, 
 {
 	struct query_file file = { 0 };
 	int result = open_file(name, &file, error);
-	if (!result)
-		result = read_declarations(&file, error);
-	if (!result)
-		result = take_arguments(&file, arguments, count, error);
-	if (!result)
-		result = expand(&file, text, error);
-	for (size_t i = 0; i < file.count; i++)
-		free(file.parameters[i].value);
-	free(file.text);
-	return result;
+	return to_query(&file, result, arguments, count, text, error);
 }
 
 void fay_query_file_name(const char *file, struct fay_error *error)

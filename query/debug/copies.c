@@ -85,8 +85,9 @@ static void add_openings(struct fay_debug_asked *asked, Dwarf_Die *die)
 		for (size_t j = row_at(lines, count, start); j < count && asked->left;
 		     j++, asked->left--) {
 			Dwarf_Line *line = dwarf_onesrcline(lines, j);
+			/* gcc's beginnings may be ranges without bytes */
 			if (dwarf_lineaddr(line, &row.address) ||
-			    (row.address >= end && (start != end || row.address > end)))
+			    (row.address >= end && row.address > start))
 				break;
 			if (fay_debug_row_of(line, &row) && is_opening(asked, &own, &row))
 				fay_debug_add_place(asked, &asked->scopes, row.address);
