@@ -28,10 +28,16 @@ static int copy_part(const char *pattern, const char *from, size_t length, char 
 	return FAY_OK;
 }
 
+/* C++ has functions `operator!` and `operator!=`. */
+static bool is_operator(const char *function, const char *bang)
+{
+	return bang - function >= 8 && !memcmp(bang - 8, "operator", 8);
+}
+
 int fay_pattern_split(const char *pattern, char module[256], char function[256],
 		      struct fay_error *error)
 {
-	const char *bang = strchr(pattern, '!');
+	const char *bang = strchr(pattern, '!'), *other = bang ? strchr(bang + 1, '!') : NULL;
 	int code;
 	if (!*pattern)
 		return fay_error_set(error, FAY_E_USAGE,
@@ -40,7 +46,7 @@ int fay_pattern_split(const char *pattern, char module[256], char function[256],
 		strcpy(module, "*");
 		return copy_part(pattern, pattern, strlen(pattern), function, "function", error);
 	}
-	if (strchr(bang + 1, '!'))
+	if (other && (!is_operator(bang + 1, other) || strchr(other + 1, '!')))
 		return fay_error_set(
 			error, FAY_E_USAGE,
 			"pattern `%.300s` has more than one '!'; write module!function", pattern);

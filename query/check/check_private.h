@@ -76,6 +76,8 @@ struct fay_value_node *fay_check_event_call(struct fay_checked *checked,
 
 /* --- cluster.c --- */
 
+/* Whether the name of a function or module has a `!` beside that of `operator!` or `operator!=`. */
+bool fay_check_has_bang(const char *name);
 /* cluster.Function(...) and its like */
 struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 						const struct fay_scope *scope,

@@ -21,6 +21,13 @@ static void *fail_without_module(struct fay_query *query, const struct fay_node 
 			      at->length && at->length < 64 ? pattern : "read");
 }
 
+bool fay_check_has_bang(const char *name)
+{
+	const char *bang = strchr(name, '!');
+	bool is_operator = bang && bang - name >= 8 && !memcmp(bang - 8, "operator", 8);
+	return bang && (!is_operator || strchr(bang + 1, '!'));
+}
+
 /* "module!function" in one string or two; NULL on error. */
 static const char *check_pattern(struct fay_checked *checked, const struct fay_node *call)
 {
@@ -46,7 +53,7 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 	const char *bang = strchr(pattern, '!');
 	if (!bang)
 		return fail_without_module(query, last, pattern);
-	if (bang == pattern || !bang[1] || strchr(bang + 1, '!'))
+	if (bang == pattern || !bang[1] || fay_check_has_bang(bang + 1))
 		return fay_query_fail(query, FAY_E_USAGE, last->span,
 				      "a function is given as \"module!function\", with one `!`");
 	if (checked->domain != DOMAIN_KERNEL && !strncmp(pattern, "kernel!", strlen("kernel!")))

@@ -71,7 +71,7 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 	if (expr->type != TYPE_STRING || !fay_expr_is_constant(expr))
 		return expr;
 	if (is_name_hash(other->type)) {
-		if (memchr(expr->string, '!', expr->length))
+		if (fay_check_has_bang(expr->string))
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
 					      "a %s is compared by its bare name, without `!`",
 					      fay_type_name(other->type));

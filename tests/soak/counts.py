@@ -151,7 +151,7 @@ def steady(truth, counts):
 
 
 def glob(name):
-    return re.sub(r"[][*]", "?", name)
+    return re.sub(r"[][*!]", "?", name)
 
 
 def count(program, query):

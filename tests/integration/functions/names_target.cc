@@ -46,6 +46,14 @@ struct Cart {
 		return sink + total;
 	}
 };
+traced bool operator!(const Cart &cart)
+{
+	return sink == (long)&cart;
+}
+traced bool operator!=(const Cart &a, const Cart &b)
+{
+	return sink != &a - &b;
+}
 template <typename T> traced long sum(T a, T b)
 {
 	sink = (long)(a + b);
@@ -93,6 +101,7 @@ int main()
 		sink = cart.size();                                // 10
 		sink = cart < second;                              // 10
 		sink = (long)cart;                                 // 10
+		sink = (cart != second) + !cart + !second;         // 10, 20
 		shop::sum(1, 2);                                   // 10
 		shop::sum(1.5, 2.5), shop::sum(1.0, 2.0);          // 20
 		shop::tagged(1), shop::tagged(2), shop::tagged(3); // 30

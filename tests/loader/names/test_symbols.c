@@ -251,6 +251,8 @@ static void test_messages(void **state)
 	check_message(pie_path, "app::*::Job::Job", "try `_[ZR]*3app*3Job*`");
 	check_message(pie_path, "a:::::b<(", "try `_[ZR]*1a*1b*`");
 	check_message(pie_path, "a!b!c", "more than one '!'");
+	check_message(pie_path, "a!operator!=!", "more than one '!'");
+	check_message(pie_path, "symbols_target_pie!operator!=", "no function `operator!=`");
 	check_message(pie_path, "!b", "before '!'");
 	check_message(pie_path, "b!", "after '!'");
 	check_message(pie_path, "", "empty");
