@@ -95,12 +95,12 @@ const char *fay_replay_describe(const struct replay *r)
 	}
 	if (text && zeros)
 		text = fay_arena_printf(arena, "%sstate otherwise zero where it is read\n", text);
+	if (text && !*text)
+		text = "any input\n";
 	for (unsigned i = 0; text && i < 16; i++)
 		if (i != FAY_RSP && uses(r, insn, i) && r->m.gpr[i] - 0x5a5a5a5a00000000u >= 16)
 			text = fay_arena_printf(arena, "%s%s = %s at the instruction\n", text,
 						fay_gpr_name(i, 64), number_text(r, r->m.gpr[i]));
-	if (text && !*text)
-		text = "any input\n";
 	return text;
 }
 

@@ -18,6 +18,31 @@
 
 #include "explain.h"
 
+/* Conditions as compilers and debuggers write them: `ja`, where Zydis has `jnbe`. */
+static void name_condition(char *text)
+{
+	static const char *const prefixes[] = { "j", "set", "cmov" };
+	static const struct {
+		const char *from, *to;
+	} names[] = {
+		{ "nbe", "a" }, { "nle", "g" }, { "nb", "ae" },
+		{ "nl", "ge" }, { "nz", "ne" }, { "z", "e" },
+	};
+
+	for (unsigned i = 0; i < 3 * 6; i++) {
+		size_t before = strlen(prefixes[i / 6]), length = strlen(names[i % 6].from),
+		       to = strlen(names[i % 6].to);
+		char *at = text + before;
+
+		if (strncmp(text, prefixes[i / 6], before) ||
+		    strncmp(at, names[i % 6].from, length) || at[length] != ' ')
+			continue;
+		memcpy(at, names[i % 6].to, to);
+		memmove(at + to, at + length, strlen(at + length) + 1);
+		return;
+	}
+}
+
 int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, bool att, char *text,
 		    size_t text_size)
 {
@@ -30,11 +55,15 @@ int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, bo
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    ZYAN_FAILED(ZydisFormatterInit(&formatter, att ? ZYDIS_FORMATTER_STYLE_ATT
 							   : ZYDIS_FORMATTER_STYLE_INTEL)) ||
+	    ZYAN_FAILED(ZydisFormatterSetProperty(&formatter,
+						  ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+						  ZYDIS_PADDING_DISABLED)) ||
 	    ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, available, &insn, operands)) ||
 	    ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
 							insn.operand_count_visible, text, text_size,
 							address, NULL)))
 		return 0;
+	name_condition(text);
 	return insn.length;
 }
 
@@ -85,9 +114,9 @@ static void format_line(const struct fay_image *image, uint64_t address, uint64_
 			char *line, unsigned *length)
 {
 	char text[96];
-	size_t left = image->text.size - (address - image->text.start);
-	int size =
-		fay_disassemble(text_at(image, address), left, address, false, text, sizeof(text));
+	uint64_t offset = address - image->text.start;
+	int size = fay_disassemble(text_at(image, address), image->text.size - offset, offset,
+				   false, text, sizeof(text));
 
 	if (size <= 0) {
 		size = 1;
@@ -95,7 +124,7 @@ static void format_line(const struct fay_image *image, uint64_t address, uint64_
 	}
 	*length = (unsigned)size;
 	snprintf(line, LINE_BYTES, "  %s %6" PRIx64 ":  %s\n", address == marked ? "=>" : "  ",
-		 address - image->text.start, text);
+		 offset, text);
 }
 
 /*

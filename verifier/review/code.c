@@ -23,7 +23,9 @@ static void put_calls(FILE *out, const struct fay_review *r, uint32_t number)
 		fputs("; calls ", out);
 		for (uint32_t i = 0; i < calls.count; i++) {
 			put_separator(out, &first);
+			fputs("<code>", out);
 			fay_page_text(out, r->in->functions[calls.functions[i]].name);
+			fputs("</code>", out);
 		}
 		for (unsigned i = 0; i < FAY_HELPER_COUNT; i++) {
 			if (!(calls.helpers >> i & 1))
@@ -113,12 +115,14 @@ static void put_block(FILE *out, const struct fay_review *r, uint32_t number, ui
 static void put_function(FILE *out, const struct fay_review *r, uint32_t number, uint32_t *left)
 {
 	const struct fay_inspected_function *f = &r->in->functions[number];
-	bool reached = f->first != f->last, folded = r->in->run->cfg.insn_count > OPEN;
+	bool reached = f->first != f->last,
+	     folded = f->end - f->start > OPEN * 4 || r->in->run->cfg.insn_count > OPEN;
 
 	fputs("<section class=\"function\"><h3>", out);
 	fay_page_text(out, f->name);
-	fprintf(out, "</h3><p class=\"note\">at .text+0x%" PRIx64 ", %" PRIu64 " bytes",
-		fay_inspect_offset(r->in, f->start), f->end - f->start);
+	fprintf(out, "</h3><p class=\"note\">at .text+0x%" PRIx64 ", %" PRIu64 " byte%s",
+		fay_inspect_offset(r->in, f->start), f->end - f->start,
+		f->end - f->start == 1 ? "" : "s");
 	if (reached)
 		put_calls(out, r, number);
 	else if (r->in->block_count)
@@ -146,15 +150,22 @@ void fay_page_code(FILE *out, const struct fay_review *r)
 	if (!r->in || !fay_inspect_has_code(r->in))
 		return;
 	fputs("<h2 id=\"code\">Code</h2>\n<p>A box is a piece of code without a branch, with what "
-	      "is known whenever it begins. Arrows at the right side go back: loops. Unless "
-	      "something else is said, rdi points to the event, rsi to the thread's state, and rdx "
-	      "to the shared state.</p>\n",
+	      "is known whenever it begins; a dark border is where the function does. Dashed "
+	      "arrows "
+	      "go back: loops.",
 	      out);
-	for (i = 0; i < r->in->function_count && left; i++)
-		put_function(out, r, i, &left);
-	if (!left)
+	if (r->verdict->outcome != FAY_ACCEPTED)
+		fputs(" Red is where it is refused, yellow the way there.", out);
+	fputs(" Unless something else is said, rdi points to the event (event), rsi to the "
+	      "thread's "
+	      "state (local), rdx to the shared state (global). Places and targets of jumps count "
+	      "from the start of the code, in hexadecimal.</p>\n",
+	      out);
+	if (r->in->run->image.text.size > FAY_PAGE_INSTRUCTIONS)
 		fprintf(out,
 			"<p class=\"note\">No more than %u instructions are listed here; <code>fay "
 			"inspect</code> lists all.</p>\n",
 			FAY_PAGE_INSTRUCTIONS);
+	for (i = 0; i < r->in->function_count && left; i++)
+		put_function(out, r, i, &left);
 }

@@ -99,24 +99,60 @@ static void put_hash(FILE *out, const char *name, const uint8_t hash[32])
 
 /* ---- the verdict ---- */
 
-/* What an outcome means for who has to decide. */
-static const char *meaning(enum fay_outcome outcome)
+static bool is_policy(enum fay_rule rule)
 {
-	switch (outcome) {
+	return !strncmp(fay_rule_id(rule), "POL-", 4);
+}
+
+/* What an outcome means for who has to decide. */
+static const char *meaning(const struct fay_review *r)
+{
+	const struct fay_verdict *v = r->verdict;
+
+	switch (v->outcome) {
 	case FAY_ACCEPTED:
-		return "It is proved, from its bytes alone, that this image keeps to its memory, "
-		       "its "
-		       "code and its bounds.";
+		return v->certified && r->certificate_size
+			       ? "The certificate that it brings, whoever made it, was checked "
+				 "against its bytes: this image keeps to its memory, its code and "
+				 "its bounds."
+			       : "It is proved, from its bytes alone, that this image keeps to its "
+				 "memory, its code and its bounds.";
 	case FAY_UNSAFE: return "It breaks a rule. Do not load it; the vendor has to change it.";
 	case FAY_UNPROVED:
 		return "It may be harmless, but a fact that shows it is missing. It is not loaded.";
 	case FAY_UNSUPPORTED:
+		if (is_policy(v->rejection.rule))
+			return "It does more than the policy allows. Another policy may accept it.";
 		return "It has an instruction or a construct that the verifier does not admit.";
 	case FAY_MALFORMED: return "This is no probe image that could be read.";
 	default:
 		return "A limit of the verifier was reached before anything was decided. It is not "
 		       "loaded.";
 	}
+}
+
+static void put_count(FILE *out, uint64_t count, const char *what, const char *behind)
+{
+	fprintf(out, "%" PRIu64 " %s%s%s", count, what, count == 1 ? "" : "s", behind);
+}
+
+static void put_looked_at(FILE *out, const struct fay_verdict *v)
+{
+	if (!v->instructions) {
+		fputs("none of its code: it was refused before", out);
+		return;
+	}
+	put_count(out, v->instructions, "instruction", v->blocks ? ", " : "");
+	if (!v->blocks) { /* by the checker, or before its code was read to the end */
+		fputs(v->outcome == FAY_ACCEPTED ? ", by the checker" : ", then it was refused",
+		      out);
+		return;
+	}
+	put_count(out, v->blocks, "block", ", ");
+	put_count(out, v->loops, "loop", "; ");
+	put_count(out, v->obligations, "fact", " to be proved");
+	if (v->outcome == FAY_ACCEPTED)
+		fputs(", and all are", out);
 }
 
 static void put_verdict(FILE *out, const struct fay_review *r)
@@ -129,7 +165,9 @@ static void put_verdict(FILE *out, const struct fay_review *r)
 	if (!accepted)
 		fprintf(out, "(%s): %s: %s", fay_outcome_name(v->outcome),
 			fay_rule_id(v->rejection.rule), fay_rule_title(v->rejection.rule));
-	fprintf(out, "<br/>%s</div>\n<dl>\n", meaning(v->outcome));
+	if (!accepted && v->other_count)
+		fprintf(out, ", and %" PRIu32 " more", v->other_count);
+	fprintf(out, "<br/>%s</div>\n<dl>\n", meaning(r));
 	put_pair(out, "image", r->image);
 	put_pair(out, "policy", r->policy ? r->policy : "the standard one");
 	if (fay_review_hashed(v))
@@ -144,10 +182,9 @@ static void put_verdict(FILE *out, const struct fay_review *r)
 						     : "it brings none"
 		 : v->certified       ? "the checker accepted it; nothing was proved anew"
 				      : "it brings one; everything was proved anew");
-	fprintf(out,
-		"<dt>looked at</dt><dd>%" PRIu64 " instructions, %" PRIu64 " blocks, %" PRIu64
-		" loops; %" PRIu64 " facts to be proved</dd>\n</dl>\n",
-		v->instructions, v->blocks, v->loops, v->obligations);
+	fputs("<dt>looked at</dt><dd>", out);
+	put_looked_at(out, v);
+	fputs("</dd>\n</dl>\n", out);
 }
 
 /* ---- refusals ---- */
@@ -224,7 +261,8 @@ static void put_detail(FILE *out, const struct fay_rejection *rejection)
 		put_pre(out, rejection->counterexample);
 	}
 	if (rejection->native_detail) {
-		fprintf(out, "<p>Run by the processor: %s: ", native_name(rejection->native));
+		fprintf(out, "<p>Executed on this machine as well, in a process of its own: %s: ",
+			native_name(rejection->native));
 		fay_page_text(out, rejection->native_detail);
 		fputs("</p>\n", out);
 	}
@@ -268,7 +306,9 @@ void fay_review_page(FILE *out, const struct fay_review *r)
 	put_refusals(out, r);
 	fay_page_capabilities(out, r);
 	fay_page_code(out, r);
-	fputs("<p class=\"note\">Made by <code>fay verify --html</code>. Rules are explained in "
-	      "docs/rules.md of Fay for Linux.</p>\n</body></html>\n",
+	fputs("<p class=\"note\">Made by <code>fay verify --html</code> " FAY_VERSION
+	      "; <code>fay verify</code> with the same file and policy says it again, <code>fay "
+	      "policy explain</code> what a policy allows. Rules are explained in docs/rules.md of "
+	      "Fay for Linux.</p>\n</body></html>\n",
 	      out);
 }

@@ -10,34 +10,32 @@
 static const struct {
 	const char *function, *arguments[3];
 } known[] = {
-	{ "read", { "the file descriptors", "the buffers' addresses", "the sizes" } },
-	{ "write", { "the file descriptors", "the buffers' addresses", "the sizes" } },
-	{ "recv", { "the sockets", "the buffers' addresses", "the sizes" } },
-	{ "send", { "the sockets", "the buffers' addresses", "the sizes" } },
-	{ "pread64", { "the file descriptors", "the buffers' addresses", "the sizes" } },
-	{ "pwrite64", { "the file descriptors", "the buffers' addresses", "the sizes" } },
-	{ "malloc", { "the sizes", NULL, NULL } },
-	{ "calloc", { "the counts", "the sizes", NULL } },
-	{ "realloc", { "the blocks' addresses", "the sizes", NULL } },
-	{ "free", { "the blocks' addresses", NULL, NULL } },
-	{ "open", { "the names' addresses", "the flags", "the modes" } },
-	{ "close", { "the file descriptors", NULL, NULL } },
-	{ "memcpy", { "the targets' addresses", "the sources' addresses", "the sizes" } },
+	{ "read", { "file descriptor", "buffer's address", "size asked for" } },
+	{ "write", { "file descriptor", "buffer's address", "size" } },
+	{ "recv", { "socket", "buffer's address", "size asked for" } },
+	{ "send", { "socket", "buffer's address", "size" } },
+	{ "pread64", { "file descriptor", "buffer's address", "size asked for" } },
+	{ "pwrite64", { "file descriptor", "buffer's address", "size" } },
+	{ "malloc", { "size", NULL, NULL } },
+	{ "calloc", { "count", "size", NULL } },
+	{ "realloc", { "block's address", "size", NULL } },
+	{ "free", { "block's address", NULL, NULL } },
+	{ "open", { "name's address", "flags", "mode" } },
+	{ "close", { "file descriptor", NULL, NULL } },
+	{ "memcpy", { "target's address", "source's address", "size" } },
 };
 
+/* What an argument of the pattern's function is, or NULL. */
 static const char *argument(const char *pattern, unsigned number)
 {
-	static const char *const plain[] = { "the first argument", "the second argument",
-					     "the third argument", "the fourth argument",
-					     "the fifth argument", "the sixth argument" };
 	const char *function = strchr(pattern, '!');
 
 	for (size_t i = 0; function && !strncmp(pattern, "libc!", 5) && number < 3 &&
 			   i < sizeof(known) / sizeof(known[0]);
 	     i++)
-		if (!strcmp(function + 1, known[i].function) && known[i].arguments[number])
+		if (!strcmp(function + 1, known[i].function))
 			return known[i].arguments[number];
-	return plain[number];
+	return NULL;
 }
 
 /* What a bit of the event's fields is. */
@@ -63,7 +61,7 @@ static const char *field(const struct fay_probe_facts *probe, unsigned bit)
 		return probe->kind == FAY_PROBE_OFFSET || probe->kind == FAY_PROBE_MARKER
 			       ? "the flags"
 			       : "the caller's address";
-	default: return bit < 6 ? argument(probe->pattern, bit) : field_name(bit);
+	default: return field_name(bit);
 	}
 }
 
@@ -97,6 +95,17 @@ static void put_when(FILE *out, const struct fay_probe_facts *probe)
 		fprintf(out, ", every %" PRIu64 " ns", probe->parameter);
 }
 
+static void put_field(FILE *out, const struct fay_probe_facts *probe, unsigned bit)
+{
+	const char *what = bit < 6 ? argument(probe->pattern, bit) : NULL;
+
+	if (bit >= 6)
+		fputs(field(probe, bit), out);
+	else
+		fprintf(out, "argument %u%s%s%s", bit + 1, what ? " (the " : "", what ? what : "",
+			what ? ")" : "");
+}
+
 static void put_reads(FILE *out, const struct fay_probe_facts *probe)
 {
 	const char *separator = "";
@@ -105,11 +114,14 @@ static void put_reads(FILE *out, const struct fay_probe_facts *probe)
 	for (unsigned bit = 0; bit < 32; bit++) {
 		if (!(probe->event_fields >> bit & 1))
 			continue;
-		fprintf(out, "%s%s", separator, field(probe, bit));
+		fputs(separator, out);
+		put_field(out, probe, bit);
 		separator = ", ";
 	}
 	if (!*separator)
 		fputs("nothing of the call", out);
+	if (!(probe->helpers >> FAY_HELPER_TRY_READ & 1))
+		fputs("; <b>no memory of the program</b>", out);
 	fputs("</li>\n", out);
 }
 
@@ -118,11 +130,11 @@ static void put_helpers(FILE *out, const struct fay_probe_facts *probe)
 	uint32_t helpers = probe->helpers;
 
 	if (!helpers)
-		fputs("<li>calls nothing</li>\n", out);
+		fputs("<li>calls no helper: sends nothing itself</li>\n", out);
 	if (helpers >> FAY_HELPER_EMIT & 1)
-		fputs("<li>calls <code>fay_emit</code>: sends rows to who traces</li>\n", out);
+		fputs("<li>calls <code>fay_emit</code>: sends rows to whoever traces</li>\n", out);
 	if (helpers >> FAY_HELPER_FLUSH & 1)
-		fputs("<li>calls <code>fay_flush</code>: hands its tables to who traces</li>\n",
+		fputs("<li>calls <code>fay_flush</code>: hands its tables to whoever traces</li>\n",
 		      out);
 	if (helpers >> FAY_HELPER_TRY_READ & 1)
 		fputs("<li>calls <code>fay_try_read</code>: <b>reads the program's memory at any "
@@ -130,7 +142,7 @@ static void put_helpers(FILE *out, const struct fay_probe_facts *probe)
 		      out);
 }
 
-static void put_probe(FILE *out, const struct fay_probe_facts *probe)
+static void put_probe(FILE *out, const struct fay_probe_facts *probe, bool refused)
 {
 	fputs("<section class=\"probe\"><p>", out);
 	put_when(out, probe);
@@ -138,14 +150,16 @@ static void put_probe(FILE *out, const struct fay_probe_facts *probe)
 		fputs(": <b>nothing is proved of what it does.</b></p></section>\n", out);
 		return;
 	}
-	fputs(", the probe</p><ul>\n", out);
+	fputs(refused ? ", as was proved before the refusal, the probe</p><ul>\n"
+		      : ", the probe</p><ul>\n",
+	      out);
 	put_reads(out, probe);
 	put_helpers(out, probe);
 	fprintf(out,
-		"<li>runs at most %" PRIu64 " instruction%s a call, with %" PRIu64
-		" bytes of stack</li>\n",
+		"<li>runs at most %" PRIu64 " instruction%s a call%s, and takes %" PRIu64
+		" bytes of the thread's stack</li>\n",
 		probe->worst_instructions, probe->worst_instructions == 1 ? "" : "s",
-		probe->worst_stack);
+		probe->helpers ? " (a helper's call counts as one)" : "", probe->worst_stack);
 	for (unsigned bit = 0; bit < 32; bit++)
 		if (probe->cpu_features >> bit & 1)
 			fprintf(out, "<li>needs a processor with %s</li>\n", feature_name(bit));
@@ -167,8 +181,9 @@ static void put_columns(FILE *out, const struct fay_schema *schema,
 		const struct fay_schema_column *column = &schema->columns[state->first_column + i];
 
 		fputs(i ? ", " : "", out);
+		fputs("<code>", out);
 		fay_page_text(out, column->name);
-		fprintf(out, " (%s)", NAME(merge_names, column->merge));
+		fprintf(out, "</code> (%s)", NAME(merge_names, column->merge));
 	}
 }
 
@@ -176,19 +191,21 @@ static void put_states(FILE *out, const struct fay_schema *schema)
 {
 	if (!schema->state_count)
 		return;
-	fputs("<div class=\"wide\"><table><thead><tr><th>result</th><th>kind</th><th>kept</th>"
+	fputs("<p class=\"note\">Names are the vendor's: they prove nothing of what is "
+	      "counted.</p>\n<div "
+	      "class=\"wide\"><table><thead><tr><th>result</th><th>kind</th><th>kept</th>"
 	      "<th>columns</th></tr></thead><tbody>\n",
 	      out);
 	for (uint32_t i = 0; i < schema->state_count; i++) {
 		const struct fay_schema_state *state = &schema->states[i];
 
-		fputs("<tr><td>", out);
+		fputs("<tr><td><code>", out);
 		fay_page_text(out, state->name);
-		fprintf(out, "</td><td>%s", NAME(state_names, state->kind));
+		fprintf(out, "</code></td><td>%s", NAME(state_names, state->kind));
 		if (state->kind == FAY_STATE_TABLE)
 			fprintf(out, ", %" PRIu32 " rows", state->rows);
 		fprintf(out, "</td><td>%s</td><td>",
-			state->kind == FAY_STATE_STREAM   ? "sent at once"
+			state->kind == FAY_STATE_STREAM ? "sent, if <code>fay_emit</code> is called"
 			: state->scope == FAY_SCOPE_LOCAL ? "for each thread"
 							  : "shared");
 		put_columns(out, schema, state);
@@ -211,22 +228,24 @@ void fay_page_capabilities(FILE *out, const struct fay_review *r)
 	const struct fay_verdict *v = r->verdict;
 	const struct fay_schema *schema = &v->schema;
 
+	bool refused = v->outcome != FAY_ACCEPTED;
+
 	if (!v->probe_count)
 		return;
-	fprintf(out, "<h2 id=\"can\">%s</h2>\n",
-		v->outcome == FAY_ACCEPTED ? "What it can do" : "What it asks for");
-	if (v->outcome == FAY_ACCEPTED)
+	fprintf(out, "<h2 id=\"can\">%s</h2>\n", refused ? "What it asks for" : "What it can do");
+	if (!refused)
 		put_cannot(out);
 	else
-		fputs("<p>What its tables say. Where a list stands below, it was proved before the "
-		      "refusal.</p>\n",
-		      out);
+		fputs("<p>This is what its tables ask for, not what its code does.</p>\n", out);
 	for (uint32_t i = 0; i < v->probe_count; i++)
-		put_probe(out, &v->probes[i]);
-	fputs("<p>It writes its own state: ", out);
+		put_probe(out, &v->probes[i], refused);
+	fputs(refused ? "<p>It asks for state of its own: "
+		      : "<p>It writes nothing but its own state, which lies in the traced "
+			"process: ",
+	      out);
 	put_size(out, schema->local_size);
 	fputs(" for each thread, ", out);
 	put_size(out, schema->global_size);
-	fputs(" shared.</p>\n", out);
+	fputs(" shared. Whoever traces reads it, while tracing and in the end.</p>\n", out);
 	put_states(out, schema);
 }
