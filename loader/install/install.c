@@ -2,21 +2,22 @@
 /*
  * Installing a planned session, with the target stopped from start to end:
  *
- *	1 nothing has changed since the plan: every site still holds the bytes that were judged,
- *	  and lies in memory that the program does not write
+ *	1 no site lies in memory that the program writes
  *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they
  *	  are mapped): install_memory.c
  *	3 the image's bytes are read back from the target and hashed: they are those that were
  *	  verified
  *	4 no thread and no signal frame is inside the bytes to be overwritten, or the thread is
  *	  moved to their copy
- *	5 markers' semaphores are counted up, the jumps are written
+ *	5 the jumps are written: where every site of a run of pages, read right before, still holds
+ *	  the bytes that were judged; markers' semaphores are counted up
  *
  * A failure before 5 unmaps everything; a failure in 5 also puts back what was written.
  */
 #include "install_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loader/process/process.h"
@@ -26,31 +27,55 @@ static bool is_in_plan(const struct fay_install *install, const struct fay_site 
 	return site->usable && install->plan->points[site->point].usable;
 }
 
+static int by_address(const void *a, const void *b, void *context)
+{
+	const struct fay_site *sites = context;
+	uint64_t x = sites[*(const uint32_t *)a].site, y = sites[*(const uint32_t *)b].site;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool list_sites(struct fay_install *install)
+{
+	const struct fay_plan *plan = install->plan;
+	uint32_t *sites = malloc((plan->site_count + 1) * sizeof(*sites));
+	size_t count = 0;
+	bool sorted = true;
+
+	free(install->sites);
+	install->sites = sites;
+	install->on_top = false;
+	for (size_t i = 0; i < plan->site_count && sites; i++) {
+		if (!is_in_plan(install, &plan->sites[i]))
+			continue;
+		sorted &= !count || plan->sites[sites[count - 1]].site <= plan->sites[i].site;
+		install->on_top |= plan->sites[i].lower_part != 0;
+		sites[count++] = (uint32_t)i;
+	}
+	install->site_count = count;
+	if (!sorted)
+		qsort_r(sites, count, sizeof(*sites), by_address, plan->sites);
+	return sites != NULL;
+}
+
 int fay_install_prepare(struct fay_install *install, struct fay_error *error)
 {
-	int code = 0;
+	int code = list_sites(install) ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
-	for (size_t i = 0; i < install->plan->site_count && !code; i++)
-		if (is_in_plan(install, &install->plan->sites[i]))
-			code = fay_text_want(&install->text, install->plan->sites[i].site,
-					     install->plan->sites[i].size, error);
+	for (size_t i = 0; i < install->site_count && !code; i++) {
+		const struct fay_site *site = &install->plan->sites[install->sites[i]];
+
+		code = fay_text_want(&install->text, site->site, site->size, error);
+	}
 	return code ? code : fay_text_ready(&install->text, error);
 }
 
-static bool sites_unchanged(struct fay_install *install, const struct fay_stop *stop)
+void fay_install_forget(struct fay_install *install)
 {
-	fay_text_read(&install->text, stop->memory, fay_stop_any(stop));
-	for (size_t i = 0; i < install->plan->site_count; i++) {
-		const struct fay_site *site = &install->plan->sites[i];
-		const uint8_t *now;
-
-		if (!is_in_plan(install, site))
-			continue;
-		now = fay_text_at(&install->text, site->site, site->size);
-		if (!now || memcmp(now, fay_site_before(install->plan, site), site->size))
-			return false;
-	}
-	return true;
+	fay_text_deinit(&install->text);
+	free(install->sites);
+	install->sites = NULL;
+	install->site_count = 0;
 }
 
 bool fay_install_none_writable(struct fay_install *install, struct fay_stop *stop)
@@ -167,41 +192,79 @@ void fay_install_put_back(const struct fay_stop *stop, const struct fay_zone_pat
 	fay_stop_write(stop, patch->site, now, patch->size);
 }
 
-static int patch_all(struct fay_install *install, struct fay_stop *stop, struct fay_error *error)
-{
-	bool busy;
+struct patching {
+	struct fay_install *install;
+	size_t next;   /* of install->sites */
+	size_t judged; /* so many, of whole runs, had their bytes: no other is written */
+};
 
-	for (size_t i = 0; i < install->plan->order_count; i++) {
-		const struct fay_site *site = &install->plan->sites[install->plan->order[i]];
+/* The jumps of all sites in [start, end), once each is seen to have the bytes that were judged. Of a
+ * block nothing is overwritten. */
+static bool patch_run(void *context, uint64_t start, uint64_t end)
+{
+	struct patching *patching = context;
+	struct fay_install *install = patching->install;
+	const struct fay_plan *plan = install->plan;
+	size_t first = patching->next;
+	bool fits = true;
+
+	(void)start;
+	for (size_t i = first; i < install->site_count && fits; i++) {
+		const struct fay_site *site = &plan->sites[install->sites[i]];
+
+		if (site->site >= end)
+			break;
+		fits = fay_text_swap(&install->text, site->site, fay_site_before(plan, site),
+				     site->size, NULL, 0);
+		patching->next = i + 1;
+	}
+	for (size_t i = first; i < patching->next && fits; i++) {
+		const struct fay_site *site = &plan->sites[install->sites[i]];
 		uint8_t jump[FAY_JUMP_BYTES];
 
+		if (site->kind == FAY_SITE_BLOCK)
+			continue;
 		fay_patch_encode(&site->patch, jump);
-		if (!fay_text_change(&install->text, site->site, jump, site->patch.size))
-			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s",
-					     (int)stop->pid,
-					     install->plan->points[site->point].function.name);
+		fits = fay_text_swap(&install->text, site->site, fay_site_before(plan, site),
+				     site->patch.size, jump, site->patch.size);
 	}
-	if (fay_text_write(&install->text, stop->memory) == 0)
-		return 0;
-	/* Every one: which pages were written is not known, and a site across two pages may be half
-	 * written. */
-	busy = errno == EBUSY;
-	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid,
-		      strerror(errno));
-	for (size_t i = 0; i < install->plan->order_count; i++) {
-		const struct fay_site *site = &install->plan->sites[install->plan->order[i]];
-
-		fay_install_put_back(stop, &site->patch, fay_site_before(install->plan, site));
-	}
-	return busy ? -1 : FAY_E_REFUSED;
+	if (fits)
+		patching->judged = patching->next;
+	return fits;
 }
 
-static bool any_on_top(const struct fay_install *install)
+/* The first so many sites, which had the bytes that were judged. Another trace's jump may be at any
+ * other: its first byte is that of ours, and must not be taken for it. */
+static void put_back_first(const struct fay_install *install, const struct fay_stop *stop,
+			   size_t count)
 {
-	for (size_t i = 0; i < install->plan->order_count; i++)
-		if (install->plan->sites[install->plan->order[i]].lower_part)
-			return true;
-	return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct fay_site *site = &install->plan->sites[install->sites[i]];
+
+		if (site->kind != FAY_SITE_BLOCK)
+			fay_install_put_back(stop, &site->patch,
+					     fay_site_before(install->plan, site));
+	}
+}
+
+static int patch_all(struct fay_install *install, struct fay_stop *stop, struct fay_error *error)
+{
+	struct patching patching = { .install = install };
+	int code = fay_text_replace(&install->text, stop->memory, fay_stop_any(stop), patch_run,
+				    &patching);
+	bool busy = !code || errno == EBUSY;
+
+	if (!code && patching.judged == install->site_count)
+		return 0;
+	if (busy)
+		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
+			      (int)stop->pid);
+	else
+		fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s",
+			      (int)stop->pid, strerror(errno));
+	/* Of the last run some pages may be written and others not. */
+	put_back_first(install, stop, patching.judged);
+	return busy ? -1 : FAY_E_REFUSED;
 }
 
 /*
@@ -216,7 +279,7 @@ static int go_on_top(struct fay_install *install, struct fay_stop *stop, bool re
 	struct fay_maps maps;
 	int code;
 
-	if (!any_on_top(install))
+	if (!install->on_top)
 		return 0;
 	code = fay_maps_read(stop->pid, &maps, error);
 	if (code)
@@ -338,7 +401,7 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 {
 	int code;
 
-	if (!sites_unchanged(install, stop) || !fay_install_none_writable(install, stop)) {
+	if (!fay_install_none_writable(install, stop)) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
 			      (int)stop->pid);
 		return -1;
@@ -375,9 +438,10 @@ int fay_install_stopped(struct fay_install *install, struct fay_stop *stop, stru
 		code = -1;
 	}
 	if (!code)
-		code = count_markers(install, stop, error);
-	if (!code)
 		code = patch_all(install, stop, error);
+	/* Behind the comparison: the semaphores lie where the modules were. */
+	if (!code && (code = count_markers(install, stop, error)))
+		put_back_first(install, stop, install->site_count);
 	if (code) {
 		uncount_markers(install, stop);
 		if (!fay_install_undo(install, stop) && goes_on(stop->pid))

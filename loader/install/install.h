@@ -11,6 +11,10 @@
 struct fay_install {
 	struct fay_plan *plan;
 	struct fay_text text; /* the pages with sites, while attaching */
+	/* the sites by address, site_count of them: likewise */
+	uint32_t *sites;
+	size_t site_count;
+	bool on_top; /* some go on in another session's part */
 	/* sites inside of which some stack had a signal frame, or a word that looks like one, in
 	 * this attempt */
 	uint64_t held[FAY_HELD_MAX];
@@ -31,6 +35,8 @@ struct fay_install {
 
 /* What can be done before the process is stopped. */
 int fay_install_prepare(struct fay_install *install, struct fay_error *error);
+/* What was prepared is not needed any more. */
+void fay_install_forget(struct fay_install *install);
 /* With the process stopped. -1: something changed since the plan was made; plan again. */
 int fay_install_stopped(struct fay_install *install, struct fay_stop *stop,
 			struct fay_error *error);

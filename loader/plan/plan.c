@@ -29,8 +29,11 @@ size_t fay_plan_point_count(const struct fay_plan *plan)
 
 static bool is_worth_it(const struct fay_plan *plan)
 {
-	return plan->options.modules_alone ? fay_rendezvous_hooked(plan)
-					   : fay_plan_point_count(plan) != 0;
+	bool any = false;
+
+	for (size_t i = 0; i < plan->point_count && !any; i++)
+		any = plan->points[i].usable && plan->points[i].probe_count;
+	return plan->options.modules_alone ? fay_rendezvous_hooked(plan) : any;
 }
 
 bool fay_plan_only_traps(const struct fay_plan *plan)

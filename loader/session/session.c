@@ -296,7 +296,7 @@ static int resolve(struct fay_session *session, bool assemble, struct fay_error 
 /* Behind an attempt that failed. What was planned of files may not be so in this process. */
 static int plan_again(struct fay_session *session, struct fay_error *error)
 {
-	fay_text_deinit(&session->install.text);
+	fay_install_forget(&session->install);
 	fay_plan_forget(&session->plan);
 	session->no_room = false;
 	if (!session->plan.assembled)
@@ -355,7 +355,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			give_up_held(session);
 		usleep(500u << (round < 6 ? round : 6));
 	}
-	fay_text_deinit(&session->install.text);
+	fay_install_forget(&session->install);
 	session->attached = code == 0 && !session->plan.options.plan_only &&
 			    !fay_plan_only_traps(&session->plan);
 	if (session->attached)

@@ -170,7 +170,7 @@ void fay_session_destroy(struct fay_session *session)
 	if (session->install.shm)
 		munmap(session->install.shm, session->plan.shm_size);
 	fay_host_destroy(session->host);
-	fay_text_deinit(&session->install.text);
+	fay_install_forget(&session->install);
 	fay_plan_forget(&session->plan);
 	fay_points_deinit(&session->plan);
 	fay_counting_deinit(&session->counted);

@@ -120,6 +120,11 @@ bool fay_rseq_is_valid(const struct rseq_cs *section);
  *	at, change    the bytes of a place; changing marks its pages
  *	write         one read and one write a run of changed pages
  *
+ * or, instead of the last three, for places whose bytes are known before:
+ *
+ *	replace       one run after the other is read, changed and written
+ *	swap          compares and changes the bytes of a place in that run
+ *
  * Whole pages are written. While the target is stopped the kernel may still change its text, when
  * somebody sets a uprobe or takes one away: so a run is read again right before it is written, what
  * others have changed stays as it is, and a place that is not what it was when it was changed here
@@ -139,6 +144,7 @@ struct fay_text {
 	struct fay_text_page *pages; /* sorted */
 	size_t count, capacity;
 	uint8_t *bytes; /* count pages */
+	size_t near;    /* the page that was changed last */
 	pid_t thread;
 	struct fay_text_buffer *buffer; /* that they lie in */
 	/* in the order of their making, and sorted by address when written */
@@ -160,6 +166,16 @@ bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes,
 /* Writes the changed pages. On failure errno is set (EBUSY: somebody has changed a place
  * meanwhile), and some may have been written; those that have not stay marked. */
 int fay_text_write(struct fay_text *text, int memory);
+/* Changes what was wanted of [start, end), which has just been read, by fay_text_swap(). False: not
+ * all is as it should be, and nothing of it is written. */
+typedef bool fay_text_changer(void *context, uint64_t start, uint64_t end);
+/* -1: errno is set; EBUSY: a changer has found something else, or what was wanted is gone. Runs
+ * before that may have been written. */
+int fay_text_replace(struct fay_text *text, int memory, pid_t thread, fay_text_changer *change,
+		     void *context);
+/* The place's first `size` bytes, if it still has `was`. False: it has not, or was not wanted. */
+bool fay_text_swap(struct fay_text *text, uint64_t address, const void *was, size_t was_size,
+		   const void *bytes, size_t size);
 void fay_text_deinit(struct fay_text *text);
 
 /* --- keeper.c: a transaction on a stopped process that goes on to its end whatever becomes of fay

@@ -192,7 +192,9 @@ void fay_text_read(struct fay_text *text, int memory, pid_t thread)
 static size_t find(const struct fay_text *text, uint64_t address, size_t size)
 {
 	uint64_t page = address & ~(uint64_t)(PAGE - 1);
-	size_t low = FAY_COUNT_BELOW(text->pages, text->count, address, page), last;
+	bool near = text->near < text->count && text->pages[text->near].address == page;
+	size_t low = near ? text->near : FAY_COUNT_BELOW(text->pages, text->count, address, page),
+	       last;
 
 	last = low + (size_t)((address - page + size - 1) / PAGE);
 	if (!size || !text->bytes || last >= text->count)
@@ -314,6 +316,61 @@ int fay_text_write(struct fay_text *text, int memory)
 			return -1;
 		for (size_t k = i; k < i + length; k++)
 			text->pages[k].changed = false;
+	}
+	return 0;
+}
+
+bool fay_text_swap(struct fay_text *text, uint64_t address, const void *was, size_t was_size,
+		   const void *bytes, size_t size)
+{
+	size_t at = find(text, address, was_size);
+	uint8_t *place;
+
+	if (at == text->count || size > was_size)
+		return false;
+	text->near = at;
+	place = text->bytes + at * PAGE + address % PAGE;
+	if (memcmp(place, was, was_size))
+		return false;
+	if (size)
+		memcpy(place, bytes, size);
+	for (size_t i = at; size && i <= at + (address % PAGE + size - 1) / PAGE; i++)
+		text->pages[i].changed = true;
+	return true;
+}
+
+static int replace_run(struct fay_text *text, int memory, size_t first, size_t length,
+		       fay_text_changer *change, void *context)
+{
+	uint64_t start = text->pages[first].address;
+	size_t end = first + length;
+
+	bool read = transfer(text, memory, first, length, false) == 0;
+
+	for (size_t i = first; i < end; i++) {
+		text->pages[i].readable = read;
+		text->pages[i].changed = false;
+	}
+	if (!read || !change(context, start, start + length * PAGE)) {
+		errno = EBUSY;
+		return -1;
+	}
+	for (size_t i = first; i < end; i += length) {
+		length = text->pages[i].changed ? run_length(text, i, true) : 1;
+		if (text->pages[i].changed && transfer(text, memory, i, length, true))
+			return -1;
+	}
+	return 0;
+}
+
+int fay_text_replace(struct fay_text *text, int memory, pid_t thread, fay_text_changer *change,
+		     void *context)
+{
+	text->thread = thread;
+	for (size_t i = 0, length; i < text->count; i += length) {
+		length = run_length(text, i, false);
+		if (replace_run(text, memory, i, length, change, context))
+			return -1;
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@
 
 static uint8_t *code;
 static int memory;
+static struct fay_text *text_of_places;
 
 static void begin(struct fay_text *text)
 {
@@ -78,10 +79,52 @@ static void test_changed_meanwhile(void **state)
 	fay_text_deinit(&text);
 }
 
+/* Two places, the second of which has `was`. */
+struct places {
+	const char *was;
+	unsigned runs;
+};
+
+static bool change_both(void *context, uint64_t start, uint64_t end)
+{
+	struct places *places = context;
+	uint64_t second = (uint64_t)code + PAGE + 50;
+
+	assert_int_equal(start, (uint64_t)code);
+	assert_int_equal(end, (uint64_t)code + PAGES * PAGE);
+	places->runs++;
+	assert_true(fay_text_swap(text_of_places, (uint64_t)code + PAGE - 2, "\x90\x90\x90\x90\x90",
+				  5, "12345", 5));
+	return fay_text_swap(text_of_places, second, places->was, 3, NULL, 0) &&
+	       fay_text_swap(text_of_places, second, places->was, 2, "ab", 2);
+}
+
+/* All of a run, or nothing of it; what is only looked at stays as it is. */
+static void test_replaced(void **state)
+{
+	struct places places = { "\x90\x90\x91", 0 };
+	struct fay_text text;
+
+	(void)state;
+	begin(&text);
+	text_of_places = &text;
+	assert_int_equal(fay_text_replace(&text, memory, getpid(), change_both, &places), -1);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(code[PAGE - 2], 0x90);
+	code[PAGE + 52] = 0x91;
+	assert_int_equal(fay_text_replace(&text, memory, getpid(), change_both, &places), 0);
+	assert_memory_equal(code + PAGE - 2, "12345", 5);
+	assert_memory_equal(code + PAGE + 50, "ab\x91", 3);
+	assert_int_equal(places.runs, 2);
+	assert_false(fay_text_swap(&text, (uint64_t)code - 3, "abc", 3, "abc", 3));
+	fay_text_deinit(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_written),
-					    cmocka_unit_test(test_changed_meanwhile) };
+					    cmocka_unit_test(test_changed_meanwhile),
+					    cmocka_unit_test(test_replaced) };
 
 	memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	code = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

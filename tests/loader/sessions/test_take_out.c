@@ -3,7 +3,8 @@
  * Places taken out of a session that goes on, alone and in a chain with another session, which
  * leaves first or last: what is out is not counted any more, the rest is, exactly, and in the end
  * the text is what it was. What the account of costs says of events is exact, too. Places come back
- * where nothing else has changed. Calls are counted without any probe.
+ * where nothing else has changed, also when another session has been planned. Calls are counted
+ * without any probe.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -354,13 +355,92 @@ static void test_target_gone(void **state)
 	detach(session, target);
 }
 
+/* A trace that puts a place back when another one has been planned. */
+struct overtaker {
+	struct fay_session *session;
+	const char *name;
+	bool done;
+};
+
+static int overtake(void *context, pid_t pid, struct fay_error *error)
+{
+	struct overtaker *other = context;
+
+	(void)pid;
+	(void)error;
+	other->done = puts_back(other->session, other->name);
+	return 0;
+}
+
+/*
+ * The other finds a jump when it may have written its own at lower places, which it takes back; the
+ * jump stays, although its first byte is that of the other's, and the next plan goes on to it.
+ */
+static void overtaken(const char *module, const char *name, bool leaves_first)
+{
+	struct victim victim;
+	struct fay_target *target, *other_target;
+	struct overtaker other = { .name = name };
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .permit = overtake,
+					      .permit_context = &other };
+	struct fay_session *session;
+	struct hand_verdict hand, one;
+	struct fay_error error;
+	char pattern[64];
+	uint64_t checksum;
+	bool is_c = !strcmp(name, "fn_c");
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	snprintf(pattern, sizeof(pattern), "%s!%s", module, name);
+	hand_verdict(&one, PROBE_COUNT, pattern);
+	other.session = attach_with_costs(&victim, &other_target, &one);
+	take_out(other.session, name);
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
+	hand_verdict_also(&hand, "libc!getppid");
+	hand_verdict_also(&hand, "libc!setlocale");
+	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
+	if (fay_session_attach(target, &hand.verdict, &options, &session, &error))
+		fail_msg("attach: %s", error.message);
+	assert_true(other.done);
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 1000"), 2000);
+	assert_int_equal(victim_ask(&victim, "run fn_jcc 2 500"), 1000);
+	assert_int_equal(total(session, 0), 3000);
+	assert_int_equal(total(other.session, 0), is_c ? 2000 : 0);
+	if (leaves_first)
+		detach(session, target);
+	else
+		detach(other.session, other_target);
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 500"), 1000);
+	if (leaves_first) {
+		assert_int_equal(total(other.session, 0), is_c ? 3000 : 0);
+		detach(other.session, other_target);
+	} else {
+		assert_int_equal(total(session, 0), 4000);
+		detach(session, target);
+	}
+	assert_clean(&victim, checksum);
+	victim_end(&victim);
+}
+
+static void test_overtaken(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		overtaken(PROGRAM, "fn_c", i);
+		overtaken("libc", "getppid", i);
+		overtaken("libc", "setlocale", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),      cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_back),       cmocka_unit_test(test_back_beside),
-		cmocka_unit_test(test_stays_out),  cmocka_unit_test(test_counts_only),
-		cmocka_unit_test(test_target_gone)
+		cmocka_unit_test(test_alone),       cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_chains),      cmocka_unit_test(test_back),
+		cmocka_unit_test(test_back_beside), cmocka_unit_test(test_stays_out),
+		cmocka_unit_test(test_counts_only), cmocka_unit_test(test_target_gone)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
