@@ -198,8 +198,8 @@ struct patching {
 	size_t judged; /* so many, of whole runs, had their bytes: no other is written */
 };
 
-/* The jumps of all sites in [start, end), once each is seen to have the bytes that were judged. Of a
- * block nothing is overwritten. */
+/* The jumps of all sites in [start, end), once each is seen to have the bytes that were judged. Of
+ * a block nothing is overwritten. */
 static bool patch_run(void *context, uint64_t start, uint64_t end)
 {
 	struct patching *patching = context;

@@ -267,6 +267,16 @@ static const struct module_plan *find(const struct fay_plan *plan, struct fay_mo
 
 /* --- a process's plan --- */
 
+static bool copy_flow(const struct fay_flow *from, uint64_t by, struct fay_flow **to)
+{
+	*to = from ? malloc(sizeof(**to)) : NULL;
+	if (!*to || fay_flow_move(from, by, *to))
+		return !from == !*to;
+	free(*to);
+	*to = NULL;
+	return false;
+}
+
 static bool copy_point(const struct fay_point *from, const struct fay_module *module, uint64_t by,
 		       size_t first_site, size_t first_skipped, struct fay_point *to)
 {
@@ -282,13 +292,8 @@ static bool copy_point(const struct fay_point *from, const struct fay_module *mo
 	if (to->probes)
 		memcpy(to->probes, from->probes, probes);
 	to->no_exits = from->no_exits ? strdup(from->no_exits) : NULL;
-	to->flow = from->flow ? malloc(sizeof(*to->flow)) : NULL;
-	if (to->flow && !fay_flow_move(from->flow, by, to->flow)) {
-		free(to->flow);
-		to->flow = NULL;
-	}
-	return !probes == !to->probes && !from->no_exits == !to->no_exits &&
-	       !from->flow == !to->flow;
+	return copy_flow(from->flow, by, &to->flow) && !probes == !to->probes &&
+	       !from->no_exits == !to->no_exits;
 }
 
 static void copy_site(const struct fay_site *from, uint64_t by, size_t first_point,
@@ -311,16 +316,19 @@ static bool make_room(struct fay_plan *plan, const struct fay_plan *added)
 	uint8_t *bytes = realloc(plan->bytes, plan->byte_count + added->byte_count + 1);
 	struct fay_skipped_point *skipped = realloc(
 		plan->skipped, (plan->skipped_count + added->skipped_count + 1) * sizeof(*skipped));
+	uint32_t *order =
+		realloc(plan->order, (plan->order_count + added->order_count + 1) * sizeof(*order));
 
 	plan->points = points ? points : plan->points;
 	plan->sites = sites ? sites : plan->sites;
 	plan->bytes = bytes ? bytes : plan->bytes;
 	plan->skipped = skipped ? skipped : plan->skipped;
+	plan->order = order ? order : plan->order;
 	if (sites)
 		plan->site_room = plan->site_count + added->site_count + 1;
 	if (bytes)
 		plan->byte_room = plan->byte_count + added->byte_count + 1;
-	return points && sites && bytes && skipped;
+	return points && sites && bytes && skipped && order;
 }
 
 static bool add_module(struct fay_plan *plan, const struct fay_module *module,
@@ -339,6 +347,13 @@ static bool add_module(struct fay_plan *plan, const struct fay_module *module,
 	for (size_t i = 0; i < from->site_count; i++)
 		copy_site(&from->sites[i], by, first_point, plan->byte_count,
 			  &plan->sites[plan->site_count++]);
+	/* each module's are in order; so are all, if no module's lie amidst another's */
+	if (from->order_count && plan->order_count &&
+	    plan->sites[first_site + from->order[0]].site <
+		    plan->sites[plan->order[plan->order_count - 1]].site)
+		return false;
+	for (size_t i = 0; i < from->order_count; i++)
+		plan->order[plan->order_count++] = (uint32_t)first_site + from->order[i];
 	if (from->byte_count)
 		memcpy(plan->bytes + plan->byte_count, from->bytes, from->byte_count);
 	plan->byte_count += from->byte_count;

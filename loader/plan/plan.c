@@ -27,13 +27,18 @@ size_t fay_plan_point_count(const struct fay_plan *plan)
 	return count;
 }
 
-static bool is_worth_it(const struct fay_plan *plan)
+bool fay_plan_any_point(const struct fay_plan *plan)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < plan->point_count && !any; i++)
 		any = plan->points[i].usable && plan->points[i].probe_count;
-	return plan->options.modules_alone ? fay_rendezvous_hooked(plan) : any;
+	return any;
+}
+
+static bool is_worth_it(const struct fay_plan *plan)
+{
+	return plan->options.modules_alone ? fay_rendezvous_hooked(plan) : fay_plan_any_point(plan);
 }
 
 bool fay_plan_only_traps(const struct fay_plan *plan)
@@ -79,8 +84,6 @@ static int check_assembled(struct fay_plan *plan, const struct fay_zones *presen
 {
 	bool fits = !present->count && !plan->rseqs.count;
 
-	if (!fay_sites_order(plan))
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < maps->count && fits; i++)
 		fits = !fay_sites_writable(plan, &maps->items[i]);
 	if (fits)

@@ -325,6 +325,7 @@ void fay_plan_forget(struct fay_plan *plan);
 bool fay_plan_only_traps(const struct fay_plan *plan);
 /* Points that probes have and that are patched. */
 size_t fay_plan_point_count(const struct fay_plan *plan);
+bool fay_plan_any_point(const struct fay_plan *plan);
 /* Some probe reads this field of its event. */
 bool fay_plan_reads(const struct fay_plan *plan, uint32_t field);
 

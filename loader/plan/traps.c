@@ -373,7 +373,7 @@ int fay_traps_find(struct fay_plan *plan, const struct fay_zones *present,
 
 	size_t most = plan->options.trap_functions, functions = 0;
 
-	if (!most || !fay_plan_point_count(plan))
+	if (!most || !fay_plan_any_point(plan))
 		most = plan->point_count;
 	for (size_t i = 0; i < plan->point_count && !finder.no_memory && functions <= most; i++) {
 		const struct fay_point *point = &plan->points[i];
