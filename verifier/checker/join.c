@@ -92,6 +92,12 @@ static bool translate(const struct meaning *meanings, uint32_t count, struct for
 	return true;
 }
 
+/* Whether it is of those that the list made, which are the newest. */
+static bool is_new(const struct meaning *x, uint32_t n, uint32_t id)
+{
+	return n && id >= x[0].id;
+}
+
 /* Whether the value is nothing but the variable that stands for what is at this location. */
 static bool defined(const struct meaning *x, uint32_t n, uint64_t location,
 		    const struct value *want)
@@ -101,11 +107,6 @@ static bool defined(const struct meaning *x, uint32_t n, uint64_t location,
 			return want->bits == x[i].bits && want->f.v[0] == x[i].id &&
 			       !want->f.v[1] && want->f.k[0] == x[i].k && want->f.c == x[i].c;
 	return false;
-}
-
-static bool is_new(const struct meaning *x, uint32_t n, uint32_t id)
-{
-	return n && id >= x[0].id && id <= x[n - 1].id;
 }
 
 bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, uint64_t location,
@@ -123,9 +124,6 @@ bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, u
 		return want->kind != KIND_RETURN || have->f.c == want->f.c;
 	if ((have->init & want->init) != want->init)
 		return false;
-	if (have->bits == want->bits && form_equal(&have->f, &want->f) &&
-	    !is_new(meanings, count, f.v[0]) && !is_new(meanings, count, f.v[1]))
-		return true; /* as mostly */
 	if (defined(meanings, count, location, want))
 		return true;
 	if (!translate(meanings, count, &f, want->bits, false))
@@ -151,24 +149,37 @@ static uint64_t location_of(const struct slot *slot)
 	return LOCATION_STACK + 4 * (uint64_t)(-1 - slot->at) + (uint64_t)__builtin_ctz(slot->size);
 }
 
+/* As mostly: nothing of it is new, and all the same. */
+static inline bool alike(const struct meaning *x, uint32_t n, const struct value *have,
+			 const struct value *want)
+{
+	return form_equal(&have->f, &want->f) && have->kind == want->kind &&
+	       have->tag == want->tag && have->bits == want->bits &&
+	       !(want->init & ~have->init) && !is_new(x, n, want->f.v[0]) &&
+	       !is_new(x, n, want->f.v[1]);
+}
+
 static bool includes_values(struct walk *w, const struct meaning *x, uint32_t n)
 {
 	struct state *s = &w->m.s, *t = &w->t.s;
+	const struct slot *have = s->slot, *end = have + s->slots;
 
 	for (uint32_t i = 0; i < 16; i++)
-		if ((!value_unknown(&t->reg[i]) &&
+		if ((!alike(x, n, &s->reg[i], &t->reg[i]) &&
 		     !walk_same(w, x, n, i, &s->reg[i], &t->reg[i])) ||
-		    (t->vector[i] & s->vector[i]) != t->vector[i])
+		    t->vector[i] & ~s->vector[i])
 			return false;
-	for (unsigned i = 0; i < t->slots; i++) {
-		const struct slot *slot = stack_find(s, t->slot[i].at, t->slot[i].size);
+	for (const struct slot *want = t->slot; want < t->slot + t->slots; want++) {
+		while (have < end && have->at < want->at) /* both are in order */
+			have++;
+		bool there = have < end && have->at == want->at && have->size == want->size;
 
-		if (!walk_same(w, x, n, location_of(&t->slot[i]), slot ? &slot->v : NULL,
-			       &t->slot[i].v))
+		if ((!there || !alike(x, n, &have->v, &want->v)) &&
+		    !walk_same(w, x, n, location_of(want), there ? &have->v : NULL, &want->v))
 			return false;
 	}
 	for (int32_t i = 0; i < (t->depth + 7) / 8; i++)
-		if ((t->written[i] & s->written[i]) != t->written[i])
+		if (t->written[i] & ~s->written[i])
 			return false;
 	return true;
 }
@@ -204,11 +215,13 @@ bool walk_includes(struct walk *w, struct meaning *x, uint32_t n)
 		struct range want = var_range(&t->var[i]), r;
 
 		if (is_new(x, n, t->var[i].id))
-			continue;
+			break;
 		while (have < end && have->id < t->var[i].id) /* both are in order */
 			have++;
 		if (have == end || have->id != t->var[i].id)
 			return false;
+		if (!memcmp(have, &t->var[i], sizeof(*have)))
+			continue;
 		r = var_range(have);
 		if (r.lo < want.lo || r.hi > want.hi)
 			return false;

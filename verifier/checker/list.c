@@ -272,33 +272,23 @@ bool walk_count(struct walk *w, struct node *head, const struct meaning *x, uint
 }
 
 /* Variables that count loops which node `to` lies outside of are like others there. */
-static bool unpin(const struct walk *w, struct state *s, uint32_t to)
+static void unpin(const struct walk *w, struct state *s, uint32_t to)
 {
-	bool any = false;
-
 	for (unsigned i = 0; i < s->vars; i++) {
 		uint32_t pin = s->var[i].pin;
 
 		if (pin && pin < PIN_SIZES &&
-		    (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body)) {
+		    (to < pin - 1 || to >= pin - 1 + w->nodes[pin - 1].body))
 			s->var[i].pin = 0;
-			any = true;
-		}
 	}
-	return any;
 }
 
 void walk_load(struct walk *w, uint32_t node)
 {
-	const struct node *n = &w->nodes[node];
-	/* what definitions named may be dropped with them */
-	bool collect = n->state != NODE_IN_HAND || w->m.defs;
-
 	w->m.defs = 0;
-	if (n->state != NODE_IN_HAND)
+	if (w->nodes[node].state != NODE_IN_HAND)
 		walk_fetch(w, node, &w->m.s);
-	if (!(n->flags & (NODE_JOIN | NODE_HEAD)) && (unpin(w, &w->m.s, node) || collect))
-		check_collect(&w->m);
+	unpin(w, &w->m.s, node);
 }
 
 /* The variables that a list introduces, once more. */

@@ -5,8 +5,6 @@
 /* What stands in front of each. */
 struct stored {
 	uint32_t size, node;
-	int32_t depth;
-	uint16_t slots, vars, facts, fills;
 	uint16_t registers, vectors; /* masks of those that something is known of */
 };
 
@@ -39,9 +37,10 @@ static void move(uint8_t **at, void *part, size_t size, bool out)
 	*at += size;
 }
 
-/* All parts that `head` counts. */
-static void move_parts(const struct stored *head, struct state *s, uint8_t *at, bool out)
+/* All parts of a state, the lists' lengths first; what is behind them. */
+static uint8_t *move_parts(const struct stored *head, struct state *s, uint8_t *at, bool out)
 {
+	move(&at, s, offsetof(struct state, reg), out);
 	for (unsigned i = 0; i < 16; i++) {
 		if (head->registers >> i & 1)
 			move(&at, &s->reg[i], sizeof(s->reg[i]), out);
@@ -49,43 +48,38 @@ static void move_parts(const struct stored *head, struct state *s, uint8_t *at, 
 			move(&at, &s->vector[i], sizeof(s->vector[i]), out);
 	}
 	move(&at, &s->flags, sizeof(s->flags), out);
-	move(&at, s->var, head->vars * sizeof(s->var[0]), out);
-	move(&at, s->slot, head->slots * sizeof(s->slot[0]), out);
-	move(&at, s->fact, head->facts * sizeof(s->fact[0]), out);
-	move(&at, s->fill, head->fills * sizeof(s->fill[0]), out);
-	move(&at, s->written, ((uint32_t)head->depth + 7) / 8, out);
+	move(&at, s->var, s->vars * sizeof(s->var[0]), out);
+	move(&at, s->slot, s->slots * sizeof(s->slot[0]), out);
+	move(&at, s->fact, s->facts * sizeof(s->fact[0]), out);
+	move(&at, s->fill, s->fills * sizeof(s->fill[0]), out);
+	move(&at, s->written, ((uint32_t)s->depth + 7) / 8, out);
+	return at;
 }
 
 bool walk_keep(struct walk *w, uint32_t node, struct state *s)
 {
-	struct stored head = { 0, node, s->depth, s->slots, s->vars, s->facts, s->fills, 0, 0 };
-	size_t size = sizeof(head) + sizeof(s->flags) + s->slots * sizeof(s->slot[0]) +
-		      s->vars * sizeof(s->var[0]) + s->facts * sizeof(s->fact[0]) +
-		      s->fills * sizeof(s->fill[0]) + ((uint32_t)s->depth + 7) / 8;
+	struct stored head = { .node = node };
+	size_t most = sizeof(head) + 8 + offsetof(struct state, written) +
+		      s->slots * sizeof(s->slot[0]) + s->vars * sizeof(s->var[0]) +
+		      s->facts * sizeof(s->fact[0]) + s->fills * sizeof(s->fill[0]) +
+		      ((uint32_t)s->depth + 7) / 8;
 	uint8_t *to;
 
-	for (unsigned i = 0; i < 16; i++) {
-		if (!value_unknown(&s->reg[i])) {
-			head.registers |= (uint16_t)(1u << i);
-			size += sizeof(s->reg[i]);
-		}
-		if (s->vector[i]) {
-			head.vectors |= (uint16_t)(1u << i);
-			size += sizeof(s->vector[i]);
-		}
-	}
-	head.size = (uint32_t)(size + 7) & ~7u;
 	/* no more often than a quarter of the room was freed: linear in what is stored */
-	if (head.size > w->store.size - w->store.used && w->store.free > w->store.size / 4)
+	if (most > w->store.size - w->store.used && w->store.free > w->store.size / 4)
 		compact(w);
-	if (head.size > w->store.size - w->store.used)
+	if (most > w->store.size - w->store.used)
 		return walk_refuse(w, FAY_RULE_LIM_RESOURCE, w->nodes[node].address,
 				   "too many states wait at once");
+	for (unsigned i = 0; i < 16; i++) {
+		head.registers |= (uint16_t)(!value_unknown(&s->reg[i]) << i);
+		head.vectors |= (uint16_t)((s->vector[i] != 0) << i);
+	}
 	to = w->store.bytes + w->store.used;
+	head.size = (uint32_t)(move_parts(&head, s, to + sizeof(head), true) - to + 7) & ~7u;
+	memcpy(to, &head, sizeof(head));
 	w->nodes[node].state = w->store.used + 1;
 	w->store.used += head.size;
-	memcpy(to, &head, sizeof(head));
-	move_parts(&head, s, to + sizeof(head), true);
 	return true;
 }
 
@@ -95,11 +89,6 @@ void walk_fetch(const struct walk *w, uint32_t node, struct state *s)
 	struct stored head;
 
 	memcpy(&head, from, sizeof(head));
-	s->depth = head.depth;
-	s->slots = head.slots;
-	s->vars = head.vars;
-	s->facts = head.facts;
-	s->fills = head.fills;
 	for (unsigned i = 0; i < 16; i++)
 		s->reg[i] = value_nothing();
 	memset(s->vector, 0, sizeof(s->vector));

@@ -279,7 +279,8 @@ static bool end_node(struct walk *w, uint32_t i, const struct fay_insn *insn, ui
 	uint64_t to[2];
 	int n = targets_of(w, node, insn, !w->m.s.depth, to);
 
-	check_collect(&w->m);
+	if (n != 1 || w->m.defs) /* several states of it will wait, or it knows less from here on */
+		check_collect(&w->m);
 	if (n >= 0 && node->targets != (unsigned)n)
 		return walk_bad(w, "a node with another number of targets than its end has");
 	if (node->kind != END_NATURAL && fay_op_table[insn->op].attributes & ATTR_CONTROL)

@@ -51,9 +51,10 @@ static bool assume_order(struct machine *m, bool sign, wide lo, wide hi)
 	if (!bound(m, &f->a, f->bits, sign, &a, ra, rb.lo + lo, rb.hi + hi) ||
 	    !bound(m, &f->b, f->bits, sign, &b, rb, ra.lo - hi, ra.hi - lo))
 		return false;
-	/* now some word may be read as signed */
-	value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
-	value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
+	if (!exact_a || !exact_b) { /* now some word may be read as signed */
+		value_read(m, &f->a, f->bits, sign, &a, &shift_a, &exact_a);
+		value_read(m, &f->b, f->bits, sign, &b, &shift_b, &exact_b);
+	}
 	if (!exact_a || !exact_b || !b.v[0] || !form_plus(&a, &b, -1))
 		return true;
 	return form_narrow(m, &a, lo - shift_a + shift_b, hi - shift_a + shift_b);

@@ -160,12 +160,13 @@ static bool step_sum(struct machine *m, const struct fay_insn *insn, const struc
 	bool minus = insn->op == OP_SUB || insn->op == OP_CMP || insn->op == OP_DEC;
 	unsigned covered =
 		insn->op == OP_INC || insn->op == OP_DEC ? ALL_BUT_P & ~FLAG_CF : ALL_BUT_P;
-	struct value r, minus_b;
+	struct value r = value_number(0), minus_b;
 	struct range n;
 
 	if (insn->op == OP_CMP && a->kind != b->kind)
 		return check_refuse(m, FAY_RULE_MEM_POINTER, "a pointer is compared with a number");
-	if (!value_add(m, a, b, minus ? -1 : 1, insn->width, &r))
+	if ((insn->op != OP_CMP || a->kind != KIND_NUMBER) &&
+	    !value_add(m, a, b, minus ? -1 : 1, insn->width, &r))
 		return false;
 	if (a->kind != KIND_NUMBER && a->kind == b->kind) {
 		compare_pointers(m, insn, a, b);
