@@ -92,12 +92,6 @@ static bool translate(const struct meaning *meanings, uint32_t count, struct for
 	return true;
 }
 
-/* Whether it is of those that the list made, which are the newest. */
-static bool is_new(const struct meaning *x, uint32_t n, uint32_t id)
-{
-	return n && id >= x[0].id;
-}
-
 /* Whether the value is nothing but the variable that stands for what is at this location. */
 static bool defined(const struct meaning *x, uint32_t n, uint64_t location,
 		    const struct value *want)
@@ -149,23 +143,22 @@ static uint64_t location_of(const struct slot *slot)
 	return LOCATION_STACK + 4 * (uint64_t)(-1 - slot->at) + (uint64_t)__builtin_ctz(slot->size);
 }
 
-/* As mostly: nothing of it is new, and all the same. */
-static inline bool alike(const struct meaning *x, uint32_t n, const struct value *have,
-			 const struct value *want)
+/* As mostly: all the same, and no variable is of those from `made` on. */
+static inline bool alike(uint32_t made, const struct value *have, const struct value *want)
 {
 	return form_equal(&have->f, &want->f) && have->kind == want->kind &&
-	       have->tag == want->tag && have->bits == want->bits &&
-	       !(want->init & ~have->init) && !is_new(x, n, want->f.v[0]) &&
-	       !is_new(x, n, want->f.v[1]);
+	       have->tag == want->tag && have->bits == want->bits && !(want->init & ~have->init) &&
+	       want->f.v[0] < made && want->f.v[1] < made;
 }
 
 static bool includes_values(struct walk *w, const struct meaning *x, uint32_t n)
 {
 	struct state *s = &w->m.s, *t = &w->t.s;
 	const struct slot *have = s->slot, *end = have + s->slots;
+	uint32_t made = n ? x[0].id : UINT32_MAX;
 
 	for (uint32_t i = 0; i < 16; i++)
-		if ((!alike(x, n, &s->reg[i], &t->reg[i]) &&
+		if ((!alike(made, &s->reg[i], &t->reg[i]) &&
 		     !walk_same(w, x, n, i, &s->reg[i], &t->reg[i])) ||
 		    t->vector[i] & ~s->vector[i])
 			return false;
@@ -174,7 +167,7 @@ static bool includes_values(struct walk *w, const struct meaning *x, uint32_t n)
 			have++;
 		bool there = have < end && have->at == want->at && have->size == want->size;
 
-		if ((!there || !alike(x, n, &have->v, &want->v)) &&
+		if ((!there || !alike(made, &have->v, &want->v)) &&
 		    !walk_same(w, x, n, location_of(want), there ? &have->v : NULL, &want->v))
 			return false;
 	}
@@ -214,7 +207,7 @@ bool walk_includes(struct walk *w, struct meaning *x, uint32_t n)
 	for (unsigned i = 0; i < t->vars; i++) {
 		struct range want = var_range(&t->var[i]), r;
 
-		if (is_new(x, n, t->var[i].id))
+		if (n && t->var[i].id >= x[0].id) /* of those that the list made, the newest */
 			break;
 		while (have < end && have->id < t->var[i].id) /* both are in order */
 			have++;

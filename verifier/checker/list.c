@@ -176,19 +176,26 @@ static bool apply_entry(struct walk *w, uint32_t to, const struct entry *e, stru
 	}
 }
 
-static bool apply(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
+/* Changes the state that is made; or, of one that was `made`, says again which variables it has. */
+static bool apply(struct walk *w, uint32_t to, bool made, struct meaning *x, uint32_t *n)
 {
 	struct reader *r = &w->certificate;
+	const struct node *node = &w->nodes[to];
 	uint64_t entries;
 	struct entry e;
 
-	r->at = w->nodes[to].list;
-	entries = read_number(r);
 	*n = 0;
-	for (uint64_t i = 0; i < entries; i++) {
+	r->at = node->list;
+	entries = read_number(r);
+	for (uint64_t i = 0; i < entries && !(made && *n == node->variables); i++) {
 		walk_entry(r, &e);
-		if (!apply_entry(w, to, &e, x, n))
+		if (!made && !apply_entry(w, to, &e, x, n))
 			return false;
+		if (made && (e.kind == JOIN_NUMBER || e.kind == JOIN_MULTIPLE)) {
+			x[*n] = introduced(&e);
+			x[*n].id = node->first + *n;
+			++*n;
+		}
 	}
 	return !r->bad || bad_list(w, "a join's list is cut off");
 }
@@ -291,26 +298,6 @@ void walk_load(struct walk *w, uint32_t node)
 	unpin(w, &w->m.s, node);
 }
 
-/* The variables that a list introduces, once more. */
-static void recall(struct walk *w, const struct node *node, struct meaning *x, uint32_t *n)
-{
-	struct reader *r = &w->certificate;
-	uint64_t entries;
-	struct entry e;
-
-	*n = 0;
-	r->at = node->list;
-	entries = read_number(r);
-	for (uint64_t i = 0; i < entries && *n < node->variables; i++) {
-		walk_entry(r, &e);
-		if (e.kind == JOIN_NUMBER || e.kind == JOIN_MULTIPLE) {
-			x[*n] = introduced(&e);
-			x[*n].id = node->first + *n;
-			++*n;
-		}
-	}
-}
-
 static void copy(struct state *to, const struct state *from)
 {
 	memcpy(to, from, offsetof(struct state, written));
@@ -333,7 +320,7 @@ bool walk_make(struct walk *w, uint32_t to, struct meaning *x, uint32_t *n)
 	while (t->slots && t->slot[t->slots - 1].at >= 0)
 		t->slots--; /* of region 0 */
 	unpin(w, t, to);
-	if (!apply(w, to, x, n))
+	if (!apply(w, to, false, x, n))
 		return false;
 	node->first = *n ? x[0].id : 0;
 	node->variables = (uint16_t)*n;
@@ -363,7 +350,7 @@ bool walk_enter(struct walk *w, uint32_t to, bool back)
 	}
 	if (!first) {
 		walk_fetch(w, to, &w->t.s);
-		recall(w, node, x, &n);
+		apply(w, to, true, x, &n);
 	} else if (back || !walk_make(w, to, x, &n)) {
 		return walk_refuse(w, FAY_RULE_CRT_JOIN, node->address, "a loop without an entry");
 	}

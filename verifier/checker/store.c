@@ -41,12 +41,10 @@ static void move(uint8_t **at, void *part, size_t size, bool out)
 static uint8_t *move_parts(const struct stored *head, struct state *s, uint8_t *at, bool out)
 {
 	move(&at, s, offsetof(struct state, reg), out);
-	for (unsigned i = 0; i < 16; i++) {
-		if (head->registers >> i & 1)
-			move(&at, &s->reg[i], sizeof(s->reg[i]), out);
-		if (head->vectors >> i & 1)
-			move(&at, &s->vector[i], sizeof(s->vector[i]), out);
-	}
+	for (unsigned left = head->registers; left; left &= left - 1)
+		move(&at, &s->reg[__builtin_ctz(left)], sizeof(s->reg[0]), out);
+	for (unsigned left = head->vectors; left; left &= left - 1)
+		move(&at, &s->vector[__builtin_ctz(left)], sizeof(s->vector[0]), out);
 	move(&at, &s->flags, sizeof(s->flags), out);
 	move(&at, s->var, s->vars * sizeof(s->var[0]), out);
 	move(&at, s->slot, s->slots * sizeof(s->slot[0]), out);
