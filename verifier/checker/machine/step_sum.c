@@ -188,34 +188,6 @@ static bool step_sum(struct machine *m, const struct fay_insn *insn, const struc
 	return insn->op == OP_CMP || operand_write(m, insn, &insn->dst, insn->width, &r);
 }
 
-/*
- * A test of the bits from some bit on, which is zero just where the number is below it: the number
- * is low + 2^n * high, and high is what is tested.
- */
-static void split_tested(struct machine *m, const struct fay_insn *insn)
-{
-	struct value *v = insn->dst.kind == OPERAND_REG ? &m->s.reg[insn->dst.reg] : NULL;
-	uint64_t mask = (uint64_t)insn->src.imm;
-	struct value low, high;
-	unsigned n, bits = insn->width;
-	wide hi;
-
-	if (!v || v->kind != KIND_NUMBER || !v->f.v[0] || insn->src.kind != OPERAND_IMM || !mask)
-		return;
-	value_settle(m, v, bits);
-	if (v->f.v[1] && v->bits > bits) /* only the low half is asked */
-		return;
-	n = (unsigned)__builtin_ctzll(mask);
-	hi = value_range(m, v, 64, false).hi;
-	if (!n || n >= bits || hi >> n == 0 || ones(hi >> n) & ~(wide)(mask >> n))
-		return;
-	low = value_fresh(m, 0, POWER(n) - 1, 64);
-	high = value_fresh(m, 0, hi >> n, 64);
-	form_add(&low.f, &high.f, (int64_t)1 << n);
-	v->f = low.f;
-	v->bits = 64;
-}
-
 /* Of a word that is no form of one variable and may have wrapped nothing could be learned but for
  * this: it becomes a variable. */
 static void settle_compared(struct machine *m, const struct fay_operand *o, unsigned bits)
@@ -245,8 +217,6 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 		flags_set(m, insn, &r, NULL, ALL_BUT_P);
 		return operand_write(m, insn, &insn->dst, bits, &r);
 	}
-	if (insn->op == OP_TEST)
-		split_tested(m, insn);
 	if (insn->op == OP_CMP || insn->op == OP_SUB || insn->op == OP_TEST) {
 		settle_compared(m, &insn->dst, bits);
 		settle_compared(m, &insn->src, bits);
