@@ -12,6 +12,7 @@
 #define FAY_CHECK_H
 
 #include "fay/facts.h"
+#include "fay/image.h"
 
 #ifdef __cplusplus
 extern "C" {

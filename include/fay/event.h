@@ -21,12 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Layouts are checked by C and by C++. */
-#ifdef __cplusplus
-#define FAY_STATIC_ASSERT static_assert
-#else
-#define FAY_STATIC_ASSERT _Static_assert
-#endif
+#include "fay/image/parts.h"
 
 #define FAY_COMM_SIZE 16
 
@@ -61,7 +56,7 @@ struct fay_event {
 		uint64_t caller; /* where the call returns to (entry, return, exception) */
 	};
 };
-FAY_STATIC_ASSERT(sizeof(struct fay_event) == 296,
+FAY_STATIC_ASSERT(sizeof(struct fay_event) == FAY_EVENT_SIZE,
 		  "the event's layout is part of the image format");
 FAY_STATIC_ASSERT(offsetof(struct fay_event, duration) == 128 &&
 			  offsetof(struct fay_event, reg) == 160,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fay/image.h"
+#include "fay/image/parts.h"
 
 /* Identifiers of rules; fay/rules.def is the table, docs/rules.md explains each. */
 enum fay_rule {

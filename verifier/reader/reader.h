@@ -9,6 +9,7 @@
 #ifndef FAY_READER_H
 #define FAY_READER_H
 
+#include "fay/image.h"
 #include "verifier/checker/checker.h"
 
 /* Reads an image of probes. Of a refused one *subject means nothing. */

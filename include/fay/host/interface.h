@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "fay/event.h"
+#include "fay/image/parts.h"
 
 #define FAY_INTERFACE_MAGIC "FAYHOST1" /* 8 bytes, no NUL */
 #define FAY_INTERFACE_PARAMETERS 6u    /* in rdi rsi rdx rcx r8 r9 */

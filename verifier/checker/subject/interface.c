@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of probes: include/fay/event.h, include/fay/image.h. */
+/* The interface of probes, as include/fay/event.h and include/fay/image.h tell it to them. */
 #include "subject.h"
 
 enum { EVENT, LOCAL, GLOBAL };
@@ -21,7 +21,7 @@ const struct fay_interface check_probe_interface = {
 	.max_stack = UINT64_MAX,
 	.parameter = { START(EVENT), START(LOCAL), START(GLOBAL) },
 	.region = {
-		[EVENT] = { sizeof(struct fay_event), 8, READ | FAY_REGION_CONSTANT,
+		[EVENT] = { FAY_EVENT_SIZE, 8, READ | FAY_REGION_CONSTANT,
 				   FAY_EXTENT_FIXED, { 0 } },
 		[LOCAL] = { FAY_IMAGE_MAX_LOCAL, 64, READ | WRITE | FAY_REGION_FILLED,
 				   FAY_EXTENT_LOCAL, { 0 } },

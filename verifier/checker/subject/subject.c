@@ -105,7 +105,7 @@ static bool are_sizes(const struct check_subject *s)
 	       s->column_count <= FAY_IMAGE_MAX_COLUMNS &&
 	       s->probes.size == s->probe_count * sizeof(struct fay_image_probe) &&
 	       s->states.size == s->state_count * sizeof(struct fay_image_state) &&
-	       s->columns.size == s->column_count * sizeof(struct fay_image_column);
+	       s->columns.size == s->column_count * FAY_IMAGE_COLUMN;
 }
 
 static bool is_probe(const struct check_subject *s, const struct check_probe *p)
