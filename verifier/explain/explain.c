@@ -154,13 +154,38 @@ int fay_conclude(struct fay_run *run, const void *bytes, size_t size, struct fay
 	return error;
 }
 
+/* Proved; or accepted by a certificate that was found before: NULL. */
+static struct fay_run *prove_or_find(const void *bytes, size_t size,
+				     const struct fay_policy *policy, struct fay_bytes *certificate,
+				     struct fay_verdict *verdict)
+{
+	struct fay_run *run = fay_prove_or_find(bytes, size, policy, certificate, verdict);
+	struct fay_arena *arena = run ? run->arena : NULL;
+	bool accepted;
+
+	if (!run || !certificate->size)
+		return run;
+	accepted = fay_accept_found(bytes, size, certificate->at, certificate->size, run->policy,
+				    verdict);
+	fay_run_end(run);
+	fay_arena_destroy(arena);
+	certificate->size = 0;
+	return accepted ? NULL : fay_prove(bytes, size, policy, NULL, NULL, NULL, verdict);
+}
+
 static int verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		  const char *smt2_dir, struct fay_verdict *verdict)
 {
-	struct fay_run *run = fay_prove(bytes, size, policy, smt2_dir, NULL, NULL, verdict);
 	struct fay_bytes certificate = { 0 };
-	int error = run ? fay_conclude(run, bytes, size, &certificate) : ENOMEM;
+	struct fay_run *run;
+	int error = 0;
 
+	run = smt2_dir ? fay_prove(bytes, size, policy, smt2_dir, NULL, NULL, verdict)
+		       : prove_or_find(bytes, size, policy, &certificate, verdict);
+	if (run)
+		error = fay_conclude(run, bytes, size, &certificate);
+	else if (verdict->outcome != FAY_ACCEPTED)
+		error = ENOMEM;
 	free(certificate.at);
 	return error;
 }

@@ -131,7 +131,7 @@ struct fay_refusal fay_prove_invariant(struct fay_analysis *an)
 	return fay_fixpoint(an);
 }
 
-/* Invariant, obligations, bounds. False: rejected. */
+/* Invariant, obligations, bounds. False: rejected, or a certificate was found. */
 static bool analyse(struct fay_run *run)
 {
 	struct fay_analysis *an = &run->an;
@@ -139,6 +139,9 @@ static bool analyse(struct fay_run *run)
 
 	if (r.rule == FAY_RULE_NONE) {
 		run->verdict->obligations += an->obligation_count;
+		/* it mostly takes less than the solver's answers do */
+		if (run->found && !an->found_count && falls_short(an) && fay_certify_early(run))
+			return false;
 		if (!discharge(run))
 			return false;
 		an->ask_bounds = true;
@@ -422,9 +425,10 @@ static void verify_image(struct fay_run *run, const void *bytes, size_t size)
 	run->verdict->layout = run->image.layout;
 }
 
-struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
-			  const char *smt2_dir, struct fay_bytes *certificate,
-			  const struct fay_observer *observer, struct fay_verdict *verdict)
+static struct fay_run *prove(const void *bytes, size_t size, const struct fay_policy *policy,
+			     const char *smt2_dir, struct fay_bytes *certificate,
+			     const struct fay_observer *observer, struct fay_bytes *found,
+			     struct fay_verdict *verdict)
 {
 	uint64_t begin = fay_monotonic_ns();
 	struct fay_run *run = calloc(1, sizeof(*run));
@@ -455,10 +459,26 @@ struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_polic
 		run->smt2 = &run->files;
 	run->certificate = certificate;
 	run->observer = observer;
+	run->bytes = bytes;
+	run->size = size;
+	run->found = run->policy->speculation_confined ? NULL : found;
 	verify_image(run, bytes, size);
 	if (verdict->outcome == FAY_ACCEPTED)
 		verdict->rejection = (struct fay_rejection){ 0 };
 	return run;
+}
+
+struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
+			  const char *smt2_dir, struct fay_bytes *certificate,
+			  const struct fay_observer *observer, struct fay_verdict *verdict)
+{
+	return prove(bytes, size, policy, smt2_dir, certificate, observer, NULL, verdict);
+}
+
+struct fay_run *fay_prove_or_find(const void *bytes, size_t size, const struct fay_policy *policy,
+				  struct fay_bytes *found, struct fay_verdict *verdict)
+{
+	return prove(bytes, size, policy, NULL, NULL, NULL, found, verdict);
 }
 
 void fay_prove_rest(struct fay_run *run, void (*refused)(void *context, struct fay_run *run),

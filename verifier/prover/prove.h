@@ -47,6 +47,9 @@ struct fay_run {
 	/* What is proved is written here, unless it is NULL; `certify` has the subject, and why
 	 * nothing was written. */
 	struct fay_bytes *certificate;
+	struct fay_bytes *found; /* fay_prove_or_find()'s, or NULL */
+	const void *bytes;       /* the image */
+	size_t size;
 	struct fay_certify certify;
 	struct check_subject subject;
 	const struct fay_observer *observer; /* or NULL */
@@ -71,6 +74,13 @@ struct fay_run {
 struct fay_run *fay_prove(const void *bytes, size_t size, const struct fay_policy *policy,
 			  const char *smt2_dir, struct fay_bytes *certificate,
 			  const struct fay_observer *observer, struct fay_verdict *verdict);
+/*
+ * The same, but before the solver is asked what takes long a certificate of the whole image is
+ * looked for, with little work: *found, to be freed. If its size is not 0, there is one, and the
+ * run decided nothing.
+ */
+struct fay_run *fay_prove_or_find(const void *bytes, size_t size, const struct fay_policy *policy,
+				  struct fay_bytes *found, struct fay_verdict *verdict);
 /*
  * After a refusal at a probe: tries the probes behind it as well, and tells of each that is refused
  * while it is in hand; run->verdict is then a scratch one. What was decided stays as it is.

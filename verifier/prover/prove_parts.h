@@ -11,5 +11,8 @@ struct fay_refusal fay_policy_too_many(const struct fay_analysis *an, uint64_t i
 void fay_certify_begin(struct fay_run *run, const void *bytes, size_t size);
 /* Writes down what was proved of the probe in hand, as it was last. */
 void fay_certify_proof(struct fay_run *run);
+/* Looks for a certificate of the image with little work. False: there is none, and run->found is
+ * empty. */
+bool fay_certify_early(struct fay_run *run);
 
 #endif

@@ -202,13 +202,16 @@ bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, str
 	bool ok;
 
 	c->refusal.rule = FAY_RULE_NONE;
-	k.most = 4000 + 300 * (uint64_t)c->graph->node_count;
+	k.most = c->early ? c->runs : 4000 + 300 * (uint64_t)c->graph->node_count;
 	certify_begin(&k, c->graph->node_count, &facts);
 	make_places(&k);
 	certify_deliver(&k, 0, 0);
 	k.places[0].in = k.places[0].back;
 	k.places[0].back = NULL;
 	ok = certify_process(&k, 0, k.count);
+	c->spent += k.runs;
+	if (c->early)
+		c->runs -= k.runs < c->runs ? k.runs : c->runs;
 	if (ok || partly)
 		certify_put(&k, out);
 	certify_end(&k);
@@ -230,7 +233,7 @@ static bool find_certificate(struct fay_certify *c, struct fay_bytes *out)
 	for (enum effort effort = EFFORT_RELATED; effort <= EFFORT_HOPEFUL; effort++) {
 		if (certify_search(c, effort, out))
 			return true;
-		if (c->found_count)
+		if (c->found_count || c->early)
 			return false;
 	}
 	/* of the code as it stands; or, where nobody proved it, how far it came */

@@ -41,6 +41,8 @@ struct fay_certify {
 	const void *context;
 	uint32_t *live;    /* found here: per node a mask of registers still read; NULL: all */
 	uint64_t runs;     /* of nodes, that a search may take at most; 0: as many as is usual */
+	bool early;        /* what is found with this many runs in all; they are counted down */
+	uint64_t spent;    /* runs, by all attempts */
 	bool mispredicted; /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
 	/* Without a hint: where an indirect jump may go, to be freed; if any, the graph lacks some

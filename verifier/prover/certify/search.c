@@ -7,6 +7,7 @@
 
 #define TRIES 40u
 #define RUNS 60000u         /* of nodes, in all */
+#define RUNS_HOPEFUL 1000u  /* where nobody has proved anything: what this effort finds is near */
 #define RUNS_UNPROVED 4000u /* of these, with all loops written out that nobody has proved short */
 
 struct search {
@@ -127,16 +128,16 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	uint32_t nodes = c->graph->node_count, failed;
 	struct search s = { c, calloc(nodes, 1), calloc(nodes, 1), calloc(nodes, sizeof(*s.list)),
 			    RUNS };
-	bool ok, more = true;
+	bool ok, more = true, few = effort == EFFORT_HOPEFUL && c->runs;
 
 	if (!s.treat || !s.level || !s.list)
 		abort();
 	/* a mispredicted run may go around for ever, and its branches tell nothing */
 	if (!c->hint)
-		s.runs = RUNS_UNPROVED;
+		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : RUNS_UNPROVED;
 	ok = !c->mispredicted && all_written_out(&s, effort, out);
 	if (!c->hint)
-		s.runs = c->runs ? c->runs : RUNS;
+		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
 	memset(s.treat, 0, nodes);
 	for (unsigned i = 0; i < TRIES && !ok && !c->found_count && more && !c->mispredicted; i++) {
 		ok = attempt(&s, effort, &failed, out);

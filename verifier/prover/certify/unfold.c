@@ -10,6 +10,7 @@
  */
 #include "certify_parts.h"
 
+#define LOOKED 128u         /* so many looks at places that wait count as one run of a node */
 #define UNFOLD_PLACES 6000u /* beside those of a graph without any of this */
 
 struct unfolding {
@@ -19,6 +20,7 @@ struct unfolding {
 	uint32_t first;           /* that waits; FAY_NONE: none */
 	uint32_t open;            /* the innermost head whose loop is being looked at; FAY_NONE */
 	uint32_t *sequence, done; /* places as they were run */
+	uint32_t looked;          /* places that wait, so many were looked at */
 };
 
 static bool constant(const struct value *v)
@@ -30,8 +32,9 @@ static bool constant(const struct value *v)
 static bool alike(const struct certify *k, uint32_t node, struct state *a, struct state *b)
 {
 	uint32_t live = k->c->live ? k->c->live[node] : UINT32_MAX;
+	unsigned slots = certify_slots(a);
 
-	for (unsigned i = 0; i < 16u + certify_slots(a); i++) {
+	for (unsigned i = 0; i < 16u + slots; i++) {
 		const struct value *x = i < 16 ? &a->reg[i] : &a->slot[i - 16].v;
 		const struct value *y =
 			walk_locate(b, i < 16 ? i : certify_location_of(&a->slot[i - 16]));
@@ -86,6 +89,8 @@ uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, ui
 		struct place *p = &k->places[*link];
 		int order = certify_turn_compare(&turn, p->turn);
 
+		if (!(++u->looked % LOOKED))
+			k->runs++;
 		if (order < 0)
 			break;
 		if (!order && may_meet(k, p))
@@ -359,6 +364,7 @@ bool certify_unfold(struct fay_certify *c, enum effort effort, const uint8_t *tr
 	ok = certify_unfold_loop(&k, FAY_NONE);
 	*failed = k.places[k.at].node;
 	*runs -= k.runs < *runs ? k.runs : *runs;
+	c->spent += k.runs;
 	ok = ok && lead_everywhere(&k);
 	if (ok) {
 		sort(&k);
