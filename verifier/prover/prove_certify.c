@@ -43,7 +43,7 @@ static bool try_walk(struct fay_run *run, uint32_t i, bool mispredicted,
 	struct fay_certify *c = &run->certify;
 	uint64_t entry = run->image.layout_base + run->image.probes[i].code_offset;
 	struct fay_graph graph = { 0 };
-	bool ok = fay_graph_build(&graph, c->cfg, entry).rule == FAY_RULE_NONE;
+	bool ok = fay_graph_build_split(&graph, c->cfg, entry).rule == FAY_RULE_NONE;
 
 	c->graph = &graph;
 	c->mispredicted = mispredicted;
@@ -118,8 +118,8 @@ bool fay_certify_refused(struct fay_run *run, const void *bytes, size_t size,
 	enum fay_rule rule = run->refusal.rule;
 
 	/* no invariant was found or asked for; or it is not what was refused */
-	if (!run->an.in || run->smt2 || rule == FAY_RULE_LIM_TIME ||
-	    !strncmp(fay_rule_id(rule), "POL-", 4))
+	if ((!run->an.in && rule != FAY_RULE_TRM_IRREDUCIBLE) || run->smt2 ||
+	    rule == FAY_RULE_LIM_TIME || !strncmp(fay_rule_id(rule), "POL-", 4))
 		return false;
 	return find(run, bytes, size, false, certificate);
 }

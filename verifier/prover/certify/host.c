@@ -72,7 +72,7 @@ static bool try_entry(struct host_run *run, uint32_t i, bool mispredicted, struc
 {
 	struct fay_graph graph = { 0 };
 	struct fay_refusal r =
-		fay_graph_build(&graph, &run->cfg, check_probe(&run->subject, i).code);
+		fay_graph_build_split(&graph, &run->cfg, check_probe(&run->subject, i).code);
 	bool ok = r.rule == FAY_RULE_NONE;
 
 	run->certify.refusal = told(r);

@@ -109,6 +109,9 @@ static inline uint32_t fay_node_succ(const struct fay_node *n, uint32_t k)
 
 struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg,
 				   uint64_t entry);
+/* The same for a search: of loops with two entries, what is entered beside the head is copied. */
+struct fay_refusal fay_graph_build_split(struct fay_graph *graph, const struct fay_cfg *cfg,
+					 uint64_t entry);
 void fay_graph_deinit(struct fay_graph *graph);
 /* The header of the innermost loop that `node` is in (itself if it is one), or FAY_NONE. */
 static inline uint32_t fay_graph_loop(const struct fay_graph *graph, uint32_t node)

@@ -31,10 +31,18 @@ bool fay_cfg_feeds_branch(const struct fay_cfg *cfg, uint32_t i);
 /* Sets `boolean` of the blocks, which are cut. False: out of memory. */
 bool fay_cfg_mark_booleans(struct fay_cfg *cfg);
 
+/* A node at which a loop is entered beside its head; FAY_NONE: there is none. */
+struct fay_odd {
+	uint32_t node, head;
+	bool *below; /* per node: the head leads to it in the search's tree; to be freed */
+};
+
 /*
  * Renumbers the nodes in reverse postorder, lists predecessors and finds the loops. False: out of
- * memory. *odd: FAY_NONE, or the node at which a loop is entered beside its head.
+ * memory.
  */
-bool fay_graph_nest(struct fay_graph *graph, uint32_t *odd);
+bool fay_graph_nest(struct fay_graph *graph, struct fay_odd *odd);
+/* Gives what is entered so copies. False: too many, or out of memory. */
+bool fay_graph_split(struct fay_graph *graph, struct fay_arena *arena, struct fay_odd *odd);
 
 #endif

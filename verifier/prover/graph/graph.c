@@ -259,10 +259,11 @@ static void connect(struct graph_builder *g, uint32_t node)
 }
 
 static struct fay_refusal build_graph(struct fay_graph *graph, const struct fay_cfg *cfg,
-				      uint64_t entry, bool unfold)
+				      uint64_t entry, bool unfold, bool split)
 {
 	struct graph_builder g = { .graph = graph, .cfg = cfg, .unfold = unfold };
-	uint32_t block = fay_cfg_block_at(cfg, entry), odd;
+	uint32_t block = fay_cfg_block_at(cfg, entry);
+	struct fay_odd odd;
 	bool ok;
 
 	*graph = (struct fay_graph){ 0 };
@@ -280,11 +281,12 @@ static struct fay_refusal build_graph(struct fay_graph *graph, const struct fay_
 	free(g.table);
 	if (g.refusal.rule != FAY_RULE_NONE)
 		return g.refusal;
-	ok = fay_graph_nest(graph, &odd);
-	if (ok && odd != FAY_NONE)
+	ok = fay_graph_nest(graph, &odd) && (!split || fay_graph_split(graph, cfg->arena, &odd));
+	if (ok && odd.node != FAY_NONE)
 		refuse(&g, FAY_RULE_TRM_IRREDUCIBLE,
-		       cfg->insns[cfg->blocks[graph->nodes[odd].block].first].address,
+		       cfg->insns[cfg->blocks[graph->nodes[odd.node].block].first].address,
 		       "this loop can be entered here as well as at its head");
+	free(odd.below);
 	if (!ok && g.refusal.rule == FAY_RULE_NONE)
 		g.refusal = fay_cfg_no_memory(cfg->arena);
 	return g.refusal;
@@ -293,13 +295,24 @@ static struct fay_refusal build_graph(struct fay_graph *graph, const struct fay_
 struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg,
 				   uint64_t entry)
 {
-	struct fay_refusal r = build_graph(graph, cfg, entry, true);
+	struct fay_refusal r = build_graph(graph, cfg, entry, true, false);
 
 	if (r.rule == FAY_RULE_NONE)
 		return r;
 	/* Too large, or loops that the unfolding gave a second way in: as the code is. */
 	fay_graph_deinit(graph);
-	return build_graph(graph, cfg, entry, false);
+	return build_graph(graph, cfg, entry, false, false);
+}
+
+struct fay_refusal fay_graph_build_split(struct fay_graph *graph, const struct fay_cfg *cfg,
+					 uint64_t entry)
+{
+	struct fay_refusal r = fay_graph_build(graph, cfg, entry);
+
+	if (r.rule != FAY_RULE_TRM_IRREDUCIBLE)
+		return r;
+	fay_graph_deinit(graph);
+	return build_graph(graph, cfg, entry, false, true);
 }
 
 void fay_graph_deinit(struct fay_graph *graph)

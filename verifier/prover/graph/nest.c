@@ -189,7 +189,15 @@ static void find_last(struct fay_graph *graph)
 	}
 }
 
-static bool nest_loops(struct fay_graph *graph, const struct order *o, uint32_t *odd)
+static bool list_below(const struct fay_graph *graph, const struct order *o, struct fay_odd *odd)
+{
+	odd->below = calloc(graph->node_count, sizeof(*odd->below));
+	for (uint32_t i = 0; odd->below && i < graph->node_count; i++)
+		odd->below[i] = is_ancestor(o, odd->head, i);
+	return odd->below;
+}
+
+static bool nest_loops(struct fay_graph *graph, const struct order *o, struct fay_odd *odd)
 {
 	uint32_t n = graph->node_count;
 	uint32_t *parent = calloc(n, sizeof(*parent)), *work = calloc(n, sizeof(*work)),
@@ -201,9 +209,12 @@ static bool nest_loops(struct fay_graph *graph, const struct order *o, uint32_t 
 		mark[i] = FAY_NONE;
 	}
 	for (uint32_t p = n; ok && p-- > 0;) {
-		*odd = collect_loop(graph, o, parent, work, mark, o->node_of[p]);
-		if (*odd != FAY_NONE)
+		odd->head = o->node_of[p];
+		odd->node = collect_loop(graph, o, parent, work, mark, odd->head);
+		if (odd->node != FAY_NONE) {
+			ok = list_below(graph, o, odd);
 			break;
+		}
 	}
 	find_last(graph);
 	free(parent);
@@ -212,7 +223,7 @@ static bool nest_loops(struct fay_graph *graph, const struct order *o, uint32_t 
 	return ok;
 }
 
-bool fay_graph_nest(struct fay_graph *graph, uint32_t *odd)
+bool fay_graph_nest(struct fay_graph *graph, struct fay_odd *odd)
 {
 	uint32_t n = graph->node_count;
 	struct order o = { .pre = calloc(n, sizeof(uint32_t)),
@@ -222,7 +233,7 @@ bool fay_graph_nest(struct fay_graph *graph, uint32_t *odd)
 	bool ok = o.pre && o.last && o.node_of && o.rank && search(graph, &o) &&
 		  renumber(graph, &o) && list_preds(graph);
 
-	*odd = FAY_NONE;
+	*odd = (struct fay_odd){ .node = FAY_NONE };
 	ok = ok && nest_loops(graph, &o, odd);
 	free(o.pre);
 	free(o.last);
