@@ -178,6 +178,7 @@ enum {
 	TREAT_APART = 4,       /* ways never meet */
 	TREAT_CASES = 8,       /* ways part where an instruction asks the flags */
 	TREAT_REJOIN = 16,     /* and meet again before the next that sets them */
+	TREAT_ORDER = 32,      /* numbers that differ are two cases: less, and greater */
 };
 /* The same with several places for a node; `treat`: per node of the graph. *failed: the node where
  * it gave up. *runs: of nodes, at most; what is left of them. */
@@ -207,6 +208,9 @@ bool certify_turn_inside(const struct certify *k, uint32_t at, uint32_t head);
 uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, uint32_t skip);
 /* Whether the place's ways part before its next instruction, if that asks the flags. */
 bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay_insn *insn);
+/* The same for the order of two numbers, of which an instruction soon asks whether they are equal.
+ */
+bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done);
 #define NO_REGISTER (1u << 16)
 /* Registers that had better be numbers of their own: sums of two variables which the instruction
  * compares or adds to another. The place ends before it; also if it is only NO_REGISTER. */

@@ -281,6 +281,17 @@ static bool part_cases(struct certify *k, uint32_t at, uint32_t done, unsigned c
 	return true;
 }
 
+/* Whether the state cannot say that two numbers differ. */
+static bool difference_lost(struct machine *m)
+{
+	bool lost;
+
+	assume_begin(m);
+	lost = flags_assume(m, CC_NE) && flags_assume(m, CC_E);
+	assume_undo(m);
+	return lost;
+}
+
 /* Before an instruction for which these registers had better be numbers of their own. */
 static bool part_sums(struct certify *k, uint32_t at, uint32_t done, unsigned mask)
 {
@@ -299,6 +310,9 @@ static bool parts(struct certify *k, uint32_t at, uint32_t done, const struct fa
 
 	if (done && sums)
 		return part_sums(k, at, done, sums);
+	if (done && certify_unfold_order(k, at, done) && difference_lost(&k->w->m) &&
+	    part_cases(k, at, done, CC_B))
+		return true;
 	return done && certify_unfold_cases(k, at, insn) && part_cases(k, at, done, cc);
 }
 
@@ -317,10 +331,10 @@ static bool run_straight(struct certify *k, uint32_t at, const struct fay_insn *
 	p->count = block->count - p->skip;
 	for (uint32_t i = 0; i < p->count; i++) {
 		*insn = &k->c->cfg->insns[block->first + p->skip + i];
+		if (parts(k, at, i, *insn))
+			break;
 		if (fay_op_table[(*insn)->op].attributes & ATTR_CONTROL &&
 		    (*insn)->op != OP_CALL_SLOT && (*insn)->op != OP_CALL_REG)
-			break;
-		if (parts(k, at, i, *insn))
 			break;
 		if ((*insn)->op == OP_REP_MOVS || (*insn)->op == OP_REP_STOS)
 			k->runs += RUNS_REPEATED;

@@ -16,6 +16,7 @@ struct search {
 	uint8_t *level; /* per node: how often it gave up there */
 	uint32_t *list; /* nodes, of which the edges before are followed */
 	uint64_t runs;  /* that are left */
+	uint8_t order;  /* 0 or TREAT_ORDER, beside all cases */
 };
 
 /* The node, and those from which it is reached by so many edges, are treated so. */
@@ -96,7 +97,7 @@ static bool refine(struct search *s, uint32_t node)
 		return false;
 	if (level % 2 && write_out(s, node))
 		return true;
-	treat_before(s, node, 2u << level, TREAT_APART | TREAT_CASES);
+	treat_before(s, node, 2u << level, TREAT_APART | TREAT_CASES | s->order);
 	return true;
 }
 
@@ -123,12 +124,29 @@ static bool all_written_out(struct search *s, enum effort effort, struct fay_byt
 	return attempt(s, effort, &failed, out);
 }
 
+/* Begins with nothing told apart, and tells apart what it gives up at. */
+static bool refine_all(struct search *s, enum effort effort, struct fay_bytes *out)
+{
+	struct fay_certify *c = s->c;
+	bool ok = false, more = !c->mispredicted;
+	uint32_t failed;
+
+	memset(s->treat, 0, c->graph->node_count);
+	memset(s->level, 0, c->graph->node_count);
+	for (unsigned i = 0; i < TRIES && !ok && !c->found_count && more; i++) {
+		ok = attempt(s, effort, &failed, out);
+		more = ok || (!c->found_count && refine(s, failed));
+	}
+	return ok;
+}
+
 bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes *out)
 {
-	uint32_t nodes = c->graph->node_count, failed;
-	struct search s = { c, calloc(nodes, 1), calloc(nodes, 1), calloc(nodes, sizeof(*s.list)),
-			    RUNS };
-	bool ok, more = true, few = effort == EFFORT_HOPEFUL && c->runs;
+	uint32_t nodes = c->graph->node_count;
+	struct search s = {
+		c, calloc(nodes, 1), calloc(nodes, 1), calloc(nodes, sizeof(*s.list)), RUNS, 0
+	};
+	bool ok, few = effort == EFFORT_HOPEFUL && c->runs;
 
 	if (!s.treat || !s.level || !s.list)
 		abort();
@@ -138,11 +156,9 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	ok = !c->mispredicted && all_written_out(&s, effort, out);
 	if (!c->hint)
 		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
-	memset(s.treat, 0, nodes);
-	for (unsigned i = 0; i < TRIES && !ok && !c->found_count && more && !c->mispredicted; i++) {
-		ok = attempt(&s, effort, &failed, out);
-		more = ok || (!c->found_count && refine(&s, failed));
-	}
+	ok = ok || refine_all(&s, effort, out);
+	s.order = TREAT_ORDER;
+	ok = ok || refine_all(&s, effort, out);
 	free(s.treat);
 	free(s.level);
 	free(s.list);

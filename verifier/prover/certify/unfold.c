@@ -113,6 +113,22 @@ bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay
 		insn->op == OP_SBB);
 }
 
+bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done)
+{
+	const struct place *p = &k->places[at];
+	const struct fay_block *block = &k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
+	const struct fay_insn *insn = &k->c->cfg->insns[block->first + p->skip + done];
+	const struct fay_insn *end = &k->c->cfg->insns[block->first + block->count];
+	bool first = true;
+
+	if (!k->unfold || !(k->unfold->treat[p->node] & TREAT_ORDER) || insn[-1].op != OP_CMP)
+		return false;
+	for (; insn < end && !fay_op_table[insn->op].flags_written; insn++, first = false)
+		if (insn->op == OP_JCC || (!first && (insn->op == OP_CMOV || insn->op == OP_SETCC)))
+			return insn->cc == CC_E || insn->cc == CC_NE;
+	return false;
+}
+
 /* Registers of the operand with more variables than one. */
 static unsigned sums_of(const struct certify *k, const struct fay_operand *o)
 {
