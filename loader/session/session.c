@@ -270,6 +270,11 @@ static bool reserve_less(struct fay_session *session)
 	return true;
 }
 
+static void wait_a_while(unsigned round)
+{
+	usleep(500u << (round < 6 ? round : 6));
+}
+
 /* The points, as they were planned of the files before if that can be; and what the session's state
  * is then. */
 static int resolve(struct fay_session *session, bool assemble, struct fay_error *error)
@@ -279,8 +284,13 @@ static int resolve(struct fay_session *session, bool assemble, struct fay_error 
 
 	if (assemble)
 		fay_plan_assemble(&session->plan, &assembled);
-	if (!assembled)
+	for (unsigned round = 0; !assembled && round < ATTEMPTS; round++) {
 		code = fay_points_resolve(&session->plan, error);
+		if (code >= 0)
+			break;
+		fay_points_deinit(&session->plan);
+		wait_a_while(round);
+	}
 	if (!code && session->plan.options.beside_count)
 		code = fay_session_leave_to_others(session, error);
 	if (!code && session->plan.options.costs && session->plan.point_count > FAY_COSTS_MAX)
@@ -353,7 +363,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			break;
 		if (round >= HELD_ATTEMPTS)
 			give_up_held(session);
-		usleep(500u << (round < 6 ? round : 6));
+		wait_a_while(round);
 	}
 	fay_install_forget(&session->install);
 	session->attached = code == 0 && !session->plan.options.plan_only &&
