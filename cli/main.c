@@ -4,6 +4,8 @@
  * standard error; exit codes are those of fay/error.h: 0 done or accepted, 1 rejected or the query
  * cannot run, 2 usage, 3 a limit was hit, 4 internal.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -108,6 +110,15 @@ static int help_main(int argc, char **argv)
 	return command->main(2, arguments);
 }
 
+/* What a command has left to be written; who reads no more wants no more. */
+static int written(int code)
+{
+	if (!fflush(stdout) || errno == EPIPE || code)
+		return code;
+	fprintf(stderr, "fay: cannot write: %s\n", strerror(errno));
+	return FAY_E_INTERNAL;
+}
+
 int main(int argc, char **argv)
 {
 	fay_messages_guard();
@@ -115,7 +126,7 @@ int main(int argc, char **argv)
 	fay_places_read_by(fay_debug_places_read);
 	char shell[] = "fay shell", *alone[] = { shell, NULL };
 	if (argc < 2 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		return fay_shell_main(1, alone);
+		return written(fay_shell_main(1, alone));
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;
@@ -125,7 +136,7 @@ int main(int argc, char **argv)
 		name = "help";
 	if (!strcmp(name, "--version")) {
 		printf(fay_commit[0] ? "fay %s (%s)\n" : "fay %s\n", FAY_VERSION, fay_commit);
-		return FAY_OK;
+		return written(FAY_OK);
 	}
 	const struct command *command = find_command(name);
 	if (!command)
@@ -133,5 +144,5 @@ int main(int argc, char **argv)
 	char title[64];
 	snprintf(title, sizeof(title), "fay %s", name);
 	argv[1] = title;
-	return command->main(argc - 1, argv + 1);
+	return written(command->main(argc - 1, argv + 1));
 }

@@ -119,8 +119,9 @@ static int show(const struct options *options, char **argv, const struct fay_ins
 		fay_diff_print(stdout, argv[optind], argv[optind + 1], &d);
 	result = d.grew ? EXIT_GREW : EXIT_SAME;
 	if (d.failed || fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "%s: %s\n", argv[0],
-			d.failed ? "out of memory" : "cannot write what differs");
+		fprintf(stderr, "%s: %s%s\n", argv[0],
+			d.failed ? "out of memory" : "cannot write what differs: ",
+			d.failed ? "" : strerror(errno));
 		result = EXIT_ERROR;
 	}
 	free(d.changes);

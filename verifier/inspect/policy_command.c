@@ -5,6 +5,7 @@
  * file has errors, and what it says with what it leaves out. `fay policy explain`: the same in
  * sentences.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,15 @@ struct image {
 	uint8_t *bytes;
 	size_t size;
 };
+
+/* The exit code, once all is printed. */
+static int printed(const char *program)
+{
+	if (!fflush(stdout))
+		return FAY_OK;
+	fprintf(stderr, "%s: cannot write: %s\n", program, strerror(errno));
+	return FAY_E_INTERNAL;
+}
 
 static void print_usage(FILE *out, const char *program)
 {
@@ -41,7 +51,7 @@ static int help(const char *program)
 	       "\n"
 	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors,\n"
 	       "            3 a limit was reached, 4 internal\n");
-	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+	return printed(program);
 }
 
 static bool admits(const struct image *image, const struct fay_policy *policy,
@@ -197,7 +207,7 @@ static int print_policy(const struct image *image, const struct fay_policy *poli
 		result = FAY_E_REFUSED;
 	} else {
 		fwrite(text, 1, size, stdout);
-		result = fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+		result = printed(image->program);
 	}
 	free(text);
 	return result;
@@ -241,7 +251,7 @@ static int explain(const char *program, const char *path)
 	fputs("Signatures name it by the digest ", stdout);
 	print_hex(stdout, digest, sizeof(digest));
 	fputs(".\n", stdout);
-	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+	return printed(program);
 }
 
 static int check(const char *program, const char *path)
@@ -256,7 +266,7 @@ static int check(const char *program, const char *path)
 	fay_report_text(stdout, "# What ", path, false);
 	fputs(" says\n", stdout);
 	fay_policy_write(stdout, &policy);
-	return fflush(stdout) ? FAY_E_INTERNAL : FAY_OK;
+	return printed(program);
 }
 
 int fay_policy_main(int argc, char **argv)
