@@ -12,6 +12,7 @@
 #define STREAM_CELL 16
 #define STREAM_TIME 29
 #define STREAM_WIDEST 48
+#define STREAM_STEP 8 /* by which one grows, so that its head is not written too often */
 #define LEAST_CELL 12
 
 static bool is_numeric(const struct fay_view_column *column)
@@ -310,7 +311,8 @@ void fay_output_table(struct fay_writer *writer, const struct fay_view *view,
 }
 
 /* The cells of a row that comes alone, and how wide its columns are: what is wide enough for all
- * rows is not known. One that a row makes wider, up to STREAM_WIDEST, stays so. */
+ * rows is not known. One that a row makes wider, up to STREAM_WIDEST, stays so, and the head is
+ * written again. */
 static void measure_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row,
 			char (*texts)[CELL_SIZE], struct table *table)
 {
@@ -323,6 +325,9 @@ static void measure_row(struct fay_writer *writer, const struct fay_view *view, 
 		width = fay_output_is_histogram(&view->columns[c]) ? least
 			: width < STREAM_WIDEST                    ? width
 								   : STREAM_WIDEST;
+		if (width > least)
+			width = least +
+				(width - least + STREAM_STEP - 1) / STREAM_STEP * STREAM_STEP;
 		width = width > least ? width : least;
 		table->widths[c] = width > known ? width : known;
 		if (c < FAY_STREAM_COLUMNS)
@@ -336,7 +341,7 @@ static void print_row(struct fay_writer *writer, const struct fay_view *view, co
 {
 	const struct fay_view_column *heat = fay_output_heat_column(view);
 	fay_live_clear(writer);
-	if (!writer->header_written)
+	if (!writer->header_written || table->used != writer->used)
 		print_head(writer, view, table);
 	writer->header_written = true;
 	bool wider = heat && fay_output_heat_widen(&writer->heat, heat, row);

@@ -256,6 +256,22 @@ static size_t count_copies(struct fay_target *target, const char *module, const 
 	return count;
 }
 
+/* A name without what stands before it in the source: `get` of `app::Cache::get`. */
+static void print_outer(struct fay_target *target, const char *module, const char *function,
+			char *text, size_t size)
+{
+	struct fay_function_list found;
+	char pattern[600];
+	snprintf(pattern, sizeof(pattern), "%.255s!*::%.255s", module, function);
+	if (strpbrk(function, "[;@:") || fay_target_find(target, pattern, &found, NULL))
+		return;
+	snprintf(text, size,
+		 "; C++ and Rust functions are named as in the source, with their namespaces: "
+		 "`*::%.255s` finds %zu",
+		 function, found.count);
+	fay_function_list_deinit(&found);
+}
+
 static int no_function(struct fay_target *target, const char *module, const char *function,
 		       struct fay_error *error)
 {
@@ -291,6 +307,8 @@ static int no_function(struct fay_target *target, const char *module, const char
 			 copies, copies == 1 ? "" : "s");
 	if (matched > 1)
 		in = module;
+	if (!*reason && !*hint)
+		print_outer(target, module, function, reason, sizeof(reason));
 	if (!*reason && !*hint && fay_target_pid(target) > 0)
 		snprintf(hint, sizeof(hint), "; `fay list -p %d '%.255s!*'` shows what there is",
 			 (int)fay_target_pid(target), in);
@@ -342,15 +360,16 @@ static int no_marker(struct fay_target *target, const char *module, const char *
 
 void fay_suggest(struct fay_target *target, struct fay_error *error)
 {
-	const struct fay_unmatched *unmatched = &target->unmatched;
+	/* a copy: looking for other names makes it anew */
+	const struct fay_unmatched unmatched = target->unmatched;
 	char plain[sizeof(error->message)];
 
-	snprintf(plain, sizeof(plain), FAY_NO_MATCH, target->title, unmatched->module,
-		 unmatched->name);
+	snprintf(plain, sizeof(plain), FAY_NO_MATCH, target->title, unmatched.module,
+		 unmatched.name);
 	if (error->code != FAY_E_USAGE || strcmp(error->message, plain) != 0)
 		return;
-	if (unmatched->markers)
-		no_marker(target, unmatched->module, unmatched->name, error);
+	if (unmatched.markers)
+		no_marker(target, unmatched.module, unmatched.name, error);
 	else
-		no_function(target, unmatched->module, unmatched->name, error);
+		no_function(target, unmatched.module, unmatched.name, error);
 }

@@ -135,9 +135,10 @@ static bool counts_late(const struct trace *trace)
 }
 
 /* Nothing called the function, and there is one of that name in another module, as malloc is where
- * programs bring an allocator of their own. */
-static void print_namesake(const struct trace *trace, const struct fay_result *result)
+ * programs bring an allocator of their own. Whether that is said. */
+static bool print_namesake(const struct trace *trace, const struct fay_result *result)
 {
+	bool said = false;
 	char module[256], function[256], pattern[260];
 	struct fay_function_list found;
 	struct fay_error error;
@@ -145,11 +146,11 @@ static void print_namesake(const struct trace *trace, const struct fay_result *r
 	    trace->plan->source_count != 1 || fay_trace_is_kernel(trace) ||
 	    fay_pattern_split(trace->plan->pattern, module, function, &error) ||
 	    strpbrk(module, "*?[") || strpbrk(function, "*?[:@"))
-		return;
+		return false;
 	snprintf(pattern, sizeof(pattern), "*!%s", function);
 	if (fay_target_find(trace->targets[0], pattern, &found, &error))
-		return;
-	for (size_t i = 0; i < found.count; i++) {
+		return false;
+	for (size_t i = 0; i < found.count && !said; i++) {
 		const struct fay_function *other = &found.items[i];
 		if (!strcmp(other->module, module) || strcmp(other->name, function))
 			continue;
@@ -157,9 +158,22 @@ static void print_namesake(const struct trace *trace, const struct fay_result *r
 			"fay: nothing called %s!%s; %s!%s is another function, and '*!%s' all of "
 			"that name\n",
 			module, function, other->module, function, function);
-		break;
+		said = true;
 	}
 	fay_function_list_deinit(&found);
+	return said;
+}
+
+/* Why there is no result: not for what the query asks of the events, there were none. */
+static void print_silence(const struct trace *trace, const struct fay_result *result)
+{
+	size_t points = 0;
+	for (size_t i = 0; i < trace->session_count; i++)
+		points += fay_session_point_count(trace->sessions[i]);
+	if (result->threads || !points || trace->traps.set || trace->root ||
+	    fay_trace_is_kernel(trace) || print_namesake(trace, result))
+		return;
+	fputs("fay: nothing that is traced was called or reached meanwhile\n", trace->messages);
 }
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
@@ -225,7 +239,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(trace->messages, "\n");
-	print_namesake(trace, result);
+	print_silence(trace, result);
 	if (trace->events_late)
 		fprintf(trace->messages,
 			"fay: %" PRIu64 " event%s came late, more than %u s after the end of the "

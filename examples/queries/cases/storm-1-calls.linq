@@ -6,5 +6,5 @@ from s in cluster.Syscall("*")
 group s by s.function into g
 orderby g.Count() descending
 select new { call = g.Key, calls = g.Count(), failed = g.Count(x => x.Failed),
-    nanoseconds = g.Sum(x => x.Duration) }
+    took = g.Sum(x => x.Duration) }
 take 5

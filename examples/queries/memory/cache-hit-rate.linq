@@ -1,6 +1,7 @@
 // How often the page cache has what programs read
-// `missed` is pages that were added, by reading ahead or writing, too: more than reads if much is
-// new. The tracepoint mm_filemap_get_pages is newer than Debian 12's own kernel.
+// `missed` is pages that were added, by reading ahead or writing, too. Of a program that adds more
+// than it reads, such as one that writes, no rate is known, and it is left out.
+// The tracepoint mm_filemap_get_pages is newer than Debian 12's own kernel.
 //   fay trace -f cache-hit-rate --for 10s
 from p in cluster.Tracepoint("filemap:mm_filemap_*")
 where p.function == "mm_filemap_get_pages" || p.function == "mm_filemap_add_to_page_cache"
@@ -8,6 +9,7 @@ group p by p.comm into g
 let reads = g.Count(x => x.function == "mm_filemap_get_pages")
 where reads > 0
 let missed = g.Count() - reads
+where missed <= reads
 orderby reads descending
-select new { program = g.Key, reads, missed, hits = 100.0 * (reads - missed) / reads }
+select new { program = g.Key, reads, missed, percent = 100 * (reads - missed) / reads }
 take 20

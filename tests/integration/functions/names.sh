@@ -46,6 +46,11 @@ equal "each overload by itself" "_ZN4shop4Cart3addEd 10 _ZN4shop4Cart3addEi 30" 
 	grep -v string | xargs)"
 exits "a name that is not there" 2 "$FAY" trace \
 	'cluster.Function("names_target!shop::Cart::ad").Count()' -- "$program"
+exits "a name without its class" 2 "$FAY" trace \
+	'cluster.Function("names_target!*rt*add").Count()' -- "$program"
+contains "where it is" "$work/err" "\`*::*rt*add\` finds "
+exits "no name at all" 2 "$FAY" trace 'cluster.Function("names_target!ad*dd").Count()' -- "$program"
+contains "the name as it was given" "$work/err" "no function \`ad*dd\` in names_target"
 
 # --- several names of one address: found by each, called as it was asked for, counted once
 shown() { # PATTERN: each function's name and calls

@@ -73,6 +73,10 @@ exits "too short among others" 0 "$FAY" trace -p "$target" --for 100ms \
 	'cluster.Function("threads_target!*").Count()'
 contains "named with reason" "$work/err" "tiny: "
 
+exits "a function that nothing calls" 0 "$FAY" trace -p "$target" --for 100ms \
+	'cluster.Function("threads_target!unused_function").Count()'
+contains "that nothing calls it" "$work/err" "nothing that is traced was called or reached meanwhile"
+
 # Images that are none.
 echo "this is not an image" >"$work/text"
 exits "text as image" 1 "$FAY" verify "$work/text"
