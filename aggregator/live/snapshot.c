@@ -267,9 +267,10 @@ static int take_source(struct snapshot *snapshot, struct fay_source *source)
 static int take_all(struct snapshot *snapshot)
 {
 	struct fay_aggregator *aggregator = snapshot->aggregator;
-	memset(snapshot->copy, 0, snapshot->copy_size);
-	if (snapshot->state->kind == FAY_STATE_CELL &&
-	    !fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
+	bool cell = snapshot->state->kind == FAY_STATE_CELL;
+	if (cell)
+		memset(snapshot->copy, 0, snapshot->copy_size);
+	if (cell && !fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
 		return -1;
 	for (size_t i = 0; i < aggregator->source_count; i++)
 		if (take_source(snapshot, &aggregator->sources[i]))

@@ -1,12 +1,14 @@
-# The page as C strings: what comes before the query, before the stacks, and behind them.
+# The page as C strings: page_NAME is what stands before @NAME@, and page_end what is behind the last.
 function quoted(text) { gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text); return "\"" text "\"" }
-BEGIN { print "static const char page_query[] =" }
-/@QUERY@/ || /@STACKS@/ {
-	at = match($0, /@[A-Z]+@/)
-	print quoted(substr($0, 1, at - 1)) ";"
-	print "static const char page_" (/@QUERY@/ ? "stacks" : "end") "[] ="
-	print quoted(substr($0, at + RLENGTH)) "\"\\n\""
-	next
+function flush_as(name) { printf "static const char page_%s[] =\n%s;\n", name, parts; parts = "" }
+{
+	line = $0
+	while ((at = match(line, /@[A-Z]+@/))) {
+		parts = parts quoted(substr(line, 1, at - 1))
+		name = tolower(substr(line, at + 1, RLENGTH - 2))
+		line = substr(line, at + RLENGTH)
+		flush_as(name)
+	}
+	parts = parts quoted(line) "\"\\n\"\n"
 }
-{ print quoted($0) "\"\\n\"" }
-END { print ";" }
+END { flush_as("end") }

@@ -67,6 +67,7 @@ struct fay_writer {
 	FILE *out;
 	enum fay_format format;
 	const char *query;   /* that is shown, of fay_write_schema() */
+	const char *before;  /* folded stacks that a flame graph is compared with; NULL */
 	const char *metrics; /* of OpenMetrics: names begin with it; NULL: with `fay` */
 	bool revocable;      /* likewise: numbers may become smaller, so none is a counter */
 	bool live;           /* a terminal: redraw in place */
@@ -104,6 +105,9 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
 /* Text of a page. */
 void fay_write_html(FILE *out, const char *text);
+/* A page of folded stacks, compared with others if they are not NULL; cuts both texts into pieces.
+ * false: memory is short, and stacks are missing. */
+bool fay_flame_page(FILE *out, const char *query, char *folded, char *before);
 /* All views of that moment were written. */
 void fay_write_end(struct fay_writer *writer, bool final);
 /* Nothing more comes. */

@@ -6,7 +6,7 @@
 
 size_t fay_session_point_count(const struct fay_session *session)
 {
-	return fay_plan_point_count(&session->plan);
+	return session->points;
 }
 
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)

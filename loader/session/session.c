@@ -454,8 +454,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		return code;
 	}
 	/* Only what was patched counts as a point. */
-	for (size_t i = 0, kept = 0; i < session->plan.point_count; i++) {
+	for (size_t i = 0; i < session->plan.point_count; i++) {
 		struct fay_point *point = &session->plan.points[i];
+		size_t kept = session->points;
 
 		if (!point->usable || !point->probe_count)
 			continue;
@@ -465,7 +466,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 			*point = session->plan.points[kept];
 			session->plan.points[kept] = swap;
 		}
-		kept++;
+		session->points++;
 	}
 	for (size_t i = 0; i < session->plan.zone_count && session->attached; i++) {
 		free(session->plan.zones[i].code); /* it is there */

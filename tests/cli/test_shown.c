@@ -84,12 +84,52 @@ static void flame_page(void **state)
 {
 	expect((struct fay_writer){ .format = FAY_FORMAT_FLAME },
 	       (const char *const[]){ "<!DOCTYPE html>\n", "<pre id=\"query\">a &lt; b</pre>",
-				      "<pre id=\"stacks\" hidden>0;main 10\n"
-				      "0x7f0012345678;a&lt;b&amp;c:d 40\n</pre>",
-				      "lastIndexOf(\" \")", "</html>\n", NULL });
+				      "<pre id=\"names\" hidden>0\nmain\n0x7f0012345678\n"
+				      "a&lt;b&amp;c:d\n</pre>",
+				      "data-frames=\"4\" data-compared=\"\">0 0 1:10:0\n"
+				      "0 2 3:40:0\n</script>",
+				      "</html>\n", NULL });
 }
 
-/* A column that a row has made wider stays so, up to a bound. */
+/* What neighbours share is left out, also where one stack goes on from the other's end. */
+static void flame_page_compared(void **state)
+{
+	char now[] = "a;b;c 3\na;b 2\nab;c 1\na;b;d 4\nno count\na;b 5\n", *text = NULL;
+	char before[] = "a;b;c 7\na;x 6";
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	assert_non_null(out);
+	assert_true(fay_flame_page(out, "q", now, before));
+	fclose(out);
+	assert_non_null(strstr(text, "<pre id=\"names\" hidden>a\nb\nc\nd\nx\nab\n</pre>"));
+	assert_non_null(strstr(text, "data-frames=\"7\" data-compared=\"1\">0 0 1:7:0\n"
+				     "2 2:3:7\n2 3:4:0\n1 4:0:6\n0 5 2:1:0\n</script>"));
+	free(text);
+}
+
+/* `test_cli_shown FOLDED [BEFORE]`: the page, for a browser. */
+static char *read_all(const char *path)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = fopen(path, "r");
+	if (file && getdelim(&text, &size, 0, file) < 0)
+		text = strdup("");
+	if (file)
+		fclose(file);
+	return text;
+}
+
+static int print_page(int count, char **paths)
+{
+	char *now = read_all(paths[0]), *before = count > 1 ? read_all(paths[1]) : NULL;
+	bool fine = now && (count == 1 || before) && fay_flame_page(stdout, "a < b", now, before);
+	free(now);
+	free(before);
+	return !fine;
+}
+
+/* A column that a row has made wider stays so, up to a bound, and the head is written again. */
 static void columns_of_single_rows(void **state)
 {
 	static struct fay_schema_column wide = { "name", FAY_TYPE_STRING, FAY_MERGE_KEY, 0,
@@ -111,17 +151,21 @@ static void columns_of_single_rows(void **state)
 	fclose(writer.out);
 	assert_string_equal(text, "name              again             \n"
 				  "a                 a                 \n"
-				  "a name of some 25 letters  a name of some 25 letters  \n"
-				  "b                          b                          \n");
+				  "name                              again                             \n"
+				  "a name of some 25 letters         a name of some 25 letters         \n"
+				  "b                                 b                                 \n");
 	free(text);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		return print_page(argc - 1, argv + 1);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(bars_have_a_heading),
 		cmocka_unit_test(flame_page),
+		cmocka_unit_test(flame_page_compared),
 		cmocka_unit_test(columns_of_single_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
