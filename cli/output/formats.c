@@ -53,6 +53,14 @@ const struct fay_format_kind fay_formats[FAY_FORMATS] = {
 			      .schema = fay_output_otlp_schema,
 			      .result = fay_output_otlp,
 			      .row = fay_output_otlp_row },
+	[FAY_FORMAT_HTML] = { .name = "html",
+			      .result = fay_output_html,
+			      .row = fay_output_page_row,
+			      .close = fay_output_page_close },
+	[FAY_FORMAT_SVG] = { .name = "svg",
+			     .result = fay_output_page,
+			     .row = fay_output_page_row,
+			     .close = fay_output_page_close },
 };
 
 enum fay_format fay_format_find(const char *name)

@@ -25,6 +25,8 @@ enum fay_format {
 	FAY_FORMAT_CHROME, /* events for Chrome's trace viewer, Perfetto */
 	FAY_FORMAT_PPROF,  /* stacks */
 	FAY_FORMAT_OTLP,   /* OpenTelemetry */
+	FAY_FORMAT_HTML,   /* a page of tables, histograms, heat maps, or with a flame graph */
+	FAY_FORMAT_SVG,    /* the same but flame graphs, as one picture */
 	FAY_FORMATS,
 };
 
@@ -81,11 +83,13 @@ struct fay_writer {
 	size_t views_left;
 	unsigned lines_drawn; /* of the last picture; how many columns each has */
 	uint16_t drawn[FAY_LIVE_LINES];
-	bool header_written; /* of a stream or of CSV */
-	int64_t since;       /* of Chrome's times, of OTLP's metrics, ns since the epoch */
-	uint64_t spans;      /* of OTLP, by now */
-	bool revised;        /* rows were shown before, with other values */
-	bool raw;            /* tables have numbers as they are, without units */
+	bool header_written;   /* of a stream or of CSV */
+	int64_t since;         /* of Chrome's times, of OTLP's metrics, ns since the epoch */
+	uint64_t spans;        /* of OTLP, by now */
+	struct fay_page *page; /* of a page, what is shown by now */
+	bool flame;            /* the page is a flame graph, and is written */
+	bool revised;          /* rows were shown before, with other values */
+	bool raw;              /* tables have numbers as they are, without units */
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
 	 * any case */
 	bool heat_map;

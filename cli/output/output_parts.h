@@ -49,6 +49,23 @@ void fay_output_folded_row(struct fay_writer *writer, const struct fay_view *vie
 void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final);
 
+/* A page of what comes until it is closed; fay_output_html: a flame graph if there are stacks. */
+void fay_output_page(struct fay_writer *writer, const struct fay_view *view,
+		     const struct fay_result *result, bool final);
+void fay_output_page_row(struct fay_writer *writer, const struct fay_view *view,
+			 const uint8_t *row);
+void fay_output_html(struct fay_writer *writer, const struct fay_view *view,
+		     const struct fay_result *result, bool final);
+void fay_output_page_close(struct fay_writer *writer);
+
+/* --- table.c --- */
+
+/* Numbers are at the right of their columns. */
+bool fay_output_is_numeric(const struct fay_view_column *column);
+/* The column that bars are drawn for, the first COUNT of a grouped result, or -1; its value. */
+int fay_output_bar_column(const struct fay_view *view);
+uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uint8_t *row);
+
 /* What columns of events are to those that show them in time: the first time, span of time,
  * function or named number, `pid`, `tid`; NULL: there is none. */
 struct fay_event_columns {

@@ -15,14 +15,13 @@
 #define STREAM_STEP 8 /* by which one grows, so that its head is not written too often */
 #define LEAST_CELL 12
 
-static bool is_numeric(const struct fay_view_column *column)
+bool fay_output_is_numeric(const struct fay_view_column *column)
 {
 	return !column->address && column->column->type != FAY_TYPE_STRING &&
 	       column->column->type != FAY_TYPE_FUNCTION && column->column->type != FAY_TYPE_TIME;
 }
 
-/* The count column that bars are drawn for, or -1: the first COUNT of a grouped result. */
-static int bar_column(const struct fay_view *view)
+int fay_output_bar_column(const struct fay_view *view)
 {
 	bool grouped = false;
 	int count = -1;
@@ -34,7 +33,7 @@ static int bar_column(const struct fay_view *view)
 	return grouped ? count : -1;
 }
 
-static uint64_t column_count_value(const struct fay_view *view, int column, const uint8_t *row)
+uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uint8_t *row)
 {
 	struct fay_value value;
 	if (!fay_value_decode(view->columns[column].column, row, &value))
@@ -64,7 +63,7 @@ static struct ranked *rank_rows(const struct fay_view *view, const struct fay_re
 		return NULL;
 	for (size_t r = 0; r < result->row_count; r++)
 		ranked[r] = (struct ranked){
-			column_count_value(view, bars, result->rows + r * result->row_size), r
+			fay_output_bar_value(view, bars, result->rows + r * result->row_size), r
 		};
 	qsort(ranked, result->row_count, sizeof(*ranked), compare_ranked);
 	return ranked;
@@ -102,7 +101,7 @@ static void narrow(const struct fay_writer *writer, const struct fay_view *view,
 	while (writer->limited && room && used - 2 > room) {
 		int widest = -1;
 		for (uint32_t c = 0; c < view->column_count; c++)
-			if (!is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL &&
+			if (!fay_output_is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL &&
 			    (widest < 0 || widths[c] > widths[widest]))
 				widest = (int)c;
 		if (widest < 0)
@@ -125,8 +124,8 @@ static void print_cell(const struct fay_writer *writer, const struct fay_view_co
 		return;
 	}
 	gap = gap < 0 ? 0 : gap;
-	fprintf(out, "%*s%s%*s  ", is_numeric(column) ? gap : 0, "", text,
-		is_numeric(column) ? 0 : gap, "");
+	fprintf(out, "%*s%s%*s  ", fay_output_is_numeric(column) ? gap : 0, "", text,
+		fay_output_is_numeric(column) ? 0 : gap, "");
 }
 
 /* What is behind a row's cells, and below them. */
@@ -156,8 +155,8 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 		table->used += table->widths[c] + 2;
 	table->bar_width = fay_output_bar_width(writer, table->used);
 	for (size_t r = 0; table->bars >= 0 && r < result->row_count; r++) {
-		uint64_t count =
-			column_count_value(view, table->bars, result->rows + r * result->row_size);
+		uint64_t count = fay_output_bar_value(view, table->bars,
+						      result->rows + r * result->row_size);
 		table->largest = count > table->largest ? count : table->largest;
 	}
 	for (size_t r = 0; table->heat_column && r < table->rows; r++)
@@ -250,7 +249,7 @@ static void print_rows(const struct fay_writer *writer, const struct fay_view *v
 					     table->used);
 		} else if (has_bars(table)) {
 			char text[FAY_OUTPUT_BAR + 1];
-			fay_output_bar(text, column_count_value(view, table->bars, row),
+			fay_output_bar(text, fay_output_bar_value(view, table->bars, row),
 				       table->largest, table->bar_width);
 			fprintf(writer->out, "|%-*s|", table->bar_width, text);
 		}
@@ -278,7 +277,7 @@ static void choose_rows(const struct fay_writer *writer, const struct fay_view *
 static void print_table(struct fay_writer *writer, const struct fay_view *view,
 			const struct fay_result *result)
 {
-	struct table table = { .bars = bar_column(view),
+	struct table table = { .bars = fay_output_bar_column(view),
 			       .heat_column =
 				       writer->heat_map ? fay_output_heat_column(view) : NULL };
 	unsigned share = fay_live_share(writer),

@@ -226,7 +226,7 @@ static int read_declarations(struct query_file *file, struct fay_error *error)
 	     at = skip_blank(end)) {
 		if (read_declaration(file, at, &end, error))
 			return error->code;
-		memcpy(at, "//", 2);
+		memcpy(at, "//   ", 5); /* what follows stays where it was */
 	}
 	return FAY_OK;
 }

@@ -51,8 +51,14 @@ static const struct fay_cli_option own[] = {
 	{ 'O', "folded", NULL,
 	  "stacks as lines `outermost;...;innermost COUNT`, for flame graphs" },
 	{ 'E', "flame", NULL, "the same as a page with a flame graph, which needs no other file" },
+	{ 'a', "against", "FILE",
+	  "with --flame or --html: compare with stacks of --folded, kept before" },
+	{ 'x', "html", "FILE",
+	  "the result as a page: tables with bars, histograms, heat maps, flame graphs" },
+	{ 'X', "svg", "FILE", "the same as a picture, but for flame graphs" },
 	{ 'M', "format", "NAME",
-	  "table, json, csv, folded, flame as above; openmetrics, as `fay serve`; chrome, events "
+	  "table, json, csv, folded, flame, html, svg as above; openmetrics, as `fay serve`; "
+	  "chrome, events "
 	  "with their times for Perfetto; pprof, stacks; otlp, metrics or spans for "
 	  "OpenTelemetry" },
 	{ 'S', "save", "FILE", "save events to FILE, for queries over file(\"FILE\")" },
@@ -217,7 +223,8 @@ static int set_format(struct fay_writer *writer, const char *name)
 	enum fay_format format = fay_format_find(name);
 	if (writer->format != FAY_FORMAT_TABLE)
 		return usage(
-			"--json, --csv, --folded, --flame and --format are mutually exclusive");
+			"--json, --csv, --folded, --flame, --html, --svg and --format are mutually "
+			"exclusive");
 	if (format == FAY_FORMATS) {
 		fprintf(stderr, "fay trace: --format '%s' is none of", name);
 		for (unsigned i = 0; i < FAY_FORMATS; i++)
@@ -227,6 +234,16 @@ static int set_format(struct fay_writer *writer, const char *name)
 	}
 	writer->format = format;
 	return FAY_OK;
+}
+
+/* A format that has its file with it. */
+static int set_page(struct fay_cli_trace *cli, const char *name, const char *path)
+{
+	if (cli->output_path)
+		return usage("--html FILE and --svg FILE say where the result goes: no -o");
+	cli->output_path = path;
+	cli->page_path = path;
+	return set_format(&cli->writer, name);
 }
 
 static int parse_option(struct fay_cli_trace *cli, int option)
@@ -251,6 +268,9 @@ static int parse_option(struct fay_cli_trace *cli, int option)
 	case 'C': return set_format(&cli->writer, "csv");
 	case 'O': return set_format(&cli->writer, "folded");
 	case 'E': return set_format(&cli->writer, "flame");
+	case 'a': cli->against = optarg; return FAY_OK;
+	case 'x': return set_page(cli, "html", optarg);
+	case 'X': return set_page(cli, "svg", optarg);
 	case 'P': trace->probe_path = optarg; return FAY_OK;
 	case 'y': trace->policy_path = optarg; return FAY_OK;
 	case 'o': cli->output_path = optarg; return FAY_OK;
@@ -320,6 +340,11 @@ static int check_combination(const struct fay_cli_trace *cli)
 	if (trace->dry_run && cli->writer.format != FAY_FORMAT_TABLE &&
 	    cli->writer.format != FAY_FORMAT_JSON)
 		return usage("--dry-run prints text or, with --json, JSON");
+	if (cli->page_path && cli->output_path != cli->page_path)
+		return usage("--html FILE and --svg FILE say where the result goes: no -o");
+	if (cli->against && cli->writer.format != FAY_FORMAT_FLAME &&
+	    cli->writer.format != FAY_FORMAT_HTML)
+		return usage("--against goes with --flame or --html");
 	if (trace->detach && !cli->cluster.root.bus.url)
 		return usage("--detach goes with --cluster");
 	if (cli->cluster.root.bus.url)

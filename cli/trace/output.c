@@ -99,17 +99,46 @@ static int check_format(const struct fay_cli_trace *cli, struct fay_error *error
 				     "the format %s shows when events were, and this result has no "
 				     "time: %s",
 				     format->name, format->hint);
+	for (size_t i = 0; i < trace->view_count && cli->writer.format == FAY_FORMAT_SVG; i++)
+		for (uint32_t c = 0; c < trace->views[i].column_count; c++)
+			if (trace->views[i].columns[c].stack_frames)
+				return fay_error_set(error, FAY_E_USAGE,
+						     "a picture has no room for stacks: --html "
+						     "FILE makes a flame graph of them");
 	if (format->binary && !cli->output_path && isatty(fileno(cli->writer.out)))
 		return fay_error_set(error, FAY_E_USAGE,
 				     "the format %s is not for terminals: -o FILE", format->name);
 	return FAY_OK;
 }
 
+/* The folded stacks that are compared with, before anything is traced. */
+static int read_before(struct fay_cli_trace *cli, struct fay_error *error)
+{
+	size_t size = 0;
+	FILE *file = cli->against ? fopen(cli->against, "re") : NULL;
+	if (!cli->against)
+		return FAY_OK;
+	if (!file || (getdelim(&cli->before, &size, 0, file) < 0 && ferror(file))) {
+		fay_error_set(error, FAY_E_USAGE, "cannot read '%s': %s", cli->against,
+			      strerror(errno));
+	} else if (!cli->before || !strchr(cli->before, ' ')) {
+		fay_error_set(error, FAY_E_USAGE,
+			      "'%s' has no folded stacks; `fay trace --folded -o FILE` keeps some",
+			      cli->against);
+	} else {
+		error->code = FAY_OK;
+	}
+	if (file)
+		fclose(file);
+	cli->writer.before = cli->before;
+	return error->code;
+}
+
 static int open_output(void *context, struct trace *trace, struct fay_error *error)
 {
 	struct fay_cli_trace *cli = context;
 	const struct fay_plan *plan = trace->plan;
-	if (check_format(cli, error))
+	if (check_format(cli, error) || read_before(cli, error))
 		return error->code;
 	cli->writer.revocable = plan && (!plan->grows || plan->collects);
 	FILE *out = cli->output_path ? create_output(cli, error) : cli->writer.out;
@@ -128,6 +157,9 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
 	    trace->views[0].streams && !trace->save_path && !cli->writer.header_written)
 		fputs("(no event matched)\n", out);
 	fay_write_close(&cli->writer);
+	free(cli->before);
+	cli->before = NULL;
+	cli->writer.before = NULL;
 	/* Nothing may have been written to a standard output that is not there. */
 	if (!fclose(out) || (out == stdout && errno == EBADF))
 		return FAY_OK;

@@ -14,6 +14,9 @@ struct fay_cli_trace {
 	struct fay_writer tables;       /* beside it; out NULL: there are none */
 	struct fay_cli_cluster cluster; /* its `root` is trace.remote once options are read */
 	const char *output_path;        /* of --output; NULL: standard output */
+	const char *page_path;          /* the same, of --html or --svg; NULL */
+	const char *against;            /* of --against; NULL */
+	char *before;                   /* what is in it */
 	const char *file;               /* of -f; NULL: the query is a word */
 	char *text;                     /* what is in it, with its arguments */
 	bool pictured;                  /* a result was printed already */

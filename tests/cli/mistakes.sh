@@ -69,7 +69,17 @@ says 2 "parameters are for queries in files" "$fay" explain 'param n = 1
 	cluster.Function("libc!read").Count(r => r.Arg(0) == $n)'
 says 2 "the format flame shows one result of groups" "$fay" trace --flame -p $process \
 	'from r in cluster.Function("libc!read") select new { s = r.Stack(4) }'
-says 2 "--flame and --format are mutually exclusive" "$fay" trace --json --flame "$count"
+says 2 "--svg and --format are mutually exclusive" "$fay" trace --json --flame "$count"
+says 2 "--svg FILE say where the result goes" "$fay" trace --html a.html -o b.html "$count"
+says 2 "--svg FILE say where the result goes" "$fay" trace -o b.html --svg a.svg "$count"
+says 2 "--against goes with --flame or --html" "$fay" trace --json --against x "$count"
+stacks='from r in cluster.Function("libc!read") group r by r.Stack(4) into g select new {
+	g.Key, n = g.Count() }'
+says 2 "cannot read '$work/none'" "$fay" trace --flame --against "$work/none" -p $process "$stacks"
+echo nothing >"$work/folded"
+says 2 "has no folded stacks; \`fay trace --folded -o FILE\` keeps some" "$fay" trace --html \
+	"$work/page" --against "$work/folded" -p $process "$stacks"
+says 2 "--html FILE makes a flame graph of them" "$fay" trace --svg "$work/p" -p $process "$stacks"
 says 2 "expected an expression, found the end of the query" "$fay" explain \
 	'cluster.Function("libc!read").Count('
 [ "$(tail -1 "$work/err")" = "                                        ^" ] ||

@@ -45,9 +45,14 @@ static char *print(struct fay_writer writer, const uint8_t *rows, size_t count, 
 				     .rows = (uint8_t *)rows };
 	writer.out = open_memstream(&text, size);
 	assert_non_null(writer.out);
+	if (writer.format == FAY_FORMAT_HTML || writer.format == FAY_FORMAT_SVG) {
+		shown[1].name = "a name that has some length, as columns of people's queries may";
+		view.title = "one < two";
+	}
 	fay_write_schema(&writer, "from \"libc!*\" group \\", &view, 1);
 	fay_write_result(&writer, &view, &result, true);
 	fay_write_end(&writer, true);
+	fay_write_close(&writer);
 	fclose(writer.out);
 	return text;
 }
@@ -110,11 +115,48 @@ static void metrics_are_bounded(void **state)
 	free(rows);
 }
 
+/* A heat map of several rows, a histogram of one; what traced programs are called is text. */
+static void pages_are_as_recorded(void **state)
+{
+	static uint8_t rows[ROWS][ROW_SIZE];
+	size_t size;
+	make_row(rows[0], "<script>&\n\033", 7, -5);
+	make_row(rows[1], "redis-server", 120, 360);
+	make_row(rows[2], "a-very-long-nam", 1, 9);
+	for (int single = 0; single < 2; single++) {
+		char *text = print((struct fay_writer){ .format = FAY_FORMAT_HTML }, rows[single],
+				   single ? 1 : ROWS, &size);
+		compare(single ? "histogram.html" : "heat.html", text, size);
+		free(text);
+		text = print((struct fay_writer){ .format = FAY_FORMAT_SVG }, rows[single],
+			     single ? 1 : ROWS, &size);
+		compare(single ? "histogram.svg" : "heat.svg", text, size);
+		free(text);
+	}
+}
+
+/* Rows beyond the bound are counted. */
+static void pages_are_bounded(void **state)
+{
+	enum { MANY = 10003 };
+	uint8_t *rows = calloc(MANY, ROW_SIZE);
+	size_t size;
+	char *text = print((struct fay_writer){ .format = FAY_FORMAT_HTML }, rows, MANY, &size);
+	assert_non_null(strstr(text, "<p>3 more rows are not shown.</p>"));
+	free(text);
+	text = print((struct fay_writer){ .format = FAY_FORMAT_SVG }, rows, 0, &size);
+	assert_non_null(strstr(text, ">no event matched</text>"));
+	free(text);
+	free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(metrics_are_as_recorded),
 		cmocka_unit_test(metrics_are_bounded),
+		cmocka_unit_test(pages_are_as_recorded),
+		cmocka_unit_test(pages_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,11 +149,12 @@ static void columns_of_single_rows(void **state)
 		fay_write_row(&writer, &view, row);
 	}
 	fclose(writer.out);
-	assert_string_equal(text, "name              again             \n"
-				  "a                 a                 \n"
-				  "name                              again                             \n"
-				  "a name of some 25 letters         a name of some 25 letters         \n"
-				  "b                                 b                                 \n");
+	assert_string_equal(
+		text, "name              again             \n"
+		      "a                 a                 \n"
+		      "name                              again                             \n"
+		      "a name of some 25 letters         a name of some 25 letters         \n"
+		      "b                                 b                                 \n");
 	free(text);
 }
 
