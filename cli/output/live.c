@@ -92,6 +92,8 @@ void fay_live_begin(struct fay_writer *writer, size_t views, bool final)
 	writer->limited = !final;
 	/* The cursor stands below the last line. */
 	writer->lines_left = lines - 1 < FAY_LIVE_LINES ? lines - 1 : FAY_LIVE_LINES;
+	writer->lines_left -= writer->headed && writer->lines_left > 2;
+	*writer->head = 0;
 	writer->views_left = views;
 	writer->view_at = 0;
 }
@@ -161,6 +163,8 @@ static void draw(struct fay_writer *writer)
 	unsigned lines, columns;
 	const char *end = writer->picture + writer->picture_size;
 	terminal_size(writer, &lines, &columns);
+	if (*writer->head && lines > 3)
+		draw_line(writer, writer->head, strlen(writer->head), columns);
 	for (const char *line = writer->picture, *next;
 	     line < end && writer->lines_drawn < FAY_LIVE_LINES && writer->lines_drawn + 1 < lines;
 	     line = next + 1) {

@@ -79,7 +79,9 @@ struct fay_writer {
 	char *picture;                /* that memory */
 	size_t picture_size, view_at; /* view_at: where the last view begins in it */
 	bool limited;                 /* it is cut to the terminal's size */
-	unsigned lines_left;          /* that views which come may take */
+	bool headed;                  /* over pictures that are, stands `head` */
+	char head[200];
+	unsigned lines_left; /* that views which come may take */
 	size_t views_left;
 	unsigned lines_drawn; /* of the last picture; how many columns each has */
 	uint16_t drawn[FAY_LIVE_LINES];

@@ -2,6 +2,7 @@
 /* Where the results of `fay trace` go: through the writers, to standard output or a file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,6 +67,7 @@ void fay_cli_trace_opened(struct fay_cli_trace *cli)
 	struct trace *trace = &cli->trace;
 	cli->writer.live =
 		cli->writer.format == FAY_FORMAT_TABLE && isatty(fileno(cli->writer.out));
+	cli->writer.headed = cli->writer.live && !trace->root;
 	cli->writer.texts = cli->tables.texts = trace->texts;
 	trace->output.pictures = cli->writer.live;
 	trace->json = cli->writer.format == FAY_FORMAT_JSON ? cli->writer.out : NULL;
@@ -203,9 +205,39 @@ static void begin(void *context, size_t views, bool final)
 	cli->tables.views_left = views;
 }
 
+/* Over a picture: how long, of what, how many events a second, what that takes, what was lost. */
+static void write_head(struct fay_cli_trace *cli)
+{
+	const struct trace *trace = &cli->trace;
+	const struct trace_pictured *pictured = &trace->pictured;
+	size_t functions = trace->traps.set,
+	       processes = trace->session_count + trace->trapped_count;
+	char *head = NULL;
+	size_t size;
+	FILE *out = open_memstream(&head, &size);
+	if (!out)
+		return;
+	for (size_t i = 0; i < trace->session_count; i++)
+		functions += fay_session_point_count(trace->sessions[i]);
+	fprintf(out, "%.1f s", (double)(pictured->at - trace->run_since) / 1e9);
+	if (processes)
+		fprintf(out, ", %zu function%s in %zu process%s", functions,
+			functions == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
+	if (pictured->counts)
+		fprintf(out, ", %.0f events/s", pictured->rate);
+	if (pictured->share >= 0 && processes)
+		fprintf(out, ", probes take %.1f%%", pictured->share * 100);
+	fprintf(out, ", %" PRIu64 " lost", pictured->lost);
+	if (!fclose(out))
+		snprintf(cli->writer.head, sizeof(cli->writer.head), "%s", head);
+	free(head);
+}
+
 static void end(void *context)
 {
 	struct fay_cli_trace *cli = context;
+	if (cli->writer.limited && cli->trace.pictured.at)
+		write_head(cli);
 	fay_write_end(&cli->writer, cli->final);
 	if (cli->tables.out) {
 		fputc('\f', cli->tables.out);

@@ -80,7 +80,9 @@ prompt="fay $target> "
 equal caret "$(printf '%*s^~~~' $((${#prompt} + 9)) '')" "$(cat "$work/caret")"
 grep -qF 'where e.cpu >= 0' "$work/screen" || fail "a field was not completed"
 types 'nothing'
-keys C-c
+await_screen "> nothing"
+keys C-c # which drops what is typed before it is done
+await_prompt "fay $target>"
 types '.save '"$work"'/q.linq'
 keys Enter
 await_screen "fay trace -f $work/q.linq runs it"
@@ -102,6 +104,17 @@ own "$pid"
 kill -HUP "$pid"
 restored 0
 equal "text" "$text" "$(text_hash $target)"
+
+# A result on a terminal: over the picture stands how it goes, and the last one is as it would be in
+# a file.
+terminal live 80 12 fay trace --budget none -p $target \
+	"'cluster.Function(\"tracer_target!add_up\").Count()'"
+await_screen " s, 1 function in 1 process, "
+grep -qE '^[0-9.]+ s, 1 function in 1 process, [0-9]+ events/s, (probes take .*%, )?0 lost' \
+	"$work/screen" || fail "the line over a picture: $(cat "$work/screen")"
+keys C-c
+restored 0
+grep -q events/s "$work/screen" && fail "the line over a picture is still there"
 
 # The functions of a process; sorted, filtered, paused, saved; down to the stacks and back; sizes.
 terminal top 80 24 fay top -p $target

@@ -181,6 +181,8 @@ static void picture(struct fay_writer *writer, size_t count, size_t views, const
 	fay_live_begin(writer, views, final);
 	for (size_t i = 0; i < views; i++)
 		fay_write_result(writer, &view, &result, final);
+	if (writer->headed && writer->limited)
+		snprintf(writer->head, sizeof(writer->head), "%s", "2.0 s, 5 events/s, 0 lost");
 	fay_live_end(writer);
 	look();
 }
@@ -287,6 +289,31 @@ static void narrower(void **state)
 	stop();
 }
 
+/* A line stands over pictures that has its place, is cut as others, and not over the last one. */
+static void heads(void **state)
+{
+	(void)state;
+	start(8, 40);
+	struct fay_writer writer = live();
+	writer.headed = true;
+	picture(&writer, 20, 1, NULL, false);
+	assert_string_equal(line(0), "2.0 s, 5 events/s, 0 lost");
+	assert_true(!strncmp(line(1), "name      calls", 15));
+	assert_string_equal(line(6), "... and 16 more");
+	assert_int_equal(terminal.scrolled, 0);
+	resize(8, 16);
+	picture(&writer, 2, 1, NULL, false);
+	assert_string_equal(line(0), "2.0 s, 5 events/");
+	resize(3, 40);
+	picture(&writer, 20, 1, NULL, false);
+	assert_string_equal(line(2), "");
+	resize(8, 40);
+	picture(&writer, 2, 1, NULL, true);
+	for (int y = 0; y < 8; y++)
+		assert_null(strstr(line(y), "events/s"));
+	stop();
+}
+
 /* Letters of two columns, and accents of none. */
 static void wide_characters(void **state)
 {
@@ -343,6 +370,7 @@ int main(void)
 		cmocka_unit_test(many_rows),       cmocka_unit_test(several_views),
 		cmocka_unit_test(wide_columns),    cmocka_unit_test(narrower),
 		cmocka_unit_test(wide_characters), cmocka_unit_test(messages),
+		cmocka_unit_test(heads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

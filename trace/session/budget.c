@@ -5,8 +5,7 @@
  * it memory is touched for the first time, or one of the few events that are timed, each of which
  * stands for a hundred, was interrupted.) While a point is out nobody knows how often its function
  * is called: so after a rest it is put back, and if it is too much still it goes again, for longer.
- * What was left out is said at once and, with the exact number of its events whose probes ran, at
- * the end. */
+ * What was left out is said at once, and at the end with the number of events that ran. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,7 +309,8 @@ static bool account_process(struct trace *trace, size_t first, uint64_t *cpu, do
 	for (size_t i = first; i < budget->count; i++)
 		if (items[i].pid == items[first].pid)
 			spent += account_look(&items[i], &budget->spent);
-	budget->cpu += (double)*cpu;
+	trace->spent_cpu = budget->cpu += (double)*cpu;
+	trace->spent = budget->spent;
 	allowed = trace->budget * (double)*cpu;
 	floor *= (double)(now - items[first].looked);
 	items[first].looked = now;
@@ -360,8 +360,8 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
 		if (is_first_of_process(trace->spending, i))
 			over |= look_at(trace, i, &result);
-	used = fay_clock(CLOCK_THREAD_CPUTIME_ID) - used;
-	trace->spending->next = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
+	trace->spending->next = now + fay_trace_pause(fay_clock(CLOCK_THREAD_CPUTIME_ID) - used,
+						      over ? LOOK_AGAIN : LOOK_EVERY,
 						      now > trace->spending->restless + CALM_AFTER);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }

@@ -412,6 +412,7 @@ static int ask(const struct trace *trace, const char *what, struct fay_error *er
 {
 	char answer[64] = "";
 	fprintf(trace->messages, "fay: %s\nfay: trace all the same? [y/N] ", what);
+	fflush(trace->messages); /* it does not end with a line */
 	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED,

@@ -61,6 +61,39 @@ static int draw_finished(struct trace *trace, const struct fay_view *view,
 	return FAY_OK;
 }
 
+/* How many events are in the result, by its first count, and how many were lost. */
+static void note_picture(struct trace *trace, uint32_t state, const struct fay_result *result)
+{
+	/* what is merged, which is not yet what is shown where groups are grouped */
+	const struct fay_schema *schema =
+		trace->plan && trace->plan->regroups && !trace->plan->joins ? trace->schema
+									    : trace->shown;
+	struct trace_pictured *noted = &trace->pictured, before = *noted;
+	*noted =
+		(struct trace_pictured){ .at = fay_monotonic(),
+					 .lost = result->events_lost_reentrant +
+						 result->events_lost_full +
+						 result->events_lost_no_slot + result->calls_lost };
+	if (!schema || state >= schema->state_count ||
+	    schema->states[state].row_size != result->row_size)
+		return;
+	const struct fay_schema_state *kind = &schema->states[state];
+	const struct fay_schema_column *column = &schema->columns[kind->first_column],
+				       *end = column + kind->keys + kind->values;
+	while (column < end && column->merge != FAY_MERGE_COUNT)
+		column++;
+	noted->counts = column < end;
+	for (size_t r = 0; noted->counts && r < result->row_count; r++) {
+		uint64_t count;
+		memcpy(&count, result->rows + r * result->row_size + column->offset, sizeof(count));
+		noted->counted += count;
+	}
+	uint64_t since = before.at ? before.at : trace->run_since;
+	if (noted->counted >= before.counted && noted->at > since)
+		noted->rate = (double)(noted->counted - before.counted) * 1e9 /
+			      (double)(noted->at - since);
+}
+
 static int draw_views(struct trace *trace, bool final, struct fay_result *last,
 		      struct fay_error *error)
 {
@@ -69,6 +102,8 @@ static int draw_views(struct trace *trace, bool final, struct fay_result *last,
 		struct fay_result result;
 		if (fay_trace_snapshot(trace, view->state, &result, error))
 			return error->code;
+		if (i == 0 && trace->output.pictures)
+			note_picture(trace, view->state, &result);
 		int drawn =
 			view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
 		if (last) {

@@ -57,6 +57,14 @@ struct trace {
 	/* run.c, monotonic ns */
 	uint64_t run_since, run_until, next_picture;
 	bool awaits_first; /* event, for --timing */
+	/* of the last picture, for who shows it */
+	struct trace_pictured {
+		uint64_t at, counted, lost; /* monotonic ns; events, if it counts them */
+		bool counts;
+		double rate;       /* a second, since the picture before */
+		double spent, cpu; /* as below, by then */
+		double share;      /* since the picture before; negative: not known */
+	} pictured;
 	/* options */
 	const char *query;
 	const char *probe_path;
@@ -67,6 +75,7 @@ struct trace {
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
 	bool budget_given, budget_by_default; /* by --budget; since nobody said anything */
 	bool unbounded;                       /* `none` */
+	double spent, spent_cpu; /* ns that probes took, of the programs' time; 0: not known */
 	bool only_inline;
 	bool timing, verbose, analyze;
 	struct fay_measured measured; /* analyze.c */

@@ -63,11 +63,15 @@ wait_for "$work/trace.err" "left out from now on: budget_target!hot"
 end_trace
 equal "another one ends meanwhile: in force" 0.05 "$(of budget share)"
 
-# answers WHAT ANSWER CODE
+# answers WHAT ANSWER CODE: once the question is on the terminal
 answers() {
 	local code=0
-	printf '%s\n' "$2" | script -qec "'$FAY' trace -p $target --for 300ms --json -o '$work/trace.json' \
-		'$hot'" /dev/null >"$work/terminal" || code=$?
+	: >"$work/terminal"
+	{
+		tries grep -qF "trace all the same? [y/N]" "$work/terminal"
+		printf '%s\n' "$2"
+	} | script -qec "'$FAY' trace -p $target --for 300ms --json -o '$work/trace.json' \
+		'$hot'" /dev/null >>"$work/terminal" || code=$?
 	equal "$1 exits with" "$3" "$code"
 	contains "$1: the question" "$work/terminal" "trace all the same? [y/N]"
 }
