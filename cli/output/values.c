@@ -42,34 +42,54 @@ static void format_time(uint64_t ns, char *text, size_t size)
 	snprintf(text, size, "%s.%09u", date, (unsigned)(ns % 1000000000u));
 }
 
-/* --- spans of time and histograms' buckets --- */
+/* --- units, and histograms' buckets --- */
 
-/* The unit in which people read so many nanoseconds. */
-static const struct unit {
+struct unit {
 	const char *name;
-	double ns;
-} *unit_of(double ns)
+	double size;
+};
+/* From the greatest down; the smallest has size 1. */
+static const struct unit times[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 } },
+			 sizes[] = { { "TiB", 0x1p40 },
+				     { "GiB", 0x1p30 },
+				     { "MiB", 0x1p20 },
+				     { "KiB", 0x1p10 },
+				     { "B", 1 } };
+
+/* Columns whose name says so: a number has no type that would. */
+static bool has_bytes(const struct fay_view_column *view)
 {
-	static const struct unit units[] = { { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 } },
-				 smallest = { "ns", 1 };
-	ns = fabs(ns) * 1.0005; /* 999.6 us are shown as a ms */
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ns >= units[i].ns)
-			return &units[i];
-	return &smallest;
+	static const char bytes[] = "bytes";
+	size_t length = strlen(view->name), end = sizeof(bytes) - 1;
+	return length >= end && !strcasecmp(view->name + length - end, bytes) &&
+	       (length == end || view->name[length - end - 1] == '_' ||
+		view->name[length - end] == 'B');
+}
+
+/* NULL: numbers are shown as they are. */
+static const struct unit *units_of(const struct fay_writer *writer,
+				   const struct fay_view_column *view)
+{
+	if (writer->format != FAY_FORMAT_TABLE || writer->raw)
+		return NULL;
+	return view->nanoseconds ? times : has_bytes(view) ? sizes : NULL;
+}
+
+/* The unit in which people read such a number. */
+static const struct unit *unit_of(const struct unit *units, double value)
+{
+	value = fabs(value) * 1.0005; /* 999.6 us are shown as a ms */
+	while (units->size > 1 && value < units->size)
+		units++;
+	return units;
 }
 
 /* Three digits, or all before the point; whole numbers of the smallest unit are. */
-static void format_span(char *text, size_t size, double ns, const struct unit *unit)
+static void format_quantity(char *text, size_t size, double value, const struct unit *unit)
 {
-	double n = ns / unit->ns, least = fabs(n) * 1.0005;
-	bool whole = unit->ns == 1 && n == floor(n);
+	double n = value / unit->size, least = fabs(n) * 1.0005;
+	bool whole = unit->size == 1 && n == floor(n);
 	snprintf(text, size, "%.*f", whole || least >= 100 ? 0 : least >= 10 ? 1 : 2, n);
-}
-
-static bool has_unit(const struct fay_writer *writer, const struct fay_view_column *view)
-{
-	return view->nanoseconds && writer->format == FAY_FORMAT_TABLE && !writer->raw;
 }
 
 /* Shown as such where people read it, as in maps and debuggers. A register of no known type has one
@@ -82,11 +102,11 @@ static bool is_pointer(const struct fay_writer *writer, const struct fay_view_co
 	       (writer->format == FAY_FORMAT_TABLE || writer->format == FAY_FORMAT_FOLDED);
 }
 
-static void put_span(FILE *out, double ns)
+static void put_quantity(FILE *out, const struct unit *units, double value)
 {
-	const struct unit *unit = unit_of(ns);
+	const struct unit *unit = unit_of(units, value);
 	char text[32];
-	format_span(text, sizeof(text), ns, unit);
+	format_quantity(text, sizeof(text), value, unit);
 	fprintf(out, "%s %s", text, unit->name);
 }
 
@@ -99,13 +119,14 @@ void fay_output_bucket_label(const struct fay_writer *writer, const struct fay_v
 			     size_t bucket, size_t count, char label[64])
 {
 	struct fay_bucket b = fay_bucket_of(view->column, bucket, count);
-	const struct unit *unit = unit_of(bound(&b, b.low));
+	const struct unit *units = units_of(writer, view), *unit;
 	char low[24], high[24];
 	fay_bucket_label(view->column, bucket, count, label);
-	if (!has_unit(writer, view))
+	if (!units)
 		return;
-	format_span(low, sizeof(low), bound(&b, b.low), unit);
-	format_span(high, sizeof(high), bound(&b, b.high), unit);
+	unit = unit_of(units, bound(&b, b.low));
+	format_quantity(low, sizeof(low), bound(&b, b.low), unit);
+	format_quantity(high, sizeof(high), bound(&b, b.high), unit);
 	if (b.open || b.low == b.high)
 		snprintf(label, 64, "%s%s %s", b.open ? b.open : "", low, unit->name);
 	else
@@ -118,8 +139,9 @@ static void put_key(FILE *out, const struct fay_writer *writer, const struct fay
 {
 	const struct fay_schema_column *column = view->column;
 	char unknown[32], readable[READABLE];
-	if (has_unit(writer, view))
-		put_span(out, (double)(int64_t)key);
+	const struct unit *units = units_of(writer, view);
+	if (units)
+		put_quantity(out, units, (double)(int64_t)key);
 	else if (column->type == FAY_TYPE_I64)
 		fprintf(out, "%" PRId64, (int64_t)key);
 	else if (column->type == FAY_TYPE_FUNCTION)
@@ -134,8 +156,9 @@ static void put_real(FILE *out, const struct fay_writer *writer, const struct fa
 {
 	char text[32];
 	bool large = fabs(value) >= 1e6 && fabs(value) < 1e15;
-	if (has_unit(writer, view)) {
-		put_span(out, value);
+	const struct unit *units = units_of(writer, view);
+	if (units) {
+		put_quantity(out, units, value);
 		return;
 	}
 	if (writer->format == FAY_FORMAT_TABLE && large) {
@@ -238,8 +261,8 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 		fputs(text, out);
 	} else if (column->type == FAY_TYPE_BOOL && fay_column_is_plain(column)) {
 		fputs(value ? "true" : "false", out);
-	} else if (has_unit(writer, view)) {
-		put_span(out, (double)value);
+	} else if (units_of(writer, view)) {
+		put_quantity(out, units_of(writer, view), (double)value);
 	} else {
 		fprintf(out, "%" PRIu64, value);
 	}
@@ -268,8 +291,8 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 		name = fay_value_name(view->enumeration, value.i64, names);
 		if (name)
 			fputs(name, out);
-		else if (has_unit(writer, view))
-			put_span(out, (double)value.i64);
+		else if (units_of(writer, view))
+			put_quantity(out, units_of(writer, view), (double)value.i64);
 		else
 			fprintf(out, is_pointer(writer, view, value.i64) ? "%#" PRIx64 : "%" PRId64,
 				value.i64);

@@ -80,6 +80,41 @@ static void bars_have_a_heading(void **state)
 				      NULL });
 }
 
+/* Columns that say so by their names have units; with --raw, and for programs, numbers. */
+static void sizes(void **state)
+{
+	static const uint64_t rows[][5] = { { 1, 7, 1, 0, 0 }, { 1, 51388416, 2, 1023, 1024 } };
+	static struct fay_schema_column own[] = {
+		{ "bytes", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0, 0 } },
+		{ "calls", FAY_TYPE_U64, FAY_MERGE_COUNT, 16, 8, { 0, 0 } },
+		{ "read_bytes", FAY_TYPE_I64, FAY_MERGE_SUM, 24, 8, { 0, 0 } },
+		{ "sentBytes", FAY_TYPE_U64, FAY_MERGE_MAX, 32, 8, { 0, 0 } },
+	};
+	struct fay_view_column columns_shown[4];
+	for (int raw = 0; raw < 3; raw++) {
+		for (size_t c = 0; c < 4; c++)
+			columns_shown[c] =
+				(struct fay_view_column){ .name = raw == 2 && !c ? "megabytes"
+										 : own[c].name,
+							  .column = &own[c] };
+		struct fay_view view = { .columns = columns_shown, .column_count = 4 };
+		struct fay_result result = { .row_size = 40,
+					     .row_count = 2,
+					     .rows = (uint8_t *)rows };
+		struct fay_writer writer = { .raw = raw == 1 };
+		char *text = NULL;
+		size_t size = 0;
+		writer.out = open_memstream(&text, &size);
+		assert_non_null(writer.out);
+		fay_write_result(&writer, &view, &result, true);
+		fclose(writer.out);
+		assert_non_null(strstr(text, raw == 0   ? "49.0 MiB      2      1023 B   1.00 KiB"
+					     : raw == 1 ? "51388416      2        1023       1024"
+							: " 51388416      2      1023 B"));
+		free(text);
+	}
+}
+
 static void flame_page(void **state)
 {
 	expect((struct fay_writer){ .format = FAY_FORMAT_FLAME },
@@ -165,6 +200,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(bars_have_a_heading),
+		cmocka_unit_test(sizes),
 		cmocka_unit_test(flame_page),
 		cmocka_unit_test(flame_page_compared),
 		cmocka_unit_test(columns_of_single_rows),

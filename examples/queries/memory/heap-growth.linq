@@ -7,5 +7,5 @@ group b by new { b.pid, b.comm } into g
 let grown = g.Max(x => x.ReturnValue) - g.Min(x => x.ReturnValue)
 where grown < $most
 orderby grown descending
-select new { g.Key, calls = g.Count(), grown }
+select new { g.Key, calls = g.Count(), grown_bytes = grown }
 take 20
