@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # editors.sh FAY SOURCE: the keywords that editors show are the parser's; in Debian's neovim each
-# example has colours, and :make finds a mistake where it stands.
+# example has colours, and :make finds a mistake where it stands; there and in Debian's Emacs the
+# language server marks it.
 set -euo pipefail
 fay=$1 source=$2
 editors=$source/examples/editors
@@ -17,6 +18,7 @@ grep -A1 'reserved\[\] = {' "$source/query/syntax/parser.c" | grep -oE '"[a-z]+"
 while read -r word; do
 	grep -qw "$word" "$editors/vim/syntax/faylinq.vim" || fail "vim has no $word"
 	grep '"match"' "$editors/faylinq.tmLanguage.json" | grep -qw "$word" || fail "no $word"
+	grep -q "\"$word\"" "$editors/emacs/faylinq.el" || fail "emacs has no $word"
 done <reserved
 cat >bad.linq <<'END'
 param call = "read"
@@ -27,6 +29,53 @@ echo 'select new { g.Key, n = g.Count() }' >>bad.linq
 status=0
 "$fay" explain -f bad.linq 2>err || status=$?
 [ $status = 2 ] && grep -q "^fay: bad.linq:3:14: unknown field .comn." err || fail "$(cat err)"
+# Emacs: colours; the mistake, mended; what may stand at the cursor, what stands there.
+cat >lsp.el <<'END'
+(require 'eglot)
+(defun await (what)
+  (with-timeout (30 (message "never: %S" what))
+    (while (not (eval what)) (accept-process-output nil 0.05))))
+(find-file "bad.linq")
+(add-hook 'faylinq-mode-hook 'eglot-ensure)
+(faylinq-mode)
+(run-hooks 'post-command-hook)
+(await '(ignore-errors (eglot-current-server)))
+(await '(progn (flymake-start) (flymake-diagnostics)))
+(dolist (one (flymake-diagnostics))
+  (message "at %d: %s" (line-number-at-pos (flymake-diagnostic-beg one))
+           (flymake-diagnostic-text one)))
+(search-forward "comn")
+(replace-match "comm")
+(eglot--signal-textDocument/didChange)
+(await '(progn (sit-for 0.1) (flymake-start) (null (flymake-diagnostics))))
+(message "left %d" (length (flymake-diagnostics)))
+(search-forward "Coun")
+(message "hover %S" (jsonrpc-request (eglot--current-server-or-lose) :textDocument/hover
+                                     (eglot--TextDocumentPositionParams)))
+(message "complete %S" (mapcar #'substring-no-properties
+                               (all-completions "Co" (nth 2 (eglot-completion-at-point)))))
+(font-lock-ensure)
+(message "colours %S" (mapcar (lambda (word) (goto-char (point-min)) (search-forward word)
+                                (get-text-property (1- (point)) 'face))
+                              '("param" "cluster" "Syscall" "$call")))
+END
+if command -v emacs >/dev/null && emacs --batch --eval '(package-initialize)' \
+	--eval "(require 'eglot)" 2>/dev/null; then
+	cp bad.linq kept.linq
+	HOME=$work PATH=$(dirname "$fay"):$PATH timeout 120 emacs --batch --eval \
+		'(package-initialize)' -l "$editors/emacs/faylinq.el" -l lsp.el >said 2>&1 ||
+		fail "emacs: $(cat said)"
+	cp kept.linq bad.linq
+	for what in 'at 3: .*unknown field .comn.*did you mean .comm' 'left 0' \
+		'^of events: how many' 'complete .*"Count"' \
+		'colours (font-lock-keyword-face font-lock-builtin-face font-lock-function' \
+		'font-lock-preprocessor-face'; do
+		grep -q "$what" said || fail "emacs does not say '$what': $(cat said)"
+	done
+	echo "ok: emacs"
+else
+	echo "not tried: Emacs with eglot is not installed (scripts/deps --test)"
+fi
 command -v nvim >/dev/null ||
 	{ echo "skipped: neovim is not installed (scripts/deps --test)"; exit 77; }
 vim() { # COMMAND...
