@@ -32,7 +32,7 @@
 struct list_options {
 	pid_t pid;
 	const char *comm;
-	bool kernel, json, usdt, syscalls, tracepoints;
+	bool kernel, json, usdt, syscalls, tracepoints, examples;
 	const char *places; /* "line" or "inlined": places that debug information tells */
 	const char *file, *pattern;
 };
@@ -43,6 +43,7 @@ static void print_usage(FILE *out)
 		"usage: fay list [--json] [--usdt | --lines | --inlined]\n"
 		"                [-p PID | --comm NAME | --kernel | --syscalls | --tracepoints |\n"
 		"                 FILE] ['module!glob']\n"
+		"       fay list --examples [WORD...]\n"
 		"  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		"  fay list /usr/bin/redis-server 'call*'\n"
 		"  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT probes\n"
@@ -352,6 +353,7 @@ int fay_list_main(int argc, char **argv)
 						      { "comm", required_argument, NULL, 'c' },
 						      { "pid", required_argument, NULL, 'p' },
 						      { "tracepoints", no_argument, NULL, 't' },
+						      { "examples", no_argument, NULL, 'e' },
 						      { "help", no_argument, NULL, 'h' },
 						      { 0 } };
 	struct list_options options = { 0 };
@@ -367,6 +369,7 @@ int fay_list_main(int argc, char **argv)
 		case 'k': options.kernel = true; break;
 		case 's': options.syscalls = true; break;
 		case 't': options.tracepoints = true; break;
+		case 'e': options.examples = true; break;
 		case 'u': options.usdt = true; break;
 		case 'l': options.places = "line"; break;
 		case 'i': options.places = "inlined"; break;
@@ -375,6 +378,8 @@ int fay_list_main(int argc, char **argv)
 		default: print_usage(stderr); return FAY_E_USAGE;
 		}
 	}
+	if (options.examples) /* the same as `fay examples` with these words */
+		return fay_examples_main(argc - optind + 1, argv + optind - 1);
 	int code = parse_operands(&options, argc - optind, argv + optind);
 	if (!code && options.comm)
 		code = resolve_comm(&options);

@@ -139,6 +139,49 @@ static int no_module(struct fay_target *target, const char *module, struct fay_e
 			     target->title, hint, list);
 }
 
+/*
+ * `Ledger::post` of `_ZN6Ledger4postEil`: names with their lengths before them (Itanium C++ ABI,
+ * chapter 5.1.3), without what else there may be; of Rust's symbols without the hash behind them.
+ * Returns the length; `last`: where the last name begins.
+ */
+static size_t source_name(const char *symbol, size_t size, char text[256], size_t *last)
+{
+	size_t at = 2, used = 0, length;
+	if (size < 4 || symbol[0] != '_' || symbol[1] != 'Z')
+		return 0;
+	bool nested = symbol[at] == 'N';
+	at += nested;
+	for (*last = 0; at < size && isdigit((unsigned char)symbol[at]); at += length) {
+		for (length = 0; at < size && isdigit((unsigned char)symbol[at]) && length < 256;
+		     at++)
+			length = 10 * length + (size_t)(symbol[at] - '0');
+		if (!length || length > size - at || used + 2 + length >= 256)
+			return 0;
+		if (used && length == 17 && symbol[at] == 'h')
+			continue; /* a hash */
+		used += (size_t)snprintf(text + used, 256 - used, "%s", used ? "::" : "");
+		*last = used;
+		memcpy(text + used, symbol + at, length);
+		used += length;
+		if (!nested)
+			break;
+	}
+	text[used] = 0;
+	return used;
+}
+
+/* The name in the source, by which functions are asked for, too: whole, or the last part alone. */
+static void offer_source(struct nearest *nearest, const struct fay_symbol *symbol)
+{
+	char name[256];
+	size_t last, length = source_name(symbol->name, symbol->length, name, &last);
+	if (!length)
+		return;
+	offer(nearest, name, length, NULL);
+	if (last)
+		offer(nearest, name + last, length - last, name);
+}
+
 /* What else is known under the name that was asked for. */
 struct other_kinds {
 	const char *ifunc, *object, *import; /* modules in which it is one */
@@ -162,6 +205,8 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length,
 				 symbol->name);
 			offer(nearest, symbol->name, symbol->length, asked ? NULL : shown);
+			if (asked)
+				offer_source(nearest, symbol);
 		} else if (same && asked && symbol->kind != FAY_SYMBOL_PART) {
 			const char **slot = symbol->kind == FAY_SYMBOL_IFUNC    ? &kinds->ifunc
 					    : symbol->kind == FAY_SYMBOL_OBJECT ? &kinds->object
@@ -299,6 +344,8 @@ static int no_function(struct fay_target *target, const char *module, const char
 		nearest.count = 0;
 	print_nearest(&nearest, hint, sizeof(hint));
 	print_reason(&kinds, function, reason, sizeof(reason));
+	if (*hint && strstr(function, "::"))
+		*reason = 0; /* the name is as in the source, and known */
 	size_t copies = matched == 1 ? count_copies(target, module, function) : 0;
 	if (copies)
 		snprintf(reason, sizeof(reason),

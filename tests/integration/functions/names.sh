@@ -49,6 +49,11 @@ exits "a name that is not there" 2 "$FAY" trace \
 exits "a name without its class" 2 "$FAY" trace \
 	'cluster.Function("names_target!*rt*add").Count()' -- "$program"
 contains "where it is" "$work/err" "\`*::*rt*add\` finds "
+exits "a misspelt name" 2 "$FAY" trace \
+	'cluster.Function("names_target!shop::Cart::addd").Count()' -- "$program"
+contains "the name in the source" "$work/err" "did you mean \`shop::Cart::add\`"
+exits "its last part" 2 "$FAY" trace 'cluster.Function("names_target!addd").Count()' -- "$program"
+contains "the whole name" "$work/err" "\`shop::Cart::add\`"
 exits "no name at all" 2 "$FAY" trace 'cluster.Function("names_target!ad*dd").Count()' -- "$program"
 contains "the name as it was given" "$work/err" "no function \`ad*dd\` in names_target"
 
