@@ -169,7 +169,8 @@ static bool exits_plan(struct fay_planner *planner, size_t index, bool enters,
 	if ((point->stack_moves || flow->splits) && fay_point_records(planner->plan, point))
 		return snprintf(reason, FAY_REASON_MAX,
 				"is a %s function, whose stack is small and moves: its returns are "
-				"counted without durations and exceptions",
+				"counted without durations and exceptions; ask without `Duration` "
+				"and `Failed`",
 				flow->splits ? "-fsplit-stack" : "Go") < 0;
 	if (!flow->exit_count && !enters)
 		return snprintf(reason, FAY_REASON_MAX, "has no exit: it never returns") < 0;
