@@ -134,6 +134,20 @@ static bool counts_late(const struct trace *trace)
 	       !fay_trace_is_file(trace) && fay_plan_window_count(trace->plan, &offset);
 }
 
+/* Whether a thread came to a probe, whatever that made of it; who has written over the control page
+ * is believed to have. */
+static bool any_thread(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->session_count; i++) {
+		size_t size;
+		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
+		if (shm && size >= sizeof(*shm) &&
+		    __atomic_load_n(&shm->slot_next, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 /* Nothing called the function, and there is one of that name in another module, as malloc is where
  * programs bring an allocator of their own. Whether that is said. */
 static bool print_namesake(const struct trace *trace, const struct fay_result *result)
@@ -142,8 +156,8 @@ static bool print_namesake(const struct trace *trace, const struct fay_result *r
 	char module[256], function[256], pattern[260];
 	struct fay_function_list found;
 	struct fay_error error;
-	if (result->threads || !trace->session_count || !trace->plan || !trace->plan->pattern ||
-	    trace->plan->source_count != 1 || fay_trace_is_kernel(trace) ||
+	if (result->threads || any_thread(trace) || !trace->session_count || !trace->plan ||
+	    !trace->plan->pattern || trace->plan->source_count != 1 || fay_trace_is_kernel(trace) ||
 	    fay_pattern_split(trace->plan->pattern, module, function, &error) ||
 	    strpbrk(module, "*?[") || strpbrk(function, "*?[:@"))
 		return false;
@@ -170,7 +184,7 @@ static void print_silence(const struct trace *trace, const struct fay_result *re
 	size_t points = 0;
 	for (size_t i = 0; i < trace->session_count; i++)
 		points += fay_session_point_count(trace->sessions[i]);
-	if (result->threads || !points || trace->traps.set || trace->root ||
+	if (result->threads || any_thread(trace) || !points || trace->traps.set || trace->root ||
 	    fay_trace_is_kernel(trace) || print_namesake(trace, result))
 		return;
 	fputs("fay: nothing that is traced was called or reached meanwhile\n", trace->messages);

@@ -76,6 +76,9 @@ contains "named with reason" "$work/err" "tiny: "
 exits "a function that nothing calls" 0 "$FAY" trace -p "$target" --for 100ms \
 	'cluster.Function("threads_target!unused_function").Count()'
 contains "that nothing calls it" "$work/err" "nothing that is traced was called or reached meanwhile"
+exits "a condition that never holds" 0 "$FAY" trace \
+	'cluster.Function("libc!malloc").Where(m => m.Arg(0) == 987654321).Count()' -- ls
+! grep "nothing" "$work/err" || fail "malloc was called"
 
 # Images that are none.
 echo "this is not an image" >"$work/text"
