@@ -2,6 +2,7 @@
 import copy
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -114,4 +115,7 @@ def find_modes(peers, environment, only_peers=None, only_modes=None, builds=None
                 skipped += [{"mode": m.name, "question": m.question, "reason": reason} for m in family]
             else:
                 modes += family
+    if not modes and not skipped:
+        sys.exit(f"no peer or mode is called {' or '.join((only_modes or only_peers or []))}; "
+                 "fay bench --list names them")
     return modes, skipped
