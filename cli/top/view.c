@@ -8,9 +8,11 @@
 
 #include "fay/clock.h"
 
+#include "trace/library/tracer.h"
+
 #include "parts.h"
 
-#define EVERY 1000000000u /* ns between pictures */
+#define EVERY 1000000000u /* ns between pictures, if these do not take long */
 
 /* Results are the name, then the columns' values. */
 static const struct {
@@ -209,6 +211,8 @@ void fay_top_view_open(struct fay_top_view *view)
 	};
 	if (!view->failed && fay_tracer_open(view->query, &options, &view->tracer, &error))
 		fail(view, &error);
+	if (view->tracer)
+		view->tracer->trace.calm = true;
 	view->table.taken = fay_monotonic(); /* all begins at 0 */
 }
 

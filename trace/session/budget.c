@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
  * with the processor time that it has used. If that is more than the budget allows, twice among a
- * few looks, the costliest points are taken out, as many as it takes. (One look says too little: in
- * it memory is touched for the first time, or one of the few events that are timed, each of which
- * stands for a hundred, was interrupted.) While a point is out nobody knows how often its function
- * is called: so after a rest it is put back, and if it is too much still it goes again, for longer.
- * What was left out is said at once, and at the end with the number of events that ran. */
+ * few looks, the costliest points are taken out, as many as it takes. (One look says too little: it
+ * touches memory first, or one of the few events that are timed, each of which stands for a
+ * hundred, was interrupted.) While a point is out nobody knows how often its function is called: so
+ * after a rest it is put back, and if it is too much still it goes again, for longer. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #define LOOK_AGAIN 5000000u   /* ns, after a look in which it was too much */
 #define OVER_KEPT 5u          /* looks after that one in which it counts */
 #define CALM_AFTER 100000000u /* ns in which it was never too much, and nothing came back */
+#define CALM_LOOK 8u          /* so much more rarely a calm trace looks */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
 #define REST_LEAST 1000000000u /* ns */
@@ -360,8 +360,8 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
 		if (is_first_of_process(trace->spending, i))
 			over |= look_at(trace, i, &result);
-	trace->spending->next = now + fay_trace_pause(fay_clock(CLOCK_THREAD_CPUTIME_ID) - used,
-						      over ? LOOK_AGAIN : LOOK_EVERY,
+	used = (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used) * (trace->calm ? CALM_LOOK : 1);
+	trace->spending->next = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
 						      now > trace->spending->restless + CALM_AFTER);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }

@@ -14,6 +14,8 @@
 #include "session.h"
 
 #define DEFAULT_EVERY 1000000000u
+#define CALM_PICTURES 250u            /* between pictures that long as one took, of a calm trace */
+#define CALM_PICTURE_MOST 3000000000u /* ns */
 
 static bool targets_alive(struct trace *trace)
 {
@@ -325,8 +327,13 @@ int fay_trace_step(struct trace *trace, int wait_ms, struct fay_error *error)
 		return error->code;
 	if (!fay_trace_picture_due(trace, trace->every ? trace->every : DEFAULT_EVERY))
 		return FAY_OK;
+	uint64_t used = fay_clock(CLOCK_THREAD_CPUTIME_ID), pause;
 	if ((trace->output.pictures || trace->every) && fay_trace_draw(trace, false, NULL, error))
 		return error->code;
+	pause = CALM_PICTURES * (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used);
+	pause = fay_monotonic() + (pause < CALM_PICTURE_MOST ? pause : CALM_PICTURE_MOST);
+	if (trace->calm && trace->next_picture < pause)
+		trace->next_picture = pause;
 	return fay_trace_check_output(trace, error);
 }
 

@@ -71,6 +71,9 @@ struct trace {
 	const char *policy_path;
 	char **command;
 	uint64_t duration, every;
+	/* pictures, and looks at what probes cost, that take long are made more rarely: no more
+	 * than their part of a processor's time, as long as a picture comes each few seconds */
+	bool calm;
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
 	bool budget_given, budget_by_default; /* by --budget; since nobody said anything */
