@@ -116,6 +116,8 @@ void fay_lsp_put_completion(FILE *out, const struct fay_lsp_target *target,
 			    const struct fay_lsp_document *document, size_t at);
 void fay_lsp_put_hover(FILE *out, const struct fay_lsp_target *target,
 		       const struct fay_lsp_document *document, size_t at);
+/* definition.c: the result of textDocument/definition. */
+void fay_lsp_put_definition(FILE *out, const struct fay_lsp_document *document, size_t at);
 /* What docs/faylinq.md says of a word, as Markdown; NULL. */
 const char *fay_lsp_word(const char *word, size_t length);
 

@@ -209,7 +209,7 @@ static void put_initialize(FILE *out)
 	fputs("{\"capabilities\":{\"positionEncoding\":\"utf-16\","
 	      "\"textDocumentSync\":{\"openClose\":true,\"change\":1},"
 	      "\"completionProvider\":{\"triggerCharacters\":[\".\",\"\\\"\",\"!\"]},"
-	      "\"hoverProvider\":true},"
+	      "\"hoverProvider\":true,\"definitionProvider\":true},"
 	      "\"serverInfo\":{\"name\":\"fay\",\"version\":\"" FAY_VERSION "\"}}",
 	      out);
 }
@@ -228,7 +228,9 @@ static bool read_position(const struct message *message, const struct fay_lsp_do
 	return true;
 }
 
-static void answer_at(struct server *server, const struct message *message, bool completion)
+enum asked { COMPLETION, HOVER, DEFINITION };
+
+static void answer_at(struct server *server, const struct message *message, enum asked asked)
 {
 	struct fay_lsp_document *document = document_of(server, message);
 	struct answer answer;
@@ -243,7 +245,9 @@ static void answer_at(struct server *server, const struct message *message, bool
 	}
 	FILE *out = answer_begin(&answer);
 	fprintf(out, "\"id\":%s,\"result\":", message->id);
-	if (completion)
+	if (asked == DEFINITION)
+		fay_lsp_put_definition(out, document, at);
+	else if (asked == COMPLETION)
 		fay_lsp_put_completion(out, &server->target, document, at);
 	else
 		fay_lsp_put_hover(out, &server->target, document, at);
@@ -252,12 +256,17 @@ static void answer_at(struct server *server, const struct message *message, bool
 
 static void complete(struct server *server, const struct message *message)
 {
-	answer_at(server, message, true);
+	answer_at(server, message, COMPLETION);
 }
 
 static void hover(struct server *server, const struct message *message)
 {
-	answer_at(server, message, false);
+	answer_at(server, message, HOVER);
+}
+
+static void define(struct server *server, const struct message *message)
+{
+	answer_at(server, message, DEFINITION);
 }
 
 static void initialize(struct server *server, const struct message *message)
@@ -294,6 +303,7 @@ static const struct method {
 	{ "shutdown", true, shut_down },
 	{ "textDocument/completion", true, complete },
 	{ "textDocument/hover", true, hover },
+	{ "textDocument/definition", true, define },
 	{ "exit", false, leave },
 	{ "textDocument/didOpen", false, did_open },
 	{ "textDocument/didChange", false, did_change },

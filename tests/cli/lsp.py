@@ -188,6 +188,37 @@ def names():
     equal("ends well", 0, client.end())
 
 
+def places():
+    """Where names come from: parameters, variables, C files, functions in these."""
+    uri = f"file://{work.name}/q%20x.linq"
+    with open(f"{work.name}/my sizes.c", "w") as file:
+        file.write('/* kib(x) */\nlong kib(long x);\nlong other(long kib)\n{ return kib; }\n'
+                   'long kib(long x)\n{\n\treturn x / 1024;\n}\n')
+    os.mkfifo(f"{work.name}/pipe.c")
+    text = ('param call = "read"\nextend "my sizes.c"\nextend "pipe.c"\n'
+            'from s in cluster.Syscall("$call")\nlet size = kib(s.count)\n'
+            'group size by s.comm into g\nselect new { g.Key, n = g.Count(s => s > 1), nil = x }\n')
+    client = Client()
+    client.open(text, uri)
+
+    def at(line, word, more=0):
+        column = text.split("\n")[line].index(word) + more
+        found = client.at("definition", line, column, uri)["result"]
+        return found and (found["uri"].removeprefix(f"file://{work.name}/"), span(found))
+
+    own = "q%20x.linq"
+    equal("a parameter's", (own, (0, 6, 0, 10)), at(3, "$call", 1))
+    equal("a variable's", (own, (3, 5, 3, 6)), at(4, "s.count"))
+    equal("of let", (own, (4, 4, 4, 8)), at(5, "size"))
+    equal("of into", (own, (5, 26, 5, 27)), at(6, "g.Count"))
+    equal("of a lambda", (own, (6, 32, 6, 33)), at(6, "s > 1"))
+    equal("no field's", None, at(6, "Key", 1))
+    equal("none of what is nowhere", None, at(6, "x }"))
+    equal("a file's", ("my%20sizes.c", (0, 0, 0, 0)), at(1, "sizes", 2))
+    equal("a C function's", ("my%20sizes.c", (4, 5, 4, 8)), at(4, "kib", 1))
+    equal("ends well", 0, client.end())
+
+
 def order():
     client = Client(begin=False)
     equal("before initialize", -32002, client.code("textDocument/hover", {}))
@@ -270,6 +301,7 @@ def sizes():
 
 mistakes()
 names()
+places()
 order()
 frames()
 sizes()

@@ -15,7 +15,6 @@
 #define LOOK_AGAIN 5000000u   /* ns, after a look in which it was too much */
 #define OVER_KEPT 5u          /* looks after that one in which it counts */
 #define CALM_AFTER 100000000u /* ns in which it was never too much, and nothing came back */
-#define CALM_LOOK 8u          /* so much more rarely a calm trace looks */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
 #define REST_LEAST 1000000000u /* ns */
@@ -360,7 +359,7 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
 		if (is_first_of_process(trace->spending, i))
 			over |= look_at(trace, i, &result);
-	used = (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used) * (trace->calm ? CALM_LOOK : 1);
+	used = (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used) * (trace->calm ? FAY_CALM_LOOK : 1);
 	trace->spending->next = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
 						      now > trace->spending->restless + CALM_AFTER);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;

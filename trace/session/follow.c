@@ -275,7 +275,7 @@ uint64_t fay_trace_pause(uint64_t used, uint64_t least, bool calm)
  * the time. */
 static void look_for_modules(struct trace *trace)
 {
-	uint64_t used = look_at_watched(trace);
+	uint64_t used = look_at_watched(trace) * (trace->calm ? FAY_CALM_LOOK : 1);
 	trace->next_look = fay_monotonic() + fay_trace_pause(used, LOOK_EVERY, true);
 }
 

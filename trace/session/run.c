@@ -14,7 +14,7 @@
 #include "session.h"
 
 #define DEFAULT_EVERY 1000000000u
-#define CALM_PICTURES 250u            /* between pictures that long as one took, of a calm trace */
+#define CALM_PICTURES 400u            /* between pictures that long as one took, of a calm trace */
 #define CALM_PICTURE_MOST 3000000000u /* ns */
 
 static bool targets_alive(struct trace *trace)

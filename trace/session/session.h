@@ -164,6 +164,7 @@ bool fay_trace_is_traced(const struct trace *trace, pid_t pid);
 /* Whether children that have been forked with a session's code, and are counted, still run. */
 bool fay_trace_children_run(struct trace *trace);
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
+#define FAY_CALM_LOOK 16u /* so much longer a calm trace takes a look to have been */
 /* ns until the next look at something, of one that took `used` ns: `least` at least. `calm`: the
  * last looks found nothing to do. */
 uint64_t fay_trace_pause(uint64_t used, uint64_t least, bool calm);
