@@ -344,18 +344,14 @@ static int resolve_comm(struct list_options *options)
 
 int fay_list_main(int argc, char **argv)
 {
-	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' },
-						      { "usdt", no_argument, NULL, 'u' },
-						      { "kernel", no_argument, NULL, 'k' },
-						      { "syscalls", no_argument, NULL, 's' },
-						      { "lines", no_argument, NULL, 'l' },
-						      { "inlined", no_argument, NULL, 'i' },
-						      { "comm", required_argument, NULL, 'c' },
-						      { "pid", required_argument, NULL, 'p' },
-						      { "tracepoints", no_argument, NULL, 't' },
-						      { "examples", no_argument, NULL, 'e' },
-						      { "help", no_argument, NULL, 'h' },
-						      { 0 } };
+	static const struct option long_options[] = {
+		{ "json", no_argument, NULL, 'j' },        { "usdt", no_argument, NULL, 'u' },
+		{ "kernel", no_argument, NULL, 'k' },      { "syscalls", no_argument, NULL, 's' },
+		{ "lines", no_argument, NULL, 'l' },       { "inlined", no_argument, NULL, 'i' },
+		{ "comm", required_argument, NULL, 'c' },  { "pid", required_argument, NULL, 'p' },
+		{ "tracepoints", no_argument, NULL, 't' }, { "examples", no_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' },        { 0 }
+	};
 	struct list_options options = { 0 };
 	int option;
 	optind = 0;

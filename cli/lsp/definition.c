@@ -153,7 +153,8 @@ static bool put_function(FILE *out, const char *path, char *uri, struct word wor
 {
 	struct fay_lsp_document file = { .uri = uri, .text = calloc(1, C_FILE_MAX + 1) };
 	struct stat status;
-	bool regular = !stat(path, &status) && S_ISREG(status.st_mode); /* none that is waited for */
+	/* none that would be waited for */
+	bool regular = !stat(path, &status) && S_ISREG(status.st_mode);
 	FILE *stream = file.text && regular ? fopen(path, "re") : NULL;
 	size_t at;
 	if (stream) {

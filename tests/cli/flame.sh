@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# flame.sh TEST_CLI_SHOWN GOLDEN: the page of `fay trace --flame` in headless Chromium, with stacks that are
-# known: the frames and their shares, what is found, a choice, and the same compared with others;
+# flame.sh TEST_CLI_SHOWN GOLDEN: the page of `fay trace --flame` in headless Chromium, with stacks
+# that are known: the frames and their shares, what is found, a choice, the same compared with others;
 # nothing lies outside a narrow window, and nothing is asked of the network. The same of the pages
 # of `--html`, as wide as a desktop and as a phone, in light and dark. Exit code 77, a skip, where
 # there is no Chromium.
@@ -62,10 +62,12 @@ wanted='all 100| main 60|  get<int> 40|   read 30|   write 10|  put 20|   read 2
 wanted+='|1 functions found: 50.00 % of all|get<int>: 40, 40.00 % of all|outside: false|asked: 0'
 shows "$wanted" 'find("READ"); said.push($("said").textContent); choose(.05, 1.5);' "$work/now"
 # Compared by shares: 80 % were in `other` before, 40 % are now. Then what was before.
-wanted='all 100| main 60|  get<int> 40|   read 30|   write 10|  gone 0|  put 20|   read 20| other 40'
+wanted='all 100| main 60|  get<int> 40|   read 30|   write 10|  gone 0|  put 20|   read 20'
+wanted+='| other 40'
 wanted+='|other: 40, 40.00 % of all, −40.00 points since before'
 wanted+='|read: 30, 30.00 % of all, +25.00 points since before'
-wanted+='|all 200| main 40|  get<int> 10|   read 10|   write 0|  gone 30|  put 0|   read 0| other 160'
+wanted+='|all 200| main 40|  get<int> 10|   read 10|   write 0|  gone 30|  put 0|   read 0'
+wanted+='| other 160'
 wanted+='|outside: false|asked: 0'
 shows "$wanted" 'choose(.9, 2.5); $("all").click(); choose(.05, .5); $("all").click();
 	$("other").click(); tree(0, "");' "$work/now" "$work/before"
@@ -78,7 +80,8 @@ for name in heat histogram; do
 	cat >>"$work/inner.html" <<-'END'
 	<script>addEventListener("load", () => {
 		const root = document.documentElement, style = getComputedStyle(document.body);
-		parent.postMessage([innerWidth, root.scrollWidth > root.clientWidth, style.backgroundColor,
+		parent.postMessage([innerWidth, root.scrollWidth > root.clientWidth,
+			style.backgroundColor,
 			performance.getEntriesByType("resource").length].join(" "), "*");
 	});</script>
 	END

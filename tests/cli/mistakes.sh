@@ -55,8 +55,8 @@ says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'lib
 says 2 "'cluster.Function(\"*!malloc\").Count()' counts calls" "$fay" trace -p $process malloc
 [ "$("$fay" examples cache hit rate 2>/dev/null)" = "$("$fay" examples 'Hit cache' 2>/dev/null)" ] ||
 	fail "the words of examples"
-[ "$("$fay" list --examples cache hit 2>/dev/null)" = "$("$fay" examples cache hit 2>/dev/null)" ] ||
-	fail "list --examples"
+[ "$("$fay" list --examples cache hit 2>/dev/null)" = \
+	"$("$fay" examples cache hit 2>/dev/null)" ] || fail "list --examples"
 "$fay" examples lock 2>/dev/null | grep -q softirqs && fail "block has no word lock"
 says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
 says 2 "docs/from-bpftrace.md" "$fay" explain \
