@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # flame.sh TEST_CLI_SHOWN GOLDEN: the page of `fay trace --flame` in headless Chromium, with stacks
-# that are known: the frames and their shares, what is found, a choice, the same compared with others;
+# that are known: frames and their shares, what is found, a choice, the same compared with others;
 # nothing lies outside a narrow window, and nothing is asked of the network. The same of the pages
 # of `--html`, as wide as a desktop and as a phone, in light and dark. Exit code 77, a skip, where
 # there is no Chromium.
