@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "dispatcher/kernel/abi.h"
+#include "fay/event.h"
 #include "fay/facts.h"
 
 #define GROUP 2000u

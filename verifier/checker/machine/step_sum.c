@@ -190,14 +190,14 @@ static bool step_sum(struct machine *m, const struct fay_insn *insn, const struc
 
 /* Of a word that is no form of one variable and may have wrapped nothing could be learned but for
  * this: it becomes a variable. */
-static void settle_compared(struct machine *m, const struct fay_operand *o, unsigned bits)
+static void settle_compared(struct machine *m, const struct fay_operand *o, unsigned bits, bool all)
 {
 	struct value *v = o->kind == OPERAND_REG ? &m->s.reg[o->reg] : NULL;
 	struct form f;
 
 	if (!v || v->kind != KIND_NUMBER)
 		return;
-	if (v->f.v[1] && v->bits <= bits && !value_form(m, v, bits, false, &f) &&
+	if ((v->f.v[1] || all) && v->bits <= bits && !value_form(m, v, bits, false, &f) &&
 	    !value_form(m, v, bits, true, &f)) {
 		v->f = value_fresh(m, 0, POWER(v->bits) - 1, 64).f;
 		v->bits = 64;
@@ -218,8 +218,11 @@ bool step_alu(struct machine *m, const struct fay_insn *insn)
 		return operand_write(m, insn, &insn->dst, bits, &r);
 	}
 	if (insn->op == OP_CMP || insn->op == OP_SUB || insn->op == OP_TEST) {
-		settle_compared(m, &insn->dst, bits);
-		settle_compared(m, &insn->src, bits);
+		/* of one that may have wrapped its upper bits tell nothing */
+		settle_compared(m, &insn->dst, bits,
+				insn->op == OP_TEST && insn->src.kind == OPERAND_IMM &&
+					!(insn->src.imm & 1));
+		settle_compared(m, &insn->src, bits, false);
 	}
 	if (!operand_read(m, &insn->dst, bits, &a))
 		return false;
