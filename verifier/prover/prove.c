@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verifier's main line: parse, decode, and for each probe: graph, invariant, obligations, loop
- * bounds, policy. Any doubt is a rejection. docs/verifier.md argues guarantee by guarantee why an
- * accepted image keeps them.
+ * bounds, policy. Any doubt is a rejection. docs/verifier.md argues why that is enough.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -139,7 +138,6 @@ static bool analyse(struct fay_run *run)
 
 	if (r.rule == FAY_RULE_NONE) {
 		run->verdict->obligations += an->obligation_count;
-		/* it mostly takes less than the solver's answers do */
 		if (run->found && !an->found_count && falls_short(an) && fay_certify_early(run))
 			return false;
 		if (!discharge(run))
@@ -161,21 +159,6 @@ static bool analyse(struct fay_run *run)
 	}
 	an->facts->analysed = r.rule == FAY_RULE_NONE;
 	return r.rule == FAY_RULE_NONE;
-}
-
-/* What is read where only a mispredicted way leads: the event must be filled there, arguments
- * passed, and the CPU have the instruction. */
-static void add_facts(struct fay_probe_facts *facts, const struct fay_probe_facts *wrong)
-{
-	facts->event_fields |= wrong->event_fields;
-	facts->arguments_used |= wrong->arguments_used;
-	facts->clobbered_gprs |= wrong->clobbered_gprs;
-	facts->helpers |= wrong->helpers;
-	facts->clobbered_vectors |= wrong->clobbered_vectors;
-	facts->clobbers_upper |= wrong->clobbers_upper;
-	facts->uses_mxcsr |= wrong->uses_mxcsr;
-	facts->aligned_stack |= wrong->aligned_stack;
-	facts->cpu_features |= wrong->cpu_features;
 }
 
 /*
@@ -203,7 +186,7 @@ static bool speculate(struct fay_run *run)
 	an->facts = &scratch;
 	r = fay_fixpoint(an);
 	an->facts = facts;
-	add_facts(facts, &scratch);
+	fay_facts_add(facts, &scratch);
 	if (r.rule == FAY_RULE_NONE)
 		r = fay_policy_costs(an, NULL);
 	if (r.rule != FAY_RULE_NONE) {

@@ -106,3 +106,16 @@ struct fay_refusal fay_policy_image(const struct fay_run *run, struct fay_violat
 					    image->probes[i].pattern));
 	return first;
 }
+
+void fay_facts_add(struct fay_probe_facts *facts, const struct fay_probe_facts *wrong)
+{
+	facts->event_fields |= wrong->event_fields;
+	facts->arguments_used |= wrong->arguments_used;
+	facts->clobbered_gprs |= wrong->clobbered_gprs;
+	facts->helpers |= wrong->helpers;
+	facts->clobbered_vectors |= wrong->clobbered_vectors;
+	facts->clobbers_upper |= wrong->clobbers_upper;
+	facts->uses_mxcsr |= wrong->uses_mxcsr;
+	facts->aligned_stack |= wrong->aligned_stack;
+	facts->cpu_features |= wrong->cpu_features;
+}
