@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // otlp.js MODULES SPANS METRICS: lines of OTLP as JSON, through the messages that OpenTelemetry's
-// own code generates of opentelemetry-proto: encoded as protobuf and decoded again, nothing is lost.
+// own code has of opentelemetry-proto: encoded as protobuf and decoded again, nothing is lost.
 const fs = require("fs");
 const assert = require("assert");
 
