@@ -185,11 +185,11 @@ int main(int argc, char **argv)
 		if (!images[i].certificate)
 			lie(&images[i], lies);
 	printf("%lu checks, %lu accepted\n", checked, accepted);
+	if (native_init())
+		return 2;
 	for (unsigned i = 0; i < image_count; i++)
 		if (images[i].legal && (images[i].text || i % 8 == 0))
 			bad_certificates(&images[i]);
-	if (native_init())
-		return 2;
 	for (unsigned k = 0; k < MUTATION_KINDS; k++) {
 		const struct mutation_counts *count = &mutation_counts[k];
 
