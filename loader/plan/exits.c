@@ -413,8 +413,6 @@ int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error 
 		code = fay_zones_read(&maps, program.text.memory, &present, error);
 	if (!code && resolve(&program, capacity))
 		code = fay_points_full(plan, error);
-	if (!code)
-		code = fay_text_settled(&program.text, plan->pid, error);
 	if (program.text.memory >= 0)
 		close(program.text.memory);
 	leave_module(&program);

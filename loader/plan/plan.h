@@ -306,8 +306,7 @@ static inline size_t fay_records_size(const struct fay_plan *plan)
 		       : 0;
 }
 
-/* points.c: which functions and places the probes want; first of all. -1: other traces came or went
- * meanwhile; fay_points_deinit(), and again. */
+/* points.c: which functions and places the probes want; first of all. */
 int fay_points_resolve(struct fay_plan *plan, struct fay_error *error);
 /* A point for a probe (an index), or, if that is NULL, for a hook; a place that several want is one
  * point. -1: there are too many, or memory is out; fay_points_full() says which. */

@@ -37,20 +37,7 @@ struct fay_program_text {
 	uint8_t *kept;
 	uint64_t at;
 	size_t size;
-	struct fay_page_read {
-		uint64_t at, hash;
-	} *pages; /* that were read, again where they were again */
-	size_t page_count, page_room;
-	bool doubt; /* not all are there */
 };
-/*
- * Behind all reading: whether what was read is the program's. Nothing stops it meanwhile. Jumps of
- * traces that began or ended were taken for the program's own, or the other way round: what was
- * found is worth nothing then, nor is what was refused. So the pages that were read are read again,
- * and the process must have the traces that `present` says: a trace's zones are there before its
- * first jump, and go behind its last. -1: read again.
- */
-int fay_text_settled(struct fay_program_text *text, pid_t pid, struct fay_error *error);
 void fay_program_text_deinit(struct fay_program_text *text);
 /* Reads up to `size` bytes as they are, or as the program wrote them, without any trace's jumps.
  * Returns how many there are. */

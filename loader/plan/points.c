@@ -173,11 +173,12 @@ int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 	const struct fay_verdict *verdict = plan->verdict;
 	struct fay_error first = { 0 };
 	size_t capacity = 0;
-	int code, unmatched = 0;
+	int unmatched = 0;
 
 	for (uint32_t i = 0; i < verdict->probe_count && !plan->options.modules_alone; i++) {
 		uint32_t kind = verdict->probes[i].kind;
 		struct fay_function_list list = { 0 };
+		int code;
 
 		if (kind == FAY_PROBE_BEGIN || kind == FAY_PROBE_END || kind == FAY_PROBE_TIMER)
 			continue;
@@ -206,9 +207,8 @@ int fay_points_resolve(struct fay_plan *plan, struct fay_error *error)
 		return error->code;
 	if (fay_points_fold(plan) || markers_prepare(plan))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	code = fay_exits_resolve(plan, &capacity, error);
-	if (code)
-		return code;
+	if (fay_exits_resolve(plan, &capacity, error))
+		return error->code;
 	fay_runtimes_judge(plan);
 	return 0;
 }

@@ -231,8 +231,6 @@ int fay_sites_plan(struct fay_plan *plan, const struct fay_zones *present,
 					 .target = plan->of_files ? plan->target : NULL } };
 	int code = plan_all(&planner, maps, error);
 
-	if (!code)
-		code = fay_text_settled(&planner.text, plan->pid, error);
 	fay_program_text_deinit(&planner.text);
 	return code;
 }

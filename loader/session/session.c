@@ -270,11 +270,6 @@ static bool reserve_less(struct fay_session *session)
 	return true;
 }
 
-static void wait_a_while(unsigned round)
-{
-	usleep(500u << (round < 6 ? round : 6));
-}
-
 /* The points, as they were planned of the files before if that can be; and what the session's state
  * is then. */
 static int resolve(struct fay_session *session, bool assemble, struct fay_error *error)
@@ -284,13 +279,8 @@ static int resolve(struct fay_session *session, bool assemble, struct fay_error 
 
 	if (assemble)
 		fay_plan_assemble(&session->plan, &assembled);
-	for (unsigned round = 0; !assembled && round < ATTEMPTS; round++) {
+	if (!assembled)
 		code = fay_points_resolve(&session->plan, error);
-		if (code >= 0)
-			break;
-		fay_points_deinit(&session->plan);
-		wait_a_while(round);
-	}
 	if (!code && session->plan.options.beside_count)
 		code = fay_session_leave_to_others(session, error);
 	if (!code && session->plan.options.costs && session->plan.point_count > FAY_COSTS_MAX)
@@ -363,7 +353,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			break;
 		if (round >= HELD_ATTEMPTS)
 			give_up_held(session);
-		wait_a_while(round);
+		usleep(500u << (round < 6 ? round : 6));
 	}
 	fay_install_forget(&session->install);
 	session->attached = code == 0 && !session->plan.options.plan_only &&
