@@ -67,7 +67,6 @@ static void test_held_before_marker(void **state)
 
 	(void)state;
 	assert_non_null(plan);
-	plan->pid = getpid();
 	plan->target = &target;
 	plan->verdict = &verdict;
 	plan->points = &point;
@@ -88,38 +87,10 @@ static void test_held_before_marker(void **state)
 	close(memory);
 }
 
-__asm__(".text\n.balign 4096\nchanged: .fill 4096, 1, 0xcc\n");
-extern uint8_t changed[4096];
-
-/* Code that is not, at the end, what was read of it: read again. */
-static void test_changes_while_read(void **state)
-{
-	int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	struct fay_zones none = { 0 };
-	struct fay_program_text text = { .present = &none, .memory = memory };
-	struct fay_error error;
-	uint8_t bytes[5], jump = 0xe9, was = 0xcc;
-
-	(void)state;
-	assert_int_equal(fay_text_program(&text, (uint64_t)changed, bytes, sizeof(bytes)), 5);
-	assert_int_equal(fay_text_settled(&text, getpid(), &error), 0);
-	assert_int_equal(pwrite(memory, &jump, 1, (off_t)(uintptr_t)&changed[9]), 1);
-	assert_int_equal(fay_text_settled(&text, getpid(), &error), -1);
-	assert_non_null(strstr(error.message, "its code keeps changing"));
-	/* and back: read twice, as two things */
-	text.at = text.size = 0;
-	assert_int_equal(fay_text_program(&text, (uint64_t)changed, bytes, sizeof(bytes)), 5);
-	assert_int_equal(pwrite(memory, &was, 1, (off_t)(uintptr_t)&changed[9]), 1);
-	assert_int_equal(fay_text_settled(&text, getpid(), &error), -1);
-	fay_program_text_deinit(&text);
-	close(memory);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many),
-					    cmocka_unit_test(test_held_before_marker),
-					    cmocka_unit_test(test_changes_while_read) };
+					    cmocka_unit_test(test_held_before_marker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
