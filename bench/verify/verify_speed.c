@@ -14,8 +14,9 @@
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed
  * hits all alike: fay_verify() on the whole file (parsing, hashing, decoding thrice, invariants,
- * obligations, bounds), the same of a copy with a certificate that is allowed to decide, Zydis
- * (decoder with all operands), Capstone without and with details. Reported are medians with
+ * obligations, bounds), the same of a copy with a certificate that is allowed to decide, fay_check()
+ * alone on that copy (in memory that it is given; no hash of the file, no verdict is made of the
+ * answer), Zydis (decoder with all operands), Capstone without and with details. Reported are medians with
  * quartiles of processor time, the load of the machine (an average over a minute, at the end), and
  * the peak of memory of a child process that verifies the image once.
  *
@@ -35,6 +36,7 @@
 #include <Zydis/Zydis.h>
 #include <capstone/capstone.h>
 
+#include "fay/check.h"
 #include "fay/clock.h"
 #include "fay/verify.h"
 
@@ -47,13 +49,15 @@
 enum reader {
 	READER_FAY,
 	READER_CERTIFIED,
+	READER_CHECKER,
 	READER_ZYDIS,
 	READER_CAPSTONE,
 	READER_CAPSTONE_DETAIL,
 	READER_COUNT
 };
-static const char *const reader_names[READER_COUNT] = { "fay_verify", "by_certificate", "zydis",
-							"capstone", "capstone_detail" };
+static const char *const reader_names[READER_COUNT] = { "fay_verify", "by_certificate",
+							"fay_check",  "zydis",
+							"capstone",   "capstone_detail" };
 
 struct subject {
 	char name[64];
@@ -61,6 +65,7 @@ struct subject {
 	size_t size;
 	void *certified; /* the same with its certificate; NULL: there is none */
 	size_t certified_size, certificate_size;
+	void *memory;  /* of the checker, for it */
 	uint8_t *code; /* .text */
 	size_t code_size;
 	uint64_t instructions, by_solver, obligations;
@@ -111,6 +116,8 @@ static void certify(struct subject *s)
 		fprintf(stderr, "verify_speed: %s has no certificate: %s\n", s->name, why);
 	else
 		s->certificate_size = s->certified_size - s->size;
+	if (s->certified && !(s->memory = malloc(fay_check_room(s->certified_size))))
+		die("out of memory", s->name);
 	fay_verdict_deinit(&verdict);
 }
 
@@ -163,6 +170,19 @@ static void check_once(const struct subject *s)
 	if (!verdict.certified)
 		die("its certificate does not hold", s->name);
 	fay_verdict_deinit(&verdict);
+}
+
+static void checker_once(const struct subject *s)
+{
+	static struct fay_probe_facts probes[FAY_IMAGE_MAX_PROBES];
+	struct fay_check_result result;
+	struct fay_policy policy;
+
+	make_policy(&policy);
+	fay_check(s->certified, s->certified_size, NULL, 0, &policy, s->memory,
+		  fay_check_room(s->certified_size), probes, &result);
+	if (result.rule != FAY_RULE_NONE)
+		die(result.what, s->name);
 }
 
 /* Peak of resident memory of a child that runs verify_once(), in KiB; s NULL: of one that does
@@ -227,7 +247,7 @@ static double measure(const struct subject *s, enum reader reader)
 		 repeat = 0;
 	double begin, end;
 
-	if (reader == READER_CERTIFIED && !s->certified)
+	if ((reader == READER_CERTIFIED || reader == READER_CHECKER) && !s->certified)
 		return INFINITY;
 	if (most > 40)
 		most = 40;
@@ -238,6 +258,8 @@ static double measure(const struct subject *s, enum reader reader)
 			verify_once(s);
 		else if (reader == READER_CERTIFIED)
 			check_once(s);
+		else if (reader == READER_CHECKER)
+			checker_once(s);
 		else if (reader == READER_ZYDIS)
 			decode_zydis(s);
 		else
@@ -264,15 +286,15 @@ static double quantile(const double *sorted, unsigned n, double p)
 
 static void print_table(unsigned rounds)
 {
-	printf("%-18s %8s %8s %6s  %9s %22s %21s %9s %9s %9s %9s\n", "image", "insns", "obligat.",
-	       "solver", "ms", "million insns/s [q1,q3]", "by certificate [q1,q3]", "zydis",
-	       "capstone", "cs detail", "peak KiB");
+	printf("%-18s %8s %8s %6s  %9s %22s %21s %21s %9s %9s %9s %9s\n", "image", "insns",
+	       "obligat.", "solver", "ms", "million insns/s [q1,q3]", "by certificate [q1,q3]",
+	       "checker alone [q1,q3]", "zydis", "capstone", "cs detail", "peak KiB");
 	for (unsigned i = 0; i < subject_count; i++) {
 		const struct subject *s = &subjects[i];
 		double n = (double)s->instructions * 1e3; /* ns to million a second */
 
-		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %7.3f [%.3f, %.3f] %9.2f "
-		       "%9.2f %9.2f %9ld\n",
+		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %7.3f [%.3f, %.3f] "
+		       "%7.3f [%.3f, %.3f] %9.2f %9.2f %9.2f %9ld\n",
 		       s->name, (unsigned long long)s->instructions,
 		       (unsigned long long)s->obligations, (unsigned long long)s->by_solver,
 		       quantile(s->ns[READER_FAY], rounds, .5) / 1e6,
@@ -282,6 +304,9 @@ static void print_table(unsigned rounds)
 		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .5) : 0,
 		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .75) : 0,
 		       s->certified ? n / quantile(s->ns[READER_CERTIFIED], rounds, .25) : 0,
+		       s->certified ? n / quantile(s->ns[READER_CHECKER], rounds, .5) : 0,
+		       s->certified ? n / quantile(s->ns[READER_CHECKER], rounds, .75) : 0,
+		       s->certified ? n / quantile(s->ns[READER_CHECKER], rounds, .25) : 0,
 		       n / quantile(s->ns[READER_ZYDIS], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5),
 		       n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
