@@ -7,6 +7,7 @@
 #   fay       $CC -O2 with the options of docs/internals/host-interface.md, verified; where that is
 #             refused, with -fno-ivopts
 #   wasm2c    clang-19 -O2 for WebAssembly, made C by Debian's wasm2c, $CC -O2
+#   process   native code in a process of its own under seccomp, memory shared, called by pipes
 #   v8        the same WebAssembly in node, a process of its own that tells its times
 # and, by hand in Lua, luajit, likewise. What is not installed is left out. One JSON object a build
 # goes to $OUT (default build/extensions.json), and one of calls, loading and memory;
@@ -26,7 +27,7 @@ kernels=("$@")
 [ $# -gt 0 ] || kernels=(crc32 sha256 xxhash dfa utf8 json base64 lz4 packet kmeans convolve sort)
 has() { command -v "$1" >/dev/null; }
 wasm=
-has wasm-ld && has clang-19 && wasm=1
+has wasm-ld-19 && has clang-19 && wasm=1
 
 # as docs/internals/host-interface.md says
 options="-ffreestanding -fPIC -fvisibility=hidden -fno-plt -fno-jump-tables -fno-stack-protector
@@ -64,6 +65,7 @@ for k in "${kernels[@]}"; do
 	if extension "$k"; then
 		builds+=(fay="$work/$k.fay")
 	fi
+	builds+=(process="process:$work/$k.so")
 	if [ "$wasm" ]; then
 		webassembly "$k"
 		[ ! -e "$work/$k.wasm.so" ] || builds+=(wasm2c="$work/$k.wasm.so")
@@ -75,7 +77,9 @@ for k in "${kernels[@]}"; do
 	echo "$k done" >&2
 done
 extension nothing
-"$bin/fay_bench_extensions" --calls "$rounds" $here/kernels.host "$work/nothing.fay" >>"$work/all"
+$cc -O2 -fPIC -shared -o "$work/nothing.so" $here/nothing.c
+"$bin/fay_bench_extensions" --calls "$rounds" $here/kernels.host "$work/nothing.fay" \
+	"process:$work/nothing.so" >>"$work/all"
 mkdir -p "$(dirname "$out")"
 cp "$work/all" "$out"
 $here/extensions_table.sh "$out"

@@ -34,7 +34,8 @@ print('| geometric mean | |', ' | '.join(map(mean, others)), '|')
 for r in rows:
     if 'image' in r:
         print('\n| | median | quartiles |\n| --- | --- | --- |')
-        for name, unit in (('direct', 'ns'), ('above', 'ns'), ('load', 'us')):
+        for name, unit in (('direct', 'ns'), ('above', 'ns'), ('load', 'us'),
+                           ('process', 'us')):
             key = f'{name}_{unit}'
             print(f'| {key} | {r[key]:.2f} | {r[key + "_q1"]:.2f}, {r[key + "_q3"]:.2f} |')
         print(f'\nan instance: {r["instance_bytes"]:.0f} bytes, {r["local_bytes"]} of them its own')

@@ -3,21 +3,27 @@
  * Runs one kernel in several builds, interleaved, over the same input, and compares results.
  *
  *     fay_bench_extensions ROUNDS KERNEL INPUT INTERFACE LABEL=BUILD...
- *     fay_bench_extensions --calls ROUNDS INTERFACE IMAGE
+ *     fay_bench_extensions --calls ROUNDS INTERFACE IMAGE LIBRARY
  *
  * The first BUILD is the base, a function `kernel` in a *.so. Others are images of extensions
- * (*.fay), *.so whose memory is their own (they have `place`), and commands, which get INPUT as
- * their last word, and say for each line that they read the nanoseconds of one call and its result.
- * Each round calls each build twice, in changing order, and takes the time of the second call. One
- * JSON object a build. --calls: what a call costs beside one of the same function in the program,
- * and how long loading takes and what an instance needs.
+ * (*.fay), *.so whose memory is their own (they have `place`), commands, which get INPUT as their
+ * last word, and say for each line that they read the nanoseconds of one call and its result, and
+ * process:*.so, native code in a process of its own under seccomp's strict mode, which shares the
+ * memory with this one and is called through two pipes. Each round calls each
+ * build twice, in changing order, and takes the time of the second call. One JSON object a build.
+ * --calls: what a call costs beside one of the same function in the program, and beside one of
+ * LIBRARY's in such a process; how long loading takes and what an instance needs.
  */
 #include <dlfcn.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,8 +38,9 @@ typedef uint64_t kernel_function(const uint8_t *data, uint64_t size, uint8_t *ou
 
 struct build {
 	const char *label, *path;
-	kernel_function *code; /* NULL: a command */
+	kernel_function *code; /* NULL: a command, or in a process of its own */
 	uint8_t *data, *out, *state;
+	int ask, answer; /* of such a process; 0: none */
 	FILE *to, *from;
 	uint64_t result, *ns;
 };
@@ -114,7 +121,7 @@ static void open_library(struct build *b)
 	if (!library)
 		die(dlerror(), b->path);
 	b->code = (kernel_function *)dlsym(library, "kernel");
-	place = (uint8_t *(*)(unsigned))dlsym(library, "place");
+	place = (uint8_t * (*)(unsigned)) dlsym(library, "place");
 	if (!b->code)
 		die("no function kernel", b->path);
 	b->data = place ? place(0) : zeroed(ROOM);
@@ -158,6 +165,58 @@ static void open_command(struct build *b, const char *path)
 	b->from = fdopen(from[0], "r");
 }
 
+/* The pipe's other ends: a size comes, the result goes. */
+static void __attribute__((noreturn)) serve(const struct build *b, int ask, int answer)
+{
+	uint64_t size;
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		die("no seccomp", b->label);
+	while (read(ask, &size, sizeof(size)) == sizeof(size)) {
+		uint64_t result = b->code(b->data, size, b->out, ROOM - 64, b->state);
+
+		if (write(answer, &result, sizeof(result)) != sizeof(result))
+			break;
+	}
+	for (;;)
+		syscall(SYS_exit, 0);
+}
+
+static void open_process(struct build *b)
+{
+	struct build inner = { .label = b->label, .path = b->path + strlen("process:") };
+	uint8_t *shared =
+		mmap(NULL, 2 * ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int to[2], from[2];
+
+	if (shared == MAP_FAILED || pipe(to) || pipe(from))
+		die("no pipe or memory", b->label);
+	b->data = shared;
+	b->out = shared + ROOM;
+	if (!fork()) {
+		close(to[1]);
+		close(from[0]);
+		open_library(&inner);
+		inner.data = shared;
+		inner.out = shared + ROOM;
+		serve(&inner, to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	b->ask = to[1];
+	b->answer = from[0];
+}
+
+static uint64_t call_process(const struct build *b, uint64_t size)
+{
+	uint64_t result;
+
+	if (write(b->ask, &size, sizeof(size)) != sizeof(size) ||
+	    read(b->answer, &result, sizeof(result)) != sizeof(result))
+		die("its process does not answer", b->label);
+	return result;
+}
+
 static bool ends(const char *text, const char *with)
 {
 	size_t n = strlen(text), m = strlen(with);
@@ -177,13 +236,15 @@ static void open_build(struct build *b, char *word, const char *path, const char
 	b->ns = calloc(rounds, sizeof(*b->ns));
 	if (!b->ns)
 		die("out of memory", b->label);
-	if (ends(b->path, ".so"))
+	if (!strncmp(b->path, "process:", strlen("process:")))
+		open_process(b);
+	else if (ends(b->path, ".so"))
 		open_library(b);
 	else if (ends(b->path, ".fay"))
 		open_image(b, interface);
 	else
 		open_command(b, path);
-	if (b->code)
+	if (b->data)
 		memcpy(b->data, input, input_size);
 }
 
@@ -193,6 +254,10 @@ static uint64_t call(struct build *b)
 
 	if (b->code) {
 		b->result = b->code(b->data, input_size, b->out, ROOM - 64, b->state);
+		return now() - start;
+	}
+	if (b->ask) {
+		b->result = call_process(b, input_size);
 		return now() - start;
 	}
 	fputs("\n", b->to);
@@ -209,7 +274,7 @@ static void run_round(unsigned round)
 
 		call(b);
 		b->ns[round] = call(b);
-		if (b->code && memcmp(b->out, builds[0].out, round ? 65536 : 0))
+		if (b->out && memcmp(b->out, builds[0].out, round ? 65536 : 0))
 			die("other output than the base", b->label);
 	}
 	for (unsigned i = 1; i < build_count; i++)
@@ -247,8 +312,8 @@ static void print(const char *kernel, const struct build *b, double *v)
 
 /* ---- calls ---- */
 
-static uint64_t __attribute__((noinline)) direct(const uint8_t *data, uint64_t size, uint8_t *out,
-						 uint64_t room, void *state)
+static uint64_t __attribute__((noinline))
+direct(const uint8_t *data, uint64_t size, uint8_t *out, uint64_t room, void *state)
 {
 	__asm__ volatile("" : : "r"(data), "r"(out), "r"(room), "r"(state));
 	return size + 1;
@@ -288,9 +353,21 @@ static double time_load(const struct fay_host *host, const uint8_t *image, size_
 	return (double)start / 1e3;
 }
 
-static int calls(const char *interface, const char *path)
+/* Microseconds of one call into the process, of some. */
+static double time_process(const struct build *b)
+{
+	enum { SOME = 200 };
+	uint64_t start = now(), n = 1;
+
+	for (unsigned i = 0; i < SOME; i++)
+		n = call_process(b, n & 63);
+	return (double)(now() - start) / 1e3 / SOME;
+}
+
+static int calls(const char *interface, const char *path, const char *library)
 {
 	enum { INSTANCES = 1000 };
+	struct build process = { .label = "process", .path = library };
 	static uint8_t data[64], out[64];
 	struct fay_host *host = open_host(interface);
 	struct fay_loaded *loaded = load_image(host, path);
@@ -298,14 +375,16 @@ static int calls(const char *interface, const char *path)
 	size_t size, before;
 	uint8_t *image = read_file(path, &size);
 	void *state = fay_loaded_instance(loaded);
-	double *v[3];
+	double *v[4];
 
-	for (unsigned i = 0; i < 3; i++)
+	open_process(&process);
+	for (unsigned i = 0; i < 4; i++)
 		v[i] = zeroed((rounds * sizeof(double) + 63) / 64 * 64);
 	for (unsigned i = 0; i < rounds; i++) {
 		v[0][i] = time_direct(data, out, state);
 		v[1][i] = time_calls(code, data, out, state) - v[0][i];
 		v[2][i] = time_load(host, image, size);
+		v[3][i] = time_process(&process);
 	}
 	before = mallinfo2().uordblks;
 	for (unsigned i = 0; i < INSTANCES; i++)
@@ -314,6 +393,7 @@ static int calls(const char *interface, const char *path)
 	print_quartiles("direct_ns", v[0]);
 	print_quartiles("above_ns", v[1]);
 	print_quartiles("load_us", v[2]);
+	print_quartiles("process_us", v[3]);
 	printf(",\"instance_bytes\":%.1f,\"local_bytes\":%zu}\n",
 	       (double)(mallinfo2().uordblks - before) / INSTANCES, fay_loaded_local_size(loaded));
 	return 0;
@@ -323,9 +403,9 @@ int main(int argc, char **argv)
 {
 	double *v;
 
-	if (argc == 5 && !strcmp(argv[1], "--calls")) {
+	if (argc == 6 && !strcmp(argv[1], "--calls")) {
 		rounds = (unsigned)atoi(argv[2]);
-		return rounds ? calls(argv[3], argv[4]) : 2;
+		return rounds ? calls(argv[3], argv[4], argv[5]) : 2;
 	}
 	rounds = argc > 5 ? (unsigned)atoi(argv[1]) : 0;
 	if (!rounds || argc - 5 > BUILDS) {
