@@ -135,9 +135,8 @@ bool machine_depth(struct machine *m, int64_t depth)
 	if (depth < 0)
 		return check_refuse(m, FAY_RULE_STK_RETURN,
 				    "the stack pointer is raised above the return address");
-	if (depth % 8)
-		return check_refuse(m, FAY_RULE_STK_POINTER,
-				    "the stack pointer is not a multiple of 8");
+	if (depth % (m->subject->hash.size ? 4 : 8)) /* of a host's extension: 4 */
+		return check_refuse(m, FAY_RULE_STK_POINTER, "rsp lies between two words");
 	if (depth > STACK_MOST)
 		return check_refuse(m, FAY_RULE_STK_LIMIT, "more than 8192 bytes of stack");
 	if (depth > s->depth)
@@ -366,7 +365,8 @@ static bool load_stack(struct machine *m, const struct access *a, struct value *
 
 	for (uint32_t size = a->size; a->at.lo == a->at.hi && !slot && size <= 8; size *= 2)
 		slot = stack_find(&m->s, at, size);
-	*known = slot && (slot->v.kind == KIND_NUMBER || slot->size == a->size);
+	*known = slot && !value_unknown(&slot->v) &&
+		 (slot->v.kind == KIND_NUMBER || slot->size == a->size);
 	if (*known) {
 		*v = slot->v;
 		if (v->kind == KIND_POINTER || v->kind == KIND_SAVED || v->kind == KIND_HELPER)
@@ -406,7 +406,8 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	unsigned bits = a->size * 8;
 	struct range r = { 0, ((wide)1 << bits) - 1 };
 	const struct slot *slot;
-	bool known = false, remembered = !a->region && region_permits(m, 0, FAY_REGION_CONSTANT);
+	bool known = false, remembered = !a->region && a->at.lo == a->at.hi && a->size <= 8 &&
+					 region_permits(m, 0, FAY_REGION_CONSTANT);
 
 	if (a->region == REGION_STACK && !load_stack(m, a, v, &known))
 		return false;
@@ -419,18 +420,16 @@ bool machine_load(struct machine *m, const struct access *a, struct value *v)
 	}
 	if (a->region == REGION_STACK && load_parts(m, a, v))
 		return true;
-	if (remembered) {
-		slot = a->at.lo == a->at.hi ? stack_find(&m->s, (int64_t)a->at.lo, a->size) : NULL;
-		if (slot) {
-			*v = slot->v;
-			return true;
-		}
+	slot = remembered ? stack_find(&m->s, (int64_t)a->at.lo, a->size) : NULL;
+	if (slot) {
+		*v = slot->v;
+		return true;
 	}
 	if (a->region == REGION_RODATA)
 		r = constants(m, a);
 	*v = value_fresh(m, r.lo, r.hi, 64);
-	if (remembered && a->at.lo == a->at.hi && a->size <= 8 &&
-	    stack_forget(m, (int64_t)a->at.lo, (int64_t)a->at.lo + a->size) && m->s.slots < SLOTS)
+	if (remembered && stack_forget(m, (int64_t)a->at.lo, (int64_t)a->at.lo + a->size) &&
+	    m->s.slots < SLOTS)
 		slot_add(&m->s, (int64_t)a->at.lo, a->size, v);
 	if (a->region == REGION_RODATA && a->size == 4)
 		check_define(m, v, (struct def){ .kind = DEF_TABLE, .f = a->offset });

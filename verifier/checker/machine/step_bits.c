@@ -143,7 +143,7 @@ static unsigned highest(wide n)
 
 bool step_count(struct machine *m, const struct fay_insn *insn)
 {
-	unsigned bits = insn->width;
+	unsigned bits = insn->width, zeros;
 	const struct def *d;
 	struct value a, r, *to;
 	struct range ra, result = { 0, bits };
@@ -152,7 +152,9 @@ bool step_count(struct machine *m, const struct fay_insn *insn)
 		return false;
 	ra = value_range(m, &a, bits, false);
 	if (insn->op == OP_BSWAP || insn->op == OP_MOVBE) {
-		r = unknown(m, bits);
+		/* low bytes that are zero become high ones; all of a number that has no others */
+		zeros = lowest((wide)(a.f.c | a.f.k[0] | a.f.k[1]), bits);
+		r = unknown(m, bits - (zeros < bits ? zeros : bits) / 8 * 8);
 		return operand_write(m, insn, &insn->dst, bits, &r);
 	}
 	if ((insn->op == OP_BSF || insn->op == OP_BSR) && ra.lo == 0) {
