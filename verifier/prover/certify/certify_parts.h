@@ -131,6 +131,8 @@ struct rep *certify_rep_of(const struct place *p, uint64_t location);
 struct rep *certify_rep_add(struct place *p, uint64_t location);
 /* Makes the number at r a form, if with another number it is the size of a region in all states. */
 void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n);
+/* Makes the number at r a form, if another is a constant apart from it in all states. */
+void certify_find_tied(const struct place *p, struct rep *r, struct state **states, uint32_t n);
 uint32_t certify_number_of(const struct place *p, uint64_t location);
 /* Where the list of `at` names the variable number `which` with this pin. */
 uint64_t certify_pinned_at(uint32_t at, uint32_t pin, uint64_t which);
@@ -179,6 +181,7 @@ enum {
 	TREAT_CASES = 8,       /* ways part where an instruction asks the flags */
 	TREAT_REJOIN = 16,     /* and meet again before the next that sets them */
 	TREAT_ORDER = 32,      /* numbers that differ are two cases: less, and greater */
+	TREAT_THREE = 64,      /* a sum of two variables that is compared with a third is one */
 };
 /* The same with several places for a node; `treat`: per node of the graph. *failed: the node where
  * it gave up. *runs: of nodes, at most; what is left of them. */

@@ -239,14 +239,11 @@ static bool find_range(struct place *p, uint64_t location, struct state **states
 	return true;
 }
 
-/* The last number is a copy of one that is there already, or a constant away. */
-static void find_tied(struct place *p, struct state **states, uint32_t n)
+void certify_find_tied(const struct place *p, struct rep *r, struct state **states, uint32_t n)
 {
-	struct rep *r = &p->reps[p->rep_count - 1];
-
-	for (uint32_t i = 0; i + 1 < p->rep_count; i++) {
+	for (uint32_t i = 0; i < p->rep_count && !r->no_form; i++) {
 		const struct rep *base = &p->reps[i];
-		bool tied = base->kind == REP_NUMBER && base->bits == r->bits;
+		bool tied = base != r && base->kind == REP_NUMBER && base->bits == r->bits;
 		int64_t apart = 0;
 
 		for (uint32_t j = 0; tied && j < n; j++) {
@@ -254,8 +251,8 @@ static void find_tied(struct place *p, struct state **states, uint32_t n)
 			const struct value *b = walk_locate(states[j], r->location);
 			struct form d = b->f;
 
-			tied = a->bits == b->bits && form_add(&d, &a->f, -1) && !d.v[0] &&
-			       (!j || d.c == apart);
+			tied = certify_numeric(a) && a->bits == b->bits &&
+			       form_add(&d, &a->f, -1) && !d.v[0] && (!j || d.c == apart);
 			apart = d.c;
 		}
 		if (!tied)
@@ -317,7 +314,7 @@ static void find_location(struct certify *k, struct place *p, uint64_t location,
 	r = certify_rep_add(p, location);
 	certify_make_number(k, r, states, n);
 	if (r->kind == REP_NUMBER)
-		find_tied(p, states, n);
+		certify_find_tied(p, r, states, n);
 }
 
 void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
@@ -354,9 +351,24 @@ static void nearer_compared(const struct certify *k, const struct place *p, cons
 	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
 		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
 			nearer(r, k->compared[i].n + d, at, up, best);
-			if (r->mult != 1)
-				nearer(r, (k->compared[i].n + d) * r->mult + r->off, at, up, best);
+			if (r->mult == 1)
+				continue;
+			nearer(r, (k->compared[i].n + d) * r->mult + r->off, at, up, best);
+			nearer(r, k->compared[i].n + d * r->mult, at, up, best);
 		}
+}
+
+/* Where a number that is a form of this one is -1, 0 or 1. */
+static void nearer_forms(const struct place *p, const struct rep *r, wide at, bool up, wide *best)
+{
+	for (uint32_t i = 0; i < p->rep_count; i++) {
+		const struct rep *q = &p->reps[i];
+
+		for (int d = -1; d <= 1 && q->kind == REP_FORM && q->base == r->location; d++)
+			if (q->k && !q->size && (d - q->c) % q->k == 0)
+				nearer(r, (wide)((d - q->c) / q->k) * r->mult + r->off, at, up,
+				       best);
+	}
 }
 
 wide certify_stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up)
@@ -373,8 +385,10 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 		if (r->mult != 1)
 			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
 	}
-	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS)
+	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS) {
 		nearer_compared(k, p, r, at, up, &best);
+		nearer_forms(p, r, at, up, &best);
+	}
 	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
 		struct range all;

@@ -25,6 +25,20 @@ static struct form plain_form(struct state *s, const struct value *v)
 	return f;
 }
 
+/* What was a form of the variable at `location`, which is k times another now, plus c. */
+static void rebase(struct place *p, uint64_t location, uint64_t base, int64_t k, int64_t c)
+{
+	for (uint32_t i = 0; i < p->rep_count; i++) {
+		struct rep *q = &p->reps[i];
+
+		if (q->kind != REP_FORM || !q->k || q->base != location)
+			continue;
+		q->base = base;
+		q->c += q->k * c;
+		q->k *= k;
+	}
+}
+
 /* Pointers and counters that move together: p = k * i + c. */
 static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		struct meaning *x, uint32_t vars)
@@ -78,6 +92,7 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 			b->off = off;
 			b->lo = (b->lo - off) / g;
 			b->hi = (b->hi - off) / g;
+			rebase(p, b->location, b->location, g, off);
 			changed = true;
 		}
 	}
@@ -113,6 +128,8 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 		r->base = b->location;
 		r->k = by;
 		r->c = c;
+		if (by % r->mult == 0 && (c - r->off) % r->mult == 0)
+			rebase(p, r->location, b->location, by / r->mult, (c - r->off) / r->mult);
 		changed = true;
 	}
 	return changed;

@@ -108,6 +108,20 @@ static void number_anew(const struct doubt *d, struct rep *r)
 	certify_make_number(d->k, r, both, 2);
 }
 
+/* The location is forgotten. What was a form of it becomes a number of its own. */
+static void forget(const struct doubt *d, struct rep *r)
+{
+	r->kind = REP_FORGET;
+	for (uint32_t i = 0; i < d->p->rep_count; i++) {
+		struct rep *q = &d->p->reps[i];
+
+		if (q->kind != REP_FORM || !q->k || q->base != r->location)
+			continue;
+		q->no_form = true;
+		number_anew(d, q);
+	}
+}
+
 /* A multiple of a variable: it ranges wider, or the location gets another number. */
 static void weaken_multiple(const struct doubt *d, struct rep *r, struct value *have)
 {
@@ -147,7 +161,7 @@ static bool weaken_variables(const struct doubt *d)
 		weaker = true;
 		have = walk_locate(&w->m.s, d->x[i].location);
 		if (!certify_numeric(have)) {
-			r->kind = REP_FORGET;
+			forget(d, r);
 			continue;
 		}
 		if (r->mult != 1) {
@@ -193,6 +207,8 @@ static void weaken_location(const struct doubt *d, struct rep *r, const struct v
 
 		certify_hint_range(d->k, d->at, r);
 		certify_find_sum(d->p, r, both, 2);
+		if (r->kind == REP_NUMBER)
+			certify_find_tied(d->p, r, both, 2);
 	}
 }
 
@@ -221,7 +237,7 @@ static bool weaken_locations(const struct doubt *d, bool weaker)
 		} else if (r && r->kind == REP_NUMBER) {
 			if (!certify_numeric(have) || have->kind != want->kind ||
 			    have->tag != want->tag)
-				r->kind = REP_FORGET;
+				forget(d, r);
 		} else {
 			if (!r)
 				r = certify_rep_add(d->p, location);

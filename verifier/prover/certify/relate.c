@@ -158,22 +158,22 @@ static bool told_elsewhere(struct state *t, const struct meaning *x, uint32_t va
 	return false;
 }
 
-/* Values from before the node, and multiples of its variables, and sizes that are passed: nothing
- * else keeps what is known of both. */
-static bool relate_sizes(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-			 struct meaning *x, uint32_t vars)
+/* Values from before the node, and multiples of its variables, and what a loop around counts by or
+ * a size that is passed: nothing else keeps what is known of both. */
+static bool relate_kept(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			struct meaning *x, uint32_t vars)
 {
 	struct state *t = &k->w->t.s;
 	bool changed = false;
 
 	for (uint32_t v = 0; v < t->vars; v++)
-		for (unsigned j = 0; j < 16u + t->slots && t->var[v].pin >= PIN_SIZES; j++) {
+		for (unsigned j = 0; j < 16u + t->slots && counted_at(t, at, v); j++) {
 			uint64_t own = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
 			const struct value *a = walk_locate(t, own);
 
 			if (certify_numeric(a) && !told_elsewhere(t, x, vars, &a->f))
-				changed |= relate(k, at, states, n, x, 0, own,
-						  certify_pinned_at(at, t->var[v].pin, 0));
+				changed |=
+					relate(k, at, states, n, x, 0, own, counted_at(t, at, v));
 		}
 	return changed;
 }
@@ -199,7 +199,7 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 			if (counted_at(t, at, v))
 				changed |= relate(k, at, states, n, x, i, x[i].location,
 						  counted_at(t, at, v));
-	return relate_sizes(k, at, states, n, x, vars) || changed;
+	return relate_kept(k, at, states, n, x, vars) || changed;
 }
 
 void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n)

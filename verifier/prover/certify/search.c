@@ -87,7 +87,7 @@ static bool refine(struct search *s, uint32_t node)
 	case FAY_RULE_CRT_NODE: return rejoin(s);
 	case FAY_RULE_TRM_LOOP:
 	case FAY_RULE_CRT_JOIN:
-		if (write_out(s, node))
+		if (!(s->order & TREAT_THREE && level < 2) && write_out(s, node))
 			return true;
 		break;
 	case FAY_RULE_STK_POINTER: return false;
@@ -158,6 +158,10 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
+	ok = ok || refine_all(&s, effort, out);
+	s.order = TREAT_THREE;
+	if (!c->hint && !c->runs)
+		s.runs = RUNS;
 	ok = ok || refine_all(&s, effort, out);
 	free(s.treat);
 	free(s.level);

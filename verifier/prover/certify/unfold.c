@@ -144,9 +144,40 @@ static unsigned sums_of(const struct certify *k, const struct fay_operand *o)
 	return mask;
 }
 
+/* Whether the sum of two variables that is in the register is compared with what has yet another: a
+ * state can say nothing of three. */
+static bool of_three(const struct certify *k, const struct value *v, const struct fay_operand *o)
+{
+	const struct value *other = o->kind == OPERAND_REG ? &k->w->m.s.reg[o->reg] : NULL;
+
+	if (o->kind == OPERAND_MEM)
+		return true;
+	for (unsigned i = 0; other && i < 2; i++)
+		if (other->f.v[i] && other->f.v[i] != v->f.v[0] && other->f.v[i] != v->f.v[1])
+			return true;
+	return false;
+}
+
+/* The registers that are a constant apart from this one. */
+static unsigned beside(const struct certify *k, unsigned reg)
+{
+	const struct value *r = k->w->m.s.reg;
+	unsigned mask = 0;
+
+	for (unsigned i = 0; i < 16; i++) {
+		struct form d = r[i].f;
+
+		if (r[i].kind == KIND_NUMBER && r[i].bits == r[reg].bits &&
+		    form_add(&d, &r[reg].f, -1) && !d.v[0])
+			mask |= 1u << i;
+	}
+	return mask;
+}
+
 /* A register of which nothing could be learned: a sum that may have wrapped, or is larger than what
- * a fact says. */
-static unsigned wrapping(const struct certify *k, const struct fay_operand *o, unsigned bits)
+ * a fact says, or of which only a variable of its own can be compared with the other operand. */
+static unsigned wrapping(const struct certify *k, uint32_t at, const struct fay_operand *o,
+			 const struct fay_operand *with, unsigned bits)
 {
 	struct machine *m = &k->w->m;
 	struct form f;
@@ -157,7 +188,11 @@ static unsigned wrapping(const struct certify *k, const struct fay_operand *o, u
 	if (!v || !sums_of(k, o))
 		return 0;
 	known = value_form(m, v, bits, false, &f) || value_form(m, v, bits, true, &f);
-	return known && form_range(m, &f).hi < INT64_MAX ? 0 : 1u << o->reg;
+	if (!known || form_range(m, &f).hi >= INT64_MAX)
+		return 1u << o->reg;
+	if (!(k->unfold->treat[k->places[at].node] & TREAT_THREE) || !of_three(k, v, with))
+		return 0;
+	return beside(k, o->reg);
 }
 
 unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn)
@@ -170,8 +205,8 @@ unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct 
 	switch (insn->op) {
 	case OP_CMP:
 	case OP_TEST:
-		return wrapping(k, &insn->dst, insn->width) | wrapping(k, &insn->src, insn->width) |
-		       rejoin;
+		return wrapping(k, at, &insn->dst, &insn->src, insn->width) |
+		       wrapping(k, at, &insn->src, &insn->dst, insn->width) | rejoin;
 	case OP_LEA: return sums_of(k, &insn->src);
 	default: return 0;
 	}
