@@ -264,6 +264,16 @@ static const struct fay_runtime_state *state_of(uint64_t state, uint32_t kind)
 
 #define RECORD_ROWS_MAX 65535u
 
+/* Rows from the first one on, behind which none is occupied: of a table that grows, those that its
+ * probe has come to. Row and number are the program's. */
+static uint32_t rows_in_use(const struct fay_runtime_state *table,
+			    const struct fay_table_header *header)
+{
+	uint64_t last = header->last;
+
+	return last && last < table->rows ? (uint32_t)last + 1 : table->rows;
+}
+
 /*
  * All of a table goes out at once or not at all, so that a full ring never leaves half a table
  * counted. The sequence is odd from before the first row is handed over until the table is empty: a
@@ -276,12 +286,14 @@ uint64_t fay_rt_flush(void *local, uint64_t state)
 	struct fay_table_header *header;
 	char *rows;
 	uint64_t occupied = 0, records, head, left;
+	uint32_t count;
 
 	if (!table)
 		return lost_full(slot);
 	header = (struct fay_table_header *)((char *)local + table->offset);
 	rows = (char *)(header + 1);
-	for (uint32_t i = 0; i < table->rows; i++)
+	count = rows_in_use(table, header);
+	for (uint32_t i = 0; i < count; i++)
 		occupied += *(const uint64_t *)(rows + (uint64_t)i * table->row_size) != 0;
 	records = (occupied + RECORD_ROWS_MAX - 1) / RECORD_ROWS_MAX;
 	if (!ring_reserve(slot,
@@ -292,7 +304,7 @@ uint64_t fay_rt_flush(void *local, uint64_t state)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	head = slot->spill_head;
 	left = occupied;
-	for (uint32_t i = 0, in_record = 0; i < table->rows; i++) {
+	for (uint32_t i = 0, in_record = 0; i < count; i++) {
 		const char *row = rows + (uint64_t)i * table->row_size;
 
 		if (*(const uint64_t *)row == 0)
@@ -312,7 +324,7 @@ uint64_t fay_rt_flush(void *local, uint64_t state)
 	}
 	if (occupied)
 		ring_publish(slot, head);
-	memset(rows, 0, (uint64_t)table->rows * table->row_size);
+	memset(rows, 0, (uint64_t)count * table->row_size);
 	header->used = 0;
 	__atomic_store_n(&slot->sequence, slot->sequence + 1, __ATOMIC_RELEASE);
 	return 0;

@@ -17,7 +17,7 @@
 /* Tables by bucket begin with a part of their rows, have twice as many after each time that they
  * ran full, and may become larger than others. */
 #define FAY_TABLE_GROWS_FROM 4u
-#define FAY_TABLE_GROWS_TO 4u
+#define FAY_TABLE_GROWS_TO 8u
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PLAN_TEXTS 8u  /* strings that are read whole, of one event */
 #define FAY_PROBE_SYMBOL "probe0"

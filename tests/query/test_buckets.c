@@ -99,8 +99,8 @@ static void check_growth(const struct running *r)
 	const struct fay_spec_state *s = &r->plan->spec.states[0];
 	const unsigned char *rows = r->local + sizeof(struct fay_table_header);
 	uint64_t last = (uint64_t)word(r->local, offsetof(struct fay_table_header, last)),
-		 grown = flushes < 4 ? 1024u << flushes : 16384;
-	assert_int_equal(s->rows, 16384);
+		 grown = flushes < 5 ? 1024u << flushes : 32768;
+	assert_int_equal(s->rows, 32768);
 	assert_int_equal(last, word(r->local, 0) ? grown - 1 : 0);
 	for (uint64_t i = last + 1; i < s->rows; i++)
 		assert_int_equal(word(rows + i * s->row_size, 0), 0);
