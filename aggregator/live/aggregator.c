@@ -112,6 +112,7 @@ void fay_aggregator_destroy(struct fay_aggregator *aggregator)
 	}
 	for (uint32_t i = 0; i < aggregator->schema->state_count; i++)
 		fay_rows_deinit(&aggregator->drained[i]);
+	fay_pictures_forget(aggregator);
 	free_tables(aggregator);
 }
 

@@ -54,6 +54,13 @@ struct fay_source {
 	struct fay_slot_view *slots;
 };
 
+/* What is kept of a state's last picture for the next one. */
+struct fay_picture {
+	struct fay_rows rows; /* fay_rows_again(); no `state`: they are not kept */
+	struct fay_budget budget;
+	uint64_t *copy; /* NULL: none was taken yet; contents are void */
+};
+
 struct fay_aggregator {
 	const struct fay_schema *schema;
 	struct fay_rows *drained;    /* by state */
@@ -63,6 +70,7 @@ struct fay_aggregator {
 	struct fay_source *sources;
 	size_t source_count;
 	struct fay_budget budget;
+	struct fay_picture *pictures; /* by state; NULL: nothing is kept */
 	fay_row_function *on_row;
 	void *on_row_context;
 	struct fay_texts *texts; /* NULL: none come */
@@ -126,5 +134,7 @@ int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *s
 
 /* Adds what was lost, and the threads. */
 void fay_losses_add(struct fay_result *to, const struct fay_result *from);
+/* All that pictures have left behind. */
+void fay_pictures_forget(struct fay_aggregator *aggregator);
 
 #endif

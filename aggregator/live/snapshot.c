@@ -48,9 +48,10 @@ struct snapshot {
 	struct fay_aggregator *aggregator;
 	uint32_t index; /* of the state */
 	const struct fay_schema_state *state;
-	struct fay_rows rows;
+	struct fay_rows *rows; /* `own`, or those of the picture before */
+	struct fay_rows own;
 	struct fay_budget budget;
-	uint64_t *copy; /* of one row or table */
+	uint64_t *copy; /* of one row; or of a table's header and those of its rows in use */
 	size_t copy_size;
 	uint32_t copied;        /* rows of a table */
 	unsigned waits;         /* left, over all slots */
@@ -109,29 +110,75 @@ static bool same_words(const uint64_t *words, const void *from, size_t size)
 	return true;
 }
 
-/* How much of a table there is to copy: up to the last row that may be occupied. Row and number are
- * the program's, and one that tells less than the truth spoils its own result. */
-static size_t part_in_use(struct snapshot *snapshot, const uint8_t *table)
+/* How much of a table there is to look at: up to the last row that may be occupied. Row and number
+ * are the program's, and one that tells less than the truth spoils its own result. */
+static size_t part_in_use(const struct snapshot *snapshot, const uint8_t *table)
 {
 	const struct fay_table_header *header = (const struct fay_table_header *)table;
 	uint64_t last = __atomic_load_n(&header->last, __ATOMIC_ACQUIRE);
 	uint32_t rows = snapshot->state->rows;
-	snapshot->copied = last && last < rows ? (uint32_t)last + 1 : rows;
-	return sizeof(*header) + (size_t)snapshot->copied * snapshot->state->row_size;
+	return sizeof(*header) +
+	       (last && last < rows ? last + 1 : rows) * (size_t)snapshot->state->row_size;
 }
 
-/* The rows that no flush touches meanwhile; the others stay empty. */
+static bool is_in_use(const uint8_t *row)
+{
+	return __atomic_load_n((const uint64_t *)row, __ATOMIC_ACQUIRE) != 0;
+}
+
+static uint8_t *next_copied(const struct snapshot *snapshot)
+{
+	return (uint8_t *)snapshot->copy + sizeof(struct fay_table_header) +
+	       (size_t)snapshot->copied * snapshot->state->row_size;
+}
+
+/* The header and the rows in use, one behind the other. */
+static void copy_in_use(struct snapshot *snapshot, const uint8_t *table)
+{
+	uint32_t size = snapshot->state->row_size;
+	size_t end = part_in_use(snapshot, table);
+	fay_copy_words(snapshot->copy, table, sizeof(struct fay_table_header));
+	snapshot->copied = 0;
+	for (size_t at = sizeof(struct fay_table_header); at < end; at += size) {
+		if (!is_in_use(table + at))
+			continue;
+		fay_copy_words(next_copied(snapshot), table + at, size);
+		snapshot->copied++;
+	}
+}
+
+/* Whether the table is as it was copied. */
+static bool same_table(const struct snapshot *snapshot, const uint8_t *table)
+{
+	uint32_t size = snapshot->state->row_size;
+	size_t end = part_in_use(snapshot, table);
+	const uint8_t *copied = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
+	if (!same_words(snapshot->copy, table, sizeof(struct fay_table_header)))
+		return false;
+	for (size_t at = sizeof(struct fay_table_header); at < end; at += size) {
+		if (!is_in_use(table + at))
+			continue;
+		if (copied == next_copied(snapshot) ||
+		    !same_words((const uint64_t *)copied, table + at, size))
+			return false;
+		copied += size;
+	}
+	return copied == next_copied(snapshot);
+}
+
+/* The rows that no flush touches meanwhile. */
 static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *header,
 		      const uint8_t *table)
 {
 	uint32_t size = snapshot->state->row_size;
 	size_t end = part_in_use(snapshot, table);
+	snapshot->copied = 0;
 	for (size_t at = sizeof(struct fay_table_header); at < end; at += size) {
-		uint8_t *row = (uint8_t *)snapshot->copy + at;
+		uint8_t *row = next_copied(snapshot);
 		uint32_t before = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
 		fay_copy_words(row, table + at, size);
-		if (before & 1 || __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) != before)
-			memset(row, 0, size);
+		snapshot->copied += *(const uint64_t *)row && !(before & 1) &&
+				    __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) == before;
 	}
 }
 
@@ -152,13 +199,12 @@ static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uin
 			view->stuck = true;
 			view->stuck_at = before;
 		}
-		size_t size = part_in_use(snapshot, table);
-		fay_copy_words(snapshot->copy, table, size);
+		copy_in_use(snapshot, table);
 		/* A flush that was taken for dead, and is not, hands rows on and empties the table.
 		 * */
 		bool moved = odd && (__atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE) !=
 					     view->tail ||
-				     !same_words(snapshot->copy, table, size));
+				     !same_table(snapshot, table));
 		if (!moved && __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) == before)
 			return odd;
 		if (!wait_a_little(snapshot)) {
@@ -179,7 +225,7 @@ static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_s
 	const uint8_t *rows = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
 	size_t at = 0;
 	for (uint32_t i = 0; i < snapshot->copied; i++, rows += snapshot->state->row_size) {
-		bool found = !*(const uint64_t *)rows;
+		bool found = false;
 		while (!found && at < view->open_size) {
 			uint64_t state;
 			memcpy(&state, view->open_rows + at, sizeof(state));
@@ -198,24 +244,18 @@ static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_s
 static int take_table(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
 {
 	const uint8_t *rows = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
-	int live = 0;
 	if (copy_table(snapshot, source, slot) && all_rows_drained(snapshot, &source->slots[slot]))
 		return 0;
-	for (uint32_t i = 0; i < snapshot->copied; i++, rows += snapshot->state->row_size) {
-		if (!*(const uint64_t *)rows)
-			continue;
-		live = 1;
-		snapshot->result->live_rows++;
-		if (!fay_rows_merge(&snapshot->rows, rows))
-			return -1;
-	}
-	return live;
+	snapshot->result->live_rows += snapshot->copied;
+	if (!fay_rows_merge_many(snapshot->rows, rows, snapshot->copied))
+		return -1;
+	return snapshot->copied != 0;
 }
 
 static int take_cell(struct snapshot *snapshot, const uint8_t *cell)
 {
 	fay_copy_words(snapshot->copy, cell, snapshot->copy_size);
-	if (!fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
+	if (!fay_rows_merge(snapshot->rows, (const uint8_t *)snapshot->copy))
 		return -1;
 	bool live = !is_zero(snapshot->copy, snapshot->copy_size / 8);
 	snapshot->result->live_rows += live;
@@ -270,13 +310,13 @@ static int take_all(struct snapshot *snapshot)
 	bool cell = snapshot->state->kind == FAY_STATE_CELL;
 	if (cell)
 		memset(snapshot->copy, 0, snapshot->copy_size);
-	if (cell && !fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
+	if (cell && !fay_rows_merge(snapshot->rows, (const uint8_t *)snapshot->copy))
 		return -1;
 	for (size_t i = 0; i < aggregator->source_count; i++)
 		if (take_source(snapshot, &aggregator->sources[i]))
 			return -1;
 	/* Last: the slots' draining above added to it. */
-	return fay_rows_merge_all(&snapshot->rows, &aggregator->drained[snapshot->index]) ? 0 : -1;
+	return fay_rows_merge_all(snapshot->rows, &aggregator->drained[snapshot->index]) ? 0 : -1;
 }
 
 static size_t copy_size(const struct fay_schema_state *state)
@@ -284,6 +324,82 @@ static size_t copy_size(const struct fay_schema_state *state)
 	if (state->kind != FAY_STATE_TABLE)
 		return state->row_size;
 	return sizeof(struct fay_table_header) + (size_t)state->rows * state->row_size;
+}
+
+/* Where pictures share what they can: what this one starts from; else NULL. */
+static struct fay_picture *kept_by(const struct snapshot *snapshot)
+{
+	const struct fay_aggregator *aggregator = snapshot->aggregator;
+	return aggregator->pictures ? &aggregator->pictures[snapshot->index] : NULL;
+}
+
+/* False: no memory. `picture`: it will be taken again. */
+static bool begin(struct snapshot *snapshot, bool picture)
+{
+	struct fay_aggregator *aggregator = snapshot->aggregator;
+	struct fay_picture *kept = kept_by(snapshot);
+	snapshot->state = &aggregator->schema->states[snapshot->index];
+	/* Room for all that was drained, should that have hit its limit, and for what is live. */
+	snapshot->budget.limit = 2 * aggregator->budget.limit;
+	fay_rows_init(&snapshot->own, aggregator->schema, snapshot->index, &snapshot->budget);
+	snapshot->rows = &snapshot->own;
+	if (picture && kept && kept->rows.state) {
+		snapshot->rows = &kept->rows;
+		kept->budget.limit = snapshot->budget.limit;
+		fay_rows_again(snapshot->rows);
+	}
+	snapshot->copy_size = copy_size(snapshot->state);
+	snapshot->copy = kept && kept->copy ? kept->copy : malloc(snapshot->copy_size);
+	if (kept)
+		kept->copy = snapshot->copy;
+	return snapshot->copy != NULL;
+}
+
+/* Kept rows of which many are not there any more, or too many, are not kept. */
+static void end(struct snapshot *snapshot)
+{
+	struct fay_picture *kept = kept_by(snapshot);
+	if (!kept)
+		free(snapshot->copy);
+	if (snapshot->rows != &snapshot->own &&
+	    snapshot->result->row_count < snapshot->rows->count / 2) {
+		fay_rows_deinit(&kept->rows);
+		fay_rows_init(&kept->rows, snapshot->aggregator->schema, snapshot->index,
+			      &kept->budget);
+	}
+	fay_rows_deinit(&snapshot->own);
+}
+
+static bool can_be_kept(const struct fay_schema *schema, const struct fay_schema_state *state)
+{
+	bool can = state->kind == FAY_STATE_TABLE && state->keys;
+	for (uint32_t i = 0; can && i < (uint32_t)state->keys + state->values; i++)
+		can = schema->columns[state->first_column + i].offset >= sizeof(uint64_t);
+	return can;
+}
+
+bool fay_aggregator_keep_pictures(struct fay_aggregator *aggregator)
+{
+	const struct fay_schema *schema = aggregator->schema;
+	if (!aggregator->pictures)
+		aggregator->pictures =
+			calloc(schema->state_count + 1, sizeof(*aggregator->pictures));
+	for (uint32_t i = 0; aggregator->pictures && i < schema->state_count; i++) {
+		struct fay_picture *kept = &aggregator->pictures[i];
+		if (!kept->rows.state && can_be_kept(schema, &schema->states[i]))
+			fay_rows_init(&kept->rows, schema, i, &kept->budget);
+	}
+	return aggregator->pictures != NULL;
+}
+
+void fay_pictures_forget(struct fay_aggregator *aggregator)
+{
+	for (uint32_t i = 0; aggregator->pictures && i < aggregator->schema->state_count; i++) {
+		free(aggregator->pictures[i].copy);
+		if (aggregator->pictures[i].rows.state)
+			fay_rows_deinit(&aggregator->pictures[i].rows);
+	}
+	free(aggregator->pictures);
 }
 
 void fay_losses_add(struct fay_result *to, const struct fay_result *from)
@@ -302,20 +418,37 @@ int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *s
 	struct fay_result result = { 0 };
 	struct snapshot snapshot = { .aggregator = aggregator,
 				     .index = state,
-				     .state = &aggregator->schema->states[state],
-				     .budget = { .limit = 2 * aggregator->budget.limit },
 				     .waits = FAY_SNAPSHOT_YIELDS + FAY_SNAPSHOT_NAPS,
 				     .result = &result };
-	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
-	snapshot.copy_size = copy_size(snapshot.state);
-	snapshot.copy = malloc(snapshot.copy_size);
-	int failed = !snapshot.copy || take_source(&snapshot, source) ||
-		     !fay_rows_merge_all(&aggregator->drained[state], &snapshot.rows);
+	int failed = !begin(&snapshot, false) || take_source(&snapshot, source) ||
+		     !fay_rows_merge_all(&aggregator->drained[state], snapshot.rows);
 	if (!failed)
 		fay_losses_add(&aggregator->retired[state], &result);
-	free(snapshot.copy);
-	fay_rows_deinit(&snapshot.rows);
+	end(&snapshot);
 	return failed ? -1 : 0;
+}
+
+static int no_room(const struct snapshot *snapshot, struct fay_error *error)
+{
+	return fay_error_set(error, FAY_E_LIMIT,
+			     "the result is over the aggregator's memory limit of %" PRIu64
+			     " MiB; group by fewer keys",
+			     snapshot->budget.limit >> 20);
+}
+
+/* By key. */
+static bool hand_on(struct snapshot *snapshot)
+{
+	struct fay_result *result = snapshot->result;
+	result->state = snapshot->index;
+	result->row_size = snapshot->state->row_size;
+	if (snapshot->rows != &snapshot->own)
+		return fay_rows_take_sorted(snapshot->rows, &result->rows, &result->row_count);
+	fay_rows_sort(snapshot->rows);
+	result->row_count = snapshot->rows->count;
+	result->rows = snapshot->rows->rows;
+	snapshot->rows->rows = NULL;
+	return true;
 }
 
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state,
@@ -329,30 +462,13 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state,
 	if (state >= aggregator->schema->state_count)
 		return fay_error_set(error, FAY_E_INTERNAL, "snapshot of state %u of %u", state,
 				     aggregator->schema->state_count);
-	snapshot.state = &aggregator->schema->states[state];
-	/* Room for all that was drained, should that have hit its limit, and for what is live. */
-	snapshot.budget.limit = 2 * aggregator->budget.limit;
-	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
-	snapshot.copy_size = copy_size(snapshot.state);
-	snapshot.copy = malloc(snapshot.copy_size);
-	if (!snapshot.copy || take_all(&snapshot)) {
-		free(snapshot.copy);
-		fay_rows_deinit(&snapshot.rows);
+	if (!begin(&snapshot, true) || take_all(&snapshot) || !hand_on(&snapshot)) {
 		memset(result, 0, sizeof(*result));
-		return fay_error_set(error, FAY_E_LIMIT,
-				     "the result is over the aggregator's memory limit of %" PRIu64
-				     " MiB; group by fewer keys",
-				     snapshot.budget.limit >> 20);
+		end(&snapshot);
+		return no_room(&snapshot, error);
 	}
-	free(snapshot.copy);
 	fay_losses_add(result, &aggregator->retired[state]);
-	fay_rows_sort(&snapshot.rows);
-	result->state = state;
-	result->row_size = snapshot.state->row_size;
-	result->row_count = snapshot.rows.count;
-	result->rows = snapshot.rows.rows;
-	snapshot.rows.rows = NULL;
-	fay_rows_deinit(&snapshot.rows);
+	end(&snapshot);
 	return FAY_OK;
 }
 

@@ -27,7 +27,7 @@ void fay_rows_deinit(struct fay_rows *rows)
 	free(rows->index);
 	rows->rows = NULL;
 	rows->index = NULL;
-	rows->count = rows->room = rows->index_size = 0;
+	rows->count = rows->room = rows->index_size = rows->sorted = 0;
 }
 
 static uint64_t hash_key(const struct fay_rows *rows, const uint8_t *row)
@@ -42,8 +42,14 @@ static bool same_key(const struct fay_rows *rows, const uint8_t *left, const uin
 {
 	for (unsigned i = 0; i < rows->state->keys; i++) {
 		const struct fay_schema_column *column = &rows->columns[i];
-		if (memcmp(left + column->offset, right + column->offset, column->size))
-			return false;
+		/* most are numbers, which are compared before a function is called */
+		for (uint32_t at = column->offset; at < column->offset + column->size; at += 8) {
+			uint64_t a, b;
+			memcpy(&a, left + at, sizeof(a));
+			memcpy(&b, right + at, sizeof(b));
+			if (a != b)
+				return false;
+		}
 	}
 	return true;
 }
@@ -149,6 +155,13 @@ uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
 	return find_hashed(rows, row, hash_key(rows, row));
 }
 
+static void mark(const struct fay_rows *rows, uint8_t *row)
+{
+	const uint64_t here = 1;
+	if (rows->again)
+		memcpy(row, &here, sizeof(here));
+}
+
 static bool add_row(struct fay_rows *rows, const uint8_t *row, uint64_t hash)
 {
 	if (rows->count == rows->room && !grow_rows(rows))
@@ -160,6 +173,7 @@ static bool add_row(struct fay_rows *rows, const uint8_t *row, uint64_t hash)
 	for (unsigned i = 0; i < (unsigned)rows->state->keys + rows->state->values; i++)
 		memcpy(to + rows->columns[i].offset, row + rows->columns[i].offset,
 		       rows->columns[i].size);
+	mark(rows, to);
 	if (rows->state->keys)
 		insert_index(rows->index, rows->index_size, hash, rows->count);
 	rows->count++;
@@ -174,6 +188,7 @@ static bool merge_hashed(struct fay_rows *rows, const uint8_t *row, uint64_t has
 	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values;
 	     i++)
 		fay_merge_column(&rows->columns[i], to, row);
+	mark(rows, to);
 	return true;
 }
 
@@ -240,4 +255,84 @@ void fay_rows_sort(struct fay_rows *rows)
 {
 	if (rows->count > 1)
 		qsort_r(rows->rows, rows->count, rows->state->row_size, compare_rows, rows);
+}
+
+/* --- again and again --- */
+
+void fay_rows_again(struct fay_rows *rows)
+{
+	const struct fay_schema_column *first = &rows->columns[rows->state->keys],
+				       *end = first + rows->state->values;
+	rows->again = true;
+	for (size_t i = 0; i < rows->count; i++) {
+		uint8_t *row = rows->rows + i * rows->state->row_size;
+		memset(row, 0, sizeof(uint64_t));
+		for (const struct fay_schema_column *column = first; column < end; column++)
+			memset(row + column->offset, 0, column->size);
+	}
+}
+
+static int compare_numbered(const void *left, const void *right, void *context)
+{
+	const struct fay_rows *rows = context;
+	size_t size = rows->state->row_size;
+	return compare_rows(rows->rows + *(const uint32_t *)left * size,
+			    rows->rows + *(const uint32_t *)right * size, context);
+}
+
+/* All rows' numbers by key: those that are in order, and the others among them. */
+static uint32_t *find_order(struct fay_rows *rows)
+{
+	size_t others = rows->count - rows->sorted, b = 0;
+	uint32_t *order = malloc((rows->count + others + 1) * sizeof(*order)), a = 0;
+	if (!order)
+		return NULL;
+	uint32_t *late = order + rows->count;
+	for (size_t i = 0; i < others; i++)
+		late[i] = (uint32_t)(rows->sorted + i);
+	if (others > 1)
+		qsort_r(late, others, sizeof(*late), compare_numbered, rows);
+	for (size_t to = 0; to < rows->count; to++) {
+		bool is_late = b < others &&
+			       (a == rows->sorted || compare_numbered(&late[b], &a, rows) < 0);
+		order[to] = is_late ? late[b++] : a++;
+	}
+	return order;
+}
+
+/* Rows are where the order has them. */
+static void put_in_order(struct fay_rows *rows, const uint32_t *order)
+{
+	size_t size = rows->state->row_size;
+	uint8_t *ordered = malloc(rows->room * size);
+	if (!ordered)
+		return; /* they stay where they are */
+	for (size_t i = 0; i < rows->count; i++)
+		memcpy(ordered + i * size, rows->rows + order[i] * size, size);
+	free(rows->rows);
+	rows->rows = ordered;
+	rows->sorted = rows->count;
+	memset(rows->index, 0, rows->index_size * sizeof(*rows->index));
+	fill_index(rows, rows->index, rows->index_size);
+}
+
+bool fay_rows_take_sorted(struct fay_rows *rows, uint8_t **sorted, size_t *count)
+{
+	size_t size = rows->state->row_size;
+	uint32_t *order = find_order(rows);
+	uint8_t *to = *sorted = order ? malloc(rows->count * size + 1) : NULL;
+	*count = 0;
+	for (size_t i = 0; i < rows->count && to; i++) {
+		const uint8_t *row = rows->rows + order[i] * size;
+		if (!*(const uint64_t *)row)
+			continue;
+		memcpy(to, row, size);
+		memset(to, 0, sizeof(uint64_t));
+		to += size;
+		++*count;
+	}
+	if (to && rows->count - rows->sorted > rows->sorted / 8)
+		put_in_order(rows, order);
+	free(order);
+	return to != NULL;
 }

@@ -62,6 +62,9 @@ struct fay_rows {
 	uint32_t *index;
 	size_t count, room, index_size;
 	struct fay_hash_key hash_key;
+	/* of fay_rows_again() */
+	bool again;
+	size_t sorted; /* the first ones, by key */
 };
 
 void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state,
@@ -78,5 +81,16 @@ bool fay_rows_merge_many(struct fay_rows *rows, const uint8_t *first, size_t cou
 bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from);
 /* Sorts by key, column by column, as values of their type. The index is void afterwards. */
 void fay_rows_sort(struct fay_rows *rows);
+
+/*
+ * Of a table that is merged again and again from parts that have the same keys most of the time:
+ * its rows keep their places, so that few are added and have to be sorted. This is called before
+ * each time; all rows are then gone but for their keys. They have a tag, 8 bytes in front of the
+ * keys, which says whether one has come since.
+ */
+void fay_rows_again(struct fay_rows *rows);
+/* Copies of the rows that have come since, by key, tags zeroed: *sorted is the caller's. False: no
+ * memory. */
+bool fay_rows_take_sorted(struct fay_rows *rows, uint8_t **sorted, size_t *count);
 
 #endif

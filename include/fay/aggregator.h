@@ -100,6 +100,10 @@ struct fay_result {
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state,
 			    struct fay_result *result, struct fay_error *error);
 void fay_result_deinit(struct fay_result *result);
+/* Snapshots are taken again and again from now on, most with the groups of the one before: what
+ * they share is kept, which takes up to twice their memory. False: no memory for that; they are
+ * taken all the same. */
+bool fay_aggregator_keep_pictures(struct fay_aggregator *aggregator);
 /* What came in so far, of one state: rows that threads handed on, or that were given to
  * fay_aggregator_take_row(), and the bytes of their records. */
 struct fay_traffic {

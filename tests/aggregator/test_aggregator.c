@@ -33,11 +33,16 @@ struct fixture {
 
 static const char some_name[NAME_SIZE] = "name";
 
+/* Whether snapshots share what they can: all tests are run without and with that. */
+static bool keep;
+
 static void set_up(struct fixture *fixture, uint32_t only_pid)
 {
 	memset(fixture, 0, sizeof(*fixture));
 	test_shm_init(&fixture->shm, 4, 4096);
 	assert_int_equal(fay_aggregator_create(&test_schema, &fixture->aggregator, &failure), 0);
+	if (keep)
+		assert_true(fay_aggregator_keep_pictures(fixture->aggregator));
 	assert_int_equal(fay_aggregator_add(fixture->aggregator, fixture->shm.control,
 					    fixture->shm.size, only_pid, &failure),
 			 0);
@@ -475,5 +480,7 @@ int main(void)
 		cmocka_unit_test(test_wait),
 		cmocka_unit_test(test_wait_also),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	keep = true;
+	return failed + cmocka_run_group_tests_name("with kept pictures", tests, NULL, NULL);
 }

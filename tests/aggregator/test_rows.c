@@ -142,6 +142,38 @@ static void test_many_at_once(void **state)
 	assert_int_equal(budget.used, 0);
 }
 
+/* Merged anew in each round, some groups with more, some gone and back, some new: what comes out is
+ * what rows that know nothing of earlier rounds come to. */
+static void test_again(void **state)
+{
+	struct fay_budget budget = { .limit = 1 << 26 };
+	struct fay_rows kept, fresh;
+	uint8_t row[ROW_BYTES], *sorted;
+	size_t count, places = 0;
+
+	fay_rows_init(&kept, &schema, 0, &budget);
+	for (unsigned round = 0; round < 60; round++) {
+		fay_rows_init(&fresh, &schema, 0, &budget);
+		fay_rows_again(&kept);
+		for (unsigned i = 0; i < 40 * round; i++) {
+			make_row(i * (1 + round % 3), row);
+			assert_true(fay_rows_merge(&kept, row) && fay_rows_merge(&fresh, row));
+		}
+		fay_rows_sort(&fresh);
+		assert_true(fay_rows_take_sorted(&kept, &sorted, &count));
+		assert_int_equal(count, fresh.count);
+		assert_memory_equal(sorted, fresh.rows, count * ROW_BYTES);
+		assert_true(kept.count >= count && kept.count >= places);
+		places = kept.count;
+		free(sorted);
+		fay_rows_deinit(&fresh);
+	}
+	assert_in_range(places, KEYS / 2, KEYS);
+	assert_in_range(kept.sorted, places - places / 4, places);
+	fay_rows_deinit(&kept);
+	assert_int_equal(budget.used, 0);
+}
+
 static void test_key_is_drawn(void **state)
 {
 	static const struct fay_hash_key none;
@@ -158,8 +190,11 @@ static void test_key_is_drawn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_published_values),      cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_order_is_not_the_hash), cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_published_values),
+		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_order_is_not_the_hash),
+		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_key_is_drawn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void check_end(struct fay_aggregator *aggregator, struct worker *workers)
 	assert_int_equal(emitted, (uint64_t)THREADS * ((EVENTS + 15) / 16));
 }
 
-static void test_threads(void **state)
+static void count_threads(bool keep)
 {
 	struct worker *workers = calloc(THREADS, sizeof(*workers));
 	struct fay_aggregator *aggregator;
@@ -193,6 +193,8 @@ static void test_threads(void **state)
 	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
 	assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure), 0);
 	fay_aggregator_on_row(aggregator, on_row, NULL);
+	if (keep)
+		assert_true(fay_aggregator_keep_pictures(aggregator));
 	double start = test_seconds();
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i].seed = 0x9e3779b97f4a7c15u * (i + 1);
@@ -232,9 +234,20 @@ static void test_threads(void **state)
 	free(workers);
 }
 
+static void test_threads(void **state)
+{
+	count_threads(false);
+}
+
+static void test_kept_pictures(void **state)
+{
+	count_threads(true);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_threads),
+					    cmocka_unit_test(test_kept_pictures) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
