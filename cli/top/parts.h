@@ -3,6 +3,8 @@
 #ifndef FAY_CLI_TOP_PARTS_H
 #define FAY_CLI_TOP_PARTS_H
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,8 +78,8 @@ void fay_top_view_ask(struct fay_top_view *view);
 void fay_top_view_open(struct fay_top_view *view);
 /* That function of the program is what stacks are asked of; false: the process is gone. */
 bool fay_top_view_function(struct fay_top_view *view, const char *name);
-/* What came meanwhile. */
-void fay_top_view_step(struct fay_top_view *view);
+/* Takes up what has come, once something is due, or when the word is not `seen` any more. */
+void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen);
 /* All is as before it was opened. */
 void fay_top_view_close(struct fay_top_view *view);
 
@@ -109,6 +111,20 @@ void fay_top_screen_draw(struct fay_top_screen *screen);
 int fay_top_screen_key(void);
 /* Rows that fit. */
 size_t fay_top_screen_page(const struct fay_top_screen *screen);
+
+/* --- input.c --- */
+
+/* What is typed wakes who waits for something else. */
+struct fay_top_watch {
+	uint32_t word; /* changes when there is something to read (futex(2)) */
+	uint32_t seen; /* its value when all was read */
+	sem_t go_on;
+	pthread_t thread;
+};
+int fay_top_watch_begin(struct fay_top_watch *watch, struct fay_error *error);
+/* Now all has been read that was there before it was called. */
+void fay_top_watch_seen(struct fay_top_watch *watch, uint32_t seen);
+void fay_top_watch_end(struct fay_top_watch *watch);
 
 /* --- keys.c --- */
 

@@ -17,8 +17,6 @@
 #include "parts.h"
 #include "top.h"
 
-/* Between looks at what the probes have kept: twice before a thread gives up waiting for room. */
-#define STEP_MS 50
 #define BUDGET "5%" /* as of `fay trace` */
 
 static volatile sig_atomic_t over;
@@ -41,20 +39,22 @@ static bool take_keys(struct fay_top_screen *screen, bool *pressed)
 }
 
 /* Until a key is pressed, or a picture is there; false: the end. */
-static bool wait_for_change(struct fay_top_screen *screen)
+static bool wait_for_change(struct fay_top_screen *screen, struct fay_top_watch *watch)
 {
 	struct fay_top_view *view = screen->view;
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	uint64_t picture = view->table.picture;
 	bool failed = view->failed, pressed = false;
 	while (!over && !pressed && view->table.picture == picture && view->failed == failed) {
+		fay_top_view_wait(view, &watch->word, watch->seen);
+		uint32_t now = __atomic_load_n(&watch->word, __ATOMIC_ACQUIRE);
 		/* a signal may be a new size, which is a key */
-		bool ready = poll(&input, 1, view->tracer ? STEP_MS : -1) != 0;
+		bool ready = poll(&input, 1, view->tracer || view->failed != failed ? 0 : -1) > 0;
 		if (ready && (input.revents & (POLLHUP | POLLERR)))
 			return false; /* the terminal is gone */
-		if (ready && !take_keys(screen, &pressed))
+		if (!take_keys(screen, &pressed))
 			return false;
-		fay_top_view_step(view);
+		fay_top_watch_seen(watch, now);
 	}
 	return !over;
 }
@@ -62,15 +62,21 @@ static bool wait_for_change(struct fay_top_screen *screen)
 static int show(struct fay_top_view *view, struct fay_error *error)
 {
 	struct fay_top_screen screen = { .view = view };
-	if (fay_top_screen_begin(error))
+	struct fay_top_watch watch;
+	if (fay_top_watch_begin(&watch, error))
 		return error->code;
+	if (fay_top_screen_begin(error)) {
+		fay_top_watch_end(&watch);
+		return error->code;
+	}
 	fay_cli_catch_ends(on_signal);
 	fay_top_view_ask(view);
 	fay_top_screen_draw(&screen);
 	fay_top_view_open(view);
 	do
 		fay_top_screen_draw(&screen);
-	while (wait_for_change(&screen));
+	while (wait_for_change(&screen, &watch));
+	fay_top_watch_end(&watch);
 	fay_top_screen_end();
 	fay_top_view_close(view);
 	return FAY_OK;

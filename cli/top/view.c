@@ -212,16 +212,16 @@ void fay_top_view_open(struct fay_top_view *view)
 	if (!view->failed && fay_tracer_open(view->query, &options, &view->tracer, &error))
 		fail(view, &error);
 	if (view->tracer)
-		view->tracer->trace.calm = true;
+		fay_trace_be_calm(&view->tracer->trace);
 	view->table.taken = fay_monotonic(); /* all begins at 0 */
 }
 
-void fay_top_view_step(struct fay_top_view *view)
+void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen)
 {
 	struct fay_error error;
 	if (!view->tracer)
 		return;
-	int code = fay_tracer_step(view->tracer, 0, &error);
+	int code = fay_tracer_wait(view->tracer, word, seen, &error);
 	if (!code && fay_tracer_over(view->tracer))
 		code = fay_error_set(&error, FAY_E_REFUSED, "%s", fay_tracer_over(view->tracer));
 	if (!code)

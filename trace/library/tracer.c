@@ -213,30 +213,40 @@ int fay_tracer_fd(const struct fay_tracer *tracer)
 }
 
 /* Of saved traces all is done in one. */
-static int step(struct fay_tracer *tracer, struct fay_error *error)
+static int step(struct fay_tracer *tracer, int wait_ms, struct fay_error *error)
 {
 	struct trace *trace = &tracer->trace;
-	if (!fay_trace_is_file(trace))
-		return fay_trace_step(trace, 0, error);
-	tracer->finished = true;
-	return fay_trace_file(trace, error);
+	struct fay_error own = { 0 };
+	int code;
+	if (tracer->finished || trace->end_reason)
+		return FAY_OK;
+	pthread_mutex_lock(&turn);
+	tracer->finished = fay_trace_is_file(trace);
+	code = tracer->finished ? fay_trace_file(trace, &own)
+				: fay_trace_step(trace, wait_ms, &own);
+	pthread_mutex_unlock(&turn);
+	if (code && error)
+		*error = own;
+	return code;
+}
+
+int fay_tracer_wait(struct fay_tracer *tracer, const uint32_t *word, uint32_t seen,
+		    struct fay_error *error)
+{
+	tracer->trace.also = word;
+	tracer->trace.also_seen = seen;
+	return step(tracer, fay_trace_calm_ms(&tracer->trace), error);
 }
 
 int fay_tracer_step(struct fay_tracer *tracer, int timeout_ms, struct fay_error *error)
 {
-	struct fay_error own = { 0 };
 	struct pollfd ready = { .fd = tracer->timer, .events = POLLIN };
 	uint64_t ticks;
 	if (tracer->finished || tracer->trace.end_reason)
 		return FAY_OK;
 	if (poll(&ready, 1, timeout_ms) > 0 && read(tracer->timer, &ticks, sizeof(ticks)) < 0)
 		ticks = 0; /* another reader was first */
-	pthread_mutex_lock(&turn);
-	int code = step(tracer, &own);
-	pthread_mutex_unlock(&turn);
-	if (code && error)
-		*error = own;
-	return code;
+	return step(tracer, 0, error);
 }
 
 const char *fay_tracer_over(const struct fay_tracer *tracer)

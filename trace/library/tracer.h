@@ -24,6 +24,11 @@ struct fay_tracer {
 	size_t line_size;
 };
 
+/* As fay_tracer_step(), but waits for as long as nothing is due, no program wants anything, and the
+ * word, which is woken by futex(2), is `seen`. */
+int fay_tracer_wait(struct fay_tracer *tracer, const uint32_t *word, uint32_t seen,
+		    struct fay_error *error);
+
 /* cells.c: hands the row on as values. */
 void fay_tracer_row(struct fay_tracer *tracer, const struct fay_view *view, const uint8_t *row,
 		    uint64_t picture, bool final, bool revised);

@@ -62,9 +62,9 @@ struct departed {
 struct fay_trace_budget {
 	struct account *items;
 	size_t count;
-	uint64_t began, next, restless; /* monotonic ns; the last: too much, or one came back */
-	double spent, cpu;              /* ns, of all looks */
-	size_t left_out, said;          /* functions, each once; messages about them */
+	uint64_t began, restless; /* monotonic ns; the last: too much, or one came back */
+	double spent, cpu;        /* ns, of all looks */
+	size_t left_out, said;    /* functions, each once; messages about them */
 	/* of sessions that are gone */
 	struct departed *departed;
 	size_t departed_count;
@@ -350,7 +350,7 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	uint64_t now = fay_monotonic(), used = fay_clock(CLOCK_THREAD_CPUTIME_ID);
 	int result = FAY_OK;
 	bool over = false;
-	if (!trace->budget || (trace->spending && now < trace->spending->next))
+	if (!trace->budget || (trace->spending && now < trace->next_spending))
 		return FAY_OK;
 	if (!trace->spending && (trace->spending = calloc(1, sizeof(*trace->spending))))
 		trace->spending->began = trace->spending->restless = now;
@@ -360,8 +360,8 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 		if (is_first_of_process(trace->spending, i))
 			over |= look_at(trace, i, &result);
 	used = (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used) * (trace->calm ? FAY_CALM_LOOK : 1);
-	trace->spending->next = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
-						      now > trace->spending->restless + CALM_AFTER);
+	trace->next_spending = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
+						     now > trace->spending->restless + CALM_AFTER);
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }
 

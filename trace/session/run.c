@@ -14,8 +14,10 @@
 #include "session.h"
 
 #define DEFAULT_EVERY 1000000000u
-#define CALM_PICTURES 400u            /* between pictures that long as one took, of a calm trace */
+#define CALM_PICTURES 300u            /* between pictures that long as one took, of a calm trace */
 #define CALM_PICTURE_MOST 3000000000u /* ns */
+#define CALM_LEAST 50000000u          /* ns that a step waits */
+#define CALM_MOST 200000000u
 
 static bool targets_alive(struct trace *trace)
 {
@@ -308,12 +310,29 @@ bool fay_trace_picture_due(struct trace *trace, uint64_t every)
 	return over || asked;
 }
 
+void fay_trace_be_calm(struct trace *trace)
+{
+	trace->calm = true;
+	fay_aggregator_keep_pictures(trace->aggregator);
+}
+
+int fay_trace_calm_ms(const struct trace *trace)
+{
+	uint64_t now = fay_monotonic(), rest = CALM_MOST, look = trace->next_spending;
+	if (trace->budget && look < now + rest)
+		rest = look > now + CALM_LEAST ? look - now : CALM_LEAST;
+	if (trace->next_picture < now + rest)
+		rest = trace->next_picture > now ? trace->next_picture - now : 0;
+	return (int)((rest + 999999) / 1000000);
+}
+
 int fay_trace_step(struct trace *trace, int wait_ms, struct fay_error *error)
 {
 	if ((trace->end_reason = reason_to_end(trace, trace->run_until)))
 		return FAY_OK;
 	fay_aggregator_wait(trace->aggregator, trace->awaits_first && wait_ms > 1 ? 1 : wait_ms,
-			    trace->follower.told, trace->follower.seen);
+			    trace->also ? trace->also : trace->follower.told,
+			    trace->also ? trace->also_seen : trace->follower.seen);
 	if (take_up(trace, error))
 		return error->code;
 	if (trace->awaits_first && any_event(trace)) {

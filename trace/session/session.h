@@ -207,6 +207,11 @@ uint64_t fay_trace_modules_late(const struct trace *trace);
 void fay_trace_run_begin(struct trace *trace);
 /* Waits for so long at most, and takes up what has come; end_reason is there once it is over. */
 int fay_trace_step(struct trace *trace, int wait_ms, struct fay_error *error);
+/* After it has begun: pictures are made with little work, and often only if that suffices (`calm`).
+ */
+void fay_trace_be_calm(struct trace *trace);
+/* How long a calm trace's step may wait. Programs that want something end that. */
+int fay_trace_calm_ms(const struct trace *trace);
 /* Until it is over. */
 int fay_trace_run(struct trace *trace, struct fay_error *error);
 /* Whether it is time for one, each `every` ns, or one is asked for. */

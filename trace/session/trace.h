@@ -55,7 +55,7 @@ struct trace {
 	volatile sig_atomic_t asked_for_figures;  /* of --analyze */
 	volatile sig_atomic_t asked_for_snapshot; /* of --save */
 	/* run.c, monotonic ns */
-	uint64_t run_since, run_until, next_picture;
+	uint64_t run_since, run_until, next_picture, next_spending;
 	bool awaits_first; /* event, for --timing */
 	/* of the last picture, for who shows it */
 	struct trace_pictured {
@@ -73,7 +73,11 @@ struct trace {
 	uint64_t duration, every;
 	/* pictures, and looks at what probes cost, that take long are made more rarely: no more
 	 * than their part of a processor's time, as long as a picture comes each few seconds */
-	bool calm;
+	bool calm; /* fay_trace_be_calm() */
+	/* a step's waiting ends, too, when this word is not `also_seen` any more (futex(2)); NULL:
+	 * there is none. Not with `follow` */
+	const uint32_t *also;
+	uint32_t also_seen;
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget;  /* share of the programs' processor time that the probes may take; 0: any */
 	bool budget_given, budget_by_default; /* by --budget; since nobody said anything */
