@@ -410,7 +410,7 @@ int fay_exits_resolve(struct fay_plan *plan, size_t *capacity, struct fay_error 
 			"memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)",
 			(int)plan->pid, strerror(errno));
 	if (!code)
-		code = fay_zones_read(&maps, program.text.memory, &present, error);
+		code = fay_zones_settle(plan->pid, &maps, program.text.memory, &present, error);
 	if (!code && resolve(&program, capacity))
 		code = fay_points_full(plan, error);
 	if (program.text.memory >= 0)

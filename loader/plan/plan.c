@@ -108,7 +108,7 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 			"memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)",
 			(int)plan->pid, strerror(errno));
 	} else {
-		code = fay_zones_read(&maps, memory, &present, error);
+		code = fay_zones_settle(plan->pid, &maps, memory, &present, error);
 		if (!code)
 			code = fay_rseqs_read(plan->target, memory, &plan->rseqs, error);
 		if (!code && plan->assembled)

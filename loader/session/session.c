@@ -428,7 +428,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!code)
 		code = choose_threads(session, error ? error : &local);
 	if (!code)
-		code = attach(session, error ? error : &local);
+		code = fay_turn_begin(session, attach, error ? error : &local);
 	if (!code || code == FAY_E_USAGE)
 		fay_known_remember(session->plan.options.beside_count
 					   ? session->plan.options.beside[0]

@@ -42,6 +42,12 @@ void fay_known_mark(const struct fay_session *session);
 void fay_known_remember(struct fay_session *session, const struct fay_target *target);
 void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, uint64_t site);
 
+/* turn.c: while no other session is planned or installed in the process; after a while all the
+ * same. */
+int fay_turn_begin(struct fay_session *session,
+		   int (*begin)(struct fay_session *session, struct fay_error *error),
+		   struct fay_error *error);
+
 /* Leaves to the sessions beside this one what they have; hooks stay, each session needs its own. */
 int fay_session_leave_to_others(struct fay_session *session, struct fay_error *error);
 

@@ -24,6 +24,8 @@
 #include "dispatcher/runtime/runtime.h"
 #include "fay/shm.h"
 
+#define SETTLE_ROUNDS 16u
+
 void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES])
 {
 	int32_t rel = (int32_t)(patch->trampoline - (patch->site + FAY_JUMP_BYTES));
@@ -124,6 +126,20 @@ static bool zone_read(const struct fay_map *map, int memory, uint32_t most, stru
 	return true;
 }
 
+static bool may_be_zone(const struct fay_map *map)
+{
+	return map->permissions[2] == 'x' && !strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15);
+}
+
+static size_t zone_maps(const struct fay_maps *maps)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < maps->count; i++)
+		count += may_be_zone(&maps->items[i]);
+	return count;
+}
+
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones,
 		   struct fay_error *error)
 {
@@ -135,7 +151,7 @@ int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zo
 		struct fay_zone zone = { 0 }, *grown;
 		bool foreign;
 
-		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
+		if (!may_be_zone(map))
 			continue;
 		if (!zone_read(map, memory, FAY_ZONES_MAX_PATCHES - patches, &zone, &foreign)) {
 			zones->foreign += foreign;
@@ -152,6 +168,43 @@ int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zo
 		zones->items[zones->count++] = zone;
 	}
 	return 0;
+}
+
+static bool same_zones(const struct fay_zones *one, const struct fay_zones *other)
+{
+	bool same = one->count == other->count && one->foreign == other->foreign;
+
+	for (size_t i = 0; i < one->count && same; i++) {
+		const struct fay_zone *a = &one->items[i], *b = &other->items[i];
+
+		same = !memcmp(&a->header, &b->header, sizeof(a->header)) &&
+		       !memcmp(a->patches, b->patches, a->header.patch_count * sizeof(*a->patches));
+	}
+	return same;
+}
+
+/* Who ends changes the others' records, and does not come back: what is read twice was so
+ * between. */
+int fay_zones_settle(pid_t pid, const struct fay_maps *maps, int memory, struct fay_zones *zones,
+		     struct fay_error *error)
+{
+	int code = fay_zones_read(maps, memory, zones, error);
+	bool same = zone_maps(maps) < 2; /* one alone has none below it */
+
+	for (unsigned round = 0; round < SETTLE_ROUNDS && !code && !same; round++) {
+		struct fay_zones now = { 0 };
+		struct fay_maps again;
+
+		code = fay_maps_read(pid, &again, error);
+		if (!code) {
+			code = fay_zones_read(&again, memory, &now, error);
+			fay_maps_deinit(&again);
+		}
+		same = !code && same_zones(zones, &now);
+		fay_zones_deinit(zones);
+		*zones = now;
+	}
+	return code;
 }
 
 const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t session,

@@ -145,6 +145,10 @@ struct fay_zones {
 /* All zones in a process. `memory` is /proc/PID/mem. */
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones,
 		   struct fay_error *error);
+/* The same, while none begins and any may end: all as they were at one moment, so that under each
+ * one's jumps is what another one of them, or the program, has there. */
+int fay_zones_settle(pid_t pid, const struct fay_maps *maps, int memory, struct fay_zones *zones,
+		     struct fay_error *error);
 void fay_zones_deinit(struct fay_zones *zones);
 /* Those of one session only, which are taken off the list. */
 void fay_zones_forget(struct fay_zones *zones, uint64_t session);
