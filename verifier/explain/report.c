@@ -229,12 +229,38 @@ static void print_state(FILE *out, const struct fay_schema *schema,
 	fputc('\n', out);
 }
 
+/* What belongs to no result: scratch of the probes. */
+uint32_t fay_report_scratch(const struct fay_schema *schema, unsigned scope)
+{
+	uint64_t bytes = scope == FAY_SCOPE_LOCAL ? schema->local_size : schema->global_size;
+
+	for (uint32_t i = 0; i < schema->state_count; i++) {
+		uint64_t size = schema->states[i].scope == scope ? schema->states[i].size : 0;
+
+		bytes -= size < bytes ? size : bytes;
+	}
+	return (uint32_t)bytes;
+}
+
+static void print_scratch(FILE *out, const struct fay_schema *schema)
+{
+	uint32_t local = fay_report_scratch(schema, FAY_SCOPE_LOCAL);
+	uint32_t global = fay_report_scratch(schema, FAY_SCOPE_GLOBAL);
+
+	if (local || global)
+		fprintf(out,
+			"  state in no result    %" PRIu32 " bytes a thread, %" PRIu32
+			" bytes shared\n",
+			local, global);
+}
+
 static void print_tables(FILE *out, const struct fay_verdict *verdict)
 {
 	for (uint32_t i = 0; i < verdict->probe_count; i++)
 		fay_report_probe(out, &verdict->probes[i]);
 	for (uint32_t i = 0; i < verdict->schema.state_count; i++)
 		print_state(out, &verdict->schema, &verdict->schema.states[i]);
+	print_scratch(out, &verdict->schema);
 }
 
 static void print_manifest(FILE *out, const char *name, const struct fay_verdict *verdict)

@@ -15,6 +15,8 @@ void fay_report_string_json(FILE *out, const char *text);
 /* What is proved of a probe: lines; an object (docs/verify-json.md). */
 void fay_report_probe(FILE *out, const struct fay_probe_facts *probe);
 void fay_report_probe_json(FILE *out, const struct fay_probe_facts *probe);
+/* Bytes of state of this scope (enum fay_scope) that are part of no result. */
+uint32_t fay_report_scratch(const struct fay_schema *schema, unsigned scope);
 /* What the image is and can do, as members of an object behind others (docs/verify-json.md, "The
  * manifest"). */
 void fay_report_manifest_json(FILE *out, const struct fay_verdict *verdict);

@@ -167,7 +167,7 @@ static void write_all(FILE *out, const struct image *image, const struct fay_pol
 		fputs("# Any function may be traced: the image names more patterns than a policy "
 		      "can\n",
 		      out);
-	fay_policy_write(out, policy);
+	fay_policy_write(out, policy, true);
 }
 
 /* Whether the text is a policy that admits the image. */
@@ -265,7 +265,7 @@ static int check(const char *program, const char *path)
 	}
 	fay_report_text(stdout, "# What ", path, false);
 	fputs(" says\n", stdout);
-	fay_policy_write(stdout, &policy);
+	fay_policy_write(stdout, &policy, false);
 	return printed(program);
 }
 

@@ -6,24 +6,27 @@
 #include "policy_write.h"
 #include "verifier/explain/report_names.h"
 
-/* Names of the bits of a mask; spaces in them are written as '_'. */
+/* Names of the bits of a mask; spaces in them are written as '_'. Without `by_name` all that there
+ * are is "all", which admits what a later version adds, too. */
 static void put_mask(FILE *out, const char *key, const char *what, uint64_t mask,
-		     const char *(*name)(unsigned))
+		     const char *(*name)(unsigned), bool by_name)
 {
 	uint64_t known = 0;
 	unsigned count = 0;
+	bool all;
 
 	for (; count < 32 && name(count); count++)
 		known |= (uint64_t)1 << count;
+	all = !by_name && (mask & known) == known;
 	fprintf(out, "# %s\n%s =", what, key);
-	for (unsigned i = 0; i < count && (mask & known) != known; i++) {
+	for (unsigned i = 0; i < count && !all; i++) {
 		if (!(mask >> i & 1))
 			continue;
 		fputc(' ', out);
 		for (const char *c = name(i); *c; c++)
 			fputc(*c == ' ' ? '_' : *c, out);
 	}
-	fputs((mask & known) == known ? " all\n" : mask & known ? "\n" : " none\n", out);
+	fputs(all ? " all\n" : mask & known ? "\n" : " none\n", out);
 }
 
 static void put_number(FILE *out, const char *key, const char *what, uint64_t value)
@@ -46,15 +49,15 @@ static void put_patterns(FILE *out, const struct fay_policy *policy)
 	fputc('\n', out);
 }
 
-void fay_policy_write(FILE *out, const struct fay_policy *policy)
+void fay_policy_write(FILE *out, const struct fay_policy *policy, bool by_name)
 {
 	put_patterns(out, policy);
 	put_mask(out, "probe_kinds", "when probes may run", policy->allow_kinds,
-		 fay_probe_kind_name);
+		 fay_probe_kind_name, by_name);
 	put_mask(out, "allow_event_fields", "what they may read of a call", policy->allow_fields,
-		 fay_event_field_name);
+		 fay_event_field_name, by_name);
 	put_mask(out, "allow_helpers", "which helpers they may call", policy->allow_helpers,
-		 fay_helper_name);
+		 fay_helper_name, by_name);
 	put_number(out, "max_instructions", "instructions of one call, at most",
 		   policy->max_instructions);
 	put_number(out, "max_stack", "bytes of stack of one call, at most", policy->max_stack);

@@ -5,8 +5,9 @@
 
 #include "fay/verify.h"
 
-/* Lines of a policy file, with comments, that fay_policy_read() makes the same policy of. */
-void fay_policy_write(FILE *out, const struct fay_policy *policy);
+/* Lines of a policy file, with comments, that fay_policy_read() makes the same policy of. Where
+ * a policy allows all that there is, that is written name by name, or as "all". */
+void fay_policy_write(FILE *out, const struct fay_policy *policy, bool by_name);
 /* policy_explain.c: sentences. */
 void fay_policy_explain(FILE *out, const struct fay_policy *policy);
 

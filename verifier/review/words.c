@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "page.h"
+#include "verifier/explain/report.h"
 #include "verifier/explain/report_names.h"
 
 /* What arguments of well-known functions of the C library are. */
@@ -183,8 +184,27 @@ static void put_columns(FILE *out, const struct fay_schema *schema,
 		fputs(i ? ", " : "", out);
 		fputs("<code>", out);
 		fay_page_text(out, column->name);
-		fprintf(out, "</code> (%s)", NAME(merge_names, column->merge));
+		fprintf(out, "</code> (%s", NAME(merge_names, column->merge));
+		if (column->type == FAY_TYPE_STRING)
+			fprintf(out, ", text of %" PRIu32 " bytes", column->size);
+		fputc(')', out);
 	}
+}
+
+/* What the results do not account for. */
+static void put_scratch(FILE *out, const struct fay_schema *schema)
+{
+	uint32_t local = fay_report_scratch(schema, FAY_SCOPE_LOCAL);
+	uint32_t global = fay_report_scratch(schema, FAY_SCOPE_GLOBAL);
+
+	if (!local && !global)
+		return;
+	fputs("<p>Of that, ", out);
+	put_size(out, local);
+	fputs(" for each thread and ", out);
+	put_size(out, global);
+	fputs(" shared are in none of its results: notes of its own, or room between them.</p>\n",
+	      out);
 }
 
 static void put_states(FILE *out, const struct fay_schema *schema)
@@ -247,5 +267,6 @@ void fay_page_capabilities(FILE *out, const struct fay_review *r)
 	fputs(" for each thread, ", out);
 	put_size(out, schema->global_size);
 	fputs(" shared. Whoever traces reads it, while tracing and in the end.</p>\n", out);
+	put_scratch(out, schema);
 	put_states(out, schema);
 }
