@@ -47,22 +47,6 @@ static unsigned references(const char *name)
 	return count;
 }
 
-char *fay_demangled(const char *symbol)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int status = -1;
-	if (strncmp(symbol, "_Z", 2) != 0 || strlen(symbol) > LONGEST ||
-	    references(symbol) > REFERENCES_MAX || pthread_once(&once, load) || !demangle)
-		return NULL;
-	char *text = demangle(symbol, NULL, NULL, &status);
-	if (text && status == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* --- its parts --- */
-
 /* Rust's names end in ::h and 16 digits that tell instances apart. */
 static size_t without_hash(const char *text, size_t length)
 {
@@ -72,6 +56,32 @@ static size_t without_hash(const char *text, size_t length)
 	return length;
 }
 
+char *fay_demangled(const char *symbol)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int status = -1;
+	if (!strncmp(symbol, "_R", 2))
+		return strlen(symbol) > LONGEST ? NULL : fay_demangled_rust(symbol);
+	if (strncmp(symbol, "_Z", 2) != 0 || strlen(symbol) > LONGEST ||
+	    references(symbol) > REFERENCES_MAX || pthread_once(&once, load) || !demangle)
+		return NULL;
+	/* LLVM tells what it has made known to other files apart. */
+	const char *suffix = strstr(symbol, ".llvm.");
+	char *text = NULL, *whole = suffix ? strndup(symbol, (size_t)(suffix - symbol)) : NULL;
+	if (!suffix || whole)
+		text = demangle(whole ? whole : symbol, NULL, NULL, &status);
+	free(whole);
+	if (text && status == 0) {
+		if (without_hash(text, strlen(text)) < strlen(text))
+			fay_demangled_unescape(text);
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+/* --- its parts --- */
+
 /* `operator<`, `operator()`: brackets that open nothing; how many bytes, 0 of anything else. */
 static size_t operator_at(const char *text, size_t at)
 {
@@ -80,6 +90,12 @@ static size_t operator_at(const char *text, size_t at)
 		return 0;
 	const char *symbol = text + at + word;
 	return word + (!strncmp(symbol, "()", 2) ? 2 : strspn(symbol, "<>=-"));
+}
+
+/* The `>` of `fn(u8) -> u8`, which closes nothing */
+static bool is_arrow(const char *text, size_t at)
+{
+	return at && text[at - 1] == '-';
 }
 
 /* Up to the bracket that opens the last ones at the outermost level, as in
@@ -95,7 +111,7 @@ size_t fay_demangled_end(const char *text)
 			    strncmp(text + i, "(anonymous namespace)", 21) != 0)
 				cut = i;
 			depth++;
-		} else if ((text[i] == '>' || text[i] == ')') && depth) {
+		} else if (((text[i] == '>' && !is_arrow(text, i)) || text[i] == ')') && depth) {
 			depth--;
 		}
 	}
@@ -111,7 +127,8 @@ static size_t begin_of_name(const char *text, size_t end)
 	if (strstr(text, "thunk to ")) /* a function of its own, which jumps to the one */
 		return 0;
 	for (size_t i = 0; i < end && !operator_at(text, i); i++) {
-		depth += (text[i] == '<' || text[i] == '(') - (text[i] == '>' || text[i] == ')');
+		depth += (text[i] == '<' || text[i] == '(') -
+			 ((text[i] == '>' && !is_arrow(text, i)) || text[i] == ')');
 		if (text[i] == ' ' && !depth)
 			begin = i + 1;
 	}

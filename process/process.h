@@ -26,6 +26,10 @@
 /* What a symbol is called in its source, with its arguments: "shop::Cart::add(int)". malloc'ed.
  * NULL: it is another language's, or too intricate. */
 char *fay_demangled(const char *symbol);
+/* demangle_rust.c: the same of a symbol `_R...`; the escapes of older names (`$LT$`) as what they
+ * stand for. */
+char *fay_demangled_rust(const char *symbol);
+void fay_demangled_unescape(char *text);
 /* Where the name ends in such a text, and its arguments begin. */
 size_t fay_demangled_end(const char *text);
 /* Whether it is called what the glob matches, with its arguments or without: a fay_names_reader. */

@@ -402,6 +402,24 @@ static void readable_names(void **state)
 		  "core::fmt::Write::write_fmt" },
 		{ "_ZN5outer5inner8functionIiEEvv", "void outer::inner::function<int>" },
 		{ "_ZN5outer5inner8functionIidEEvv", "void outer::inner::function<in..." },
+		{ "_ZN4core3ptr42drop_in_place$LT$std..io..error..Error$GT$"
+		  "17hd857c38ffc16330fE.llvm.14415087653854864763",
+		  "core::ptr::drop_in_place<std::..." },
+		{ "_ZN81_$LT$shop..Cart$u20$as$u20$core..fmt..Write$GT$2up17ha838151b43f90e88E",
+		  "_ZN81_$LT$shop..Cart$u20$as$u20$core..fmt..Write$GT$2up17ha838151b43f90e88E" },
+		{ "_ZN33_$LT$T$u20$as$u20$shop..Sized$GT$2up17ha838151b43f90e88E",
+		  "<T as shop::Sized>::up" },
+		{ "_RNvNtCs1234_4shop4cart3add", "shop::cart::add" },
+		{ "_RNvMs_NtCs1234_4shop4cartNtB4_4Cart3add", "shop::cart::Cart::add" },
+		{ "_RINvNtCs1234_4shop4cart3addhE", "shop::cart::add" },
+		{ "_RNCNvCs1234_4shop4mains0_0B3_", "shop::main::{closure#2}" },
+		{ "_RNvXCs1234_4shopNtB2_4CartNtB2_3Add3add", "<shop::Cart as shop::Add>::add" },
+		{ "_RNvMCs1234_4shopSh3sum", "<[u8]>::sum" },
+		{ "_RNvYTFhElEuKj8_E", "_RNvYTFhElEuKj8_E" },
+		{ "_RNvB_3add", "_RNvB_3add" },
+		{ "_RNvNvB2_3add3add", "_RNvNvB2_3add3add" },
+		{ "_RNvCs1234_99999999999999999999shop", "_RNvCs1234_99999999999999999999shop" },
+		{ "_R", "_R" },
 		{ "_Z", "_Z" },
 		{ "_ZN3", "_ZN3" },
 		/* Each pair of references can double what is printed: 24 of them are looked into,
@@ -417,8 +435,13 @@ static void readable_names(void **state)
 	/* A name made to exhaust the demangler's stack. */
 	assert_non_null(nested);
 	memset(nested, 'P', 200000);
-	memcpy(nested, "_Z1f", 4);
 	nested[200000] = '\0';
+	memcpy(nested, "_RMCs_", 6);
+	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
+	nested[900] = 0;
+	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
+	nested[900] = 'P';
+	memcpy(nested, "_Z1f", 4);
 	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
 	free(nested);
 }
