@@ -94,8 +94,6 @@ void form_fact(struct machine *m, const struct form *f, wide lo, wide hi)
 		return;
 	d = common_factor((uint64_t)(f->k[0] < 0 ? -f->k[0] : f->k[0]),
 			  (uint64_t)(f->k[1] < 0 ? -f->k[1] : f->k[1]));
-	if (d > INT64_MAX)
-		return;
 	if (f->k[0] < 0) {
 		wide t = -lo;
 

@@ -448,8 +448,7 @@ bool machine_store(struct machine *m, const struct access *a, const struct value
 		m->s.fills = 0; /* something else than a written number may lie there now */
 	if (a->at.lo == a->at.hi) {
 		number = *v;
-		if (v->kind == KIND_NUMBER && number.bits > a->size * 8)
-			number.bits = (uint8_t)(a->size * 8);
+		number.bits = v->bits < a->size * 8 ? v->bits : (uint8_t)(a->size * 8);
 		if (!stack_put(m, low, a->size, &number))
 			return false;
 	} else if (v->kind != KIND_NUMBER || v->init != 0xff) {

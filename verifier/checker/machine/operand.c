@@ -142,8 +142,7 @@ void register_write(struct machine *m, unsigned reg, unsigned bits, const struct
 		return;
 	}
 	*to = *v;
-	if (to->bits > bits)
-		to->bits = (uint8_t)bits;
+	to->bits = v->bits < bits ? v->bits : (uint8_t)bits;
 	if (!to->f.v[0])
 		value_settle(m, to, 64);
 }

@@ -94,11 +94,9 @@ static bool sum_replace(struct sum *s, unsigned at, const struct def *d)
 		if (!times(s->k[i], POWER(d->shift), &s->k[i]))
 			return false;
 	if (!times(s->rest.lo, POWER(d->shift), &s->rest.lo) ||
-	    !times(s->rest.hi, POWER(d->shift), &s->rest.hi))
-		return false;
-	if (!range_add(&s->rest, -k, (struct range){ 0, POWER(d->shift) - 1 }))
-		return false;
-	if (!times(k, d->factor, &k) || !range_add(&s->rest, k, (struct range){ d->f.c, d->f.c }))
+	    !times(s->rest.hi, POWER(d->shift), &s->rest.hi) ||
+	    !range_add(&s->rest, -k, (struct range){ 0, POWER(d->shift) - 1 }) ||
+	    !times(k, d->factor, &k) || !range_add(&s->rest, k, (struct range){ d->f.c, d->f.c }))
 		return false;
 	for (unsigned i = 0; i < 2 && d->f.v[i]; i++)
 		if (!times(k, d->f.k[i], &part) || !sum_add(s, d->f.v[i], part))
@@ -214,35 +212,7 @@ static void meet_quotients(struct machine *m, const struct form *f, bool split, 
 		range_meet(r, whole.lo, whole.hi);
 }
 
-/* By a fact of the same variables: f less a multiple of the fact that leaves one of them. */
-static void meet_fact(struct machine *m, const struct form *f, const struct fact *fact,
-		      struct range *r)
-{
-	const struct form *g = &fact->f;
-	struct range by = { fact->lo, fact->hi };
-
-	if (f->v[0] != g->v[0] || f->v[1] != g->v[1])
-		return;
-	for (unsigned i = 0; i < 2; i++) {
-		struct var *rest = var_find(&m->s, f->v[1 - i]);
-		struct range known = { f->c, f->c };
-		int64_t t;
-
-		if (!rest || f->k[i] == INT64_MIN || f->k[i] % g->k[i])
-			continue;
-		t = f->k[i] / g->k[i];
-		if (!range_add(&known, t, by) ||
-		    !range_add(&known, f->k[1 - i] - (wide)t * g->k[1 - i], var_range(rest)))
-			continue;
-		if (t && (t > 0 ? fact->lo == INT64_MIN : fact->hi == INT64_MAX))
-			known.lo = -UNKNOWN; /* that side has no bound */
-		if (t && (t > 0 ? fact->hi == INT64_MAX : fact->lo == INT64_MIN))
-			known.hi = UNKNOWN;
-		range_meet(r, known.lo, known.hi);
-	}
-}
-
-struct range form_range(struct machine *m, const struct form *f)
+static struct range plain_range(struct machine *m, const struct form *f)
 {
 	struct range r = { f->c, f->c };
 
@@ -252,11 +222,51 @@ struct range form_range(struct machine *m, const struct form *f)
 		if (!v || !range_add(&r, f->k[i], var_range(v)))
 			return everything;
 	}
-	if (!f->v[1])
-		return r;
-	for (unsigned i = 0; i < m->s.facts; i++)
-		meet_fact(m, f, &m->s.fact[i], &r);
-	if (m->defs) {
+	return r;
+}
+
+typedef struct range ranger(struct machine *m, const struct form *f);
+
+/* By facts: f is a multiple of one, and a rest that does without a variable of f's. */
+static void meet_facts(struct machine *m, const struct form *f, ranger *of_rest, struct range *r)
+{
+	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++) {
+		const struct fact *fact = &m->s.fact[n / 4];
+		int64_t k = f->k[n & 1], by = fact->f.k[n >> 1 & 1], t;
+		struct form rest = *f;
+		struct range known;
+
+		if (f->v[n & 1] != fact->f.v[n >> 1 & 1] || k == INT64_MIN || k % by)
+			continue;
+		t = k / by;
+		if (!form_plus(&rest, &fact->f, -t))
+			continue;
+		known = of_rest(m, &rest);
+		if (!range_add(&known, t, (struct range){ fact->lo, fact->hi }))
+			continue;
+		if (t > 0 ? fact->lo == INT64_MIN : fact->hi == INT64_MAX)
+			known.lo = -UNKNOWN; /* that side has no bound */
+		if (t > 0 ? fact->hi == INT64_MAX : fact->lo == INT64_MIN)
+			known.hi = UNKNOWN;
+		range_meet(r, known.lo, known.hi);
+	}
+}
+
+/* By one fact. */
+static struct range near_range(struct machine *m, const struct form *f)
+{
+	struct range r = plain_range(m, f);
+
+	meet_facts(m, f, plain_range, &r);
+	return r;
+}
+
+struct range form_range(struct machine *m, const struct form *f)
+{
+	struct range r = plain_range(m, f);
+
+	meet_facts(m, f, near_range, &r);
+	if (f->v[1] && m->defs) {
 		meet_quotients(m, f, false, &r);
 		meet_quotients(m, f, true, &r);
 	}

@@ -193,10 +193,9 @@ static bool step_cmov(struct machine *m, const struct fay_insn *insn)
 		r = value_nothing();
 	else if (form_equal(&yes.f, &no.f) && yes.bits == no.bits)
 		r = yes;
-	else
+	else {
 		r = value_fresh(m, ry.lo < rn.lo ? ry.lo : rn.lo, ry.hi > rn.hi ? ry.hi : rn.hi,
 				64);
-	if (may && may_not && r.kind == KIND_NUMBER) {
 		r.kind = yes.kind;
 		r.tag = yes.tag;
 	}

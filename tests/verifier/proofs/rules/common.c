@@ -76,11 +76,11 @@ static bool fact_holds(const struct fact *f)
 	return (f->lo == INT64_MIN || n >= f->lo) && (f->hi == INT64_MAX || n <= f->hi);
 }
 
-void any_fact(void)
+void any_fact(unsigned of)
 {
 	struct fact *f = &m.s.fact[m.s.facts++];
 
-	f->f = any_form(6);
+	f->f = any_form(of);
 	f->f.c = 0;
 	assume(f->f.k[0] > 0);
 	f->lo = (int64_t)any64("fact_lo");

@@ -60,7 +60,7 @@ RUN_RULE(flags_assume)
 
 	any_state(same ? 1 : 2);
 	if (!same && choose("fact", 2))
-		any_fact();
+		any_fact(6);
 	m.s.flags.a = any_value(2);
 	m.s.flags.b = any_value(same ? choose("constant", 2) ? 0 : 2 : 4);
 	prove_condition(cc, bits);

@@ -198,7 +198,7 @@ void contract_form_fact(struct machine *of, const struct form *f, wide lo, wide 
 	n = integer(&g);
 	prove(lo <= n && n <= hi, "that the fact is so");
 	of->s.facts = 0;
-	any_fact();
+	any_fact(6);
 }
 
 bool contract_form_narrow(struct machine *of, const struct form *f, wide lo, wide hi)
@@ -216,7 +216,7 @@ RUN_RULE(form_fact)
 
 	any_state(2);
 	if (choose("fact", 2))
-		any_fact();
+		any_fact(6);
 	f = any_form(6);
 	f.c = 0;
 	for (unsigned i = 0; i < 2; i++) {
@@ -242,7 +242,7 @@ RUN_RULE(form_narrow)
 	replace("form_fact", "contract_form_fact");
 	any_state(n);
 	if (n == 2 && choose("fact", 2))
-		any_fact();
+		any_fact(6);
 	f = choose_form(n);
 	assume(lo > -POWER(110) && hi < POWER(110) && lo <= integer(&f) && integer(&f) <= hi);
 	prove(form_narrow(&m, &f, lo, hi), "that it can be");
@@ -261,7 +261,7 @@ RUN_RULE(form_window)
 	replace("form_narrow", "contract_form_narrow");
 	any_state(n);
 	if (n == 2 && choose("fact", 2))
-		any_fact();
+		any_fact(6);
 	f = choose_form(n);
 	assume(lo <= hi && hi - lo < POWER(bits) && lo > -POWER(66) && hi < POWER(66));
 	before = (uint64_t)integer(&f);

@@ -169,9 +169,25 @@ RUN_RULE(form_range_fact)
 	struct range r;
 
 	any_state(2);
-	any_fact();
+	any_fact(6);
 	if (choose("two", 2))
-		any_fact();
+		any_fact(6);
+	f = any_form(6);
+	r = form_range(&m, &f);
+	prove(bounds(&r, integer(&f)), "the form's range");
+}
+
+/* Three variables: what two facts say together of a form of which neither has both. */
+RUN_RULE(form_range_facts)
+{
+	struct form f;
+	struct range r;
+
+	any_state(3);
+	any_fact(10);
+	any_fact(12);
+	if (choose("three", 2))
+		any_fact(6);
 	f = any_form(6);
 	r = form_range(&m, &f);
 	prove(bounds(&r, integer(&f)), "the form's range");

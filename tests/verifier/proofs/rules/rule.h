@@ -76,8 +76,8 @@ extern struct machine m;   /* the state in hand */
 /* ---- common.c ---- */
 /* A state of n variables, ids 1 to n, that admits `ghost`. */
 void any_state(unsigned n);
-/* A fact of variables 1 and 2 that admits `ghost`. */
-void any_fact(void);
+/* A fact that admits `ghost`, of the variables whose bits are set in `of`, at most two. */
+void any_fact(unsigned of);
 /* Of the variables whose bits are set in `of`, at most two. */
 struct form any_form(unsigned of);
 /* What contract_range_add is to be about: range.c. */
