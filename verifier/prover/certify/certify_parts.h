@@ -182,6 +182,7 @@ enum {
 	TREAT_REJOIN = 16,     /* and meet again before the next that sets them */
 	TREAT_ORDER = 32,      /* numbers that differ are two cases: less, and greater */
 	TREAT_THREE = 64,      /* a sum of two variables that is compared with a third is one */
+	TREAT_FACTS = 128,     /* what two facts say together is written down */
 };
 /* The same with several places for a node; `treat`: per node of the graph. *failed: the node where
  * it gave up. *runs: of nodes, at most; what is left of them. */
@@ -220,6 +221,11 @@ bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done);
 unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn);
 /* The same where a place begins: words that were read as unsigned and have their highest bit. */
 unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct state *s);
+/* And sums that the place's first instruction compares with a third variable. */
+unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state *s);
+/* Whether the place has a list although one way leads there: it writes down what two facts say
+ * together, before what they have in common is overwritten. */
+bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s);
 /* Runs what waits within the loop of `head`. */
 bool certify_unfold_loop(struct certify *k, uint32_t head);
 /* The loop of `head` begins, or begins once more: nothing of it was run. */

@@ -418,7 +418,8 @@ bool certify_process_place(struct certify *k, uint32_t at)
 
 	k->at = at;
 	p->fresh |= (uint16_t)certify_unfold_words(k, at, states[0]);
-	p->join = n > 1 || p->fresh;
+	p->fresh |= (uint16_t)certify_unfold_first(k, at, states[0]);
+	p->join = n > 1 || p->fresh || certify_unfold_facts(k, at, states[0]);
 	if (p->join) {
 		struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 		uint32_t vars;

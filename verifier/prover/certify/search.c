@@ -159,10 +159,12 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
 	ok = ok || refine_all(&s, effort, out);
-	s.order = TREAT_THREE;
-	if (!c->hint && !c->runs)
-		s.runs = RUNS;
-	ok = ok || refine_all(&s, effort, out);
+	for (unsigned more = 0; more <= TREAT_FACTS; more += TREAT_FACTS) {
+		s.order = (uint8_t)(TREAT_THREE | more);
+		if (!c->hint && !c->runs)
+			s.runs = RUNS;
+		ok = ok || refine_all(&s, effort, out);
+	}
 	free(s.treat);
 	free(s.level);
 	free(s.list);

@@ -230,6 +230,27 @@ unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct
 	return mask;
 }
 
+unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state *s)
+{
+	const struct place *p = &k->places[at];
+	const struct fay_block *block = &k->c->cfg->blocks[k->c->graph->nodes[p->node].block];
+	struct state *save;
+	unsigned mask;
+
+	if (!k->unfold || !(k->unfold->treat[p->node] & TREAT_THREE) || p->skip)
+		return 0;
+	save = certify_enter(k, s);
+	mask = certify_unfold_sums(k, at, &k->c->cfg->insns[block->first]);
+	certify_leave(k, save);
+	return mask & (NO_REGISTER - 1);
+}
+
+bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s)
+{
+	return k->unfold && k->unfold->treat[k->places[at].node] & TREAT_FACTS &&
+	       !k->places[at].skip && s->facts;
+}
+
 /* ---- running them ---- */
 
 bool certify_unfold_loop(struct certify *k, uint32_t head)
