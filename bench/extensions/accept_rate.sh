@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How many of the kernels of bench/extensions, as compilers make them, get a certificate: with the
-# options of docs/internals/host-interface.md, or those and gcc's -fno-ivopts, clang's
-# -fno-vectorize.
+# How many of the kernels of bench/extensions and of the parsers of bench/extensions/parsers, as
+# compilers make them, get a certificate: with the options of docs/internals/host-interface.md, or
+# those and gcc's -fno-ivopts, clang's -fno-vectorize.
 #   bench/extensions/accept_rate.sh [-v] [KERNEL...]     -v: why the others do not
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -13,14 +13,15 @@ here=bench/extensions
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 kernels=("$@")
-[ $# -gt 0 ] || kernels=(crc32 sha256 xxhash dfa utf8 json base64 lz4 packet kmeans convolve sort)
+[ $# -gt 0 ] || kernels=(crc32 sha256 xxhash dfa utf8 json base64 lz4 packet kmeans convolve sort
+	parsers/{vlan,ipv4,ipv6,tcp,udp,dns,tls})
 # as docs/internals/host-interface.md says
 options="-ffreestanding -fPIC -fvisibility=hidden -fno-plt -fno-jump-tables -fno-stack-protector
 	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls
 	-mno-red-zone -fno-unroll-loops"
 
 one() { # COMPILER LEVEL KERNEL: a line, and why not
-	local stem=$work/$3$1$2 more
+	local stem=$work/$(basename "$3")$1$2 more
 	local -a tries=("" -fno-ivopts)
 	[ "$1" = gcc ] || tries=("" -fno-vectorize)
 	for more in "${tries[@]}"; do
