@@ -96,8 +96,9 @@ typedef bool fay_word_visitor(void *context, uint64_t address, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
 /*
  * For visitors. A signal frame holds rip, eflags and the segment selectors, cs lowest, in this
- * order (Linux, struct sigcontext): the rip, if this word may be the selectors; else 0. `before`
- * are the two words before it, 0 at first.
+ * order (Linux, struct sigcontext). The kernel sets bit 1 of eflags always, and those of gs and fs
+ * to 0. The rip, if this word may be the selectors; else 0. `before` are the two words before it, 0
+ * at first.
  */
 uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word);
 

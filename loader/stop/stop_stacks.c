@@ -26,14 +26,20 @@ static bool is_address(uint64_t word)
 	return word >= 1u << 16 && word < 1ull << 47;
 }
 
+/* eflags, and the segment selectors, as the kernel writes them into a signal frame. A 51 alone is
+ * none: it is on many stacks, and stays. */
+static bool ends_frame(uint64_t flags, uint64_t selectors)
+{
+	return (selectors & SEGMENTS) == USER_CS && flags <= FLAGS_MAX && (flags & FLAGS_ALWAYS);
+}
+
 /* rsp, rip, eflags, and the segment selectors, as they stand in a signal frame: what was
  * interrupted has its stack there. */
 static void note_interrupted(struct stacks *stacks, const uint64_t *words)
 {
 	uint64_t rsp = words[0] & ~7ull;
 
-	if ((words[3] & SEGMENTS) != USER_CS || words[2] > FLAGS_MAX ||
-	    !(words[2] & FLAGS_ALWAYS) || !is_address(words[1]) || !is_address(rsp) ||
+	if (!ends_frame(words[2], words[3]) || !is_address(words[1]) || !is_address(rsp) ||
 	    stacks->count == STACKS_MAX)
 		return;
 	for (size_t i = 0; i < stacks->visited; i++)
@@ -73,7 +79,7 @@ static bool visit_stack(pid_t tid, struct stacks *stacks, const struct fay_maps 
 
 uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word)
 {
-	uint64_t rip = (word & 0xffff) == USER_CS ? before[0] : 0;
+	uint64_t rip = ends_frame(before[1], word) ? before[0] : 0;
 
 	before[0] = before[1];
 	before[1] = word;

@@ -446,13 +446,51 @@ static void test_many_threads(void **state)
 	close(ready[0]), close(ready[1]);
 }
 
+static volatile unsigned frames; /* found where one is: above the handler's own */
+
+static void find_frame(int number, siginfo_t *info, void *context)
+{
+	const ucontext_t *interrupted = context;
+	const uint64_t *selectors = (const uint64_t *)&interrupted->uc_mcontext.gregs[REG_CSGSFS];
+	uint64_t before[2] = { 0 }, rip = (uint64_t)interrupted->uc_mcontext.gregs[REG_RIP];
+
+	(void)number;
+	(void)info;
+	for (const uint64_t *word = selectors - 8; word < selectors + 8; word++)
+		frames += fay_stop_interrupted_at(before, *word) == rip;
+}
+
+/* What stays on stacks for good, and looks like the end of a signal frame at a glance, would keep
+ * a session's memory mapped for as long. */
+static void test_frames(void **state)
+{
+	static const uint64_t none[][3] = {
+		{ 0x560b08f7d5ab, 0x206, 0xa00000033 },      /* its end is another's now */
+		{ 0x560b08f7d5ab, 0x55a9d6712220, 0x33 },    /* addresses, and 51 */
+		{ 0x560b08f7d5ab, 0, 0x33 },                 /* flags without bit 1 */
+		{ 0x560b08f7d5ab, 0x206, 0x2b00000000002b }, /* another selector */
+	};
+	uint64_t before[2] = { 0x560b08f7d5ab, 0x10206 };
+	struct sigaction action = { .sa_sigaction = find_frame, .sa_flags = SA_SIGINFO };
+
+	(void)state;
+	assert_int_equal(fay_stop_interrupted_at(before, 0x2b000000000033), 0x560b08f7d5ab);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		memcpy(before, none[i], sizeof(before));
+		assert_int_equal(fay_stop_interrupted_at(before, none[i][2]), 0);
+	}
+	assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
+	assert_int_equal(raise(SIGUSR2), 0);
+	assert_int_equal(frames, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_executing),   cmocka_unit_test(test_held_from_outside),
-		cmocka_unit_test(test_dispatched),  cmocka_unit_test(test_much_code),
-		cmocka_unit_test(test_broken_off),  cmocka_unit_test(test_worker),
-		cmocka_unit_test(test_many_threads)
+		cmocka_unit_test(test_executing),    cmocka_unit_test(test_held_from_outside),
+		cmocka_unit_test(test_dispatched),   cmocka_unit_test(test_much_code),
+		cmocka_unit_test(test_broken_off),   cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_many_threads), cmocka_unit_test(test_frames)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
