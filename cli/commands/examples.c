@@ -66,7 +66,8 @@ static int print_examples(const struct fay_examples *examples, const char *word)
 		matches += has_words(&examples->items[i], word);
 	if (!example && !matches) {
 		const char *nearest = fay_examples_suggest(examples, word);
-		fprintf(stderr, "fay: no example has `%s`", word);
+		fprintf(stderr, "fay: no example has %s`%s`", strchr(word, ' ') ? "all of " : "",
+			word);
 		if (nearest)
 			fprintf(stderr, "; did you mean `%s`?\n", nearest);
 		else

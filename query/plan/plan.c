@@ -146,7 +146,8 @@ static bool unique_names(struct fay_planner *planner)
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(plan->columns[i].name, plan->columns[j].name) == 0)
 				return fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
-						      "there are two columns `%s`",
+						      "there are two columns `%s`, of which one is "
+						      "of the key; call the other something else",
 						      plan->columns[i].name) != NULL;
 	return true;
 }

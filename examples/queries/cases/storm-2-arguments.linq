@@ -1,5 +1,6 @@
 // A storm of system calls, 2: their arguments
-// Of the call that step 1 names: how many bytes are asked for, and from how many files?
+// Of the call that step 1 names: how many bytes are asked for, and from how many files? Of one
+// that has no size, such as newfstatat: opens-by-name, statsnoop, callers.
 //   seq 2000 | fay trace -f storm-2-arguments -- bash -c 'while read line; do :; done'
 //   fay trace -f storm-2-arguments pread64 --for 5s
 param call = "read"

@@ -1,5 +1,5 @@
 // A storm of system calls, 3: who makes them
-// Step 2 has said how many bytes each asks for.
+// Step 2 has said how many bytes each asks for. Of a call without a size: callers.
 //   seq 2000 | fay trace -f storm-3-callers -- bash -c 'while read line; do :; done'
 //   fay trace -f storm-3-callers 'libc!pread64' 4096 -p PID --for 5s
 param function = "libc!read"

@@ -1,4 +1,5 @@
 // Code that waits for mutexes
+// Those of pthread. Rust has its own: lock-stacks.
 //   fay trace -f mutex-waits --comm mariadbd --for 10s
 //   fay trace -f mutex-waits least=1us -- ls
 param least = 10us
