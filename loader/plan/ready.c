@@ -303,7 +303,8 @@ static bool copy_plan(const struct fay_plan *plan, struct ready *to)
 		if (!copy_bytes(from, &to->zones[z]) ||
 		    !(to->zones[z].addresses = malloc(size + 1)))
 			return false;
-		memcpy(to->zones[z].addresses, from->addresses, size);
+		if (size)
+			memcpy(to->zones[z].addresses, from->addresses, size);
 		to->zones[z].address_count = from->address_count;
 	}
 	return true;
