@@ -153,7 +153,7 @@ void add_image(const char *path, const char *name, const char *line, const char 
 
 	if (image_count == IMAGES_MAX)
 		return;
-	*m = (struct image){ .text = text, .legal = accept };
+	*m = (struct image){ .interface = &check_probe_interface, .text = text, .legal = accept };
 	m->bytes = slurp(path, &m->size);
 	if (!m->bytes)
 		return;

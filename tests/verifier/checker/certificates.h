@@ -15,6 +15,7 @@ struct image {
 	uint8_t *bytes;
 	size_t size;
 	struct fay_policy policy;
+	const struct fay_interface *interface;
 	uint8_t *certificate; /* the honest one; NULL: none */
 	size_t certificate_size;
 	const char *text; /* hostile.s.txt: its certificate, NUL-terminated */

@@ -92,10 +92,10 @@ static wide near(wide n)
 /* Mostly what includes r. */
 static struct range around(struct range r)
 {
-	static const struct range wholes[] = { { 0, UINT64_MAX },        { INT64_MIN, INT64_MAX },
-					       { 0, UINT32_MAX },        { 0, 255 },
-					       { INT32_MIN, INT32_MAX }, { 0, INT64_MAX },
-					       { -64, 64 } };
+	static const struct range wholes[] = {
+		{ 0, UINT64_MAX },        { INT64_MIN, INT64_MAX }, { 0, UINT32_MAX }, { 0, 255 },
+		{ INT32_MIN, INT32_MAX }, { 0, INT64_MAX },         { -64, 64 }
+	};
 	unsigned way = program_pick(4);
 
 	if (way == 1)
@@ -137,8 +137,8 @@ static const struct value *place(uint64_t *location)
 
 static int64_t factor(void)
 {
-	static const int64_t few[] = { 1,  1,  -1, -1,  2,         -2,      4,       8,
-				       -8, 3,  1,  256, INT64_MIN, 1ll << 62, 1ll << 32, -1 };
+	static const int64_t few[] = { 1,  1, -1, -1,  2,         -2,        4,         8,
+				       -8, 3, 1,  256, INT64_MIN, 1ll << 62, 1ll << 32, -1 };
 
 	return few[program_pick(16)];
 }
@@ -199,7 +199,7 @@ static void put_form(struct list *l, uint64_t location, const struct value *v)
 	put(l, JOIN_FORM, location);
 	fay_bytes_number(&l->bytes, v->kind == KIND_POINTER || program_pick(3) ? 64
 				    : program_pick(2)                          ? v->bits
-									       : 1 + program_pick(64));
+						      : 1 + program_pick(64));
 	fay_bytes_signed(&l->bytes, c);
 	fay_bytes_number(&l->bytes, terms);
 	for (unsigned t = 0; t < terms; t++) {
@@ -485,6 +485,9 @@ bool joins_try(void)
 		if (back)
 			break;
 	}
-	return node_count == NODES || program_pick(head ? 3 : 10) >= (head ? 2 : loops ? 0 : 1) ||
+	return node_count == NODES ||
+	       program_pick(head ? 3 : 10) >= (head    ? 2
+					       : loops ? 0
+						       : 1) ||
 	       make();
 }

@@ -288,7 +288,7 @@ void mutate(const struct image *of, enum mutation kind, unsigned n)
 		n = (n + 19) / 20;
 	memset(run, 0, sizeof(run));
 	memcpy(file, of->bytes, of->size);
-	if (fay_read_image(file, of->size, &s).rule != FAY_RULE_NONE)
+	if (fay_read_extension(file, of->size, of->interface, &s).rule != FAY_RULE_NONE)
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		struct trial t = { file, certificate, of->size, of->certificate_size };

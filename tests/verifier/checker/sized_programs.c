@@ -15,8 +15,8 @@ enum { SIZE = 5 };
 
 static const char *any_condition(void)
 {
-	static const char *const cc[] = { "a", "ae", "b", "be", "g", "ge", "l",  "le",
-					  "e", "ne", "s", "ns", "a", "ae", "b",  "be" };
+	static const char *const cc[] = { "a", "ae", "b", "be", "g", "ge", "l", "le",
+					  "e", "ne", "s", "ns", "a", "ae", "b", "be" };
 
 	return cc[program_pick(16)];
 }
@@ -105,8 +105,8 @@ static void access_item(FILE *f, unsigned label)
 	if (program_pick(3))
 		fprintf(f, "\tmovb %d(%%rsi,%%%s), %%al\n", y, wide_names[p]);
 	else
-		fprintf(f, "\tmov %d(%%rsi,%%%s), %%%s\n", y, wide_names[program_pick(2) ? p : SIZE],
-			wide_names[q]);
+		fprintf(f, "\tmov %d(%%rsi,%%%s), %%%s\n", y,
+			wide_names[program_pick(2) ? p : SIZE], wide_names[q]);
 	fprintf(f, "%u:\n", label);
 }
 

@@ -12,8 +12,8 @@ static struct machine *const m = &watch.walk.m;
 bool watch_bad(const char *what, uint64_t a, uint64_t b)
 {
 	if (!*watch.wrong)
-		snprintf(watch.wrong, sizeof(watch.wrong), "%s (%#llx, %#llx)", what, (unsigned long long)a,
-			 (unsigned long long)b);
+		snprintf(watch.wrong, sizeof(watch.wrong), "%s (%#llx, %#llx)", what,
+			 (unsigned long long)a, (unsigned long long)b);
 	return false;
 }
 
@@ -199,8 +199,9 @@ bool watch_state(void)
 
 bool watch_condition(unsigned cc)
 {
-	bool c = watch.cpu.flags & FLAG_CF, z = watch.cpu.flags & FLAG_ZF, s = watch.cpu.flags & FLAG_SF,
-	     o = watch.cpu.flags & FLAG_OF, p = watch.cpu.flags & FLAG_PF;
+	bool c = watch.cpu.flags & FLAG_CF, z = watch.cpu.flags & FLAG_ZF,
+	     s = watch.cpu.flags & FLAG_SF, o = watch.cpu.flags & FLAG_OF,
+	     p = watch.cpu.flags & FLAG_PF;
 	bool holds[] = { o, c, z, c || z, s, p, s != o, z || s != o };
 
 	return holds[cc / 2] != (cc & 1);
@@ -212,13 +213,15 @@ bool watch_conditions(void)
 	bool ok = true;
 
 	if (watch.cpu.flags_undefined & ~m->s.flags.undefined)
-		return watch_bad("a flag is not defined", watch.cpu.flags_undefined, m->s.flags.undefined);
+		return watch_bad("a flag is not defined", watch.cpu.flags_undefined,
+				 m->s.flags.undefined);
 	for (unsigned cc = 0; ok && cc < 16; cc++) {
 		if (fay_cc_flags((enum fay_cc)cc) & m->s.flags.undefined || !watch_condition(cc))
 			continue;
 		watch.seen.conditions++;
 		assume_begin(m);
-		ok = flags_assume(m, cc) ? watch_state() : watch_bad("a condition may not hold", cc, 0);
+		ok = flags_assume(m, cc) ? watch_state()
+					 : watch_bad("a condition may not hold", cc, 0);
 		assume_undo(m);
 	}
 	return ok;
