@@ -335,7 +335,10 @@ static void put_counters(struct list *l)
 			continue;
 		put(l, JOIN_NUMBER, r);
 		fay_bytes_number(&l->bytes, 64);
-		put_range(l, program_pick(2) ? 0 : INT64_MIN, INT64_MAX);
+		if (program_pick(2))
+			put_range(l, 0, UINT64_MAX);
+		else
+			put_range(l, INT64_MIN, INT64_MAX);
 	}
 	for (unsigned i = 0; i < m->s.slots; i++)
 		if (m->s.slot[i].at < 0 && m->s.slot[i].v.kind == KIND_NUMBER)
