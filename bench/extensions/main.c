@@ -121,7 +121,7 @@ static void open_library(struct build *b)
 	if (!library)
 		die(dlerror(), b->path);
 	b->code = (kernel_function *)dlsym(library, "kernel");
-	place = (uint8_t * (*)(unsigned)) dlsym(library, "place");
+	place = (uint8_t *(*)(unsigned))dlsym(library, "place");
 	if (!b->code)
 		die("no function kernel", b->path);
 	b->data = place ? place(0) : zeroed(ROOM);
@@ -312,8 +312,8 @@ static void print(const char *kernel, const struct build *b, double *v)
 
 /* ---- calls ---- */
 
-static uint64_t __attribute__((noinline))
-direct(const uint8_t *data, uint64_t size, uint8_t *out, uint64_t room, void *state)
+static uint64_t __attribute__((noinline)) direct(const uint8_t *data, uint64_t size, uint8_t *out,
+						 uint64_t room, void *state)
 {
 	__asm__ volatile("" : : "r"(data), "r"(out), "r"(room), "r"(state));
 	return size + 1;

@@ -14,11 +14,11 @@
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed
  * hits all alike: fay_verify() on the whole file (parsing, hashing, decoding thrice, invariants,
- * obligations, bounds), the same of a copy with a certificate that is allowed to decide, fay_check()
- * alone on that copy (in memory that it is given; no hash of the file, no verdict is made of the
- * answer), Zydis (decoder with all operands), Capstone without and with details. Reported are medians with
- * quartiles of processor time, the load of the machine (an average over a minute, at the end), and
- * the peak of memory of a child process that verifies the image once.
+ * obligations, bounds), the same of a copy with a certificate that is allowed to decide,
+ * fay_check() alone on that copy (in memory that it is given; no hash of the file, and no verdict
+ * is made of the answer), Zydis (decoder with all operands), Capstone without and with details.
+ * Reported are medians with quartiles of processor time, the load of the machine (an average over a
+ * minute, at the end), and the peak of memory of a child process that verifies the image once.
  *
  * Limits: one core; instructions are counted once each as they lie in the file, though a function
  * that is called from two places is analysed twice.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `fay top` sleeps until a program wants something, which futexes tell, or a key is pressed, which a
- * descriptor tells: a thread that waits for the latter makes a futex of it. */
+/* `fay top` sleeps until a program wants something, which futexes tell, or a key is pressed, which
+ * a descriptor tells: a thread that waits for the latter makes a futex of it. */
 #include <linux/futex.h>
 #include <poll.h>
 #include <string.h>

@@ -225,47 +225,54 @@ static struct range plain_range(struct machine *m, const struct form *f)
 	return r;
 }
 
-typedef struct range ranger(struct machine *m, const struct form *f);
-
-/* By facts: f is a multiple of one, and a rest that does without a variable of f's. */
-static void meet_facts(struct machine *m, const struct form *f, ranger *of_rest, struct range *r)
+/* Fact n / 4, times t, has one of f's variables as f has it: *rest is f without that. */
+static bool without_fact(struct machine *m, const struct form *f, unsigned n, struct form *rest,
+			 int64_t *t)
 {
-	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++) {
-		const struct fact *fact = &m->s.fact[n / 4];
-		int64_t k = f->k[n & 1], by = fact->f.k[n >> 1 & 1], t;
-		struct form rest = *f;
-		struct range known;
+	const struct form *g = &m->s.fact[n / 4].f;
+	int64_t k = f->k[n & 1], by = g->k[n >> 1 & 1];
 
-		if (f->v[n & 1] != fact->f.v[n >> 1 & 1] || k == INT64_MIN || k % by)
-			continue;
-		t = k / by;
-		if (!form_plus(&rest, &fact->f, -t))
-			continue;
-		known = of_rest(m, &rest);
-		if (!range_add(&known, t, (struct range){ fact->lo, fact->hi }))
-			continue;
-		if (t > 0 ? fact->lo == INT64_MIN : fact->hi == INT64_MAX)
-			known.lo = -UNKNOWN; /* that side has no bound */
-		if (t > 0 ? fact->hi == INT64_MAX : fact->lo == INT64_MIN)
-			known.hi = UNKNOWN;
-		range_meet(r, known.lo, known.hi);
-	}
+	if (f->v[n & 1] != g->v[n >> 1 & 1] || k == INT64_MIN || k % by)
+		return false;
+	*t = k / by;
+	*rest = *f;
+	return form_plus(rest, g, -*t);
+}
+
+/* `rest`, that form's range, and t times the fact are what *r is the range of. */
+static void meet_fact(const struct fact *fact, int64_t t, struct range rest, struct range *r)
+{
+	if (!range_add(&rest, t, (struct range){ fact->lo, fact->hi }))
+		return;
+	if (t > 0 ? fact->lo == INT64_MIN : fact->hi == INT64_MAX)
+		rest.lo = -UNKNOWN; /* that side has no bound */
+	if (t > 0 ? fact->hi == INT64_MAX : fact->lo == INT64_MIN)
+		rest.hi = UNKNOWN;
+	range_meet(r, rest.lo, rest.hi);
 }
 
 /* By one fact. */
 static struct range near_range(struct machine *m, const struct form *f)
 {
 	struct range r = plain_range(m, f);
+	struct form rest;
+	int64_t t;
 
-	meet_facts(m, f, plain_range, &r);
+	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++)
+		if (without_fact(m, f, n, &rest, &t))
+			meet_fact(&m->s.fact[n / 4], t, plain_range(m, &rest), &r);
 	return r;
 }
 
 struct range form_range(struct machine *m, const struct form *f)
 {
 	struct range r = plain_range(m, f);
+	struct form rest;
+	int64_t t;
 
-	meet_facts(m, f, near_range, &r);
+	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++) /* by two facts */
+		if (without_fact(m, f, n, &rest, &t))
+			meet_fact(&m->s.fact[n / 4], t, near_range(m, &rest), &r);
 	if (f->v[1] && m->defs) {
 		meet_quotients(m, f, false, &r);
 		meet_quotients(m, f, true, &r);
