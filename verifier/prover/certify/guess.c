@@ -365,9 +365,8 @@ static void nearer_forms(const struct place *p, const struct rep *r, wide at, bo
 		const struct rep *q = &p->reps[i];
 
 		for (int d = -1; d <= 1 && q->kind == REP_FORM && q->base == r->location; d++)
-			if (q->k && !q->size && (d - q->c) % q->k == 0)
-				nearer(r, (wide)((d - q->c) / q->k) * r->mult + r->off, at, up,
-				       best);
+			if (q->k && !q->size && ((wide)d - q->c) % q->k == 0)
+				nearer(r, ((wide)d - q->c) / q->k * r->mult + r->off, at, up, best);
 	}
 }
 

@@ -25,7 +25,7 @@ static struct form plain_form(struct state *s, const struct value *v)
 	return f;
 }
 
-/* What was a form of the variable at `location`, which is k times another now, plus c. */
+/* What was a form of the variable at `location`, which is k times another now, plus c: words. */
 static void rebase(struct place *p, uint64_t location, uint64_t base, int64_t k, int64_t c)
 {
 	for (uint32_t i = 0; i < p->rep_count; i++) {
@@ -34,8 +34,8 @@ static void rebase(struct place *p, uint64_t location, uint64_t base, int64_t k,
 		if (q->kind != REP_FORM || !q->k || q->base != location)
 			continue;
 		q->base = base;
-		q->c += q->k * c;
-		q->k *= k;
+		q->c = (int64_t)((uint64_t)q->c + (uint64_t)q->k * (uint64_t)c);
+		q->k = (int64_t)((uint64_t)q->k * (uint64_t)k);
 	}
 }
 
@@ -128,8 +128,9 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 		r->base = b->location;
 		r->k = by;
 		r->c = c;
-		if (by % r->mult == 0 && (c - r->off) % r->mult == 0)
-			rebase(p, r->location, b->location, by / r->mult, (c - r->off) / r->mult);
+		c = (int64_t)((uint64_t)c - (uint64_t)r->off);
+		if (by % r->mult == 0 && c % r->mult == 0)
+			rebase(p, r->location, b->location, by / r->mult, c / r->mult);
 		changed = true;
 	}
 	return changed;
