@@ -177,6 +177,22 @@ RUN_RULE(form_range_fact)
 	prove(bounds(&r, integer(&f)), "the form's range");
 }
 
+/* A sum or difference of two variables, a fact that says nearly all of it. */
+static void near_fact(unsigned of)
+{
+	struct fact *f = &m.s.fact[m.s.facts++];
+	big n;
+
+	f->f = any_form(of);
+	f->f.c = 0;
+	f->f.k[0] = 1;
+	f->f.k[1] = choose("minus", 2) ? -1 : 1;
+	n = integer(&f->f);
+	assume(n > INT64_MIN && n < INT64_MAX);
+	f->lo = (int64_t)n - (int64_t)choose("below", 2);
+	f->hi = (int64_t)n + (int64_t)choose("above", 2);
+}
+
 /* Three variables: what two facts say together of a form of which neither has both. */
 RUN_RULE(form_range_facts)
 {
@@ -184,8 +200,8 @@ RUN_RULE(form_range_facts)
 	struct range r;
 
 	any_state(3);
-	any_fact(10);
-	any_fact(12);
+	near_fact(10);
+	near_fact(12);
 	if (choose("three", 2))
 		any_fact(6);
 	f = any_form(6);
