@@ -282,6 +282,10 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 			 kinds->object);
 	else if (kinds->import)
 		snprintf(text, size, "; %s only imports `%s`", kinds->import, function);
+	else if (!kinds->functions && (!strcmp(function, "*") || !strcmp(function, "fn_*")))
+		snprintf(text, size,
+			 ": it has neither symbols (stripped) nor an unwind table, by which "
+			 "functions are found");
 	else if (!kinds->functions)
 		snprintf(text, size,
 			 ": no function there has a symbol (stripped); those of the unwind table "

@@ -14,6 +14,15 @@ equal "starts that the unstripped file does not have" 0 \
 work_at=$(list "$work/whole" work | cut -d' ' -f1)
 contains "a function without a symbol" "$work/unnamed" "$work_at"
 
+# Neither symbols nor an unwind table, as Free Pascal's programs are when stripped.
+printf 'int main(void) { return 0; }\n' | gcc -static -nostdlib -Wl,-e,main \
+	-fno-asynchronous-unwind-tables -s -x c - -o "$work/nameless"
+for pattern in '*' 'fn_*'; do
+	exits "a file of which no function is known: $pattern" 2 "$FAY" list "$work/nameless" \
+		"$pattern"
+	contains "why" "$work/err" "it has neither symbols (stripped) nor an unwind table"
+done
+
 # Counted by the unwind table alone: the C functions of the awkward program.
 bin=$(dirname "$FAY")
 strip -o "$work/awkward_bare" "$bin/awkward_target"
