@@ -389,63 +389,6 @@ static void durations_are_read(void **state)
 		assert_false(fay_cli_duration(bad[i], &ns));
 }
 
-static void readable_names(void **state)
-{
-	static const struct {
-		const char *name, *want;
-	} cases[] = {
-		{ "read", "read" },
-		{ "_ZL5tallylll", "tally" },
-		{ "_ZNKSt8functionIFivEEclEv", "std::function<int ()>::operator()" },
-		{ "_ZN1a12_GLOBAL__N_13fooEi", "a::(anonymous namespace)::foo" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
-		  "core::fmt::Write::write_fmt" },
-		{ "_ZN5outer5inner8functionIiEEvv", "void outer::inner::function<int>" },
-		{ "_ZN5outer5inner8functionIidEEvv", "void outer::inner::function<in..." },
-		{ "_ZN4core3ptr42drop_in_place$LT$std..io..error..Error$GT$"
-		  "17hd857c38ffc16330fE.llvm.14415087653854864763",
-		  "core::ptr::drop_in_place<std::..." },
-		{ "_ZN81_$LT$shop..Cart$u20$as$u20$core..fmt..Write$GT$2up17ha838151b43f90e88E",
-		  "_ZN81_$LT$shop..Cart$u20$as$u20$core..fmt..Write$GT$2up17ha838151b43f90e88E" },
-		{ "_ZN33_$LT$T$u20$as$u20$shop..Sized$GT$2up17ha838151b43f90e88E",
-		  "<T as shop::Sized>::up" },
-		{ "_RNvNtCs1234_4shop4cart3add", "shop::cart::add" },
-		{ "_RNvMs_NtCs1234_4shop4cartNtB4_4Cart3add", "shop::cart::Cart::add" },
-		{ "_RINvNtCs1234_4shop4cart3addhE", "shop::cart::add" },
-		{ "_RNCNvCs1234_4shop4mains0_0B3_", "shop::main::{closure#2}" },
-		{ "_RNvXCs1234_4shopNtB2_4CartNtB2_3Add3add", "<shop::Cart as shop::Add>::add" },
-		{ "_RNvMCs1234_4shopSh3sum", "<[u8]>::sum" },
-		{ "_RNvYTFhElEuKj8_E", "_RNvYTFhElEuKj8_E" },
-		{ "_RNvB_3add", "_RNvB_3add" },
-		{ "_RNvNvB2_3add3add", "_RNvNvB2_3add3add" },
-		{ "_RNvCs1234_99999999999999999999shop", "_RNvCs1234_99999999999999999999shop" },
-		{ "_R", "_R" },
-		{ "_Z", "_Z" },
-		{ "_ZN3", "_ZN3" },
-		/* Each pair of references can double what is printed: 24 of them are looked into,
-		 * 25 are not. */
-		{ "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_", "f" },
-		{ "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_",
-		  "_Z1f1AS_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_S_" },
-	};
-	char buffer[34], *nested = malloc(200001);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_string_equal(fay_readable_name(cases[i].name, buffer, sizeof(buffer)),
-				    cases[i].want);
-	/* A name made to exhaust the demangler's stack. */
-	assert_non_null(nested);
-	memset(nested, 'P', 200000);
-	nested[200000] = '\0';
-	memcpy(nested, "_RMCs_", 6);
-	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
-	nested[900] = 0;
-	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
-	nested[900] = 'P';
-	memcpy(nested, "_Z1f", 4);
-	assert_ptr_equal(fay_readable_name(nested, buffer, sizeof(buffer)), nested);
-	free(nested);
-}
-
 /* Commands to a terminal, a line of its own, C1 controls, an override of the writing direction, a
  * cut character; and text that stays. */
 #define HOSTILE "\033[2J\na\302\233b\342\200\256c\303"
@@ -505,7 +448,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_row_commands_the_terminal),
 		cmocka_unit_test(no_message_commands_the_terminal),
-		cmocka_unit_test(readable_names),
 		cmocka_unit_test(table_is_as_recorded),
 		cmocka_unit_test(heat_maps_are_as_recorded),
 		cmocka_unit_test(json_has_text),
