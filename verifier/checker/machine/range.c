@@ -251,32 +251,23 @@ static void meet_fact(const struct fact *fact, int64_t t, struct range rest, str
 	range_meet(r, rest.lo, rest.hi);
 }
 
-/* By one fact. */
-static struct range near_range(struct machine *m, const struct form *f)
-{
-	struct range r = plain_range(m, f);
-	struct form rest;
-	int64_t t;
-
-	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++)
-		if (without_fact(m, f, n, &rest, &t))
-			meet_fact(&m->s.fact[n / 4], t, plain_range(m, &rest), &r);
-	return r;
-}
-
 struct range form_range(struct machine *m, const struct form *f)
 {
-	struct range r = plain_range(m, f);
-	struct form rest;
-	int64_t t;
+	struct range r = plain_range(m, f), near;
+	struct form rest, far;
+	int64_t t, u;
 
-	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++) /* by two facts */
-		if (without_fact(m, f, n, &rest, &t))
-			meet_fact(&m->s.fact[n / 4], t, near_range(m, &rest), &r);
-	if (f->v[1] && m->defs) {
-		meet_quotients(m, f, false, &r);
-		meet_quotients(m, f, true, &r);
+	for (unsigned n = 0; f->v[1] && n < 4u * m->s.facts; n++) { /* by one fact, and by two */
+		if (!without_fact(m, f, n, &rest, &t))
+			continue;
+		near = plain_range(m, &rest);
+		for (unsigned i = 0; rest.v[1] && i < 4u * m->s.facts; i++)
+			if (without_fact(m, &rest, i, &far, &u))
+				meet_fact(&m->s.fact[i / 4], u, plain_range(m, &far), &near);
+		meet_fact(&m->s.fact[n / 4], t, near, &r);
 	}
+	for (unsigned split = 0; f->v[1] && m->defs && split < 2; split++)
+		meet_quotients(m, f, split, &r);
 	if (r.lo > r.hi) /* there is no such state; a range it shall be all the same */
 		r.hi = r.lo;
 	return r;
