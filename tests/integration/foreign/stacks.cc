@@ -137,9 +137,10 @@ TRACED void traced_pause()
 	pause();
 	CLOBBER;
 }
-TRACED void traced_spin()
+TRACED void traced_spin(int *ready)
 {
 	traced_caller(1);
+	__atomic_store_n(ready, 1, __ATOMIC_RELEASE); /* it is cancelled from here on */
 	for (;;)
 		CLOBBER;
 }
@@ -157,8 +158,7 @@ static void *paused(void *ready)
 static void *spinning(void *ready)
 {
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	__atomic_store_n((int *)ready, 1, __ATOMIC_RELEASE);
-	traced_spin();
+	traced_spin((int *)ready);
 	return NULL;
 }
 static void *leaving(void *ready)
