@@ -4,6 +4,8 @@
  * results, limits, memory that cannot be written, two threads, damaged images.
  */
 #include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "extensions.h"
 
@@ -64,6 +66,27 @@ static void results(void **state)
 	fay_host_unload(sums);
 	fay_host_unload(port);
 	fay_host_unload(NULL);
+}
+
+/* The same by Rust. */
+static void results_of_rust(void **state)
+{
+	struct fay_host *host;
+	struct fay_loaded *sums;
+	uint8_t data[1000];
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/adler32.fay", directory);
+	if (access(path, R_OK)) /* no rustc */
+		skip();
+	host = open_host();
+	sums = load(host, "adler32.fay");
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 11);
+	for (size_t size = 0; size <= sizeof(data); size++)
+		assert_int_equal(entry(sums, "adler32")(data, size, NULL), adler_of(data, size));
+	fay_host_unload(sums);
+	fay_host_close(host);
 }
 
 /* A page that ends where the packet does: what reads behind it would fault. */
@@ -217,9 +240,10 @@ static void damaged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(results),    cmocka_unit_test(nothing_behind),
-		cmocka_unit_test(sealed),     cmocka_unit_test(two_threads),
-		cmocka_unit_test(not_loaded), cmocka_unit_test(damaged),
+		cmocka_unit_test(results),        cmocka_unit_test(results_of_rust),
+		cmocka_unit_test(nothing_behind), cmocka_unit_test(sealed),
+		cmocka_unit_test(two_threads),    cmocka_unit_test(not_loaded),
+		cmocka_unit_test(damaged),
 	};
 
 	if (argc != 2)
