@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libfay_extension on the examples as gcc made them (by `built`, in the directory that is named):
- * results, limits, memory that cannot be written, two threads, damaged images.
+ * results, limits, memory that cannot be written, two threads, replacement, damaged images.
  */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -175,6 +178,50 @@ static void two_threads(void **state)
 	fay_host_close(host);
 }
 
+/* ---- replacing one that runs ---- */
+
+static _Atomic(packet_function *) current;
+static atomic_ulong passes, wrong;
+static atomic_bool enough;
+
+static void *call_current(void *of)
+{
+	static const uint8_t data[] = "what is called is replaced meanwhile";
+	uint32_t want = adler_of(data, sizeof(data));
+
+	while (!enough) {
+		wrong += current(data, sizeof(data), NULL) != want;
+		passes++;
+	}
+	return NULL;
+}
+
+static void replaced(void **state)
+{
+	struct fay_host *host = open_host();
+	struct fay_loaded *old = load(host, "checksum.fay");
+	pthread_t thread;
+
+	current = entry(old, "adler32");
+	assert_int_equal(pthread_create(&thread, NULL, call_current, NULL), 0);
+	for (unsigned round = 0; round < 200; round++) {
+		struct fay_loaded *fresh = load(host, "checksum.fay");
+		unsigned long before;
+
+		current = entry(fresh, "adler32");
+		before = passes;
+		while (passes < before + 2) /* the call that was under way has returned */
+			sched_yield();
+		fay_host_unload(old);
+		old = fresh;
+	}
+	enough = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(wrong, 0);
+	fay_host_unload(old);
+	fay_host_close(host);
+}
+
 /* ---- what is not loaded ---- */
 
 static void refused(const struct fay_host *host, const uint8_t *image, size_t size,
@@ -241,9 +288,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(results),        cmocka_unit_test(results_of_rust),
-		cmocka_unit_test(nothing_behind), cmocka_unit_test(sealed),
-		cmocka_unit_test(two_threads),    cmocka_unit_test(not_loaded),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(nothing_behind), cmocka_unit_test(replaced),
+		cmocka_unit_test(sealed),         cmocka_unit_test(two_threads),
+		cmocka_unit_test(not_loaded),     cmocka_unit_test(damaged),
 	};
 
 	if (argc != 2)
