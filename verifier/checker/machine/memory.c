@@ -135,8 +135,8 @@ bool machine_depth(struct machine *m, int64_t depth)
 	if (depth < 0)
 		return check_refuse(m, FAY_RULE_STK_RETURN,
 				    "the stack pointer is raised above the return address");
-	if (depth % (m->subject->hash.size ? 4 : 8)) /* of a host's extension: 4 */
-		return check_refuse(m, FAY_RULE_STK_POINTER, "rsp lies between two words");
+	if (depth % 8)
+		return check_refuse(m, FAY_RULE_STK_POINTER, "rsp is not a multiple of 8");
 	if (depth > STACK_MOST)
 		return check_refuse(m, FAY_RULE_STK_LIMIT, "more than 8192 bytes of stack");
 	if (depth > s->depth)
