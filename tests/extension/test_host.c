@@ -80,8 +80,10 @@ static void results_of_rust(void **state)
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/adler32.fay", directory);
-	if (access(path, R_OK)) /* no rustc */
+	if (access(path, R_OK)) {
+		print_message("skipped: no rustc\n");
 		skip();
+	}
 	host = open_host();
 	sums = load(host, "adler32.fay");
 	for (size_t i = 0; i < sizeof(data); i++)
