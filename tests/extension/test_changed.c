@@ -4,7 +4,7 @@
  * ../verifier/checker/mutations.c makes them. What the checker still accepts is called: with sizes
  * from 0 on, every region between pages that are not accessible, flush with one or the other. It
  * must come back, with the saved registers as they were, a result in the interface's range, and
- * arguments of helpers within their contracts.
+ * arguments of helpers within their contracts. A region that a helper ended cannot be accessed.
  *
  *	test_changed CHANGES SEED CASES.HOST IMAGE...
  */
@@ -161,6 +161,27 @@ static int64_t note(const uint8_t *at, int64_t n)
 	return -(int64_t)below(2);
 }
 
+/* Nothing of it may be touched any more. */
+static void end_place(struct place *p)
+{
+	mprotect(p->pages, p->room, PROT_NONE);
+	p->at = NULL;
+	p->size = 0;
+}
+
+static void release(void)
+{
+	end_place(&data);
+	end_place(&header);
+}
+
+static void discard(const uint8_t *at)
+{
+	if (!at || at != out.at)
+		wrong = "what discard is given";
+	end_place(&out);
+}
+
 /* ---- calls ---- */
 
 static sigjmp_buf back;
@@ -203,6 +224,8 @@ static void lay_out(uint64_t arguments[6], size_t local)
 	uint64_t n;
 
 	mprotect(data.pages, data.room, PROT_READ | PROT_WRITE);
+	mprotect(header.pages, header.room, PROT_READ | PROT_WRITE);
+	mprotect(out.pages, out.room, PROT_READ | PROT_WRITE);
 	lay(&data, size, 1, at_end);
 	lay(&out, room, 8, at_end);
 	lay(&state, local, 64, at_end);
@@ -256,7 +279,8 @@ const char *execute(const uint8_t *file, size_t size, const uint8_t *certificate
 		    struct fay_probe_facts *facts)
 {
 	static void (*const helpers[])(void) = { (void (*)(void))find, (void (*)(void))fill,
-						 (void (*)(void))note };
+						 (void (*)(void))note, (void (*)(void))release,
+						 (void (*)(void))discard };
 	struct fay_arena *arena = fay_arena_create((size_t)16 << 20);
 	const char *what = NULL;
 	struct check_subject s;

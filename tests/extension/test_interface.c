@@ -148,6 +148,18 @@ static void texts(void **state)
 		{ "result 0 1\nresult 0 1", "2:1: there is a result already" },
 		{ "limit stack 0", "1:13: a limit is above 0" },
 		{ "limit time 1", "1:7: instructions or stack is wanted" },
+		{ "limit stack 4294967296", "1:13: the number is out of range" },
+		{ "speculation free", "1:13: confined is wanted" },
+		{ "speculation confined twice", "1:22: something follows" },
+		{ "region a fixed 8 aligned 8 read\nends a", "2:1: what a helper ends belongs" },
+		{ "helper h cost 1\nends a", "2:6: no region of this name was declared" },
+		{ "region a local 8 aligned 8 read\nhelper h cost 1\nends a",
+		  "3:6: local state ends with its instance only" },
+		{ "region a fixed 8 aligned 8 read\nhelper h cost 1\nends a a",
+		  "3:8: something follows" },
+		{ "region a fixed 8 aligned 8 read\nhelper h cost 1\nends a\nresult 0 1\n"
+		  "argument number 0 1",
+		  "5:1: an argument belongs behind its helper" },
 		{ "regions", "1:1: no declaration begins so" },
 	};
 	struct fay_interface interface;

@@ -63,6 +63,8 @@ static struct check_refusal admit(const uint8_t *image, size_t size, const struc
 	const struct fay_interface *i = s->interface;
 	struct check_refusal refusal = check_read(image, size, s);
 
+	if (refusal.rule == FAY_RULE_NONE && i->confined && !policy->speculation_confined)
+		refusal = (struct check_refusal){ FAY_RULE_SPC_BRANCH, 0, "the host confines it" };
 	for (uint32_t k = 0; refusal.rule == FAY_RULE_NONE && k < i->region_count; k++)
 		if (i->region[k].extent == FAY_EXTENT_LOCAL && s->local_size > i->region[k].size)
 			refusal = (struct check_refusal){ FAY_RULE_POL_STATE, 0,

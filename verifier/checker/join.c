@@ -122,6 +122,7 @@ bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, u
 		return true;
 	if (!translate(meanings, count, &f, want->bits, false))
 		return false;
+	apart.f = have->f;
 	if (have->bits != want->bits) {
 		if (!value_form(&w->m, have, 64, false, &apart.f))
 			return false;
@@ -129,8 +130,6 @@ bool walk_same(struct walk *w, const struct meaning *meanings, uint32_t count, u
 		if (r.lo < 0 || r.hi >> want->bits)
 			return false;
 		apart.bits = 64;
-	} else {
-		apart.f = have->f;
 	}
 	if (!form_add(&apart.f, &f, -1))
 		return false;

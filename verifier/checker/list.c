@@ -91,9 +91,7 @@ const struct value *walk_number_at(struct state *s, uint32_t node, uint64_t loca
 		    : var_pinned(s, node + 1 - ((location - LOCATION_COUNTS) >> 8), location & 255);
 	if (!v)
 		return NULL;
-	*own = value_number(0);
-	own->f.k[0] = 1;
-	own->f.v[0] = v->id;
+	*own = (struct value){ { .k[0] = 1, .v[0] = v->id }, KIND_NUMBER, 0, 0xff, 64 };
 	return own;
 }
 

@@ -283,6 +283,7 @@ static bool read_helper(struct text *t)
 {
 	struct fay_interface_helper *h = &t->to->helper[t->to->helper_count];
 	struct name w;
+	uint64_t cost;
 
 	if (t->to->helper_count == FAY_INTERFACE_HELPERS)
 		return bad(t, "there are too many of them");
@@ -297,11 +298,27 @@ static bool read_helper(struct text *t)
 		return false;
 	if (!is(&w, "cost"))
 		return bad(t, "cost is wanted");
-	if (!number(t, FAY_INTERFACE_COST, &h->cost) || !word(t, &w))
+	if (!number(t, FAY_INTERFACE_COST, &cost) || !word(t, &w))
 		return false;
+	h->cost = (uint32_t)cost;
 	if (!*w.text)
 		return true;
 	return (is(&w, "result") || bad(t, "result is wanted")) && range(t, &h->result) && end(t);
+}
+
+/* ends REGION */
+static bool read_ends(struct text *t)
+{
+	uint8_t region;
+
+	if (!t->open)
+		return bad(t, "what a helper ends belongs behind it");
+	if (!region_of(t, &region))
+		return false;
+	if (t->to->region[region].extent == FAY_EXTENT_LOCAL)
+		return bad(t, "local state ends with its instance only");
+	t->to->helper[t->to->helper_count - 1].ends |= 1u << region;
+	return end(t);
 }
 
 /* argument number LO HI | start REGION | read|write BYTES | read|write by ARGUMENT */
@@ -351,18 +368,34 @@ static bool read_result(struct text *t)
 static bool read_limit(struct text *t)
 {
 	struct name w;
-	uint64_t *to;
+	uint64_t n;
+	bool stack;
 
 	if (!word(t, &w))
 		return false;
-	to = is(&w, "instructions") ? &t->to->max_instructions
-	     : is(&w, "stack")      ? &t->to->max_stack
-				    : NULL;
-	if (!to)
+	stack = is(&w, "stack");
+	if (!stack && !is(&w, "instructions"))
 		return bad(t, "instructions or stack is wanted");
-	if (*to)
+	if (stack ? t->to->max_stack : t->to->max_instructions)
 		return bad(t, "there is such a limit already");
-	return number(t, UINT64_MAX, to) && (*to || bad(t, "a limit is above 0")) && end(t);
+	if (!number(t, stack ? UINT32_MAX : UINT64_MAX, &n))
+		return false;
+	if (stack)
+		t->to->max_stack = (uint32_t)n;
+	else
+		t->to->max_instructions = n;
+	return (n || bad(t, "a limit is above 0")) && end(t);
+}
+
+/* speculation confined */
+static bool read_speculation(struct text *t)
+{
+	struct name w;
+
+	if (!word(t, &w))
+		return false;
+	t->to->confined = 1;
+	return (is(&w, "confined") || bad(t, "confined is wanted")) && end(t);
 }
 
 static bool read_line(struct text *t)
@@ -370,10 +403,15 @@ static bool read_line(struct text *t)
 	static const struct {
 		const char *word;
 		bool (*read)(struct text *t);
-	} all[] = { { "region", read_region },       { "field", read_field },
-		    { "parameter", read_parameter }, { "helper", read_helper },
-		    { "argument", read_argument },   { "result", read_result },
-		    { "limit", read_limit } };
+	} all[] = { { "region", read_region },
+		    { "field", read_field },
+		    { "parameter", read_parameter },
+		    { "helper", read_helper },
+		    { "argument", read_argument },
+		    { "result", read_result },
+		    { "limit", read_limit },
+		    { "ends", read_ends },
+		    { "speculation", read_speculation } };
 	struct name w;
 
 	if (!word(t, &w))
@@ -383,7 +421,7 @@ static bool read_line(struct text *t)
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!is(&w, all[i].word))
 			continue;
-		t->open &= is(&w, "argument");
+		t->open &= is(&w, "argument") || is(&w, "ends");
 		return all[i].read(t);
 	}
 	return bad(t, "no declaration begins so");
@@ -441,4 +479,5 @@ void fay_host_policy(const struct fay_interface *interface, struct fay_policy *p
 	policy->max_instructions = interface->max_instructions;
 	policy->max_stack = interface->max_stack;
 	policy->allow_helpers = UINT64_MAX;
+	policy->speculation_confined = interface->confined;
 }

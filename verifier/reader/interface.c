@@ -90,8 +90,10 @@ static bool is_field(const struct fay_interface *i, uint32_t at)
 static bool is_helper(const struct fay_interface *i, uint32_t at)
 {
 	const struct fay_interface_helper *h = &i->helper[at];
-	uint32_t size = 0, count = 0;
+	uint32_t size = 0, count = 0, may_end = 0;
 
+	for (uint32_t k = 0; k < i->region_count; k++)
+		may_end |= (uint32_t)(i->region[k].extent != FAY_EXTENT_LOCAL) << k;
 	for (; size < sizeof(h->name) - 1 && h->name[size]; size++)
 		if (h->name[size] != '_' && (uint8_t)((h->name[size] | 32) - 'a') > 25 &&
 		    (uint8_t)(h->name[size] - '0') > 9)
@@ -105,7 +107,7 @@ static bool is_helper(const struct fay_interface *i, uint32_t at)
 			return false;
 	return size && REST_IS_ZERO(h->name, size) && REST_IS_ZERO(h->argument, count) &&
 	       is_value(i, h, &h->result, KIND(NONE) | KIND(NUMBER)) &&
-	       h->cost <= FAY_INTERFACE_COST;
+	       h->cost <= FAY_INTERFACE_COST && !(h->ends & ~may_end);
 }
 
 bool fay_read_interface(const struct fay_interface *i)
@@ -114,7 +116,7 @@ bool fay_read_interface(const struct fay_interface *i)
 		    i->parameter_count <= FAY_INTERFACE_PARAMETERS &&
 		    i->region_count <= FAY_INTERFACE_REGIONS &&
 		    i->field_count <= FAY_INTERFACE_FIELDS &&
-		    i->helper_count <= FAY_INTERFACE_HELPERS &&
+		    i->helper_count <= FAY_INTERFACE_HELPERS && i->confined <= 1 &&
 		    REST_IS_ZERO(i->parameter, i->parameter_count) &&
 		    REST_IS_ZERO(i->region, i->region_count) &&
 		    REST_IS_ZERO(i->field, i->field_count) &&

@@ -75,13 +75,15 @@ struct fay_interface_helper {
 	char name[FAY_INTERFACE_NAME]; /* what the image imports */
 	struct fay_interface_value argument[FAY_INTERFACE_PARAMETERS];
 	struct fay_interface_value result; /* NONE or NUMBER */
-	uint64_t cost;                     /* instructions, beside the call */
+	/* instructions, beside the call; a bit for each region, FIXED or PASSED, that it ends */
+	uint32_t cost, ends;
 };
 
 struct fay_interface {
 	char magic[8];
 	uint32_t parameter_count, region_count, field_count, helper_count;
-	uint64_t max_instructions, max_stack; /* as in a policy */
+	uint64_t max_instructions;    /* as in a policy */
+	uint32_t max_stack, confined; /* likewise; 1: speculation is */
 	struct fay_interface_value parameter[FAY_INTERFACE_PARAMETERS];
 	struct fay_interface_value result; /* NONE or NUMBER */
 	struct fay_interface_region region[FAY_INTERFACE_REGIONS];

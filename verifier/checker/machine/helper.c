@@ -12,6 +12,9 @@ static struct range range_of(const struct fay_interface_value *v)
 	return (struct range){ v->lo, v->lo < 0 ? (wide)(int64_t)v->hi : (wide)v->hi };
 }
 
+/* Registers that a call leaves with anything: rax rcx rdx rsi rdi r8 to r11. */
+enum { CLOBBERED = 0xfc7 };
+
 /* A pointer to `size` bytes, within bounds. */
 static bool pointer(struct machine *m, unsigned reg, uint32_t size, bool write, struct access *a)
 {
@@ -31,10 +34,9 @@ static bool reads(struct machine *m, unsigned reg, uint32_t size)
 {
 	struct access a;
 
-	if (!pointer(m, reg, size, false, &a))
-		return false;
-	return a.region != REGION_STACK ||
-	       stack_written(m, (int64_t)a.at.lo, (int64_t)a.at.hi + size);
+	return pointer(m, reg, size, false, &a) &&
+	       (a.region != REGION_STACK ||
+		stack_written(m, (int64_t)a.at.lo, (int64_t)a.at.hi + size));
 }
 
 /* So many bytes that a helper writes. */
@@ -131,10 +133,15 @@ static int callee(const struct machine *m, const struct fay_insn *insn)
 	return v->kind == KIND_HELPER ? v->tag : -1;
 }
 
+/* Into one of these regions. No access is made to one but by such a pointer, and there is none but
+ * in registers and slots; so where no pointer is left, nothing is accessed any more. */
+static bool leads_to(const struct value *v, uint32_t regions)
+{
+	return v->kind == KIND_POINTER && regions >> v->tag & 1;
+}
+
 bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 {
-	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI,
-					     FAY_R8,  FAY_R9,  FAY_R10, FAY_R11 };
 	const struct fay_interface *interface = m->subject->interface;
 	const struct fay_interface_helper *h;
 	int helper = callee(m, insn);
@@ -158,8 +165,12 @@ bool step_call_helper(struct machine *m, const struct fay_insn *insn)
 	h = &interface->helper[helper];
 	if (!arguments(m, h))
 		return false;
-	for (unsigned i = 0; i < sizeof(clobbered); i++)
-		m->s.reg[clobbered[i]] = value_nothing();
+	for (unsigned r = 0; r < 16; r++)
+		if (CLOBBERED >> r & 1 || leads_to(&m->s.reg[r], h->ends))
+			m->s.reg[r] = value_nothing();
+	for (unsigned i = 0; i < m->s.slots; i++)
+		if (leads_to(&m->s.slot[i].v, h->ends))
+			m->s.slot[i].v = value_nothing();
 	if (interface != &check_probe_interface) /* what a host leaves there is its own */
 		memset(m->s.vector, 0, sizeof(m->s.vector));
 	if (h->result.kind == FAY_VALUE_NUMBER)
@@ -177,10 +188,8 @@ void machine_entry(struct machine *m)
 
 	memset(&m->s, 0, sizeof(m->s));
 	for (unsigned r = 0; r < 16; r++) {
-		m->s.reg[r] = value_nothing();
+		m->s.reg[r].kind = CLOBBERED >> r & 1 ? KIND_NOTHING : KIND_SAVED;
 		m->s.reg[r].tag = (uint8_t)r;
-		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
-			m->s.reg[r].kind = KIND_SAVED;
 	}
 	for (uint32_t i = 0; i < interface->parameter_count; i++) {
 		const struct fay_interface_value *p = &interface->parameter[i];
@@ -235,7 +244,7 @@ bool machine_return(struct machine *m)
 	for (unsigned r = 0; r < 16; r++) {
 		if (r == FAY_RSP || machine_unchanged(m, &m->s.reg[r], r))
 			continue;
-		if (r == FAY_RBX || r == FAY_RBP || r >= FAY_R12)
+		if (!(CLOBBERED >> r & 1))
 			return check_refuse(m, FAY_RULE_ENV_SAVED,
 					    "a callee-saved register is not as it was at entry");
 		m->facts->clobbered_gprs |= 1u << r;

@@ -105,9 +105,8 @@ void form_fact(struct machine *m, const struct form *f, wide lo, wide hi)
 	fact.f.c = 0;
 	fact.lo = clamp(-divide(-lo, d));
 	fact.hi = clamp(divide(hi, d));
-	for (i = 0; i < s->facts; i++)
-		if (form_equal(&s->fact[i].f, &fact.f))
-			break;
+	for (i = 0; i < s->facts && !form_equal(&s->fact[i].f, &fact.f); i++)
+		;
 	if (i < s->facts) {
 		fact.lo = fact.lo > s->fact[i].lo ? fact.lo : s->fact[i].lo;
 		fact.hi = fact.hi < s->fact[i].hi ? fact.hi : s->fact[i].hi;

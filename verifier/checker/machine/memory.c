@@ -251,9 +251,8 @@ bool machine_address(struct machine *m, const struct fay_operand *mem, struct va
 	struct value part;
 
 	if (mem->rip) {
-		*v = value_number((uint64_t)mem->disp - m->subject->rodata.start);
-		v->kind = KIND_POINTER;
-		v->tag = REGION_RODATA;
+		*v = (struct value){ .kind = KIND_POINTER, .tag = REGION_RODATA, .bits = 64 };
+		v->f.c = (int64_t)((uint64_t)mem->disp - m->subject->rodata.start);
 		return true;
 	}
 	*v = value_number((uint64_t)mem->disp);

@@ -24,8 +24,9 @@ bool machine_readable(struct machine *m, const struct value *v, unsigned bits)
 				    "a helper's address may only be moved and called");
 	case KIND_RETURN: return check_refuse(m, FAY_RULE_STK_RETURN, "a return address is read");
 	default:
-		return check_refuse(m, FAY_RULE_MEM_UNINIT,
-				    "a register is read before it was written");
+		return check_refuse(
+			m, FAY_RULE_MEM_UNINIT,
+			"a register is read that was not written, or whose region ended");
 	}
 }
 

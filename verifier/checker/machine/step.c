@@ -262,8 +262,7 @@ static bool step_pop(struct machine *m, const struct fay_insn *insn)
 
 static bool step_leave(struct machine *m, const struct fay_insn *insn)
 {
-	const struct value *rbp = &m->s.reg[FAY_RBP];
-	struct value v = *rbp;
+	struct value v = m->s.reg[FAY_RBP];
 
 	if (v.kind != KIND_POINTER || v.tag != REGION_STACK || v.f.v[0] || v.f.c < -m->s.depth ||
 	    v.f.c > STACK_MOST)

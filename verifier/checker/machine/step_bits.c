@@ -161,10 +161,8 @@ bool step_count(struct machine *m, const struct fay_insn *insn)
 		/* of zero: undefined, so no more readable than it was before */
 		to = &m->s.reg[insn->dst.reg];
 		flags_set(m, insn, NULL, NULL, 0);
-		if (to->kind == KIND_NUMBER && to->init == 0xff)
-			*to = unknown(m, 64);
-		else
-			*to = value_nothing();
+		*to = to->kind == KIND_NUMBER && to->init == 0xff ? unknown(m, 64)
+								  : value_nothing();
 		return true;
 	}
 	d = check_definition(m, &a.f, DEF_ONES);
