@@ -27,14 +27,21 @@
 #define WAIT_LOADING_MS 500u /* the program waits, too */
 #define STEP_US 1000u
 
-/* What is returned is to be closed; -1: nothing. The turn may not have come. */
-static int take(pid_t pid, uint32_t wait_ms)
+static bool given_up(const struct fay_session *session)
 {
+	return session->plan.options.given_up && *session->plan.options.given_up;
+}
+
+/* What is returned is to be closed; -1: nothing. The turn may not have come. */
+static int take(const struct fay_session *session)
+{
+	uint32_t wait_ms = session->plan.options.loading ? WAIT_LOADING_MS : WAIT_MS;
 	uint64_t until = fay_loader_clock_ns() + wait_ms * 1000000ull;
-	int turn = fay_process_memory(pid, O_RDONLY);
+	int turn = fay_process_memory(session->plan.pid, O_RDONLY);
 
 	while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) &&
-	       (errno == EWOULDBLOCK || errno == EINTR) && fay_loader_clock_ns() < until)
+	       (errno == EWOULDBLOCK || errno == EINTR) && fay_loader_clock_ns() < until &&
+	       !given_up(session))
 		usleep(STEP_US);
 	return turn;
 }
@@ -43,9 +50,9 @@ int fay_turn_begin(struct fay_session *session,
 		   int (*begin)(struct fay_session *session, struct fay_error *error),
 		   struct fay_error *error)
 {
-	int turn =
-		take(session->plan.pid, session->plan.options.loading ? WAIT_LOADING_MS : WAIT_MS);
-	int code = begin(session, error);
+	int turn = take(session);
+	int code = given_up(session) ? fay_error_set(error, FAY_E_REFUSED, "interrupted")
+				     : begin(session, error);
 
 	if (turn >= 0)
 		close(turn);

@@ -68,7 +68,8 @@ static struct fay_attach_options options_of(struct trace *trace)
 					    .some = trace->plan && trace->plan->inlined,
 					    .costs = true,
 					    .permit = fay_trust_log_permit,
-					    .permit_context = &trace->log };
+					    .permit_context = &trace->log,
+					    .given_up = &trace->interrupted };
 }
 
 /* Sleeps, unless the user wants to end. */

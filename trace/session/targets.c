@@ -243,7 +243,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, enum trace_attach when,
 				 : 0,
 		.trap_functions = later && trace->follow ? FAY_TRAPS_LATER : 0,
 		.permit = fay_trust_log_permit,
-		.permit_context = &trace->log
+		.permit_context = &trace->log,
+		.given_up = &trace->interrupted
 	};
 	struct fay_target *target;
 	/* they would look like another tracer's */

@@ -5,7 +5,8 @@
  *     filter EXTENSION FUNCTION CAPTURE [OUT]
  *
  * Prints how many packets, and bytes on the wire, have each class that the function says; OUT gets
- * those of a class but 0. The file is mapped, nothing is copied: it must not become shorter meanwhile.
+ * those of a class but 0. The file is mapped, nothing is copied: it must not become shorter
+ * meanwhile.
  * Exit code 0, 1 refused, 2 a file cannot be read or is none.
  */
 #include <byteswap.h>
@@ -42,7 +43,8 @@ struct record { /* before each packet */
 	uint32_t seconds, fraction, captured, length;
 };
 
-static struct class {
+static struct class
+{
 	uint64_t number, packets, bytes;
 } classes[CLASSES];
 static unsigned class_count;

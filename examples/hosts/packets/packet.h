@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For filters of packets: from the Ethernet header to that of the transport. Everything is reached by
- * one offset from the packet's start, which is compared with its size before each access.
+ * For filters of packets: from the Ethernet header to that of the transport. Everything is reached
+ * by one offset from the packet's start, which is compared with its size before each access.
  */
 #ifndef PACKET_H
 #define PACKET_H

@@ -15,8 +15,8 @@ struct source {
 };
 
 uint64_t talkers(const uint8_t *packet, uint64_t size, uint64_t length, struct source *sources);
-uint64_t talkers(const uint8_t *packet, uint64_t size,
-		 uint64_t length __attribute__((unused)), struct source *sources)
+uint64_t talkers(const uint8_t *packet, uint64_t size, uint64_t length __attribute__((unused)),
+		 struct source *sources)
 {
 	uint32_t type = 0, tag, address;
 	uint64_t at = ethernet(packet, size, &type, &tag);

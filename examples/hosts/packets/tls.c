@@ -53,8 +53,7 @@ uint64_t tls(const uint8_t *packet, uint64_t size)
 		if (at + 9 > size)
 			break;
 		if (be16(packet + at) == 0 && packet[at + 6] == 0)
-			return in_example(packet, size, at + 9,
-					  at + 9 + be16(packet + at + 7));
+			return in_example(packet, size, at + 9, at + 9 + be16(packet + at + 7));
 		at += 4 + (uint64_t)be16(packet + at + 2);
 	}
 	return OTHER;

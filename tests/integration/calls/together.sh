@@ -54,6 +54,15 @@ await "a trace that wants its turn" wants_turn $waits
 rest 5
 wants_turn $waits || fail "it does not wait for its turn"
 ! grep 'fay: tracing' "$work/waits" || fail "it has not waited for its turn"
+# one that is interrupted waits no longer
+"$FAY" trace -p $target --for 1ms "$(query '*a*')" >"$work/out" 2>"$work/left" &
+leaves=$!
+own $leaves
+await "another one that wants its turn" wants_turn $leaves
+kill -TERM $leaves
+if ended $leaves; then fail "who was interrupted has traced"; fi
+contains "who was interrupted while it waited" "$work/left" "fay: interrupted"
+wants_turn $waits || fail "the other one does not wait any more"
 exec 8<&-
 ended $waits || fail "it has waited and not traced"
 contains "a trace that waited" "$work/waits" "fay: tracing"
