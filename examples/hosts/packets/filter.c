@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packet filter over captures: runs a verified function over each packet of a pcap file, in place.
+ * A packet filter over captures: runs a verified function over each packet of a pcap file, where it
+ * lies.
  *
  *     filter EXTENSION FUNCTION CAPTURE [OUT]
  *
