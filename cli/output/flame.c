@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flame graph: a page (flame.html) that needs no other file, with the query and the folded stacks
- * in it. Stacks are written as what they do not share with the one before, by the names' numbers,
- * so that a browser has a million of them in a moment:
+ * A flame graph: a page (flame.html) that needs no other file, with the query and the stacks in it.
+ * The stacks are a tree, written so that a browser need not read what is too narrow to be seen: the
+ * text of a frame is
  *
- *     SHARED NUMBER NUMBER...:COUNT:BEFORE
+ *     NAME TOTAL [BEFORE] [LENGTH, and so many characters: the frames that it calls]
  *
- * BEFORE is the count in the folded stacks that it is compared with.
+ * of numbers without anything between them. NAME counts the names, which come before the tree.
+ * TOTAL is twice the frame's count with all below it, and 1 more if LENGTH follows. BEFORE is there
+ * in comparisons: the count in the folded stacks that it is compared with. A number has five bits
+ * in a character, the low ones first; characters are `?` and the 63 behind it, of which the upper
+ * 32 say that the number goes on. Nothing of HTML means something by them alone.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,6 +20,9 @@
 
 #include "flame.inc"
 
+#define PART 65536u /* characters of the stacks, in an element of the page */
+#define FRAMES_MAX (UINT32_MAX / 2)
+
 struct line {
 	char *path; /* ends in the text itself */
 	uint64_t now, before;
@@ -23,6 +30,18 @@ struct line {
 struct lines {
 	struct line *items;
 	size_t count, room;
+};
+struct frame {
+	uint32_t name, above; /* above: who calls it; of the first, which stands for all, itself */
+	uint64_t now, before; /* counts, of sum_up() on with all below */
+	uint64_t below;       /* characters of the frames that it calls */
+};
+/* Each behind who calls it, and before what is right of it. */
+struct tree {
+	struct frame *items;
+	size_t count, room;
+	uint32_t deepest;
+	double most; /* by which a share has changed */
 };
 /* What names have which number, by open addressing: 0 is none, else the number and one. */
 struct names {
@@ -163,52 +182,140 @@ static size_t shared(const char *last, const char *path, size_t *count)
 	return same;
 }
 
-/* Writes what is new of a path, whose names it ends where `;` was; *frames: how many. */
-static bool write_path(FILE *out, struct names *names, char *path, size_t *frames)
+static bool add_frame(struct tree *tree, uint32_t name, uint32_t above)
+{
+	if (tree->count == tree->room) {
+		size_t room = tree->room ? 2 * tree->room : 4096;
+		struct frame *items = realloc(tree->items, room * sizeof(*items));
+		if (!items || tree->count >= FRAMES_MAX) {
+			tree->items = items ? items : tree->items;
+			return false;
+		}
+		tree->items = items;
+		tree->room = room;
+	}
+	tree->items[tree->count++] = (struct frame){ .name = name, .above = above };
+	return true;
+}
+
+/* The frames of a path that the one before did not have, below `frame`; the path's names are cut
+ * apart. The last frame of the path, or UINT32_MAX: memory is short. */
+static uint32_t add_path(struct tree *tree, struct names *names, char *path, uint32_t frame)
 {
 	for (char *name = path, *next; name && *name; name = next) {
 		next = strchr(name, ';');
 		if (next)
 			*next++ = 0;
 		int64_t number = number_of(names, name);
-		if (number < 0)
-			return false;
-		fprintf(out, " %" PRId64, number);
-		++*frames;
+		if (number < 0 || !add_frame(tree, (uint32_t)number, frame))
+			return UINT32_MAX;
+		frame = (uint32_t)tree->count - 1;
 	}
-	return true;
+	return frame;
 }
 
 /* false: memory is short, and the last lines are missing. */
-static bool write_stacks(FILE *out, const struct lines *lines, struct names *names, size_t *frames)
+static bool plant(struct tree *tree, const struct lines *lines, struct names *names)
 {
 	char *last = NULL;
-	bool fine = true;
+	uint32_t frame = 0, depth = 0; /* of the last path */
+	bool fine = add_frame(tree, 0, 0);
 	for (size_t i = 0; i < lines->count && fine; i++) {
 		const struct line *line = &lines->items[i];
-		size_t count, same = shared(last ? last : "", line->path, &count);
+		size_t count, same = shared(last ? last : "", line->path, &count), first;
 		free(last);
-		last = strdup(line->path); /* writing cuts it into pieces */
-		fprintf(out, "%zu", count);
-		fine = last && write_path(out, names, line->path + same, frames);
-		fprintf(out, ":%" PRIu64 ":%" PRIu64 "\n", line->now, line->before);
+		last = strdup(line->path); /* which adding cuts into pieces */
+		for (; depth > count; depth--)
+			frame = tree->items[frame].above;
+		first = tree->count;
+		frame = last ? add_path(tree, names, line->path + same, frame) : UINT32_MAX;
+		fine = frame != UINT32_MAX;
+		if (!fine)
+			break;
+		depth += (uint32_t)(tree->count - first);
+		tree->deepest = depth > tree->deepest ? depth : tree->deepest;
+		tree->items[frame].now += line->now;
+		tree->items[frame].before += line->before;
 	}
 	free(last);
 	return fine;
+}
+
+/* --- the text of a tree --- */
+
+static unsigned digits(uint64_t number)
+{
+	unsigned count = 1;
+	while (number >>= 5)
+		count++;
+	return count;
+}
+
+static unsigned put_number(FILE *out, uint64_t number)
+{
+	unsigned count = 1;
+	for (; number >> 5; number >>= 5, count++)
+		putc_unlocked((int)('?' + 32 + (number & 31)), out);
+	putc_unlocked((int)('?' + number), out);
+	return count;
+}
+
+/* Totals, and how long what is below each frame will be: from the last frame, since what is below
+ * one comes behind it. Of a comparison also how much the share of any has changed at most. */
+static void sum_up(struct tree *tree, bool compared)
+{
+	for (size_t i = tree->count; i-- > 1;) {
+		struct frame *frame = &tree->items[i], *above = &tree->items[frame->above];
+		uint64_t size = frame->below;
+		size += digits(frame->name) + digits(2 * frame->now + !!frame->below);
+		size += (compared ? digits(frame->before) : 0);
+		size += (frame->below ? digits(frame->below) : 0);
+		above->below += size;
+		above->now += frame->now;
+		above->before += frame->before;
+	}
+	double now = (double)tree->items[0].now, before = (double)tree->items[0].before;
+	for (size_t i = 1; compared && i < tree->count; i++) {
+		double share = now > 0 ? (double)tree->items[i].now / now : 0;
+		double other = before > 0 ? (double)tree->items[i].before / before : 0;
+		double change = share > other ? share - other : other - share;
+		tree->most = change > tree->most ? change : tree->most;
+	}
+}
+
+/* Browsers are quicker with many short texts than with a long one. */
+static void write_tree(FILE *out, const struct tree *tree, bool compared)
+{
+	static const char begin[] = "<script type=\"text/plain\">", end[] = "</script>";
+	size_t written = 0;
+	fputs(begin, out);
+	for (size_t i = 1; i < tree->count; i++) {
+		const struct frame *frame = &tree->items[i];
+		written += put_number(out, frame->name);
+		written += put_number(out, 2 * frame->now + !!frame->below);
+		written += compared ? put_number(out, frame->before) : 0;
+		written += frame->below ? put_number(out, frame->below) : 0;
+		if (written < PART || i + 1 == tree->count)
+			continue;
+		fprintf(out, "%s%s", end, begin);
+		written = 0;
+	}
+	fputs(end, out);
 }
 
 bool fay_flame_page(FILE *out, const char *query, char *folded, char *before)
 {
 	struct lines lines = { 0 };
 	struct names names = { 0 };
-	char *stacks = NULL;
-	size_t size, frames = 0;
+	struct tree tree = { 0 };
+	struct frame none = { 0 };
 	bool fine = read_folded(&lines, folded, false) &&
 		    (!before || read_folded(&lines, before, true));
-	FILE *memory = open_memstream(&stacks, &size);
 	arrange(&lines);
-	fine = memory && write_stacks(memory, &lines, &names, &frames) && fine;
-	fine = (!memory || !fclose(memory)) && stacks && fine;
+	fine = plant(&tree, &lines, &names) && fine;
+	if (!tree.count)
+		tree = (struct tree){ .items = &none, .count = 1 };
+	sum_up(&tree, before != NULL);
 	fputs(page_query, out);
 	fay_write_html(out, query);
 	fputs(page_names, out);
@@ -216,14 +323,20 @@ bool fay_flame_page(FILE *out, const char *query, char *folded, char *before)
 		fay_write_html(out, names.items[i]);
 		fputc('\n', out);
 	}
-	fputs(page_frames, out);
-	fprintf(out, "%zu", frames);
+	fputs(page_now, out);
+	fprintf(out, "%" PRIu64, tree.items[0].now);
+	fputs(page_before, out);
+	fprintf(out, "%" PRIu64, tree.items[0].before);
+	fputs(page_deepest, out);
+	fprintf(out, "%" PRIu32, tree.deepest);
+	fputs(page_most, out);
+	fprintf(out, "%.6g", tree.most);
 	fputs(page_compared, out);
 	fputs(before ? "1" : "", out);
 	fputs(page_stacks, out);
-	fputs(stacks ? stacks : "", out);
+	write_tree(out, &tree, before != NULL);
 	fputs(page_end, out);
-	free(stacks);
+	free(tree.items == &none ? NULL : tree.items);
 	free(names.items);
 	free(names.index);
 	free(lines.items);

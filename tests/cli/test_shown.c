@@ -121,8 +121,9 @@ static void flame_page(void **state)
 	       (const char *const[]){ "<!DOCTYPE html>\n", "<pre id=\"query\">a &lt; b</pre>",
 				      "<pre id=\"names\" hidden>0\nmain\n0x7f0012345678\n"
 				      "a&lt;b&amp;c:d\n</pre>",
-				      "data-frames=\"4\" data-compared=\"\">0 0 1:10:0\n"
-				      "0 2 3:40:0\n</script>",
+				      "data-now=\"50\" data-before=\"0\" data-deepest=\"2\" "
+				      "data-most=\"0\" data-compared=\"\" hidden>"
+				      "<script type=\"text/plain\">?TA@SApABBoA</script></div>\n",
 				      "</html>\n", NULL });
 }
 
@@ -137,8 +138,10 @@ static void flame_page_compared(void **state)
 	assert_true(fay_flame_page(out, "q", now, before));
 	fclose(out);
 	assert_non_null(strstr(text, "<pre id=\"names\" hidden>a\nb\nc\nd\nx\nab\n</pre>"));
-	assert_non_null(strstr(text, "data-frames=\"7\" data-compared=\"1\">0 0 1:7:0\n"
-				     "2 2:3:7\n2 3:4:0\n1 4:0:6\n0 5 2:1:0\n</script>"));
+	assert_non_null(strstr(text, "data-now=\"15\" data-before=\"13\" data-deepest=\"3\" "
+				     "data-most=\"0.461538\" data-compared=\"1\" hidden>"
+				     "<script type=\"text/plain\">?\\LL@\\FEAEFBG?C?EDB?BAA?"
+				     "</script></div>"));
 	free(text);
 }
 
