@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `fay explain 'QUERY'`: the plan, tier by tier; nothing is installed. */
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,72 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_function_se
 	fay_buffer_deinit(&image);
 }
 
-static const char usage[] = "usage: fay explain [--json] [-p PID | --comm NAME]\n"
+/* Instructions that one call executes at most. */
+static uint64_t worst_case(const struct fay_verdict *verdict)
+{
+	uint64_t most = 0;
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const struct fay_probe_facts *facts = &verdict->probes[i];
+		if (facts->kind != FAY_PROBE_BEGIN && facts->kind != FAY_PROBE_END &&
+		    facts->kind != FAY_PROBE_TIMER && facts->worst_instructions > most)
+			most = facts->worst_instructions;
+	}
+	return most;
+}
+
+/* "15 functions in 1 process, 2 cannot be traced, at most 12 instructions a call, " */
+static int print_brief_points(const struct fay_plan *plan, const struct fay_verdict *verdict,
+			      const struct fay_function_search *functions, struct fay_error *error)
+{
+	pid_t pids[FAY_SEARCH_PROCESSES_MAX];
+	size_t processes = fay_search_processes(functions, plan->process, pids), opened = 0;
+	uint32_t traps = fay_plan_trap_refusal(plan) ? 0 : fay_bpf_trap_exits(false);
+	struct fay_points points = { 0 };
+	int result = FAY_OK;
+	for (size_t i = 0; i < processes; i++) {
+		int code = fay_points_count(pids[i], verdict, traps, &points, error);
+		result = code ? code : result;
+		opened += !code;
+	}
+	if (processes && !opened)
+		return result;
+	if (opened)
+		printf("%zu function%s in %zu process%s, ", points.functions,
+		       points.functions == 1 ? "" : "s", opened, opened == 1 ? "" : "es");
+	if (points.traps)
+		printf("%zu by traps, ", points.traps);
+	if (points.untraced)
+		printf("%zu cannot be traced, ", points.untraced);
+	printf("at most %" PRIu64 " instructions a call, ", worst_case(verdict));
+	return FAY_OK;
+}
+
+/* A single line. */
+static int print_brief(struct fay_plan *plan, const struct fay_function_search *functions)
+{
+	struct fay_buffer image = { 0 };
+	struct fay_verdict verdict = { 0 };
+	struct fay_error error;
+	int result = FAY_OK;
+	if (plan->domain == DOMAIN_USER) {
+		result = compile_and_verify(plan, &image, &verdict, &error);
+		if (!result && verdict.outcome != FAY_ACCEPTED)
+			result = fay_error_set(&error, FAY_E_REFUSED,
+					       "the verifier refuses the probe (%s)",
+					       fay_rule_id(verdict.rejection.rule));
+		else if (!result)
+			result = print_brief_points(plan, &verdict, functions, &error);
+		fay_verdict_deinit(&verdict);
+		fay_buffer_deinit(&image);
+	}
+	if (result)
+		return fay_cli_fail(&error);
+	fay_plan_print_brief(stdout, plan);
+	putchar('\n');
+	return FAY_OK;
+}
+
+static const char usage[] = "usage: fay explain [--json | --brief] [-p PID | --comm NAME]\n"
 			    "                   ('QUERY' | -f FILE [ARGUMENTS]) [-- COMMAND...]\n";
 
 struct explain {
@@ -85,19 +151,18 @@ struct explain {
 	char **arguments; /* of `file` */
 	size_t argument_count;
 	pid_t pid;
-	bool json, help;
+	bool json, brief, help;
 };
 
 /* false: the words are off. */
 static bool read_options(struct explain *explain, int argc, char **argv)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
-						 { "pid", required_argument, NULL, 'p' },
-						 { "comm", required_argument, NULL, 'c' },
-						 { "analyze", no_argument, NULL, 'A' },
-						 { "file", required_argument, NULL, 'f' },
-						 { "help", no_argument, NULL, 'h' },
-						 { 0 } };
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },      { "brief", no_argument, NULL, 'b' },
+		{ "pid", required_argument, NULL, 'p' }, { "comm", required_argument, NULL, 'c' },
+		{ "analyze", no_argument, NULL, 'A' },   { "file", required_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },      { 0 }
+	};
 	struct fay_function_search *functions = &explain->functions;
 	char *end;
 	int option;
@@ -120,6 +185,8 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 			explain->file = optarg;
 		} else if (option == 'j') {
 			explain->json = true;
+		} else if (option == 'b') {
+			explain->brief = true;
 		} else if (option == 'h') {
 			explain->help = true;
 			return true;
@@ -147,6 +214,17 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 	return own - optind == 1 && (own == argc || functions->command);
 }
 
+/* It is tried in the kernel. */
+static void find_back_end(struct fay_plan *plan, char text[FAY_BACK_END_SIZE])
+{
+	if (plan->domain == DOMAIN_KERNEL)
+		plan->back_end = fay_kernel_back_end(plan->kernel, text);
+	else if (plan->kernel_sides) /* of a join: its sides there have one back end */
+		plan->back_end = fay_kernel_back_end(
+			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)),
+			text);
+}
+
 /* What runs where, and in programs also how. */
 static int print_plan(struct explain *explain)
 {
@@ -164,24 +242,23 @@ static int print_plan(struct explain *explain)
 		fay_query_file_name(explain->file, &error);
 		return fay_cli_fail(&error);
 	}
-	if (plan->domain == DOMAIN_KERNEL)
-		plan->back_end = fay_kernel_back_end(plan->kernel, back_end);
-	else if (plan->kernel_sides) /* of a join: its sides there have one back end */
-		plan->back_end = fay_kernel_back_end(
-			fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)),
-			back_end);
-	if (explain->json)
+	if (!explain->brief)
+		find_back_end(plan, back_end);
+	int result = FAY_OK;
+	if (explain->brief)
+		result = print_brief(plan, &explain->functions);
+	else if (explain->json)
 		fay_plan_print_json(stdout, plan);
 	else
 		fay_plan_print(stdout, plan);
-	if (plan->domain == DOMAIN_USER)
+	if (plan->domain == DOMAIN_USER && !explain->brief)
 		explain_dispatch(plan, &explain->functions, explain->json);
 	fay_plan_destroy(plan);
 	if (fflush(stdout)) {
 		fprintf(stderr, "fay: cannot write: %m\n");
 		return FAY_E_INTERNAL;
 	}
-	return FAY_OK;
+	return result;
 }
 
 int fay_explain_main(int argc, char **argv)

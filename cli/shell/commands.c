@@ -102,6 +102,20 @@ static int options(struct fay_shell *shell, char *rest)
 	return shell->options ? FAY_OK : FAY_E_LIMIT;
 }
 
+/* What is said below a query that is being typed. */
+static int hints(struct fay_shell *shell, char *rest)
+{
+	if (*rest && strcmp(rest, "on") && strcmp(rest, "off")) {
+		fputs("fay: .hints takes on or off\n", stderr);
+		return FAY_E_USAGE;
+	}
+	if (*rest)
+		shell->quiet = !strcmp(rest, "off");
+	else
+		puts(shell->quiet ? "off" : "on");
+	return FAY_OK;
+}
+
 /* A file that is there is left alone. */
 static int save(struct fay_shell *shell, char *rest)
 {
@@ -132,6 +146,7 @@ static const struct command {
 	{ ".run", "NAME [ARGUMENTS]", "an example, or the query in a file", run },
 	{ ".list", "[MODULE!GLOB]", "the target's functions", list },
 	{ ".options", "[OPTIONS|none]", "of fay trace: --for 10s --json", options },
+	{ ".hints", "[on|off]", "below a query, what it would do", hints },
 	{ ".save", "FILE", "writes the last query to a file", save },
 	{ ".help", "", "this", help },
 	{ ".quit", "", "so does Ctrl-D", quit },

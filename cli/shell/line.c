@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ static void *library;
 static const struct fay_shell *typing; /* for what readline calls */
 static struct fay_completion found;
 static size_t found_skip;      /* bytes of each name that readline does not take for the word */
+static unsigned prompt_width;  /* columns: it is of ASCII */
 static char history[PATH_MAX]; /* "": none is kept */
 
 #define VARIABLE(name) (*(__typeof__(name) *)dlsym(library, #name))
@@ -75,19 +77,63 @@ static char **complete(const char *text, int start, int end)
 	return matches;
 }
 
+/* Where settings make the line another than the prompt and the text, nothing is put below it. */
+static struct fay_typed typed_line(void)
+{
+	unsigned long state = VARIABLE(rl_readline_state);
+	int lines = 0, columns = 0;
+	rl_get_screen_size(&lines, &columns);
+	bool plain = (state & RL_STATE_READCMD) && !(state & RL_STATE_NUMERICARG) &&
+		     VARIABLE(rl_display_prompt) == VARIABLE(rl_prompt);
+	return (struct fay_typed){ .line = VARIABLE(rl_line_buffer),
+				   .cursor = (size_t)VARIABLE(rl_point),
+				   .prompt = prompt_width,
+				   .columns = (unsigned)columns,
+				   .lines = (unsigned)lines,
+				   .plain = plain,
+				   .simple = VARIABLE(rl_editing_mode) == 1 };
+}
+
+static void interrupted(int terminal, const struct fay_typed *typed)
+{
+	struct winsize size;
+	if (!ioctl(terminal, TIOCGWINSZ, &size) &&
+	    (size.ws_col != typed->columns || size.ws_row != typed->lines))
+		fay_hint_resized();
+	else
+		fay_hint_erase();
+	rl_check_signals();
+}
+
 /* readline's own goes on waiting when a signal came; here the line is given up. */
 static int next_character(FILE *in)
 {
 	unsigned char character;
 	while (!fay_shell_interrupted && !fay_shell_over) {
-		ssize_t size = read(fileno(in), &character, 1);
-		if (size == 1)
+		struct fay_typed typed = typed_line();
+		bool ready = fay_hint_wait(typing, fileno(in), &typed);
+		ssize_t size = ready ? read(fileno(in), &character, 1) : -1;
+		if (size == 1) {
+			fay_hint_key(character, &typed);
 			return character;
+		}
 		if (!size || errno != EINTR)
 			break;
-		rl_check_signals();
+		interrupted(fileno(in), &typed);
 	}
 	return EOF;
+}
+
+/* On terminals that take the commands of a VT100, with a line that is only that. */
+static bool hints_fit(void)
+{
+	static const char *const off[] = { "horizontal-scroll-mode", "show-mode-in-prompt",
+					   "mark-modified-lines" };
+	const char *terminal = getenv("TERM"), *up = rl_get_termcap("up");
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (strcmp(rl_variable_value(off[i]), "off"))
+			return false;
+	return terminal && strcmp(terminal, "dumb") && up && *up == '\033';
 }
 
 int fay_shell_lines_begin(struct fay_shell *shell, struct fay_error *error)
@@ -109,6 +155,8 @@ int fay_shell_lines_begin(struct fay_shell *shell, struct fay_error *error)
 	 * (fay_messages_guard()) */
 	if (!strcmp(rl_variable_value("bell-style"), "audible"))
 		rl_variable_bind("bell-style", "none");
+	if (hints_fit())
+		fay_hint_begin(VARIABLE(rl_outstream));
 	using_history();
 	stifle_history(HISTORY_MOST);
 	find_history();
@@ -125,7 +173,9 @@ void fay_shell_lines_end(void)
 
 char *fay_shell_line(const char *prompt)
 {
+	prompt_width = (unsigned)strlen(prompt);
 	char *line = readline(prompt);
+	fay_hint_end();
 	if (fay_shell_interrupted || fay_shell_over) {
 		free(line);
 		line = NULL;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "process/process.h"
@@ -20,6 +21,7 @@ struct fay_shell {
 	char *options; /* words for `fay trace`; NULL: none */
 	char *last;    /* the query that was run last; NULL: there was none */
 	char *pending; /* lines of a query that goes on; NULL */
+	bool quiet;    /* nothing is said of what is being typed */
 	int result;    /* the exit code of the statement that failed last */
 };
 
@@ -32,6 +34,28 @@ void fay_shell_lines_end(void);
 char *fay_shell_line(const char *prompt);
 /* So that it can be called back, now and in later shells. */
 void fay_shell_remember(const char *statement);
+
+/* --- hint.c: what the query that is being typed would do, below its line --- */
+
+struct fay_typed { /* a line as it stands on the terminal */
+	const char *line;
+	size_t cursor;           /* bytes before it */
+	unsigned prompt;         /* columns */
+	unsigned columns, lines; /* of the terminal */
+	bool plain;              /* there is nothing but the prompt and the line */
+	bool simple;             /* printable keys are put into the line, and no more */
+};
+/* Of a terminal that can go up by lines; without this nothing is shown. */
+void fay_hint_begin(FILE *out);
+/* Until there is something to read; false: a signal came, or errno says what else. */
+bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_typed *typed);
+/* Before that key is acted on. */
+void fay_hint_key(unsigned char key, const struct fay_typed *typed);
+void fay_hint_erase(void);
+/* The terminal has another size, and the line will be drawn anew. */
+void fay_hint_resized(void);
+/* The line is done. */
+void fay_hint_end(void);
 
 /* --- complete.c: what a word can become --- */
 

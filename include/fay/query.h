@@ -403,6 +403,8 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows,
 /* `fay explain`: what each tier does: probe, process, machine, cluster. */
 void fay_plan_print(FILE *out, const struct fay_plan *plan);
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan);
+/* What is kept, in some words: "a row of 24 bytes a key". */
+void fay_plan_print_brief(FILE *out, const struct fay_plan *plan);
 /* The tree of the plan, from the result down to the probes, with what was measured at each edge; as
  * text, or as one JSON object's members. */
 void fay_plan_print_measured(FILE *out, const struct fay_plan *plan,

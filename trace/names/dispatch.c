@@ -102,19 +102,44 @@ static void print_planned(FILE *out, bool json, pid_t pid, const struct fay_sess
 		print_skipped(out, pid, fay_session_skipped(session, i), has_trap(session, i));
 }
 
-void fay_points_print(FILE *out, FILE *messages, bool json, pid_t pid,
-		      const struct fay_verdict *verdict, uint32_t traps)
+/* What would be done there; both are to be given back, whatever comes. */
+static int plan_points(pid_t pid, const struct fay_verdict *verdict, uint32_t traps,
+		       struct fay_target **target, struct fay_session **session,
+		       struct fay_error *error)
 {
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .plan_only = true,
 					      .traps = traps };
+	int code = fay_target_open_pid(pid, target, error);
+	if (!code && (code = fay_session_attach(*target, verdict, &options, session, error)))
+		fay_suggest(*target, error);
+	return code;
+}
+
+int fay_points_count(pid_t pid, const struct fay_verdict *verdict, uint32_t traps,
+		     struct fay_points *points, struct fay_error *error)
+{
+	struct fay_target *target = NULL;
+	struct fay_session *session = NULL;
+	int code = plan_points(pid, verdict, traps, &target, &session, error);
+	if (!code) {
+		size_t trapped = count_trapped(session);
+		points->functions += fay_session_point_count(session) + trapped;
+		points->traps += trapped;
+		points->untraced += fay_session_skipped_count(session) - trapped;
+	}
+	fay_session_destroy(session);
+	fay_target_close(target);
+	return code;
+}
+
+void fay_points_print(FILE *out, FILE *messages, bool json, pid_t pid,
+		      const struct fay_verdict *verdict, uint32_t traps)
+{
 	struct fay_target *target = NULL;
 	struct fay_session *session = NULL;
 	struct fay_error error;
-	int code = fay_target_open_pid(pid, &target, &error);
-	if (!code && (code = fay_session_attach(target, verdict, &options, &session, &error)))
-		fay_suggest(target, &error);
-	if (code)
+	if (plan_points(pid, verdict, traps, &target, &session, &error))
 		fprintf(messages, "fay: %s\n", error.message);
 	else
 		print_planned(out, json, pid, session);

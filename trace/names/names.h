@@ -36,6 +36,13 @@ void fay_dispatch_print_json(FILE *out, const struct fay_verdict *verdict);
 void fay_points_print(FILE *out, FILE *messages, bool json, pid_t pid,
 		      const struct fay_verdict *verdict, uint32_t traps);
 
+/* How many of them; what is added to. FAY_E_REFUSED and others: none can be traced. */
+struct fay_points {
+	size_t functions, traps, untraced;
+};
+int fay_points_count(pid_t pid, const struct fay_verdict *verdict, uint32_t traps,
+		     struct fay_points *points, struct fay_error *error);
+
 /* --- comms.c --- */
 
 /* The name of a process that is most like this one; NULL. It lies in `nearest`. */
