@@ -70,10 +70,13 @@ static void begin_point(const struct fay_metrics *m, const char *labels, const c
 			const char *value, bool first)
 {
 	FILE *out = m->writer->out;
-	fprintf(out, "%s{\"attributes\":[%s", first ? "" : ",", labels);
+	fputs(first ? "{" : ",{", out);
+	if (*labels || *name) /* a list without any is none in OTLP */
+		fprintf(out, "\"attributes\":[%s", labels);
 	if (*name)
 		put_text_attribute(out, name, value, !*labels);
-	fputs("],", out);
+	if (*labels || *name)
+		fputs("],", out);
 	put_times(m->writer);
 }
 
@@ -301,12 +304,13 @@ void fay_output_otlp_row(struct fay_writer *writer, const struct fay_view *view,
 	fay_output_event_name(writer, columns.name, row);
 	fprintf(out,
 		",\"kind\":1,\"startTimeUnixNano\":\"%" PRId64 "\",\"endTimeUnixNano\":\"%" PRId64
-		"\",\"attributes\":[",
+		"\"",
 		time - span, time);
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		if (column == columns.time || column == columns.span || column == columns.name)
 			continue;
+		fputs(first ? ",\"attributes\":[" : "", out);
 		put_value(writer, column, row,
 			  column == columns.pid   ? "process.pid"
 			  : column == columns.tid ? "thread.id"
@@ -314,5 +318,5 @@ void fay_output_otlp_row(struct fay_writer *writer, const struct fay_view *view,
 			  first);
 		first = false;
 	}
-	fputs("]}]}]}]}\n", out);
+	fputs(first ? "}]}]}]}\n" : "]}]}]}]}\n", out);
 }

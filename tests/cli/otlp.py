@@ -86,7 +86,8 @@ def metrics_of(request):
         assert kinds[0] == "gauge" or data["aggregationTemporality"] == 2, metric["name"]
         for one in data["dataPoints"]:
             yield {"name": metric["name"], "kind": kinds[0], "unit": metric["unit"],
-                   "labels": attributes(one["attributes"]), "value": point(metric, one, kinds[0])}
+                   "labels": attributes(one.get("attributes", [])),
+                   "value": point(metric, one, kinds[0])}
 
 
 def spans_of(request):
@@ -94,7 +95,8 @@ def spans_of(request):
         begin, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
         assert begin <= end and span["kind"] == 1, span
         yield {"name": span["name"], "trace": span["traceId"], "span": span["spanId"],
-               "duration": end - begin, "end": end, "attributes": attributes(span["attributes"])}
+               "duration": end - begin, "end": end,
+               "attributes": attributes(span.get("attributes", []))}
 
 
 for line in open(sys.argv[1], encoding="utf-8"):

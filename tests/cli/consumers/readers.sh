@@ -39,8 +39,8 @@ addEventListener("load", () => {
 	const named = (text) =>
 		[...document.querySelectorAll("div")].filter((d) => text.test(d.textContent)).pop();
 	const timer = setInterval(() => {
-		if (++n === 20) named(/Sandwich$/)?.click();
-		if (n < 40) return;
+		if (document.querySelectorAll("tr").length < 2) named(/Sandwich$/)?.click();
+		if (++n < 10 || (n < 400 && document.querySelectorAll("tr").length < 2)) return;
 		clearInterval(timer);
 		document.body.dataset.said = [...document.querySelectorAll("tr")]
 			.map((row) => [...row.children].map((cell) => cell.textContent).join(" "))
@@ -58,7 +58,7 @@ shows() {
 	echo "speedscope.loadFileFromBase64('$file', '$(base64 -w0 "$work/$file")')" >"$work/load.js"
 	timeout -k 5 100 "${offline[@]}" chromium --headless --no-sandbox --disable-gpu \
 		--disable-dev-shm-usage --no-first-run --enable-unsafe-swiftshader \
-		--user-data-dir="$work/profile" --window-size=1200,900 --virtual-time-budget=20000 \
+		--user-data-dir="$work/profile" --window-size=1200,900 --virtual-time-budget=60000 \
 		--dump-dom "file://$PWD/probe.html#localProfilePath=$work/load.js" \
 		>"$work/dom" 2>"$log" || fail "chromium: $(tail -3 "$log")"
 	sed -n 's/.*data-said="\([^"]*\)".*/\1/p' "$work/dom" | sed 's/&lt;/</g' | tr '|' '\n' \
