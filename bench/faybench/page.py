@@ -7,15 +7,23 @@ from . import peers, questions, svg, text, views
 NANOSECONDS = svg.decades(0.1, 1e6, lambda v: {0.1: "0.1", 1.0: "1 ns", 10.0: "10", 100.0: "100", 1e3: "1 µs", 1e4: "10", 1e5: "100", 1e6: "1 ms"}[v])
 MILLISECONDS = svg.decades(1, 1e5, lambda v: {1.0: "1 ms", 10.0: "10", 100.0: "100", 1e3: "1 s", 1e4: "10", 1e5: "100 s"}[v])
 INSTRUCTIONS = svg.decades(1, 1e4, lambda v: f"{v:,.0f}")
-SHARE = svg.Scale([(0, "0"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "untraced")], False)
+SHARE = svg.Scale([(0, "0"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")], False)
+
+
+class Html(str):
+    """What is HTML already."""
 
 
 def e(value):
-    return html.escape(str(value))
+    return value if isinstance(value, Html) else html.escape(str(value))
 
 
-def row(scale, name, note, kind, spread, value, bound=None):
-    return (f'<div class="row {kind}"><span class="name">{e(name)}{note}</span>{svg.bar(scale, spread, kind, f"{name}: {value}", bound)}<span class="value">{e(value)}</span></div>')
+def linked(name, home):
+    return f'<a href="{e(home)}">{e(name)}</a>' if home else e(name)
+
+
+def row(scale, name, note, kind, spread, value, bound=None, home=None):
+    return (f'<div class="row {kind}"><span class="name">{linked(name, home)}{note}</span>{svg.mark(scale, spread, kind, f"{name}: {value}", bound)}<span class="value">{e(value)}</span></div>')
 
 
 def chart(heading, asked, rows, scale, unit=""):
@@ -46,7 +54,7 @@ def call_charts(section):
         if question.startswith("threads_"):
             continue
         bound = next((r["added"]["median"] for r in rows if r["kind"] == "bound"), None)
-        bars = [row(NANOSECONDS, *name_and_note(r), r["kind"], r["added"], views.nanoseconds(r["added"]["median"]), bound) for r in rows]
+        bars = [row(NANOSECONDS, *name_and_note(r), r["kind"], r["added"], views.nanoseconds(r["added"]["median"]), bound, r.get("home")) for r in rows]
         charts.append(chart(heading, asked, bars, NANOSECONDS, "time added to a call, logarithmic"))
     return f'<div class="charts">{"".join(charts)}{thread_lines(section)}</div>'
 
@@ -104,7 +112,7 @@ def attach_row(entry):
         return (f'<div class="row"><span class="name">{e(name)}<span class="lost">not measured</span></span><span></span><span class="value"></span></div>'
                 f'<p class="asked">{e(entry["failed"][:240])}</p>')
     note = how(f"ends in {entry['end_ms']['median']:,.0f} ms, {entry['tracer_kb']['median'] / 1024:,.0f} MiB")
-    return row(MILLISECONDS, name, note, peers.kind(entry["peer"]), entry["ready_ms"], f"{entry['ready_ms']['median']:,.0f} ms")
+    return row(MILLISECONDS, name, note, peers.kind(entry["peer"]), entry["ready_ms"], f"{entry['ready_ms']['median']:,.0f} ms", home=peers.home(entry["peer"]))
 
 
 def attach_charts(result):
@@ -120,7 +128,7 @@ def server_charts(result):
     charts = []
     for server in result["servers"]:
         tracers = sorted(server["tracers"], key=lambda t: -t["of_untraced"]["median"])
-        rows = [row(SHARE, peers.tool(t["peer"]), how(f"{t['calls_a_second']:,} calls/s"), peers.kind(t["peer"]), t["of_untraced"], f"{t['of_untraced']['median']:.0%}")
+        rows = [row(SHARE, peers.tool(t["peer"]), how(f"{t['calls_a_second']:,} calls/s"), peers.kind(t["peer"]), t["of_untraced"], f"{t['of_untraced']['median']:.0%}", home=peers.home(t["peer"]))
                 for t in tracers]
         rows += [f'<p class="asked">{e(f["peer"])}: not measured: {e(f["reason"][:200])}</p>' for f in server["failed"]]
         asked = f"throughput left while each call of {server['function']} is counted" if tracers else ""
@@ -131,7 +139,7 @@ def server_charts(result):
 def kernel_charts(section):
     charts = []
     for heading, asked, modes in views.kernel_by_question(section):
-        bars = [row(INSTRUCTIONS, views.kernel_name(m), "", "fay" if m["tool"].startswith("fay") else "kernel", {k: m["added"] for k in ("median", "q1", "q3")}, f"{m['added']:,}") for m in modes]
+        bars = [row(INSTRUCTIONS, views.kernel_name(m), "", "fay" if m["tool"].startswith("fay") else "kernel", {k: m["added"] for k in ("median", "q1", "q3")}, f"{m['added']:,}", home=views.KERNEL_HOMES.get(m["tool"])) for m in modes]
         charts.append(chart(heading, asked, bars, INSTRUCTIONS, f"instructions added to a system call of {section['untraced']:,}, logarithmic"))
     return f'<div class="charts">{"".join(charts)}</div>'
 
@@ -165,7 +173,7 @@ def folded(said, inside):
 
 def calls_section(result):
     section, later = result["calls"], views.since(result)
-    return (f"<p><strong>Added</strong> is the time of a traced call less that of the same call untraced, {section['bounds']['untraced']['median']:.2f} ns in its loop, measured in turns. A bar ends at the median of "
+    return (f"<p><strong>Added</strong> is the time of a traced call less that of the same call untraced, {section['bounds']['untraced']['median']:.2f} ns in its loop, measured in turns. A dot is the median of "
             f"{section['rounds']} rounds; the thin line goes from quartile to quartile. The scale is logarithmic: each step is ten times as much.</p>"
             "<p>The dashed line is a patch written by hand for the same question. Code happens to lie half a nanosecond better or worse, so what ends left of that line is as cheap as by hand, not cheaper.</p>"
             + (f'<p class="soft">{e(later)}</p>' if later else "") + legend() + call_charts(section) + every_figure(section))
@@ -202,7 +210,7 @@ def sections(result, agreed):
     if agreed:
         yield "runs", "Do several runs agree?", "<p>" + e(agreed["summary"]) + "</p>" + folded("Every mode in each run", html_table(agreed["head"], agreed["rows"], range(1, len(agreed["head"]))))
     if result.get("skipped"):
-        yield "missing", "What could not run here", html_table(("mode", "reason"), [(s["mode"], s["reason"]) for s in result["skipped"]])
+        yield "missing", "What could not run here", html_table(("mode", "reason"), [(Html(linked(s["mode"], peers.home(*s["mode"].split("/", 1)))), s["reason"]) for s in result["skipped"]])
     yield "again", "Run it", run_it() + '<p class="soft">docs/benchmarking.md says how it is measured, what the pitfalls are, and how another tool is added in one file.</p>'
 
 

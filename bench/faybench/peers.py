@@ -9,13 +9,16 @@ KINDS = ("fay", "in_process", "kernel", "stops")
 
 
 def parse(peer, said):
-    """Lines `kind KIND`, `tool NAME`, `mode LABEL NAME` and `version COMMAND...`."""
-    about = {"kind": "in_process", "tool": peer, "modes": {}, "version": []}
+    """Lines `kind KIND`, `tool NAME`, `mode LABEL NAME`, `home [LABEL] URL` and `version COMMAND...`."""
+    about = {"kind": "in_process", "tool": peer, "modes": {}, "homes": {}, "version": []}
     for line in said.splitlines():
         word, _, rest = line.partition(" ")
         if word == "mode":
             label, _, name = rest.partition(" ")
             about["modes"][label] = name
+        elif word == "home":
+            label, _, url = rest.rpartition(" ")
+            about["homes"][label] = url
         elif word == "version":
             about["version"] = rest.split()
         elif word == "tool" or (word == "kind" and rest in KINDS):
@@ -49,6 +52,12 @@ def kind(peer):
 
 def tool(peer):
     return about(peer)["tool"]
+
+
+def home(peer, label=""):
+    """Where a mode, or the tool, is described; None where nothing says it."""
+    homes = about(peer)["homes"]
+    return homes.get(label, homes.get(""))
 
 
 def name(peer, label):

@@ -1,10 +1,10 @@
-"""Inline SVG: bars on a logarithmic or plain scale, and lines. Colours are the page's variables, so that light and dark need one drawing."""
+"""Inline SVG: dots on a logarithmic scale, bars on a plain one, and lines. Colours are the page's variables, so that light and dark need one drawing."""
 import html
 import math
 
 
 class Scale:
-    """Of a chart's bars: `ticks` are its lines, each [value, label]; logarithmic from its first to its last, or plain from 0."""
+    """Of a chart's rows: `ticks` are its lines, each [value, label]; logarithmic from its first to its last, or plain from 0."""
 
     def __init__(self, ticks, logarithmic):
         self.ticks, self.logarithmic = ticks, logarithmic
@@ -25,18 +25,21 @@ def decades(low, high, label):
     return Scale([(10.0 ** n, label(10.0 ** n)) for n in range(first, last + 1)], True)
 
 
-def bar(scale, spread, colour, said, bound=None):
-    """A bar to the median, a thin line from quartile to quartile, and a dashed one across at `bound`."""
-    width, low, high = (scale.at(spread[k]) for k in ("median", "q1", "q3"))
+def mark(scale, spread, colour, said, bound=None):
+    """A dot at the median, or a bar to it where the scale begins at nothing; a thin line from quartile to quartile, and a dashed one across at `bound`."""
+    middle, low, high = (scale.at(spread[k]) for k in ("median", "q1", "q3"))
     grid = "".join(f'<path d="M{scale.at(value):.2f} 0V16" stroke="var(--line)" vector-effect="non-scaling-stroke"/>' for value, _ in scale.ticks)
     dashed = f'<path class="bound" d="M{scale.at(bound):.2f} 0V16" vector-effect="non-scaling-stroke"/>' if bound is not None else ""
-    return (f'<svg viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label="{html.escape(said, quote=True)}">{grid}'
-            f'<rect x="0" y="3" width="{max(width, 0.6):.2f}" height="10" fill="var(--{colour})"/>'
-            f'<path d="M{low:.2f} 8H{high:.2f}" stroke="var(--ink)" stroke-width="1.5" vector-effect="non-scaling-stroke"/>{dashed}</svg>')
+    quartiles = f'<path d="M{low:.2f} 8H{high:.2f}" stroke="var(--ink)" stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
+    # a line without length is round, however the picture is stretched
+    dot = f'<path class="dot" d="M{middle:.2f} 8h.001" stroke="var(--{colour})" vector-effect="non-scaling-stroke"/>'
+    bar = f'<rect x="0" y="3" width="{max(middle, 0.6):.2f}" height="10" fill="var(--{colour})"/>'
+    drawn = dashed + quartiles + dot if scale.logarithmic else bar + quartiles + dashed
+    return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label="{html.escape(said, quote=True)}">{grid}{drawn}</svg>'
 
 
 def ticks(scale, unit=""):
-    """The scale below a chart's bars, and what it is a scale of."""
+    """The scale below a chart's rows, and what it is a scale of."""
     labels = "".join(f'<span style="left:{scale.at(value):.2f}%">{html.escape(label)}</span>' for value, label in scale.ticks)
     return f'<div class="ticks"><div>{labels}</div><p class="unit">{html.escape(unit)}</p></div>'
 

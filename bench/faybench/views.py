@@ -41,7 +41,7 @@ def miscounted(share):
 
 
 def row_of(section, mode):
-    return {"question": mode["question"], "name": peers.name(mode["peer"], mode["label"]), "mode": mode["mode"], "kind": peers.kind(mode["peer"]), "added": mode["added"],
+    return {"question": mode["question"], "name": peers.name(mode["peer"], mode["label"]), "mode": mode["mode"], "kind": peers.kind(mode["peer"]), "added": mode["added"], "home": peers.home(mode["peer"], mode["label"]),
             "cycles": mode["added"]["median"] * section["cycles_per_ns"], "instructions": mode["instructions"], "lost": lost_share(section, mode),
             "bound": mode.get("bound"), "of_bound": mode.get("of_bound")}
 
@@ -73,6 +73,20 @@ def kernel_name(mode):
     if mode["tool"].startswith("fay"):
         return "Fay" if mode["tool"] == "fay" else "Fay, through BPF"
     return mode["mode"] if mode["mode"].startswith(mode["tool"]) else mode["tool"]
+
+
+KERNEL_HOMES = {
+    "SystemTap": "https://sourceware.org/systemtap/",
+    "bpftrace": "https://bpftrace.org/",
+    "ftrace function": "https://docs.kernel.org/trace/ftrace.html",
+    "function_graph": "https://docs.kernel.org/trace/ftrace.html",
+    "kprobe event": "https://docs.kernel.org/trace/kprobetrace.html",
+    "kretprobe event": "https://docs.kernel.org/trace/kprobetrace.html",
+    "libbpf": "https://docs.kernel.org/bpf/libbpf/",
+    "perf record": "https://perf.wiki.kernel.org/",
+    "perf stat": "https://perf.wiki.kernel.org/",
+    "tracepoint event": "https://docs.kernel.org/trace/events.html",
+}
 
 
 def kernel_by_question(section):
