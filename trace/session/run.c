@@ -75,9 +75,14 @@ static void note_picture(struct trace *trace, uint32_t state, const struct fay_r
 	struct trace_pictured *noted = &trace->pictured, before = *noted;
 	*noted =
 		(struct trace_pictured){ .at = fay_monotonic(),
+					 .spent = trace->spent,
+					 .cpu = trace->spent_cpu,
+					 .share = before.at ? before.share : -1,
 					 .lost = result->events_lost_reentrant +
 						 result->events_lost_full +
 						 result->events_lost_no_slot + result->calls_lost };
+	if (noted->cpu > before.cpu)
+		noted->share = (noted->spent - before.spent) / (noted->cpu - before.cpu);
 	if (!schema || state >= schema->state_count ||
 	    schema->states[state].row_size != result->row_size)
 		return;

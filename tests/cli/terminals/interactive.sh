@@ -75,11 +75,26 @@ equal "text" "$text" "$(text_hash $target)"
 terminal live 80 12 fay trace --budget none -p $target \
 	"'cluster.Function(\"tracer_target!add_up\").Count()'"
 await_screen " s, 1 function in 1 process, "
-grep -qE '^[0-9.]+ s, 1 function in 1 process, [0-9]+ events/s, (probes take .*%, )?0 lost' \
+grep -qE '^[0-9.]+ s, 1 function in 1 process, [0-9]+ events/s, 0 lost' \
 	"$work/screen" || fail "the line over a picture: $(cat "$work/screen")"
 keys C-c
 restored 0
 grep -q events/s "$work/screen" && fail "the line over a picture is still there"
+
+# What probes take of a busy program, where there is a budget by which it is known.
+"$BUDGET_TARGET" < <(echo && exec sleep 300) >/dev/null &
+busy=$!
+own $busy
+rest 2
+terminal share 100 12 fay trace --budget 90% -p $busy \
+	"'cluster.Function(\"budget_target!hot\").Count()'"
+takes() {
+	shows " events/s" && grep -qE ' probes take [1-9][0-9]*\.[0-9]%, 0 lost' "$work/screen"
+}
+tries takes || fail "what probes take: $(cat "$work/screen")"
+keys C-c
+restored 0
+kill $busy
 
 # The functions of a process; sorted, filtered, paused, saved; down to the stacks and back; sizes.
 terminal top 80 24 fay top -p $target
