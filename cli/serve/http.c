@@ -228,6 +228,10 @@ static struct addrinfo *address_of(const char *listen)
 		host[length - 1] = 0;
 		memmove(host, host + 1, length - 1);
 	}
+	/* which takes the rest of a port that is too large */
+	if (strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
+	    atoi(colon + 1) > UINT16_MAX)
+		return NULL;
 	return getaddrinfo(*host ? host : "127.0.0.1", colon + 1, &hints, &found) ? NULL : found;
 }
 

@@ -67,7 +67,7 @@ status=0
 "$fay" serve --listen "$address" 'cluster.Function("libc!read").Count()' 2>"$work/used" || status=$?
 [ $status = 1 ] && grep -q "cannot listen at $address: Address already in use" "$work/used" ||
 	fail "a port in use: $status $(cat "$work/used")"
-for wrong in "--listen 0.0.0.0:0 q" "--listen 9464 q" "--tls-cert x q" "query=q" "a=q a_b=q" ""; do
+for wrong in "--listen 0.0.0.0:0 q" "--listen 9464 q" "--listen 127.0.0.1:99999 q" "--tls-cert x q" "query=q" "a=q a_b=q" ""; do
 	status=0
 	# shellcheck disable=SC2086
 	"$fay" serve $wrong 2>"$work/used" || status=$?
