@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # How many of the kernels of bench/extensions and of the parsers of bench/extensions/parsers, as
 # compilers make them, get a certificate: with the options of docs/internals/host-interface.md, or
-# those and gcc's -fno-ivopts, clang's -fno-vectorize.
+# those and what keeps the compiler from counting by pointers, from vectors, or from both.
 #   bench/extensions/accept_rate.sh [-v] [KERNEL...]     -v: why the others do not
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${BIN:-$PWD/build/bin}
 levels=${LEVELS:--O1 -O2 -O3 -Os}
+compilers=${COMPILERS:-gcc clang-14 clang-19 fay-cc}
 verbose=
 [ "${1:-}" != -v ] || { verbose=1; shift; }
 here=bench/extensions
@@ -20,14 +21,23 @@ options="-ffreestanding -fPIC -fvisibility=hidden -fno-plt -fno-jump-tables -fno
 	-fcf-protection=none -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls
 	-mno-red-zone -fno-unroll-loops"
 
+build() { # COMPILER LEVEL KERNEL STEM MORE
+	if [ "$1" = fay-cc ]; then
+		"$bin/fay" cc --extension "$2" $5 $here/"$3".c -o "$4.so" -DEXTENSION
+		return
+	fi
+	$1 "$2" $options $5 -DEXTENSION -Iinclude -c -o "$4.o" $here/"$3".c &&
+		ld -shared -nostdlib -z now -z noexecstack --hash-style=gnu --build-id=none \
+			-o "$4.so" "$4.o"
+}
+
 one() { # COMPILER LEVEL KERNEL: a line, and why not
 	local stem=$work/$(basename "$3")$1$2 more
-	local -a tries=("" -fno-ivopts)
-	[ "$1" = gcc ] || tries=("" -fno-vectorize)
+	local -a tries=("" -fno-ivopts "-fno-ivopts -fno-tree-loop-vectorize")
+	[ "$1" = gcc ] || tries=("" -fno-vectorize "-fno-vectorize -mllvm -disable-lsr")
+	[ "$1" != fay-cc ] || tries=("" -fno-ivopts) # it makes no vectors
 	for more in "${tries[@]}"; do
-		$1 "$2" $options $more -DEXTENSION -Iinclude -c -o "$stem.o" $here/"$3".c &&
-			ld -shared -nostdlib -z now -z noexecstack --hash-style=gnu \
-				--build-id=none -o "$stem.so" "$stem.o" ||
+		build "$1" "$2" "$3" "$stem" "$more" ||
 			{ echo "$1 $2 $3: cannot be built"; return; }
 		timeout 120 "$bin/fay" verify --interface $here/kernels.host \
 			--certify "$stem.fay" "$stem.so" >"$stem.out" || continue
@@ -37,14 +47,18 @@ one() { # COMPILER LEVEL KERNEL: a line, and why not
 	echo "$1 $2 $3: refused"
 	[ -z "$verbose" ] || sed 's/^/    /' "$stem.out"
 }
-export -f one
+export -f build one
 export work here options bin verbose
 
 for kernel in "${kernels[@]}"; do
-	for compiler in gcc clang-14 clang-19; do
+	for compiler in $compilers; do
 		for level in $levels; do
 			echo "$compiler $level $kernel"
 		done
 	done
 done | xargs -P "${JOBS:-2}" -n 3 bash -c 'one "$@"' one | tee "$work/all"
-echo "$(grep -c ': accepted' "$work/all") of $(grep -cE ': (accepted|refused|cannot)' "$work/all")"
+for compiler in $compilers ""; do
+	of=$(grep -cE "^$compiler.*: (accepted|refused|cannot)" "$work/all")
+	echo "${compiler:-all}: $(grep -c "^$compiler.*: accepted" "$work/all") of $of," \
+		"$(grep -c "^$compiler.*: accepted\$" "$work/all") without more options"
+done

@@ -89,7 +89,7 @@ says 2 "expected an expression, found the end of the query" "$fay" explain \
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
 
 # Extensions.
-says 2 "--extension takes -o, -I and -D only" "$fay" cc --extension -g x.c -o x
+says 2 "--extension takes -o, -I, -D, -O and -fno-ivopts only" "$fay" cc --extension -g x.c -o x
 says 2 "usage: fay new extension NAME" "$fay" new
 says 2 "usage: fay new extension NAME" "$fay" new probe x
 says 2 "'2nd' cannot be the name of a function in C" "$fay" new extension 2nd

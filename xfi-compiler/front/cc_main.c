@@ -12,7 +12,7 @@
 struct request {
 	const char *source, *output;
 	struct fay_compile_options options;
-	bool assembly, extension;
+	bool assembly, extension, tuned; /* tuned: as only an extension can be */
 	unsigned report;
 	const char *extra[64];
 	unsigned extra_count;
@@ -23,6 +23,7 @@ static void print_usage(FILE *out)
 	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined]\n"
 	      "              [-I DIR] [-D NAME[=VALUE]]\n"
 	      "       fay cc --extension SOURCE.c -o IMAGE [-I DIR] [-D NAME[=VALUE]]\n"
+	      "              [-O1 | -O2 | -O3 | -Os] [-fno-ivopts]\n"
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native\n"
 	      "image.\n"
@@ -40,8 +41,32 @@ static void print_usage(FILE *out)
 	      "             confined`)\n"
 	      "  --extension  an extension for a host of its own (#include\n"
 	      "             <fay/host/entry.h>), without guards; `fay verify --interface FILE\n"
-	      "             --certify` proves what it does\n",
+	      "             --certify` proves what it does\n"
+	      "  -O1 -O2 -O3 -Os  of an extension: how it is optimised (default: -O2)\n"
+	      "  -fno-ivopts  of an extension: loops keep their counters as written, where a\n"
+	      "             bound is not found otherwise\n",
 	      out);
+}
+
+/* What only an extension may be told, as clang calls it. */
+static bool take_tuning(struct request *r, const char *a)
+{
+	static const char *const levels[] = { "-O1", "-O2", "-O3", "-Os" };
+
+	if (r->extra_count + 2 > 64)
+		return false;
+	for (unsigned i = 0; i < 4; i++)
+		if (!strcmp(a, levels[i])) {
+			r->extra[r->extra_count++] = a;
+			/* the level would ask for vectors again */
+			r->extra[r->extra_count++] = "-fno-vectorize";
+			return r->tuned = true;
+		}
+	if (strcmp(a, "-fno-ivopts"))
+		return false;
+	r->extra[r->extra_count++] = "-mllvm";
+	r->extra[r->extra_count++] = "-disable-lsr";
+	return r->tuned = true;
 }
 
 /* Takes one argument; returns how many words it used, 0 for a mistake. */
@@ -74,6 +99,8 @@ static int take(struct request *r, int left, char **at)
 		r->extension = true;
 	else if (!strcmp(a, "--confined"))
 		r->options.confined = 1;
+	else if (take_tuning(r, a))
+		return 1;
 	else if (a[0] != '-' && !r->source)
 		r->source = a;
 	else
@@ -145,7 +172,11 @@ int fay_cc_main(int argc, char **argv)
 	}
 	if (r.extension && (r.assembly || r.report || r.options.debug_lines || r.options.march ||
 			    r.options.confined)) {
-		fprintf(stderr, "fay cc: --extension takes -o, -I and -D only\n");
+		fprintf(stderr, "fay cc: --extension takes -o, -I, -D, -O and -fno-ivopts only\n");
+		return FAY_E_USAGE;
+	}
+	if (r.tuned && !r.extension) {
+		fprintf(stderr, "fay cc: -O and -fno-ivopts are for --extension only\n");
 		return FAY_E_USAGE;
 	}
 	fay_buffer_init(&image);

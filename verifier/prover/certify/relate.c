@@ -72,14 +72,15 @@ static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, 
 	return ok;
 }
 
-/* How much is known more than by the ranges: a part of 2^20, and above all which one is greater, of
- * a value and a size that is passed first. */
+/* How much is known more than by the ranges: a part of 2^20, and above all which one is greater.
+ * First comes by how much a size that is passed is. */
 static wide gain(uint64_t other, const struct range *known, const struct range *free)
 {
 	wide below = known->lo - free->lo, above = free->hi - known->hi,
 	     width = free->hi - free->lo;
-	bool order = (known->lo >= 0 && free->lo < 0) || (known->hi <= 0 && free->hi > 0);
 	bool passed = other >= LOCATION_SIZES && other < LOCATION_COUNTS;
+	bool order = (known->lo >= 0 && (passed ? below > 0 : free->lo < 0)) ||
+		     (known->hi <= 0 && free->hi > 0);
 
 	return (order ? (wide)1 << (passed ? 41 : 40) : 0) +
 	       ((below > above ? below : above) << 20) / (width + 1);

@@ -17,6 +17,7 @@ struct search {
 	uint32_t *list; /* nodes, of which the edges before are followed */
 	uint64_t runs;  /* that are left */
 	uint8_t order;  /* 0 or TREAT_ORDER, beside all cases */
+	bool rolled;    /* no loop is written out that was refused within */
 };
 
 /* The node, and those from which it is reached by so many edges, are treated so. */
@@ -95,7 +96,7 @@ static bool refine(struct search *s, uint32_t node)
 	}
 	if (level > 6)
 		return false;
-	if (level % 2 && write_out(s, node))
+	if (level % 2 && !s->rolled && write_out(s, node))
 		return true;
 	treat_before(s, node, 2u << level, TREAT_APART | TREAT_CASES | s->order);
 	return true;
@@ -143,9 +144,11 @@ static bool refine_all(struct search *s, enum effort effort, struct fay_bytes *o
 bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes *out)
 {
 	uint32_t nodes = c->graph->node_count;
-	struct search s = {
-		c, calloc(nodes, 1), calloc(nodes, 1), calloc(nodes, sizeof(*s.list)), RUNS, 0
-	};
+	struct search s = { .c = c,
+			    .treat = calloc(nodes, 1),
+			    .level = calloc(nodes, 1),
+			    .list = calloc(nodes, sizeof(*s.list)),
+			    .runs = RUNS };
 	bool ok, few = effort == EFFORT_HOPEFUL && c->runs;
 
 	if (!s.treat || !s.level || !s.list)
@@ -159,8 +162,9 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
 	ok = ok || refine_all(&s, effort, out);
-	for (unsigned more = 0; more <= TREAT_FACTS; more += TREAT_FACTS) {
-		s.order = (uint8_t)(TREAT_THREE | more);
+	for (unsigned more = 0; more < 3; more++) { /* alone; with facts; and loops as they are */
+		s.order = TREAT_THREE | (more ? TREAT_FACTS : 0);
+		s.rolled = more == 2;
 		if (!c->hint && !c->runs)
 			s.runs = RUNS;
 		ok = ok || refine_all(&s, effort, out);
