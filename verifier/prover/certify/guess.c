@@ -370,6 +370,54 @@ static void nearer_forms(const struct place *p, const struct rep *r, wide at, bo
 	}
 }
 
+/* Near where what is at `location` is n, if that is the number or a form of it. */
+static void nearer_at(const struct place *p, const struct rep *r, uint64_t location, wide n,
+		      wide at, bool up, wide *best)
+{
+	const struct rep *q = certify_rep_of(p, location);
+
+	for (int d = -1; q && d <= 1; d++) {
+		if (q == r)
+			nearer(r, n + d * r->mult, at, up, best);
+		else if (q->kind == REP_FORM && q->k && !q->size && q->base == r->location)
+			nearer(r, ((n - q->c) / q->k + d) * r->mult + r->off, at, up, best);
+	}
+}
+
+/* Where a fact, and the range of the other value that it names, end it. */
+static void nearer_related(struct certify *k, const struct place *p, const struct rep *r, wide at,
+			   bool up, wide *best)
+{
+	for (uint32_t i = 0; i < p->fact_count; i++) {
+		const struct relation *f = &p->facts[i];
+		const struct value *a = walk_locate(&k->w->t.s, f->a),
+				   *b = f->b < LOCATION_SIZES ? walk_locate(&k->w->t.s, f->b)
+							      : NULL;
+		struct range ra, rb;
+
+		if (!certify_numeric(a) || !certify_numeric(b))
+			continue;
+		ra = value_range(&k->w->t, a, 64, a->kind == KIND_POINTER);
+		rb = value_range(&k->w->t, b, 64, b->kind == KIND_POINTER);
+		nearer_at(p, r, f->a, up ? rb.hi - f->lo : rb.lo - f->hi, at, up, best);
+		nearer_at(p, r, f->b, up ? ra.hi + f->hi : ra.lo + f->lo, at, up, best);
+	}
+}
+
+/* Near where a form of the number is n, as v is, which is of the same kind. */
+static void nearer_in_forms(struct state *t, const struct place *p, const struct rep *r,
+			    const struct value *v, wide n, wide at, bool up, wide *best)
+{
+	for (uint32_t i = 0; r->widened < LOOP_STOPS && i < p->rep_count; i++) {
+		const struct value *own = p->reps[i].kind == REP_FORM && p->reps[i].k
+						  ? walk_locate(t, p->reps[i].location)
+						  : NULL;
+
+		if (own && own != v && own->kind == v->kind && own->tag == v->tag)
+			nearer_at(p, r, p->reps[i].location, n, at, up, best);
+	}
+}
+
 wide certify_stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up)
 {
 	wide best = up ? (wide)UINT64_MAX : INT64_MIN;
@@ -388,6 +436,8 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 		nearer_compared(k, p, r, at, up, &best);
 		nearer_forms(p, r, at, up, &best);
 	}
+	if (p->plain && r->widened < LOOP_STOPS)
+		nearer_related(k, p, r, at, up, &best);
 	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;
 		struct range all;
@@ -400,6 +450,7 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 			nearer(r, all.lo + d * r->mult, at, up, &best);
 			nearer(r, all.hi + d * r->mult, at, up, &best);
 		}
+		nearer_in_forms(t, p, r, v, up ? all.hi : all.lo, at, up, &best);
 	}
 	return best;
 }

@@ -312,13 +312,25 @@ static bool begin_related(struct certify *k, uint32_t at, struct state **states,
 	return facts;
 }
 
+/* What the head may count by must be there all along. */
+static void pin(struct certify *k, uint32_t at, const struct meaning *x, uint32_t vars)
+{
+	for (uint32_t i = 0; i < vars; i++) {
+		struct var *v = var_find(&k->w->t.s, x[i].id);
+
+		if (v)
+			v->pin = at + 1;
+	}
+}
+
 bool certify_process_loop(struct certify *k, uint32_t at)
 {
 	struct place *p = &k->places[at];
 	struct state **states;
 	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 	uint32_t n = certify_gather(p->in, &states), vars = 0;
-	bool ok = false, tied = false, fixed = false, related = false, renewed = false;
+	bool ok = false, tied = false, fixed = false, related = false, renewed = false,
+	     narrowed = false;
 
 	p->measure = p->fact_count = 0;
 	p->plain = !k->c->hint;
@@ -331,10 +343,7 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 		rewind_loop(k, at);
 		if (!certify_settle(k, at, states, n, x, &vars))
 			break;
-		/* what the head counts by must be there all along */
-		for (uint32_t i = 0; i < vars && !fixed; i++)
-			if (var_find(&k->w->t.s, x[i].id))
-				var_find(&k->w->t.s, x[i].id)->pin = at + 1;
+		pin(k, at, x, fixed ? 0 : vars);
 		struct state *t = certify_copy(&k->w->t.s);
 		ran = run_loop(k, at);
 		certify_assign(&k->w->t.s, t);
@@ -387,7 +396,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			try_again(k);
 			continue;
 		}
-		if (!related && round) {
+		if (round && (!related || (!ran && !narrowed && k->effort != EFFORT_NEEDED))) {
+			narrowed = related; /* relations came when ranges were too wide already */
 			related = true;
 			tied = false;
 			if (begin_related(k, at, states, n, x, vars))

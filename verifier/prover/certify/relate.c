@@ -179,6 +179,30 @@ static bool relate_kept(struct certify *k, uint32_t at, struct state **states, u
 	return changed;
 }
 
+/* Numbers that are forms of a pointer's variable, and pointers that are forms of a number's: with
+ * what they can be compared with their variable's own location cannot. */
+static bool relate_forms(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			 struct meaning *x, uint32_t vars)
+{
+	const struct place *p = &k->places[at];
+	struct state *t = &k->w->t.s;
+	bool changed = false;
+
+	for (uint32_t i = 0; i < p->rep_count; i++) {
+		const struct rep *r = &p->reps[i];
+		const struct value *own = walk_locate(t, r->location),
+				   *base = r->kind == REP_FORM && r->k ? walk_locate(t, r->base)
+								       : NULL;
+
+		if (!base || !own || own->kind == base->kind)
+			continue;
+		for (unsigned j = 0; j < 16u + t->slots; j++)
+			changed |= relate(k, at, states, n, x, vars, r->location,
+					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
+	}
+	return changed;
+}
+
 /*
  * Two values of which one stays ahead of the other: what their difference is at the entries and at
  * the edges back. Also of a value and of what a loop around counts by.
@@ -195,6 +219,7 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 		for (unsigned j = 0; j < 16u + t->slots; j++)
 			changed |= relate(k, at, states, n, x, i, x[i].location,
 					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
+	changed |= relate_forms(k, at, states, n, x, vars);
 	for (uint32_t i = 0; i < vars; i++)
 		for (uint32_t v = 0; v < t->vars; v++)
 			if (counted_at(t, at, v))

@@ -9,6 +9,8 @@
 #define RUNS 60000u         /* of nodes, in all */
 #define RUNS_HOPEFUL 1000u  /* where nobody has proved anything: what this effort finds is near */
 #define RUNS_UNPROVED 4000u /* of these, with all loops written out that nobody has proved short */
+#define RUNS_ROLLED 2500u   /* of these, with no loop written out, each way */
+#define RUNS_ROLLED_EARLY 1000u
 
 struct search {
 	struct fay_certify *c;
@@ -20,12 +22,14 @@ struct search {
 	bool rolled;    /* no loop is written out that was refused within */
 };
 
-/* The node, and those from which it is reached by so many edges, are treated so. */
-static void treat_before(struct search *s, uint32_t node, unsigned edges, uint8_t how)
+/* The node, and those from which it is reached by so many edges, are treated so. False: they were
+ * already. */
+static bool treat_before(struct search *s, uint32_t node, unsigned edges, uint8_t how)
 {
 	const struct fay_graph *g = s->c->graph;
 	uint32_t begin = 0, end = 1, next;
 	uint8_t *seen = calloc(g->node_count, 1);
+	bool new = false;
 
 	if (!seen)
 		abort();
@@ -36,6 +40,7 @@ static void treat_before(struct search *s, uint32_t node, unsigned edges, uint8_
 		for (; begin < next; begin++) {
 			const struct fay_node *n = &g->nodes[s->list[begin]];
 
+			new |= how & ~s->treat[s->list[begin]];
 			s->treat[s->list[begin]] |= how;
 			for (uint32_t i = 0; i < n->pred_count; i++) {
 				uint32_t pred = g->preds[n->first_pred + i];
@@ -47,6 +52,7 @@ static void treat_before(struct search *s, uint32_t node, unsigned edges, uint8_
 		}
 	}
 	free(seen);
+	return new;
 }
 
 /* The innermost loop around the node that is not written out yet is. False: there is none. */
@@ -82,24 +88,26 @@ static bool rejoin(struct search *s)
 static bool refine(struct search *s, uint32_t node)
 {
 	unsigned level = s->level[node]++;
+	uint8_t how = TREAT_APART | TREAT_CASES | s->order;
 
 	switch (s->c->refusal.rule) {
 	case FAY_RULE_LIM_RESOURCE:
 	case FAY_RULE_CRT_NODE: return rejoin(s);
 	case FAY_RULE_TRM_LOOP:
 	case FAY_RULE_CRT_JOIN:
-		if (!(s->order & TREAT_THREE && level < 2) && write_out(s, node))
+		if (!(s->order & TREAT_THREE && level < 2) && !s->rolled && write_out(s, node))
 			return true;
 		break;
 	case FAY_RULE_STK_POINTER: return false;
 	default: break;
 	}
-	if (level > 6)
-		return false;
-	if (level % 2 && !s->rolled && write_out(s, node))
-		return true;
-	treat_before(s, node, 2u << level, TREAT_APART | TREAT_CASES | s->order);
-	return true;
+	for (; level <= 6; level++) {
+		s->level[node] = (uint8_t)(level + 1);
+		if ((level % 2 && !s->rolled && write_out(s, node)) ||
+		    treat_before(s, node, 2u << level, how))
+			return true;
+	}
+	return false;
 }
 
 static bool attempt(struct search *s, enum effort effort, uint32_t *failed, struct fay_bytes *out)
@@ -141,6 +149,25 @@ static bool refine_all(struct search *s, enum effort effort, struct fay_bytes *o
 	return ok;
 }
 
+/* The same without loops that are written out: that takes little. */
+static bool refine_rolled(struct search *s, enum effort effort, struct fay_bytes *out)
+{
+	static const uint8_t orders[] = { 0, TREAT_ORDER, TREAT_THREE | TREAT_FACTS };
+	uint64_t runs = s->runs;
+	bool ok = false;
+
+	s->rolled = true;
+	for (unsigned i = 0; i < 3 && !ok; i++) {
+		s->order = orders[i];
+		s->runs = s->c->early ? RUNS_ROLLED_EARLY : RUNS_ROLLED;
+		ok = refine_all(s, effort, out);
+	}
+	s->order = 0;
+	s->rolled = false;
+	s->runs = runs;
+	return ok;
+}
+
 bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes *out)
 {
 	uint32_t nodes = c->graph->node_count;
@@ -159,6 +186,8 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	ok = !c->mispredicted && all_written_out(&s, effort, out);
 	if (!c->hint)
 		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
+	ok = ok || (!c->hint && !(c->again && effort == EFFORT_RELATED) &&
+		    refine_rolled(&s, effort, out));
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
 	ok = ok || refine_all(&s, effort, out);
