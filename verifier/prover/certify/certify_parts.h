@@ -76,6 +76,7 @@ struct place {
 	uint32_t vector[16];
 	uint8_t *unwritten; /* per byte of the stack; NULL: nothing */
 	uint32_t measure;
+	bool narrowed;    /* a head whose ranges begin anew, with facts that end them */
 	bool parted_form; /* what was a form of another number is none: it has no facts yet */
 	struct fay_bytes list, body; /* body: of the list that is being written */
 	uint32_t entries;            /* of it */

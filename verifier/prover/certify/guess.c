@@ -436,7 +436,7 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 		nearer_compared(k, p, r, at, up, &best);
 		nearer_forms(p, r, at, up, &best);
 	}
-	if (p->plain && r->widened < LOOP_STOPS)
+	if (p->narrowed && r->widened < LOOP_STOPS)
 		nearer_related(k, p, r, at, up, &best);
 	for (unsigned i = 0; p->plain && i < 16u + t->slots; i++) {
 		const struct value *v = i < 16 ? &t->reg[i] : &t->slot[i - 16].v;

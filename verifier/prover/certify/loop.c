@@ -329,10 +329,10 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	struct state **states;
 	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 	uint32_t n = certify_gather(p->in, &states), vars = 0;
-	bool ok = false, tied = false, fixed = false, related = false, renewed = false,
-	     narrowed = false;
+	bool ok = false, tied = false, fixed = false, related = false, renewed = false;
 
 	p->measure = p->fact_count = 0;
+	p->narrowed = false;
 	p->plain = !k->c->hint;
 	if (k->unfold)
 		certify_unfold_begin(k, at);
@@ -396,8 +396,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			try_again(k);
 			continue;
 		}
-		if (round && (!related || (!ran && !narrowed && k->effort != EFFORT_NEEDED))) {
-			narrowed = related; /* relations came when ranges were too wide already */
+		if (round && (!related || (!ran && !p->narrowed && k->effort != EFFORT_NEEDED))) {
+			p->narrowed = related; /* relations came when ranges were too wide already */
 			related = true;
 			tied = false;
 			if (begin_related(k, at, states, n, x, vars))
