@@ -235,6 +235,7 @@ void fay_rt_end(void *local, uint64_t slot, const struct fay_returned *returned)
 	end_pending(items, local, slot, returned);
 }
 
+/* Its exits are patched just now. */
 static bool is_watched(uint64_t function)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
@@ -246,7 +247,8 @@ static bool is_watched(uint64_t function)
 			uint64_t middle = low + (high - low) / 2;
 
 			if (all[middle].function == function)
-				return true;
+				return !__atomic_load_n((const uint8_t *)all[middle].out,
+							__ATOMIC_RELAXED);
 			if (all[middle].function < function)
 				low = middle + 1;
 			else

@@ -119,8 +119,10 @@ struct fay_watched {
 	/* void returned(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *,
 	 * 0, const struct fay_kept *); 0: no return probe */
 	uint64_t returned;
-	uint64_t left;   /* likewise, for a call that was left otherwise; 0: no exception probe */
-	uint64_t sweeps; /* enum fay_sweep */
+	uint64_t left; /* likewise, for a call that was left otherwise; 0: no exception probe */
+	/* address of a byte that the program can only read: not 0 while the function's jumps are
+	 * taken out */
+	uint64_t out;
 };
 /*
  * Functions by which calls are left other than by returning. At their exits all calls between their

@@ -383,27 +383,30 @@ struct fay_point_cost {
 	bool taken_out, fixed; /* fixed: cannot be, the runtime itself needs the place */
 };
 #define FAY_COSTS_MAX 32768u /* points of a session whose cost is measured */
-/* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of
- * fay_session_point(), zero at first. */
+/*
+ * The points, and behind them functions without probes, in which watched calls go on or by which
+ * they are left: their calls have records, too, and no events. fay_session_point(), _take_out(),
+ * _put_back() and _comes_back() know them, too.
+ */
+size_t fay_session_cost_count(const struct fay_session *session);
+/* Adds what came since the last call; `costs` is fay_session_cost_count() of them, zero at first.
+ */
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
-/* Likewise of functions without probes, in which watched calls go on or by which they are left, all
- * together: their calls have records, too. They have no events, and cannot be taken out. */
-void fay_session_cost_beside(struct fay_session *session, struct fay_point_cost *cost);
 /* Of all of these together, as if they were one. */
 void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost);
 /* How long a cycle of struct fay_point_cost is. */
 double fay_session_cycle_ns(const struct fay_session *session);
 /*
  * Takes points out, in one stop: the program's bytes are put back there, the session goes on
- * without them. Calls that are under way there have no event at their end. An error means that some
- * may still be in place.
+ * without them. Calls that are under way there have no event at their end; calls of others that
+ * jump there later end at the jump. An error means that some may still be in place.
  */
 int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count,
 			 struct fay_error *error);
 /*
  * Patches points again that were taken out, all in one stop, or none. Refused where anything is not
- * as it was when they were installed; and of markers and of calls that have records
- * (docs/internals/returns.md) always: fay_session_comes_back() is false.
+ * as it was when they were installed; where too many threads have records of calls
+ * (docs/internals/returns.md); and of markers always: fay_session_comes_back() is false.
  */
 int fay_session_put_back(struct fay_session *session, const size_t *points, size_t count,
 			 struct fay_error *error);

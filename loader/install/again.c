@@ -6,8 +6,8 @@
  * session's records of them lie in the target as they were written, the program's bytes are those
  * that were judged, and no other session has, or had, a jump there. Anything else is a refusal, and
  * they stay out. Two kinds of places never come back: markers, whose semaphores others count, too,
- * and those of calls with records. One of a call that was under way when its function was taken out
- * may still be there, and would be taken for a later call's.
+ * and those by which calls are left, which must see all of them. Records of calls of what is out
+ * are dropped (install_records.c).
  *
  * The records say that the places are in before the jumps are written. If fay or the program dies
  * in between they have the program's bytes, which whoever removes the session finds right.
@@ -28,7 +28,7 @@ struct again {
 bool fay_install_comes_back(const struct fay_plan *plan, const struct fay_point *point)
 {
 	return !point->unloaded && point->hook == FAY_HOOK_NONE && !point->marker &&
-	       !fay_point_records(plan, point);
+	       !(fay_point_records(plan, point) && point->sweeps);
 }
 
 static bool is_chosen(const struct again *again, const struct fay_zone_patch *patch)
@@ -181,7 +181,8 @@ int fay_install_again(struct fay_install *install, struct fay_stop *stop, const 
 	      fay_install_none_interrupted(install, stop) &&
 	      fay_install_move_threads(install, stop, false);
 	if (may) {
-		done = visit_records(&again, &in) && write_jumps(&again);
+		done = fay_install_drop_records(install, stop) && visit_records(&again, &in) &&
+		       write_jumps(&again);
 		if (done)
 			fay_install_move_threads(install, stop, true);
 		else

@@ -13,6 +13,10 @@ bool fay_install_undo(struct fay_install *install, struct fay_stop *stop);
 /* install_stacks.c: writes into the zones' bytes, before they are mapped, where stacks are. */
 void fay_install_stacks(struct fay_install *install, const struct fay_stop *stop);
 
+/* install_records.c: of functions that are out; false: there are too many tables, or they cannot be
+ * read and written. */
+bool fay_install_drop_records(const struct fay_install *install, struct fay_stop *stop);
+
 /* install.c. The program has not begun to write to its code. */
 bool fay_install_none_writable(struct fay_install *install, struct fay_stop *stop);
 /* No signal frame is inside bytes that are overwritten; else `held` says where. */

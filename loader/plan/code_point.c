@@ -22,11 +22,15 @@ static struct fay_site *site_of(const struct fay_writer *writer, size_t index)
 	return &writer->plan->sites[writer->point->first_site + index];
 }
 
-static uint64_t slot_at(const struct fay_writer *writer, size_t index, uint32_t first_patch)
+static uint64_t patch_at(const struct fay_writer *writer, size_t index, uint32_t first_patch)
 {
 	return writer->zone->header.data + sizeof(struct fay_zone_header) +
-	       (first_patch + index) * sizeof(struct fay_zone_patch) +
-	       offsetof(struct fay_zone_patch, link);
+	       (first_patch + index) * sizeof(struct fay_zone_patch);
+}
+
+static uint64_t slot_at(const struct fay_writer *writer, size_t index, uint32_t first_patch)
+{
+	return patch_at(writer, index, first_patch) + offsetof(struct fay_zone_patch, link);
 }
 
 /* The records of a point's patches lie in its sites' order. */
@@ -176,13 +180,15 @@ static bool write_ahead(struct fay_writer *writer, uint64_t target)
 	return true;
 }
 
-/* The record, and what the runtime calls when it ends one. */
-static bool write_watched(struct fay_writer *writer, uint64_t stub)
+/* The record, and what the runtime calls when it ends one. All of a point's patches go and come
+ * together: the first one's mark is that of all. */
+static bool write_watched(struct fay_writer *writer, uint64_t stub, uint32_t first_patch)
 {
 	static const uint32_t kinds[] = { FAY_PROBE_RETURN, FAY_PROBE_EXCEPTION };
 	struct fay_zone_plan *zone = writer->zone;
 	struct fay_watched watched = { .function = writer->point->function.address,
-				       .sweeps = writer->point->sweeps };
+				       .out = patch_at(writer, 0, first_patch) +
+					      offsetof(struct fay_zone_patch, removed) };
 	uint64_t *routines[] = { &watched.returned, &watched.left };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -270,7 +276,7 @@ static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32
 	}
 	writer->entry_copy = site->back ? 0 : copy;
 	note_patch(writer, site, site->back ? start : inner, site->back ? inner : 0, copy);
-	return !writer->spec.records || write_watched(writer, inner);
+	return !writer->spec.records || write_watched(writer, inner, first_patch);
 }
 
 /* A block is a window that nothing is written over; the jumps that lead to its copy share the
@@ -380,6 +386,7 @@ bool fay_zone_write_point(struct fay_plan *plan, struct fay_zone_plan *zone,
 	if (writer.spec.records)
 		writer.spec.watched = zone->address + zone->watched_at +
 				      zone->watched_count++ * sizeof(struct fay_watched);
+	point->watched = writer.spec.watched;
 	point->shared = writer.set != NULL;
 	zone->code_size = fay_round_up(zone->code_size, 16);
 	written = write_point(&writer, zone->header.patch_count);

@@ -78,7 +78,8 @@ struct fay_point {
 	size_t skipped; /* of one that is not: its number among the skipped ones, plus one; 0 */
 	bool exits;     /* they are patched */
 	size_t first_site, site_count;
-	bool shared; /* shares its trampoline */
+	bool shared;      /* shares its trampoline */
+	uint64_t watched; /* address of its struct fay_watched in the target; 0: none */
 	/* Later. */
 	bool taken_out; /* its patches have been removed while the session goes on */
 	/* likewise, with the module that it was in: what lies there now is another's */

@@ -98,6 +98,12 @@ static struct fay_place_cost sum_of(const struct fay_session *session, uint64_t 
 	return sum;
 }
 
+/* Without what leaves calls their ends would be found late. */
+static bool is_fixed(const struct fay_point *point)
+{
+	return point->hook != FAY_HOOK_NONE || (point->helper && point->sweeps);
+}
+
 /* Of one point, with the sums so far, but for the time. */
 static struct fay_point_cost cost_of(const struct fay_session *session,
 				     const struct fay_point *point)
@@ -108,12 +114,12 @@ static struct fay_point_cost cost_of(const struct fay_session *session,
 						     fay_point_record_cost(&session->plan, point))
 					    : events;
 
-	return (struct fay_point_cost){ .events = events.drawn,
+	return (struct fay_point_cost){ .events = point->probe_count ? events.drawn : 0,
 					.passes = all.drawn,
 					.cycles = all.cycles,
 					.timed = all.timed,
 					.taken_out = point->taken_out || point->unloaded,
-					.fixed = point->hook != FAY_HOOK_NONE };
+					.fixed = is_fixed(point) };
 }
 
 static void add_time(struct fay_session *session, const struct fay_point_cost *before,
@@ -134,7 +140,7 @@ static void know_stamps(struct fay_session *session)
 
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs)
 {
-	size_t count = fay_session_point_count(session);
+	size_t count = fay_session_cost_count(session);
 
 	know_stamps(session);
 	for (size_t i = 0; i < count; i++) {
@@ -145,17 +151,15 @@ void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs
 	}
 }
 
-/* All points from this one on, as if they were one. */
-static void add_up(struct fay_session *session, size_t first, struct fay_point_cost *cost)
+void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost)
 {
+	size_t count = fay_session_cost_count(session);
 	struct fay_point_cost all = { .fixed = true };
 
 	know_stamps(session);
-	for (size_t i = first; i < session->plan.point_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct fay_point_cost one = cost_of(session, &session->plan.points[i]);
 
-		if (!session->plan.points[i].usable)
-			continue;
 		all.events += one.events;
 		all.passes += one.passes;
 		all.cycles += one.cycles;
@@ -163,16 +167,6 @@ static void add_up(struct fay_session *session, size_t first, struct fay_point_c
 	}
 	add_time(session, cost, &all);
 	*cost = all;
-}
-
-void fay_session_cost_beside(struct fay_session *session, struct fay_point_cost *cost)
-{
-	add_up(session, fay_session_point_count(session), cost);
-}
-
-void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost)
-{
-	add_up(session, 0, cost);
 }
 
 double fay_session_cycle_ns(const struct fay_session *session)
@@ -237,7 +231,7 @@ int fay_session_take_out(struct fay_session *session, const size_t *points, size
 	int code;
 
 	for (size_t i = 0; i < count; i++)
-		if (session->plan.points[points[i]].hook)
+		if (is_fixed(&session->plan.points[points[i]]))
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "%s is needed by the runtime itself",
 					     session->plan.points[points[i]].function.name);

@@ -9,6 +9,11 @@ size_t fay_session_point_count(const struct fay_session *session)
 	return session->points;
 }
 
+size_t fay_session_cost_count(const struct fay_session *session)
+{
+	return session->points + session->beside;
+}
+
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)
 {
 	return &session->plan.points[index].function;

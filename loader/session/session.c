@@ -387,6 +387,23 @@ static int choose_threads(struct fay_session *session, struct fay_error *error)
 	return 0;
 }
 
+/* Brings the points that were patched, for probes or as helpers, to `first` and behind it. Returns
+ * how many. */
+static size_t gather(struct fay_session *session, size_t first, bool helpers)
+{
+	struct fay_point *points = session->plan.points, swap;
+	size_t kept = first;
+
+	for (size_t i = first; i < session->plan.point_count; i++) {
+		if (!points[i].usable || (helpers ? !points[i].helper : !points[i].probe_count))
+			continue;
+		swap = points[i];
+		points[i] = points[kept];
+		points[kept++] = swap;
+	}
+	return kept - first;
+}
+
 int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
 		       const struct fay_attach_options *options, struct fay_session **result,
 		       struct fay_error *error)
@@ -444,20 +461,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		return code;
 	}
 	/* Only what was patched counts as a point. */
-	for (size_t i = 0; i < session->plan.point_count; i++) {
-		struct fay_point *point = &session->plan.points[i];
-		size_t kept = session->points;
-
-		if (!point->usable || !point->probe_count)
-			continue;
-		if (kept != i) {
-			struct fay_point swap = *point;
-
-			*point = session->plan.points[kept];
-			session->plan.points[kept] = swap;
-		}
-		session->points++;
-	}
+	session->points = gather(session, 0, false);
+	session->beside = gather(session, session->points, true);
 	for (size_t i = 0; i < session->plan.zone_count && session->attached; i++) {
 		free(session->plan.zones[i].code); /* it is there */
 		session->plan.zones[i].code = NULL;

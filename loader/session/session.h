@@ -15,6 +15,7 @@ struct fay_session {
 	struct fay_plan plan;
 	struct fay_install install; /* of that plan */
 	size_t points; /* fay_plan_point_count() once it is attached: these are the plan's first */
+	size_t beside; /* usable ones without probes: those behind them */
 	struct fay_verdict counted; /* while it attaches, with counts_only */
 	uint64_t pid_start;
 	uint64_t attach_ticks; /* when attaching began, as fay_process_start() counts */

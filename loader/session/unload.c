@@ -65,7 +65,7 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 		const struct fay_point *point = &session->plan.points[i];
 		const struct fay_site *site = &session->plan.sites[point->first_site];
 
-		if (!point->usable || !point->probe_count || point->hook || point->unloaded)
+		if (!point->usable || point->hook || point->unloaded)
 			continue;
 		if (point->taken_out) {
 			if (is_unloaded_while_out(session, maps, site))

@@ -23,8 +23,8 @@ int64_t fay_trace_poll(struct trace *trace, struct fay_error *error)
 /* All points of a process; short of memory they stay unmeasured. */
 static void add_costs(struct trace *trace, struct fay_session *session)
 {
-	size_t count = fay_session_point_count(session);
-	struct fay_point_cost *costs = calloc(count + 1, sizeof(*costs)), beside = { 0 };
+	size_t count = fay_session_cost_count(session);
+	struct fay_point_cost *costs = calloc(count + 1, sizeof(*costs));
 	if (costs)
 		fay_session_costs(session, costs);
 	for (size_t i = 0; costs && i < count; i++) {
@@ -32,8 +32,6 @@ static void add_costs(struct trace *trace, struct fay_session *session)
 		trace->measured.probe_ns += costs[i].nanoseconds;
 	}
 	free(costs);
-	fay_session_cost_beside(session, &beside);
-	trace->measured.probe_ns += beside.nanoseconds;
 }
 
 /* All that is known so far. */

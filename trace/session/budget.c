@@ -4,7 +4,8 @@
  * few looks, the costliest points are taken out, as many as it takes. (One look says too little: it
  * touches memory first, or one of the few events that are timed, each of which stands for a
  * hundred, was interrupted.) While a point is out nobody knows how often its function is called: so
- * after a rest it is put back, and if it is too much still it goes again, for longer. */
+ * after a rest it is put back, the cheapest first, once enough was saved of the budget for what it
+ * took before; and if it is too much still it goes again, for longer. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,44 +20,25 @@
 #define CPU_LEAST 5000000u
 #define REST_LEAST 1000000000u /* ns */
 #define REST_MOST 64000000000u
-/* until a point that comes back goes again two looks pass: in these, and its rest before, it may
- * take this part of the budget */
-#define BACK_PART 0.5
+#define BACK_LOOKS 2   /* until a point that comes back goes again */
+#define SAVED_MOST 1e9 /* ns of the program's time: of the budget for that much is saved, or owed */
 #define REFUSED_MOST 3u /* times that it cannot be put back: it stays out */
 #define TIMES_MOST 2u   /* that all points went: nothing is left to trace */
 #define DEPARTED_MOST 4096u
 #define SHOWN 20u
 
-struct left_out {
-	uint64_t after;  /* ns since the trace began, the first time; 0: it never was */
-	uint64_t since;  /* monotonic ns; 0: it is in place */
-	uint64_t back;   /* when it was put back last; 0: never */
-	uint64_t rest;   /* ns that it stays out */
-	uint64_t absent; /* ns that it was out, before `since` */
-	uint32_t times, refused;
-	double share; /* of the processor time, in the last look */
-};
-
 /* Of one session. */
 struct account {
 	struct fay_session *session;
 	pid_t pid;
-	size_t count;
+	size_t count, points;         /* those from `points` on are functions without probes */
 	struct fay_point_cost *costs; /* by point */
-	struct fay_point_cost beside; /* of functions without probes */
 	uint64_t *spent;              /* ns, between the last two looks */
-	struct left_out *left;
+	struct fay_left_out *left;
 	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
+	double cpu, saved;           /* ns between the last two looks; of the budget */
 	bool stuck;                  /* points could not be taken out, which was said */
 	uint32_t over;               /* looks in which it counts that too much was spent */
-};
-
-/* What is known in the end of a point that was left out. */
-struct departed {
-	pid_t pid;
-	char module[64], function[256];
-	struct left_out left;
-	uint64_t events, event_ns;
 };
 
 struct fay_trace_budget {
@@ -66,7 +48,7 @@ struct fay_trace_budget {
 	double spent, cpu;        /* ns, of all looks */
 	size_t left_out, said;    /* functions, each once; messages about them */
 	/* of sessions that are gone */
-	struct departed *departed;
+	struct fay_departed *departed;
 	size_t departed_count;
 };
 
@@ -78,8 +60,11 @@ struct candidate {
 
 static int account_init(struct account *account, struct fay_session *session, pid_t pid)
 {
-	size_t count = fay_session_point_count(session);
-	*account = (struct account){ .session = session, .pid = pid, .count = count };
+	size_t count = fay_session_cost_count(session);
+	*account = (struct account){ .session = session,
+				     .pid = pid,
+				     .count = count,
+				     .points = fay_session_point_count(session) };
 	account->cpu_before = fay_process_cpu_ns(pid);
 	account->looked = fay_monotonic();
 	account->costs = calloc(count + 1, sizeof(*account->costs));
@@ -90,10 +75,10 @@ static int account_init(struct account *account, struct fay_session *session, pi
 
 static bool has_account(const struct fay_trace_budget *budget, const struct fay_session *session)
 {
-	size_t i = 0;
-	while (i < budget->count && budget->items[i].session != session)
-		i++;
-	return i < budget->count;
+	for (size_t i = 0; i < budget->count; i++)
+		if (budget->items[i].session == session)
+			return true;
+	return false;
 }
 
 /* Modules that came meanwhile have sessions of their own. */
@@ -119,13 +104,10 @@ static int open_accounts(struct trace *trace)
  * that points spent that are still in place. */
 static double account_look(struct account *account, double *all)
 {
-	uint64_t beside = account->beside.nanoseconds;
+	double in_place = 0;
 	for (size_t i = 0; i < account->count; i++)
 		account->spent[i] = account->costs[i].nanoseconds;
 	fay_session_costs(account->session, account->costs);
-	fay_session_cost_beside(account->session, &account->beside);
-	double in_place = (double)(account->beside.nanoseconds - beside);
-	*all += in_place;
 	for (size_t i = 0; i < account->count; i++) {
 		account->spent[i] = account->costs[i].nanoseconds - account->spent[i];
 		*all += (double)account->spent[i];
@@ -145,33 +127,34 @@ static void say(const struct trace *trace, const struct account *account, size_t
 	size_t number = ++trace->spending->said;
 	if (number > SHOWN && !trace->verbose)
 		return;
-	fprintf(trace->messages, "fay: budget of %g%%: %s: %s!%s", trace->budget * 100,
-		out ? "left out from now on" : "traced again", function->module, function->name);
+	fprintf(trace->messages, "fay: budget of %g%%: %s: %s!%s%s", trace->budget * 100,
+		out ? "left out from now on" : "traced again", function->module, function->name,
+		point < account->points ? "" : ", in which traced calls go on");
 	if (out)
-		fprintf(trace->messages,
-			" (took %.1f%% of the processor time, %" PRIu64 " ns an event)",
-			account->left[point].share * 100, event_ns(&account->costs[point]));
+		fprintf(trace->messages, " (took %.1f%% of the processor time",
+			account->left[point].share * 100);
+	if (out && point < account->points)
+		fprintf(trace->messages, ", %" PRIu64 " ns an event",
+			event_ns(&account->costs[point]));
+	fprintf(trace->messages, "%s", out ? ")" : "");
 	fprintf(trace->messages, "%s\n",
 		number == SHOWN && !trace->verbose ? "; --verbose names those that follow" : "");
 }
 
-/* What came back must not take more than its part of the budget by coming back. */
-static uint64_t rest_of(const struct trace *trace, const struct left_out *left, uint64_t now)
+static uint64_t rest_of(const struct fay_left_out *left, uint64_t now)
 {
-	double least = 2 * LOOK_EVERY * left->share / (BACK_PART * trace->budget);
 	bool soon = left->back && now - left->back < left->rest;
-	double rest = soon ? 2 * (double)left->rest : REST_LEAST;
-	rest = rest > least ? rest : least;
-	return rest < REST_MOST ? (uint64_t)rest : REST_MOST;
+	uint64_t rest = soon ? 2 * left->rest : REST_LEAST;
+	return rest < REST_MOST ? rest : REST_MOST;
 }
 
-static void note_out(struct trace *trace, struct left_out *left, double share)
+static void note_out(struct trace *trace, struct fay_left_out *left, double share)
 {
 	uint64_t now = fay_monotonic();
 	trace->spending->left_out += !left->after;
 	left->after = left->after ? left->after : now - trace->spending->began;
 	left->share = share < 1 ? share : 1;
-	left->rest = rest_of(trace, left, now);
+	left->rest = rest_of(left, now);
 	left->since = now;
 	left->times++;
 }
@@ -269,19 +252,31 @@ static bool comes_back(const struct account *account, size_t point)
 	       fay_session_comes_back(account->session, point);
 }
 
-/* One point at a time, whose rest is over: what it takes now is not known. */
-static void put_back(struct trace *trace, struct account *account)
+/* Whether what it took before was saved, or the program is at rest. */
+static bool affords(const struct trace *trace, const struct account *first,
+		    const struct fay_left_out *left, uint64_t now)
+{
+	double most = SAVED_MOST * trace->budget, cost = BACK_LOOKS * left->share * first->cpu;
+	return now - first->looked > CALM_AFTER || first->saved >= (cost < most ? cost : most);
+}
+
+/* One point at a time, whose rest is over: what it takes now is not known. `first`: the process's
+ * account. */
+static void put_back(struct trace *trace, const struct account *first, struct account *account)
 {
 	uint64_t now = fay_monotonic();
 	struct fay_error error;
-	size_t i = 0;
-	while (i < account->count &&
-	       (!account->left[i].since || now - account->left[i].since < account->left[i].rest ||
-		!comes_back(account, i)))
-		i++;
-	if (i == account->count || !fay_session_target_alive(account->session))
+	size_t i = account->count;
+	for (size_t k = 0; k < account->count; k++)
+		if (account->left[k].since &&
+		    now - account->left[k].since >= account->left[k].rest &&
+		    (i == account->count || account->left[k].share < account->left[i].share) &&
+		    comes_back(account, k))
+			i = k;
+	if (i == account->count || !affords(trace, first, &account->left[i], now) ||
+	    !fay_session_target_alive(account->session))
 		return;
-	struct left_out *left = &account->left[i];
+	struct fay_left_out *left = &account->left[i];
 	if (change(trace, account, &i, 1, false, &error)) {
 		left->refused++;
 		left->rest *= 2;
@@ -294,26 +289,33 @@ static void put_back(struct trace *trace, struct account *account)
 }
 
 /* Brings the accounts of one process up to date, the one at `first` and those behind it, if enough
- * time was used to tell: of *cpu ns, *over was spent beyond the budget. */
-static bool account_process(struct trace *trace, size_t first, uint64_t *cpu, double *over)
+ * time was used to tell: *over ns were spent beyond the budget. No more can have been spent than
+ * was used. */
+static bool account_process(struct trace *trace, size_t first, double *over)
 {
 	struct fay_trace_budget *budget = trace->spending;
-	struct account *items = budget->items;
-	uint64_t cpu_now = fay_process_cpu_ns(items[first].pid), now = fay_monotonic();
-	double spent = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
-	*cpu = cpu_now - items[first].cpu_before;
-	if (cpu_now < items[first].cpu_before || *cpu < CPU_LEAST)
+	struct account *items = budget->items, *account = &items[first];
+	uint64_t cpu_now = fay_process_cpu_ns(account->pid), now = fay_monotonic();
+	double spent = 0, all = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
+	double most = SAVED_MOST * trace->budget;
+	if (cpu_now < account->cpu_before || cpu_now - account->cpu_before < CPU_LEAST)
 		return false;
-	items[first].cpu_before = cpu_now;
+	account->cpu = (double)(cpu_now - account->cpu_before);
+	account->cpu_before = cpu_now;
 	for (size_t i = first; i < budget->count; i++)
-		if (items[i].pid == items[first].pid)
-			spent += account_look(&items[i], &budget->spent);
-	trace->spent_cpu = budget->cpu += (double)*cpu;
-	trace->spent = budget->spent;
-	allowed = trace->budget * (double)*cpu;
-	floor *= (double)(now - items[first].looked);
-	items[first].looked = now;
-	*over = spent - (allowed > floor ? allowed : floor);
+		if (items[i].pid == account->pid)
+			spent += account_look(&items[i], &all);
+	all = all < account->cpu ? all : account->cpu;
+	trace->spent_cpu = budget->cpu += account->cpu;
+	trace->spent = budget->spent += all;
+	allowed = trace->budget * account->cpu;
+	floor *= (double)(now - account->looked);
+	allowed = allowed > floor ? allowed : floor;
+	account->looked = now;
+	account->saved += allowed - all;
+	account->saved = account->saved > most ? most : account->saved;
+	account->saved = account->saved < -most ? -most : account->saved;
+	*over = spent - allowed;
 	return true;
 }
 
@@ -321,28 +323,27 @@ static bool account_process(struct trace *trace, size_t first, uint64_t *cpu, do
 static bool look_at(struct trace *trace, size_t first, int *result)
 {
 	struct account *account = &trace->spending->items[first];
-	uint64_t cpu;
 	double over = 0;
-	bool told = account_process(trace, first, &cpu, &over), again = over > 0 && account->over;
+	bool told = account_process(trace, first, &over), again = over > 0 && account->over;
 	trace->spending->restless = over > 0 ? fay_monotonic() : trace->spending->restless;
 	if (over > 0)
 		account->over = again ? 0 : OVER_KEPT;
 	else
 		account->over -= told && account->over;
 	if (again)
-		*result = save_up(trace, first, over, (double)cpu);
+		*result = save_up(trace, first, over, account->cpu);
 	for (size_t i = first; i < trace->spending->count && over <= 0; i++)
 		if (trace->spending->items[i].pid == account->pid)
-			put_back(trace, &trace->spending->items[i]);
+			put_back(trace, account, &trace->spending->items[i]);
 	return over > 0 && !again;
 }
 
 static bool is_first_of_process(const struct fay_trace_budget *budget, size_t index)
 {
-	size_t i = 0;
-	while (budget->items[i].pid != budget->items[index].pid)
-		i++;
-	return i == index;
+	for (size_t i = 0; i < index; i++)
+		if (budget->items[i].pid == budget->items[index].pid)
+			return false;
+	return true;
 }
 
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
@@ -369,10 +370,10 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 static bool is_spent(const struct account *account)
 {
 	size_t i = 0;
-	while (i < account->count && account->left[i].since &&
+	while (i < account->points && account->left[i].since &&
 	       (account->left[i].times >= TIMES_MOST || !comes_back(account, i)))
 		i++;
-	return i == account->count;
+	return i == account->points;
 }
 
 bool fay_trace_budget_exhausted(const struct trace *trace)
@@ -396,7 +397,7 @@ static void keep_departed(struct fay_trace_budget *budget, const struct account 
 {
 	for (size_t i = 0; i < account->count && budget->departed_count < DEPARTED_MOST; i++) {
 		const struct fay_function *function = fay_session_point(account->session, i);
-		struct departed *one;
+		struct fay_departed *one;
 		if (!account->left[i].after)
 			continue;
 		one = realloc(budget->departed, (budget->departed_count + 1) * sizeof(*one));
@@ -404,10 +405,11 @@ static void keep_departed(struct fay_trace_budget *budget, const struct account 
 			return;
 		budget->departed = one;
 		one += budget->departed_count++;
-		*one = (struct departed){ .pid = account->pid,
-					  .left = account->left[i],
-					  .events = account->costs[i].events,
-					  .event_ns = event_ns(&account->costs[i]) };
+		*one = (struct fay_departed){ .pid = account->pid,
+					      .left = account->left[i],
+					      .beside = i >= account->points,
+					      .events = account->costs[i].events,
+					      .event_ns = event_ns(&account->costs[i]) };
 		if (one->left.since)
 			one->left.absent += fay_monotonic() - one->left.since;
 		snprintf(one->module, sizeof(one->module), "%s", function->module);
@@ -426,26 +428,6 @@ void fay_trace_budget_forget(struct trace *trace, const struct fay_session *sess
 		account_deinit(&budget->items[i]);
 		budget->items[i--] = budget->items[--budget->count];
 	}
-}
-
-static void print_left_out(const struct trace *trace, const struct departed *one)
-{
-	const struct left_out *left = &one->left;
-	if (trace->json) {
-		fprintf(trace->json, "{\"type\":\"left_out\",\"process\":%d", (int)one->pid);
-		fay_json_text(trace->json, ",\"module\":", one->module);
-		fay_json_text(trace->json, ",\"function\":", one->function);
-		fprintf(trace->json,
-			",\"after_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"event_ns\":%" PRIu64
-			",\"share\":%.6f,\"times\":%" PRIu32 ",\"absent_ns\":%" PRIu64 "}\n",
-			left->after, one->events, one->event_ns, left->share, left->times,
-			left->absent);
-	}
-	fprintf(trace->messages,
-		"fay: left out: %s!%s from %.3f s on, for %.3f s; the probes ran for %" PRIu64
-		" events, and for none meanwhile\n",
-		one->module, one->function, (double)left->after / 1e9, (double)left->absent / 1e9,
-		one->events);
 }
 
 /* Events that were under way have ended, and their processor time is to be counted, too. */
@@ -471,7 +453,7 @@ void fay_trace_budget_print(const struct trace *trace)
 		return;
 	look_finally(budget);
 	for (size_t i = 0; i < budget->departed_count && (i < SHOWN || all); i++)
-		print_left_out(trace, &budget->departed[i]);
+		fay_trace_departed_print(trace, &budget->departed[i]);
 	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
 	if (trace->json)
 		fprintf(trace->json,

@@ -89,7 +89,7 @@ static int look_at(struct trace *trace, struct looked *looked, pid_t pid, struct
 	    fay_session_attach(looked->target, &trace->verdict, &options, &looked->session, error))
 		return error->code;
 	looked->count = fay_session_point_count(looked->session);
-	looked->costs = calloc(looked->count + 1, sizeof(*looked->costs));
+	looked->costs = calloc(fay_session_cost_count(looked->session) + 1, sizeof(*looked->costs));
 	looked->calls = calloc(looked->count + 1, sizeof(*looked->calls));
 	return looked->costs && looked->calls ? FAY_OK
 					      : fay_error_set(error, FAY_E_LIMIT, "out of memory");

@@ -332,6 +332,28 @@ void fay_trace_budget_forget(struct trace *trace, const struct fay_session *sess
 void fay_trace_budget_print(const struct trace *trace);
 void fay_trace_budget_deinit(struct trace *trace);
 
+/* A point that --budget takes out. */
+struct fay_left_out {
+	uint64_t after;  /* ns since the trace began, the first time; 0: it never was */
+	uint64_t since;  /* monotonic ns; 0: it is in place */
+	uint64_t back;   /* when it was put back last; 0: never */
+	uint64_t rest;   /* ns that it stays out */
+	uint64_t absent; /* ns that it was out, before `since` */
+	uint32_t times, refused;
+	double share; /* of the processor time, in the last look */
+};
+
+/* What is known in the end of a point that was left out. */
+struct fay_departed {
+	pid_t pid;
+	char module[64], function[256];
+	struct fay_left_out left;
+	bool beside; /* without probes */
+	uint64_t events, event_ns;
+};
+/* departed.c: into the final report. */
+void fay_trace_departed_print(const struct trace *trace, const struct fay_departed *one);
+
 /* save.c: --save. `lost`: events, since the trace began. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);
 void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row);

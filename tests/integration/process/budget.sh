@@ -34,23 +34,37 @@ one() { # KIND
 }
 one Function
 one Return
-# with records of calls, which stay out
-trace_durations() {
+# With records of calls. What jumps to a function that is left out ends at the jump, and is counted,
+# whether anybody asked for that function or not; and the function comes back.
+durations() { # FUNCTIONS
 	start_target ready "$BUDGET_TARGET"
-	trace -p "$target" --budget 1% "from f in cluster.Return(\"budget_target!*\")
+	trace -p "$target" --budget 5% "from f in cluster.Return(\"budget_target!$1\")
 		group f by f.function into g
 		select new { g.Key, n = g.Count(), t = g.Max(r => r.Duration) }"
 	echo >&9
 	wait_for "$work/trace.err" "left out from now on: budget_target!hot"
+	rest 10
 	echo >&9
 	wait_for "$work/target.out" "hot "
+	wait_for "$work/trace.err" "traced again: budget_target!hot"
+	known=$(jq -s 'map(select(.type == "row" and .values.Key == "hot"))[-1].values.n // 0' \
+		"$work/trace.json")
+	echo >&9
+	wait_for "$work/target.out" "slow 1000"
 	end_trace
-	equal "durations: events of what was left out, by the account" "$(rows hot)" \
-		"$(jq -s 'map(select(.type == "left_out"))[0].events' "$work/trace.json")"
-	equal "durations: the program's text" "$before" "$(text_hash "$target")"
+	equal "durations of $1: what was left out" hot "$(left_out)"
+	equal "all calls of what leads to it" "$(calls leads)" "$(rows leads)"
+	[ "$(jq -s 'map(select(.type == "end"))[0].calls_left_by_jump' "$work/trace.json")" -gt 0 ] ||
+		fail "$1: no call was left by a jump"
+	equal "the program's text" "$before" "$(text_hash "$target")"
 	end_target
 }
-trace_durations
+durations "*"
+equal "durations: events of what was left out, by the account" "$(rows hot)" \
+	"$(jq -s 'map(select(.type == "left_out"))[0].events' "$work/trace.json")"
+[ "$(rows hot)" -ge $((known + 1000)) ] || fail "calls after it came back were not counted"
+durations leads
+equal "of a function that nobody asked for" 0 "$(rows hot)"
 
 start_target ready "$BUDGET_TARGET"
 echo >&9

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `budget_target`: calls hot() all the time and rare() once for each 20 million of those, until a
- * line comes on standard input. Then prints how often it called each, and waits for another line.
+ * `budget_target`: calls hot() all the time, and for each 20 million of those rare() and leads(),
+ * which jumps to hot() at its end, until a line comes on standard input. Then prints how often it
+ * called each, and waits for another line.
  * Then calls hot() a thousand times at leisure, and waits for a third one.
  * `budget_target burst`: calls hot() for a second and ends.
  * `budget_target seldom`: rests most of two seconds, and else calls hot() and computes; prints how
@@ -16,6 +17,7 @@
 
 uint64_t hot(uint64_t x);
 uint64_t rare(uint64_t x);
+uint64_t leads(uint64_t x);
 
 __attribute__((noinline, noclone)) uint64_t hot(uint64_t x)
 {
@@ -27,6 +29,12 @@ __attribute__((noinline, noclone)) uint64_t rare(uint64_t x)
 {
 	__asm__ volatile("" ::: "memory");
 	return x * 7;
+}
+
+__attribute__((noinline, noclone)) uint64_t leads(uint64_t x)
+{
+	__asm__ volatile("" ::: "memory");
+	return hot(x + 1);
 }
 
 static uint64_t burst(void)
@@ -65,11 +73,13 @@ int main(int argc, char **argv)
 	while (poll(&input, 1, 0) == 0) {
 		for (unsigned i = 0; i < 20000000; i++, hots++)
 			sum += hot(i);
-		sum += rare(sum);
+		sum += rare(sum) + leads(sum);
 		rares++;
+		hots++;
 	}
 	getchar();
-	printf("hot %" PRIu64 " rare %" PRIu64 " sum %" PRIu64 "\n", hots, rares, sum);
+	printf("hot %" PRIu64 " rare %" PRIu64 " leads %" PRIu64 " sum %" PRIu64 "\n", hots, rares,
+	       rares, sum);
 	fflush(stdout);
 	getchar();
 	for (unsigned i = 0; i < 1000; i++) {

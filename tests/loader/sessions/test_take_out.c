@@ -49,7 +49,7 @@ static size_t point_named(const struct fay_session *session, const char *name)
 
 static struct fay_point_cost cost_of(struct fay_session *session, const char *name)
 {
-	struct fay_point_cost *costs = calloc(fay_session_point_count(session), sizeof(*costs)),
+	struct fay_point_cost *costs = calloc(fay_session_cost_count(session), sizeof(*costs)),
 			      cost;
 
 	assert_non_null(costs);
@@ -260,7 +260,7 @@ static void test_back_beside(void **state)
 	victim_end(&victim);
 }
 
-/* Not while another session's jump is there, and not with calls that have records. */
+/* Not while another session's jump is there. */
 static void test_stays_out(void **state)
 {
 	struct victim victim;
@@ -292,16 +292,52 @@ static void test_stays_out(void **state)
 	assert_false(puts_back(session, "fn_c"));
 	detach(session, target);
 
-	one.probes[0].kind = FAY_PROBE_RETURN;
-	one.probes[0].event_fields = FAY_FIELD_DURATION;
-	session = attach_with_costs(&victim, &target, &one);
-	assert_int_equal(victim_ask(&victim, "run fn_c 2 100"), 200);
-	assert_int_equal(cost_of(session, "fn_c").events, 200);
-	assert_int_equal(cost_of(session, "fn_c").passes, 400);
-	take_out(session, "fn_c");
-	assert_false(fay_session_comes_back(session, point_named(session, "fn_c")));
-	assert_false(puts_back(session, "fn_c"));
+	victim_end(&victim);
+}
+
+/* With records of calls. A call that was under way when its function was taken out has left one at
+ * the place of the stack at which another one ends when it is back. */
+static void test_records(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	struct fay_function_list plain = { 0 };
+	struct fay_error error;
+	uint64_t inside, begin, checksum, before;
+	pid_t tid;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!hops");
+	hand.probes[0].kind = FAY_PROBE_RETURN;
+	hand.probes[0].event_fields = FAY_FIELD_DURATION;
+	session = attach_with_costs(&victim, &target, &hand);
+	begin = fay_session_point(session, point_named(session, "hops"))->address;
+	assert_int_equal(fay_target_find(target, PROGRAM "!fn_plain", &plain, &error), 0);
+	inside = plain.items[0].address + 4; /* which hops calls */
+	fay_function_list_deinit(&plain);
+	assert_int_equal(victim_ask(&victim, "run hops 2 100"), 200);
+	assert_int_equal(cost_of(session, "hops").events, 200);
+	assert_int_equal(cost_of(session, "hops").passes, 400);
+	victim_ask(&victim, "start hops 1");
+	tid = other_thread(victim.pid);
+	stand_at(tid, inside);
+	take_out(session, "hops");
+	kill(victim.pid, SIGCONT);
+	usleep(10000);
+	stand_at(tid, inside);
+	before = total(session, 0);
+	assert_true(puts_back(session, "hops"));
+	stand_at(tid, begin);
+	assert_int_equal(total(session, 0), before);
+	kill(victim.pid, SIGCONT);
+	usleep(10000);
+	assert_true(victim_ask(&victim, "stop") > 0);
+	assert_true(total(session, 0) > before);
 	detach(session, target);
+	assert_true(victim_ask(&victim, "checksum") == checksum);
 	victim_end(&victim);
 }
 
@@ -440,7 +476,8 @@ int main(void)
 		cmocka_unit_test(test_alone),       cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_chains),      cmocka_unit_test(test_back),
 		cmocka_unit_test(test_back_beside), cmocka_unit_test(test_stays_out),
-		cmocka_unit_test(test_counts_only), cmocka_unit_test(test_target_gone)
+		cmocka_unit_test(test_counts_only), cmocka_unit_test(test_records),
+		cmocka_unit_test(test_target_gone)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
