@@ -79,6 +79,19 @@ void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block)
 	LLVMPositionBuilderAtEnd(g->builder, block);
 }
 
+void fay_codegen_likely(struct fay_codegen *g, LLVMValueRef branch)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
+	LLVMMetadataRef weights[] = {
+		LLVMMDStringInContext2(g->context, "branch_weights", 14),
+		LLVMValueAsMetadata(LLVMConstInt(i32, 2000, 0)),
+		LLVMValueAsMetadata(LLVMConstInt(i32, 1, 0)),
+	};
+	LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, weights, 3);
+	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(g->context, "prof", 4),
+			LLVMMetadataAsValue(g->context, node));
+}
+
 LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value)
 {
 	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;

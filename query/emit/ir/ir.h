@@ -62,6 +62,8 @@ int fay_codegen_link_bitcode(struct fay_codegen *g, const char *bytes, const cha
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);
+/* Of a conditional branch: its first way is the usual one. */
+void fay_codegen_likely(struct fay_codegen *g, LLVMValueRef branch);
 /* ir/bucket.c: the bucket that x falls into, of a histogram by powers of two, and of quantiles. */
 LLVMValueRef fay_codegen_log2_bucket(struct fay_codegen *g, LLVMValueRef x);
 LLVMValueRef fay_codegen_quantile_bucket(struct fay_codegen *g, LLVMValueRef x);

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
+#define SHORT_ROW 64u /* bytes of a row whose update is short enough to be there twice */
 
 static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned index,
 			  const char *name)
@@ -281,9 +282,9 @@ static void insert_row(struct fay_codegen *g, struct table *table, LLVMValueRef 
 	go_to_update(g, table, row);
 }
 
-/* All key words equal: to update, else to `next`. */
-static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRef row,
-			 LLVMBasicBlockRef next)
+/* 0: all key words are equal. */
+static LLVMValueRef key_difference(struct fay_codegen *g, const struct table *table,
+				   LLVMValueRef row)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef difference = NULL;
@@ -297,6 +298,15 @@ static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRe
 			/* else all words would be read before the first is compared */
 			difference = fay_bpf_hide(g, difference);
 	}
+	return difference;
+}
+
+/* All key words equal: to update, else to `next`. */
+static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRef row,
+			 LLVMBasicBlockRef next)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef difference = key_difference(g, table, row);
 	LLVMBasicBlockRef equal = fay_codegen_block(g, "equal");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, difference, fay_codegen_i64(g, 0), ""),
 			equal, next);
@@ -321,6 +331,32 @@ static void look_at_row(struct fay_codegen *g, struct table *table, unsigned ste
 			next);
 	LLVMAddIncoming(insert_phi, &row, &other, 1);
 	fay_codegen_continue(g, next);
+}
+
+/*
+ * Most events find their row at home. There the keys alone tell, if the row is not empty: those
+ * that are equal have the same tag.
+ */
+static void look_at_home(struct fay_codegen *g, struct table *table)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef row = row_address(g, table, 0), zero = fay_codegen_i64(g, 0);
+	LLVMBasicBlockRef same = fay_codegen_block(g, "same_keys"),
+			  home = fay_codegen_block(g, "home"),
+			  search = fay_codegen_block(g, "search");
+	LLVMValueRef equal = LLVMBuildICmp(b, LLVMIntEQ, key_difference(g, table, row), zero, "");
+	fay_codegen_likely(g, LLVMBuildCondBr(b, equal, same, search));
+	fay_codegen_continue(g, same);
+	LLVMValueRef taken = LLVMBuildICmp(b, LLVMIntNE, fay_codegen_load(g, row, 0), zero, "");
+	fay_codegen_likely(g, LLVMBuildCondBr(b, taken, home, search));
+	fay_codegen_continue(g, home);
+	if (g->p->row_size <= SHORT_ROW) {
+		update_values(g, row);
+		LLVMBuildBr(b, g->leave);
+	} else {
+		go_to_update(g, table, row);
+	}
+	fay_codegen_continue(g, search);
 }
 
 static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValueRef row)
@@ -390,7 +426,6 @@ static void generate_table(struct fay_codegen *g)
 	generate_operands(g);
 	table.hash = hash_keys(g, &table.keys);
 	table.mask = row_mask(g);
-	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
 	LLVMBasicBlockRef insert = fay_codegen_block(g, "insert"),
 			  start = LLVMGetInsertBlock(g->builder);
 	table.update = fay_codegen_block(g, "update");
@@ -400,6 +435,9 @@ static void generate_table(struct fay_codegen *g)
 	fay_codegen_continue(g, table.update);
 	table.found = LLVMBuildPhi(g->builder, g->pointer, "row");
 	fay_codegen_continue(g, start);
+	if (!g->bpf)
+		look_at_home(g, &table);
+	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
 	for (unsigned step = 0; step < FAY_TABLE_STEPS; step++)
 		look_at_row(g, &table, step, insert, insert_phi,
 			    step + 1 < FAY_TABLE_STEPS ? fay_codegen_block(g, "next")
