@@ -58,6 +58,7 @@ struct fay_stop {
 	uint64_t syscall_insn;
 	bool no_room;            /* a system call there answered ENOMEM */
 	unsigned syscall_rounds; /* pauses for which a system call there is waited for */
+	unsigned looks_missed;   /* how often looking for one's end without a pause was in vain */
 };
 
 /* Stops every thread, or none. FAY_E_REFUSED: no permission or another tracer; FAY_E_LIMIT: a

@@ -18,6 +18,9 @@
 #define SEARCHED_EACH (UINT64_C(16) << 20)
 #define SEARCHED_MAX (UINT64_C(1) << 30)
 
+#define LOOKS 100u /* some 30 us */
+#define LOOKS_MISSED 2u
+
 /* A `syscall` instruction: in the vDSO if there is one, else in any executable mapping. */
 static uint64_t find_syscall_insn(struct fay_stop *stop)
 {
@@ -56,12 +59,28 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 }
 
 /*
+ * Whether the thread has stopped by now. Most calls take a few microseconds, less than it takes to
+ * sleep and be woken where the thread runs on another processor. Where it does not, looking on
+ * would only keep it from running: after LOOKS_MISSED looks for nothing it is waited for at once.
+ */
+static pid_t look_for_stop(struct fay_stop *stop, pid_t tid, int *status)
+{
+	pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+	for (unsigned look = 1; got == 0 && look < LOOKS && stop->looks_missed < LOOKS_MISSED;
+	     look++)
+		got = waitpid(tid, status, __WALL | WNOHANG);
+	stop->looks_missed += got == 0 && stop->looks_missed < LOOKS_MISSED;
+	return got;
+}
+
+/*
  * Resumes to the next system-call stop. 0, or -1: the thread is gone; or 1: it did not get there in
  * time, and has been stopped. A thread that cannot be interrupted, either (it sleeps in the kernel,
  * or is frozen), is waited for without limit: it has our registers, and to give up would let it go
  * with them.
  */
-static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_thread *thread)
+static int run_to_syscall_stop(struct fay_stop *stop, struct fay_stopped_thread *thread)
 {
 	bool interrupted = false;
 
@@ -69,7 +88,7 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 		return -1;
 	for (unsigned round = 0;; round++) {
 		int status;
-		pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		pid_t got = look_for_stop(stop, thread->tid, &status);
 
 		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
 			return -1;
@@ -104,8 +123,7 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 #define ERESTART_LAST (-512)
 
 /* Runs the thread, which stands at a system call, to behind it. As run_to_syscall_stop(). */
-static int run_syscall(const struct fay_stop *stop, struct fay_stopped_thread *thread,
-		       int64_t *result)
+static int run_syscall(struct fay_stop *stop, struct fay_stopped_thread *thread, int64_t *result)
 {
 	struct user_regs_struct after;
 	int state = run_to_syscall_stop(stop, thread);
