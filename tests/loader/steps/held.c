@@ -174,6 +174,7 @@ uint64_t __wrap_fay_stop_release(struct fay_stop *stop)
 				0);
 	close(stop->memory);
 	free(stop->threads);
+	fay_maps_deinit(&stop->maps);
 	for (unsigned i = 0; i < THREADS; i++)
 		steps(threads[i], random_steps ? random_below(random_steps) : steps_at_release[i]);
 	if (releases++ && go_on_at_release)

@@ -95,6 +95,10 @@ static void start(const char *name, int threads, uint64_t calls)
 		workers[i] = (struct worker){ .call = find(name), .calls = calls };
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 	}
+	/* each is at work, however busy the machine is */
+	for (int i = 0; i < threads && !calls; i++)
+		while (!__atomic_load_n(&workers[i].done, __ATOMIC_RELAXED))
+			usleep(100);
 }
 
 static uint64_t finish(void)
