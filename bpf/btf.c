@@ -41,8 +41,10 @@ static int explain(int code, const char *path, struct fay_error *error)
 	}
 }
 
-/* The running kernel's, for as long as this process lives. */
+/* The running kernel's, some 6 MB: once it is read it stays, for those who come later, too, but for
+ * fay_btf_let_go(). */
 static struct btf *kernel;
+static size_t kernel_users;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Linux 6.16 lets its types be mapped, which is faster: read(2) gives a page at a time. NULL: it
@@ -80,6 +82,7 @@ static int open_kernel(const struct btf **btf, struct fay_error *error)
 {
 	pthread_mutex_lock(&lock);
 	int code = kernel ? FAY_OK : parse(NULL, &kernel, error);
+	kernel_users += code == FAY_OK;
 	*btf = kernel;
 	pthread_mutex_unlock(&lock);
 	return code;
@@ -100,9 +103,20 @@ void fay_btf_close(const struct btf *btf)
 {
 	pthread_mutex_lock(&lock);
 	bool own = btf != kernel;
+	kernel_users -= btf && !own;
 	pthread_mutex_unlock(&lock);
 	if (own)
 		btf__free((struct btf *)btf);
+}
+
+void fay_btf_let_go(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!kernel_users) {
+		btf__free(kernel);
+		kernel = NULL;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 const char *fay_btf_name(const struct btf *btf, uint32_t offset)

@@ -42,9 +42,17 @@ static int uprobe_type(void)
 
 bool fay_bpf_traps_together(void)
 {
+	static int answer; /* 1: no, 2: yes; threads find the same */
 	const struct btf *btf;
-	return !fay_btf_open(NULL, &btf, NULL) &&
-	       fay_btf_find(btf, BTF_KIND_STRUCT, "bpf_uprobe_multi_link");
+	int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+	if (!known && fay_btf_open(NULL, &btf, NULL))
+		known = 1;
+	else if (!known) {
+		known = 1 + (fay_btf_find(btf, BTF_KIND_STRUCT, "bpf_uprobe_multi_link") != 0);
+		fay_btf_close(btf);
+	}
+	__atomic_store_n(&answer, known, __ATOMIC_RELAXED);
+	return known == 2;
 }
 
 uint32_t fay_bpf_trap_exits(bool followed)

@@ -80,10 +80,12 @@ struct btf; /* libbpf's <bpf/btf.h> */
 
 /*
  * Types of a file in BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running
- * kernel, which are read once and stay for as long as the process lives.
+ * kernel, which are read once and stay, also when they are closed, until fay_btf_let_go() finds
+ * that nobody has them open.
  */
 int fay_btf_open(const char *path, const struct btf **btf, struct fay_error *error);
 void fay_btf_close(const struct btf *btf);
+void fay_btf_let_go(void);
 /* A string by its offset; "" if there is none: libbpf takes files whose names lie outside. */
 const char *fay_btf_name(const struct btf *btf, uint32_t offset);
 /* The type of that kind (BTF_KIND_...) and name; 0: there is none. */

@@ -21,6 +21,10 @@ int fay_delay_prover(struct fay_error *error);
 int fay_delay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		     struct fay_verdict *verdict, struct fay_error *error);
 
+/* Gives back what was needed to begin, and now is not for a while: pages of these libraries' code,
+ * and memory that is free. Nothing where the program is linked with them as usual. */
+void fay_delay_rest(void);
+
 /* ---- for the stubs ---- */
 
 /* The functions of a library, as `stubs` writes them. */

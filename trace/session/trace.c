@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fay/bpf.h"
+#include "process/delay/delay.h"
 #include "session.h"
 
 #define CLOCK_SET 1000000 /* ns: two clocks that are read one behind the other differ by less */
@@ -149,6 +151,8 @@ int fay_trace_begin(struct trace *trace, struct fay_error *error)
 	trace->output.schema(trace->output.context, trace);
 	fay_trace_estimate_print(trace);
 	fay_trace_run_begin(trace);
+	fay_btf_let_go();
+	fay_delay_rest();
 	return FAY_OK;
 }
 
