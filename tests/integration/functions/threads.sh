@@ -8,6 +8,10 @@ go() { echo >&9; wait_for "$work/target.out" done; }
 start 8 6250000
 trace -p "$target" 'cluster.Function("threads_target!work").Count()'
 go
+resident=$(awk '/^[0-9a-f]+-/ { of = /libLLVM/ && $2 ~ /x/ } of && /^Rss:/ { kb += $2 }
+	END { print kb + 0 }' "/proc/$tracer/smaps")
+[ "$resident" -lt 10000 ] || fail "$resident kB of the code that compiled the query are resident"
+echo "ok: what compiled the query is given back ($resident kB are resident)"
 end_trace
 equal "8 threads, 50 M calls" 50000000 "$(final_sum Count)"
 end_target
