@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,12 +165,13 @@ void fay_hint_end(void)
 	*hint.text = 0;
 }
 
-static void ask(const struct fay_shell *shell, const char *query)
+static void ask(const struct fay_shell *shell, const char *query, const sigset_t *mask)
 {
 	char number[16];
 	const char *words[] = { "fay", "explain", "--brief", NULL, NULL, NULL, NULL };
 	int ends[2];
 	posix_spawn_file_actions_t files;
+	posix_spawnattr_t signals;
 	size_t used = 3;
 	snprintf(number, sizeof(number), "%d", shell->pid);
 	if (*shell->target) {
@@ -183,8 +185,13 @@ static void ask(const struct fay_shell *shell, const char *query)
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, ends[1], 1);
 	posix_spawn_file_actions_adddup2(&files, ends[1], 2);
-	if (posix_spawn(&hint.pid, "/proc/self/exe", &files, NULL, (char *const *)words, environ))
+	posix_spawnattr_init(&signals);
+	posix_spawnattr_setflags(&signals, POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&signals, mask);
+	if (posix_spawn(&hint.pid, "/proc/self/exe", &files, &signals, (char *const *)words,
+			environ))
 		hint.pid = 0;
+	posix_spawnattr_destroy(&signals);
 	posix_spawn_file_actions_destroy(&files);
 	close(ends[1]);
 	hint.pipe = ends[0];
@@ -273,21 +280,24 @@ static char *statement_of(const struct fay_shell *shell, const char *line)
 }
 
 /* Asks for another statement, or takes what was said of the last one away. */
-static void change(const struct fay_shell *shell, const struct fay_typed *typed, char *statement)
+static void change(const struct fay_shell *shell, const struct fay_typed *typed, char *statement,
+		   const sigset_t *mask)
 {
 	stop_asking();
 	free(hint.asked);
 	hint.asked = statement;
 	if (statement) {
-		ask(shell, statement);
+		ask(shell, statement, mask);
 		return;
 	}
 	*hint.text = 0;
 	fay_hint_erase();
 }
 
-bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_typed *typed)
+bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_typed *typed,
+		   const sigset_t *mask)
 {
+	static const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 	bool on = hint.out && !shell->quiet && typed->plain;
 	char *statement = on ? statement_of(shell, typed->line) : NULL;
 	bool known =
@@ -301,14 +311,14 @@ bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_ty
 		struct pollfd files[] = { { .fd = input, .events = POLLIN },
 					  { .fd = hint.pipe, .events = POLLIN } };
 		bool hears = on && known && hint.pid;
-		ready = poll(files, hears ? 2 : 1, known ? -1 : PAUSE_MS);
+		ready = ppoll(files, hears ? 2 : 1, known ? NULL : &pause, mask);
 		if (ready < 0 || files[0].revents)
 			break;
 		if (ready && hears)
 			hear(typed);
 		if (ready)
 			continue;
-		change(shell, typed, statement);
+		change(shell, typed, statement, mask);
 		statement = NULL;
 		known = true;
 	}

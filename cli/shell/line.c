@@ -105,14 +105,30 @@ static void interrupted(int terminal, const struct fay_typed *typed)
 	rl_check_signals();
 }
 
+/* No signal is lost between the look at what has come and the wait. */
+static bool await_input(FILE *in, const struct fay_typed *typed)
+{
+	sigset_t all, before;
+	bool ready = false;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	if (fay_shell_interrupted || fay_shell_over || rl_pending_signal())
+		errno = EINTR;
+	else
+		ready = fay_hint_wait(typing, fileno(in), typed, &before);
+	int why = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = why;
+	return ready;
+}
+
 /* readline's own goes on waiting when a signal came; here the line is given up. */
 static int next_character(FILE *in)
 {
 	unsigned char character;
 	while (!fay_shell_interrupted && !fay_shell_over) {
 		struct fay_typed typed = typed_line();
-		bool ready = fay_hint_wait(typing, fileno(in), &typed);
-		ssize_t size = ready ? read(fileno(in), &character, 1) : -1;
+		ssize_t size = await_input(in, &typed) ? read(fileno(in), &character, 1) : -1;
 		if (size == 1) {
 			fay_hint_key(character, &typed);
 			return character;

@@ -47,8 +47,10 @@ struct fay_typed { /* a line as it stands on the terminal */
 };
 /* Of a terminal that can go up by lines; without this nothing is shown. */
 void fay_hint_begin(FILE *out);
-/* Until there is something to read; false: a signal came, or errno says what else. */
-bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_typed *typed);
+/* Until there is something to read; false: a signal came, or errno says what else. Signals are
+ * blocked but for those of `mask`, which come while it waits. */
+bool fay_hint_wait(const struct fay_shell *shell, int input, const struct fay_typed *typed,
+		   const sigset_t *mask);
 /* Before that key is acted on. */
 void fay_hint_key(unsigned char key, const struct fay_typed *typed);
 void fay_hint_erase(void);
