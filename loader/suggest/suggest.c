@@ -289,7 +289,7 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 	else if (!kinds->functions)
 		snprintf(text, size,
 			 ": no function there has a symbol (stripped); those of the unwind table "
-			 "are `fn_*`");
+			 "are `fn_*`, and its -dbgsym package, if there is one, brings the names");
 }
 
 /* How many copies there are of a function that was inlined wherever it is called. */

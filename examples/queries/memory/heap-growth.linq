@@ -1,4 +1,6 @@
 // Heaps that grow, by process
+// Of the heap that grows by brk. Threads but the first have heaps of their own, which grow by
+// mprotect, and large blocks come by mmap: mmaps, page-faults, malloc-stacks.
 //   fay trace -f heap-growth --for 1m
 param most = 64GiB // above are processes that executed another program meanwhile
 from b in cluster.Syscall("brk")
