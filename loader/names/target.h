@@ -174,9 +174,9 @@ struct fay_kept_file {
 struct fay_files {
 	struct fay_kept_file items[FAY_FILES_KEPT_MAX];
 	size_t count, oldest;
-	struct fay_name_table names;   /* of all targets that it is for */
-	struct fay_kept_plans *plans;  /* plan/kept.c; NULL: none */
-	struct fay_ready_zones *ready; /* plan/ready.c; NULL: none */
+	struct fay_name_table names;  /* of all targets that it is for */
+	struct fay_kept_plans *plans; /* plan/kept.c; NULL: none */
+	struct fay_ready_list *ready; /* plan/ready.c; NULL: none */
 };
 
 struct fay_target {

@@ -362,6 +362,10 @@ int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_err
 	if (code)
 		return code;
 	plan->ready = fay_ready_use(plan, maps);
+	plan->not_lent = plan->lent && !plan->ready;
+	if (plan->not_lent)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing",
+				     (int)plan->pid);
 	if (!plan->ready)
 		code = build_all(plan, maps, error);
 	if (!code)

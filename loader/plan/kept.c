@@ -267,7 +267,7 @@ static const struct module_plan *find(const struct fay_plan *plan, struct fay_mo
 
 /* --- a process's plan --- */
 
-static bool copy_flow(const struct fay_flow *from, uint64_t by, struct fay_flow **to)
+bool fay_flow_copy(const struct fay_flow *from, uint64_t by, struct fay_flow **to)
 {
 	*to = from ? malloc(sizeof(**to)) : NULL;
 	if (!*to || fay_flow_move(from, by, *to))
@@ -292,7 +292,7 @@ static bool copy_point(const struct fay_point *from, const struct fay_module *mo
 	if (to->probes)
 		memcpy(to->probes, from->probes, probes);
 	to->no_exits = from->no_exits ? strdup(from->no_exits) : NULL;
-	return copy_flow(from->flow, by, &to->flow) && !probes == !to->probes &&
+	return fay_flow_copy(from->flow, by, &to->flow) && !probes == !to->probes &&
 	       !from->no_exits == !to->no_exits;
 }
 
@@ -314,21 +314,18 @@ static bool make_room(struct fay_plan *plan, const struct fay_plan *added)
 	struct fay_site *sites =
 		realloc(plan->sites, (plan->site_count + added->site_count + 1) * sizeof(*sites));
 	uint8_t *bytes = realloc(plan->bytes, plan->byte_count + added->byte_count + 1);
-	struct fay_skipped_point *skipped = realloc(
-		plan->skipped, (plan->skipped_count + added->skipped_count + 1) * sizeof(*skipped));
 	uint32_t *order =
 		realloc(plan->order, (plan->order_count + added->order_count + 1) * sizeof(*order));
 
 	plan->points = points ? points : plan->points;
 	plan->sites = sites ? sites : plan->sites;
 	plan->bytes = bytes ? bytes : plan->bytes;
-	plan->skipped = skipped ? skipped : plan->skipped;
 	plan->order = order ? order : plan->order;
 	if (sites)
 		plan->site_room = plan->site_count + added->site_count + 1;
 	if (bytes)
 		plan->byte_room = plan->byte_count + added->byte_count + 1;
-	return points && sites && bytes && skipped && order;
+	return points && sites && bytes && order;
 }
 
 static bool add_module(struct fay_plan *plan, const struct fay_module *module,
@@ -357,13 +354,33 @@ static bool add_module(struct fay_plan *plan, const struct fay_module *module,
 	if (from->byte_count)
 		memcpy(plan->bytes + plan->byte_count, from->bytes, from->byte_count);
 	plan->byte_count += from->byte_count;
+	return true;
+}
+
+/* A part of the plan, whose points and sites are there already, or come later. */
+static bool add_part(struct fay_plan *plan, const struct fay_module *module,
+		     const struct module_plan *kept)
+{
+	const struct fay_plan *from = &kept->plan;
+	struct fay_skipped_point *skipped = realloc(
+		plan->skipped, (plan->skipped_count + from->skipped_count + 1) * sizeof(*skipped));
+
+	plan->skipped = skipped ? skipped : plan->skipped;
+	if (!skipped)
+		return false;
 	if (from->skipped_count)
-		memcpy(plan->skipped + plan->skipped_count, from->skipped,
-		       from->skipped_count * sizeof(*from->skipped));
+		memcpy(skipped + plan->skipped_count, from->skipped,
+		       from->skipped_count * sizeof(*skipped));
 	plan->skipped_count += from->skipped_count;
-	if (plan->made_of_count < FAY_MADE_OF_MAX)
-		plan->made_of[plan->made_of_count] = kept->number;
-	plan->made_of_count++;
+	if (plan->part_count < FAY_MADE_OF_MAX)
+		plan->parts[plan->part_count] =
+			(struct fay_plan_part){ .number = kept->number,
+						.name = module->name,
+						.path = module->path,
+						.bias = module->ranges[0].bias,
+						.points = plan->point_count,
+						.sites = plan->site_count };
+	plan->part_count++;
 	if (kept->hook)
 		memcpy(plan->unhooked, from->unhooked, sizeof(plan->unhooked));
 	return true;
@@ -392,28 +409,61 @@ static bool is_whole(const struct fay_plan *plan)
 	return any;
 }
 
-static bool assemble(struct fay_plan *plan, int memory, int pages)
+/* The parts that modules of the process are, with their points and sites, or without. */
+static bool add_parts(struct fay_plan *plan, uint64_t hook, bool whole)
 {
 	struct fay_target *target = plan->target;
-	struct fay_function hook = { 0 };
 
-	if (plan->options.modules && !fay_rendezvous_find(plan, &hook))
-		hook.address = 0;
+	plan->part_count = plan->skipped_count = 0;
 	for (size_t i = 0; i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
-		bool hooked = hook.address && is_in_module(module, hook.address);
+		bool hooked = hook && is_in_module(module, hook);
 		const struct module_plan *kept;
 
 		if (!hooked && !is_wanted(plan, module))
 			continue;
-		if (!fay_module_object(target, module) || !is_single(target, module) ||
-		    !fay_module_text_is_files(module, memory, pages))
-			return false;
-		kept = find(plan, module, hooked ? hook.address - module->ranges[0].bias : 0);
-		if (!kept || kept->refused || !add_module(plan, module, kept))
+		kept = find(plan, module, hooked ? hook - module->ranges[0].bias : 0);
+		if (!kept || kept->refused || (whole && !add_module(plan, module, kept)) ||
+		    !add_part(plan, module, kept))
 			return false;
 	}
-	return is_whole(plan);
+	return true;
+}
+
+/* Whether all modules in question can be planned by their files. */
+static bool all_are_files(const struct fay_plan *plan, uint64_t hook, int memory, int pages)
+{
+	struct fay_target *target = plan->target;
+	bool all = true;
+
+	for (size_t i = 0; i < target->module_count && all; i++) {
+		struct fay_module *module = &target->modules[i];
+
+		if ((hook && is_in_module(module, hook)) || is_wanted(plan, module))
+			all = fay_module_object(target, module) && is_single(target, module) &&
+			      fay_module_text_is_files(module, memory, pages);
+	}
+	return all;
+}
+
+static bool assemble(struct fay_plan *plan, int memory, int pages)
+{
+	struct fay_function hook = { 0 };
+
+	if (plan->options.modules && !fay_rendezvous_find(plan, &hook))
+		hook.address = 0;
+	if (!all_are_files(plan, hook.address, memory, pages) ||
+	    !add_parts(plan, hook.address, false))
+		return false;
+	if (!plan->not_lent && fay_ready_lend(plan))
+		return true;
+	if (!add_parts(plan, hook.address, true) || !is_whole(plan))
+		return false;
+	plan->assembled_skipped = plan->skipped_count;
+	plan->assembled_usable = 0;
+	for (size_t i = 0; i < plan->point_count; i++)
+		plan->assembled_usable += plan->points[i].usable;
+	return true;
 }
 
 /* Other traces and restartable sequences are looked for when the rest is planned (plan.c). */
@@ -423,7 +473,7 @@ void fay_plan_assemble(struct fay_plan *plan, bool *done)
 	int memory, pages;
 
 	*done = false;
-	plan->made_of_count = 0;
+	plan->part_count = 0;
 	if (!can_be_kept(plan))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)plan->pid);

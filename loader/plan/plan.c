@@ -22,6 +22,8 @@ size_t fay_plan_point_count(const struct fay_plan *plan)
 {
 	size_t count = 0;
 
+	if (plan->had_points) /* whether it has them or not */
+		return plan->had_points;
 	for (size_t i = 0; i < plan->point_count; i++)
 		count += plan->points[i].usable && plan->points[i].probe_count;
 	return count;
@@ -67,6 +69,7 @@ static int nothing_usable(const struct fay_plan *plan, struct fay_error *error)
 
 void fay_plan_forget(struct fay_plan *plan)
 {
+	fay_ready_leave(plan);
 	fay_zone_plans_deinit(plan);
 	fay_rseqs_deinit(&plan->rseqs);
 	free(plan->skipped);
@@ -92,7 +95,38 @@ static int check_assembled(struct fay_plan *plan, const struct fay_zones *presen
 	return -1;
 }
 
-int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
+/* Brings the points that were patched, for probes or as helpers, to `first` and behind it. Returns
+ * where they end. */
+static size_t gather(struct fay_plan *plan, size_t first, bool helpers)
+{
+	struct fay_point *points = plan->points, swap;
+
+	for (size_t i = first; i < plan->point_count; i++) {
+		if (!points[i].usable || (helpers ? !points[i].helper : !points[i].probe_count))
+			continue;
+		swap = points[i];
+		points[i] = points[first];
+		points[first++] = swap;
+	}
+	return first;
+}
+
+size_t fay_plan_helper_count(const struct fay_plan *plan)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->point_count; i++)
+		count += plan->points[i].usable && plan->points[i].helper &&
+			 !plan->points[i].probe_count;
+	return count;
+}
+
+void fay_plan_patched_first(struct fay_plan *plan)
+{
+	gather(plan, gather(plan, 0, false), true);
+}
+
+static int make(struct fay_plan *plan, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
 	struct fay_maps maps;
@@ -127,4 +161,21 @@ int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
 	fay_zones_deinit(&present);
 	fay_maps_deinit(&maps);
 	return code;
+}
+
+int fay_plan_make(struct fay_plan *plan, struct fay_error *error)
+{
+	int code = make(plan, error);
+	bool assembled;
+
+	if (!plan->lent || !plan->not_lent)
+		return code;
+	/* What is ready does not fit: the same is put together for this process alone. */
+	fay_plan_forget(plan);
+	fay_plan_assemble(plan, &assembled);
+	if (assembled)
+		return make(plan, error);
+	plan->assembled = true; /* it was, and is planned for itself next */
+	fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing", (int)plan->pid);
+	return -1;
 }

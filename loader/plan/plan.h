@@ -102,33 +102,35 @@ enum fay_site_kind {
 };
 #define FAY_SITE_BYTES 64u
 struct fay_site {
+	/* first what is looked at for each process, or moved */
 	uint64_t site;
+	uint64_t hole; /* a short jump leads there; 0: it has room itself */
 	size_t point;
+	size_t bytes; /* where the plan has its bytes: fay_site_before() */
+	/* linked: the part in front of the exit of a function that is whole in this window, of the
+	 * session that has its jump there */
+	uint64_t lower_part;
+	struct fay_zone_patch patch;
 	uint8_t kind; /* enum fay_site_kind */
 	bool usable;
-	bool linked; /* another session's jump is there */
-	bool leads;  /* some jump in it leads to a block's copy */
-	bool ends;   /* the flow does not go on behind its last instruction */
+	uint8_t size; /* bytes below that are known */
+	bool linked;  /* another session's jump is there */
+	bool leads;   /* some jump in it leads to a block's copy */
+	bool ends;    /* the flow does not go on behind its last instruction */
 	/* bytes from the site to a marker that is patched before its place (struct
 	 * fay_place), or to a window's only exit */
 	uint8_t back;
 	uint8_t length; /* bytes of whole instructions that have their copy; 0 of a redirect */
-	uint8_t size;   /* bytes below that are known */
+	uint8_t reach;  /* bytes from the site that nobody else may patch */
 	uint32_t first_exit, exit_count; /* of the point's flow: in this window */
 	/* of a redirect: its number, or FAY_FLOW_ENTRY; of a block: its own; of a hole: the number
 	 * of the point's site that it is for */
 	uint32_t block;
-	uint64_t hole;  /* a short jump leads there; 0: it has room itself */
-	uint8_t reach;  /* bytes from the site that nobody else may patch */
-	size_t bytes;   /* where the plan has its bytes: fay_site_before() */
 	uint64_t lower; /* linked: where the trampoline goes on */
-	/* likewise the part in front of the exit of a function that is whole in this window */
-	uint64_t lower_part;
 	/* instructions that begin within fay_site_closed(), and where threads that stand there go
 	 * on: bytes from the site */
 	uint8_t boundary_count, boundary_from[2 * FAY_JUMP_BYTES];
 	int32_t boundary_to[2 * FAY_JUMP_BYTES];
-	struct fay_zone_patch patch;
 };
 
 static inline void fay_site_add_boundary(struct fay_site *site, uint8_t from, uint64_t to)
@@ -171,6 +173,14 @@ static inline uint64_t fay_site_entered(const struct fay_site *site)
 
 #define FAY_HELD_MAX 64u
 #define FAY_MADE_OF_MAX 64u
+
+/* What one of the kept plans has become part of a process's. */
+struct fay_plan_part {
+	uint64_t number;         /* of the kept plan */
+	const char *name, *path; /* of the process's module */
+	uint64_t bias;
+	size_t points, sites; /* the part ends before these */
+};
 
 /* Probes that many points of a zone have: these share one trampoline if there are enough of
  * them. */
@@ -216,10 +226,16 @@ struct fay_plan {
 	bool of_files;
 	/* the points and sites are those that were kept, and are not planned anew */
 	bool assembled;
-	/* of which of the kept plans, by their numbers; too many: more than there is room for */
-	uint64_t made_of[FAY_MADE_OF_MAX];
-	size_t made_of_count;
-	bool ready; /* the zones are copies of another process's (ready.c) */
+	/* of which of the kept plans; too many: more than there is room for */
+	struct fay_plan_part parts[FAY_MADE_OF_MAX];
+	size_t part_count;
+	size_t assembled_usable, assembled_skipped; /* points, then */
+	/* ready.c: whose points, sites and zones these are, now (lent), or were: fay_ready_own().
+	 * NULL: they are its own */
+	struct fay_ready *lender;
+	bool lent, not_lent; /* the last: what is ready does not fit */
+	size_t had_points;   /* fay_plan_point_count(), when they went */
+	bool ready;          /* the zones are those */
 	struct fay_point *points;
 	/* the first so many are sorted, each place once; while they are looked for */
 	size_t point_count, folded_count;
@@ -340,6 +356,19 @@ bool fay_sites_writable(const struct fay_plan *plan, const struct fay_map *map);
  * is none. */
 struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address);
 
+/* Usable points that only help others. */
+size_t fay_plan_helper_count(const struct fay_plan *plan);
+/* Those that are patched come first, as fay_session_point() has them; then those that help. */
+void fay_plan_patched_first(struct fay_plan *plan);
+
+/*
+ * ready.c. What was lent goes back: the plan has no points, sites and bytes of zones any more,
+ * until it gets its own. `bytes`: of the zones' code, too, if nobody had it since. False: out of
+ * memory.
+ */
+void fay_ready_return(struct fay_plan *plan);
+bool fay_ready_own(struct fay_plan *plan, bool bytes);
+
 /* rendezvous.c: whether the program waits when it loads modules. */
 bool fay_rendezvous_hooked(const struct fay_plan *plan);
 
@@ -349,7 +378,7 @@ bool fay_rendezvous_hooked(const struct fay_plan *plan);
  */
 void fay_plan_assemble(struct fay_plan *plan, bool *done);
 
-/* choose.c: which probes are copied into the trampolines, and whether threads are marked as
+/* code_shared.c: which probes are copied into the trampolines, and whether threads are marked as
  * busy. */
 void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch *dispatch);
 

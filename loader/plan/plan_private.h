@@ -125,13 +125,55 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target);
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /*
- * ready.c: the zones as they were built for another process, at the places that are free here
- * (which are reserved in `maps`), with what is this process's own. False: nothing is, or it does
- * not fit; the plan has no zones then. And keeps those that were built.
+ * ready.c. fay_ready_lend(): the points and sites that were made for another process of the same
+ * parts, at this one's addresses. fay_ready_use(): its zones, likewise, at the places that are free
+ * here (which are reserved in `maps`), with what is this process's own. False: nothing is, or it
+ * does not fit; the plan has no zones then. fay_ready_keep() keeps what was built;
+ * fay_ready_leave() is the end of a plan that has, or had, anything lent.
  */
+bool fay_ready_lend(struct fay_plan *plan);
 bool fay_ready_use(struct fay_plan *plan, struct fay_maps *maps);
 void fay_ready_keep(const struct fay_plan *plan);
-void fay_ready_destroy(struct fay_ready_zones *ready);
+void fay_ready_leave(struct fay_plan *plan);
+void fay_ready_destroy(struct fay_ready_list *ready);
+
+/* Between ready.c and ready_copy.c. */
+#define FAY_READY_MAX 8u
+struct fay_ready {
+	size_t users; /* plans that have, or had, it lent; and the list, while it is there */
+	bool lent;
+	bool broken; /* not all of it could be moved: it is not lent again */
+	/* what it is for: all of this, and the parts' numbers */
+	const struct fay_verdict *verdict;
+	int32_t tid_offset;
+	bool thread_pointer;
+	uint8_t time_shift;
+	uint32_t shared_from;
+	/* and what it is: points, sites and zones at the addresses of the parts */
+	struct fay_plan plan;
+	struct fay_ready_reach {
+		uint64_t low, high; /* of its points and sites, from the bias */
+		uint64_t flows;     /* the bias of its points' flows */
+	} reach[FAY_MADE_OF_MAX];
+	struct fay_flow **flows; /* of each point */
+	bool traps_ends;         /* some point that is not usable has one */
+	uint64_t *zone_biases;   /* of the zones' first parts, when their bytes were moved */
+};
+struct fay_ready_list {
+	struct fay_ready *items[FAY_READY_MAX];
+	size_t count, oldest;
+};
+void fay_ready_release(struct fay_ready *ready);
+/* Whether the zones have no addresses but those that are noted, and are worth keeping. */
+bool fay_ready_can_be(const struct fay_plan *plan);
+/* The part that has the point. */
+size_t fay_part_of(const struct fay_plan *plan, size_t point);
+/* The points and sites of all parts, from where they are to where these others are; a zone's
+ * records. */
+void fay_ready_move_points(struct fay_plan *plan, const struct fay_plan_part *to);
+void fay_ready_move_records(uint8_t *data, uint32_t count, uint64_t by);
+/* kept.c: another process's flow, `by` bytes higher; NULL if there is none. */
+bool fay_flow_copy(const struct fay_flow *from, uint64_t by, struct fay_flow **to);
 
 /* code.c: no hole of `maps` is there any longer. -1: out of memory. */
 int fay_zone_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);

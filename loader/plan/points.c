@@ -254,6 +254,7 @@ void fay_point_deinit(struct fay_point *point)
 
 void fay_points_deinit(struct fay_plan *plan)
 {
+	fay_ready_return(plan);
 	for (size_t i = 0; i < plan->point_count; i++)
 		fay_point_deinit(&plan->points[i]);
 	free(plan->points);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zones that are ready. A zone that lies as far from the program's functions in one process as in
- * another has the same bytes there, but for
+ * What is ready: the points, sites and zones that were made for a process, lent to one after the
+ * other of those for which the same plans of files are put together (kept.c). In another process
+ * they are the same but for
  *
+ *	addresses of points and sites, of functions in front	moved by where the module lies
+ *	of stubs, return addresses that copies of calls push,
+ *	in the records of patches
  *	the runtime's configuration, the image's helper slots,	written anew
  *	the header
- *	addresses of functions in front of stubs, return	noted when they were written,
- *	addresses that copies of calls push			and moved
- *	the records of patches					moved, each address of them
  *
- * So the zones that were built for a process are kept. Another process gets a copy of them if the
- * same plans of files were put together for it (kept.c), all points of a zone are moved by the same
- * distance, and so is the hole that is chosen for the zone. Anything else is built. Of the process
- * that they were built for nothing is kept but where it had its modules.
+ * if all points of a zone are moved by the same distance, and so is the hole that is chosen for the
+ * zone. For anything else all is made anew. Who attaches has them until the session is installed;
+ * then they go back, and are moved from there to where the next process has its modules. A session
+ * that needs its points later makes a copy (fay_ready_own()).
+ *
+ * Of a process that they were made, or moved, for nothing is kept but where it had its modules.
  */
 #include "plan_private.h"
 
@@ -21,106 +24,52 @@
 
 #include "loader/names/target.h"
 
-#define READY_MAX 8u
-
-struct ready {
-	/* what it is for: all of this */
-	const struct fay_verdict *verdict;
-	int32_t tid_offset;
-	bool thread_pointer;
-	uint8_t time_shift;
-	uint32_t shared_from;
-	uint64_t made_of[FAY_MADE_OF_MAX];
-	size_t made_of_count, point_count, site_count;
-	/* and what it is, at the addresses of the process that it was built for */
-	struct ready_point {
-		uint64_t address;
-		bool usable, shared;
-	} *points;
-	struct ready_site {
-		uint8_t boundary_count, boundary_from[2 * FAY_JUMP_BYTES];
-		int32_t boundary_to[2 * FAY_JUMP_BYTES];
-		struct fay_zone_patch patch;
-	} *sites;
-	struct fay_zone_plan *zones;
-	size_t zone_count, shared_points;
-};
-
-struct fay_ready_zones {
-	struct ready items[READY_MAX];
-	size_t count, oldest;
-};
-
-static void ready_deinit(struct ready *ready)
+void fay_ready_release(struct fay_ready *ready)
 {
-	struct fay_plan zones = { .zones = ready->zones, .zone_count = ready->zone_count };
-
-	fay_zone_plans_deinit(&zones);
-	free(ready->points);
-	free(ready->sites);
+	if (!ready || --ready->users)
+		return;
+	for (size_t i = 0; ready->flows && i < ready->plan.point_count; i++) {
+		if (ready->flows[i])
+			fay_flow_deinit(ready->flows[i]);
+		free(ready->flows[i]);
+	}
+	free(ready->flows);
+	free(ready->zone_biases);
+	fay_zone_plans_deinit(&ready->plan);
+	fay_points_deinit(&ready->plan);
+	free(ready);
 }
 
-void fay_ready_destroy(struct fay_ready_zones *zones)
+void fay_ready_destroy(struct fay_ready_list *list)
 {
-	for (size_t i = 0; zones && i < zones->count; i++)
-		ready_deinit(&zones->items[i]);
-	free(zones);
+	for (size_t i = 0; list && i < list->count; i++)
+		fay_ready_release(list->items[i]);
+	free(list);
 }
 
 /* Whether the zones have no addresses but those that are noted, and are worth keeping. */
-static bool can_be_ready(const struct fay_plan *plan)
+bool fay_ready_can_be(const struct fay_plan *plan)
 {
-	if (!plan->assembled || !plan->made_of_count || plan->made_of_count > FAY_MADE_OF_MAX ||
-	    plan->options.costs || plan->options.tid_count || plan->some_records ||
-	    !plan->target->files || fay_plan_reads(plan, FAY_FIELD_ADDRESS))
+	if (!plan->part_count || plan->part_count > FAY_MADE_OF_MAX || plan->options.costs ||
+	    plan->options.tid_count || plan->some_records || !plan->target->files ||
+	    fay_plan_reads(plan, FAY_FIELD_ADDRESS))
 		return false;
 	for (uint32_t i = 0; i < plan->verdict->probe_count; i++)
 		if (plan->verdict->probes[i].arguments_used & 1u << FAY_RDX)
 			return false;
-	for (size_t i = 0; i < plan->point_count; i++)
-		if (plan->points[i].marker)
-			return false;
 	return true;
 }
 
-/* --- use --- */
+/* --- moving --- */
 
-static bool is_for(const struct ready *ready, const struct fay_plan *plan)
+/* The part that has the point. */
+size_t fay_part_of(const struct fay_plan *plan, size_t point)
 {
-	return ready->verdict == plan->verdict && ready->tid_offset == plan->tid_offset &&
-	       ready->thread_pointer == plan->thread_pointer &&
-	       ready->time_shift == fay_time_shift(plan->time_multiplier) &&
-	       ready->shared_from == plan->options.shared_from &&
-	       ready->made_of_count == plan->made_of_count &&
-	       !memcmp(ready->made_of, plan->made_of,
-		       ready->made_of_count * sizeof(*ready->made_of)) &&
-	       ready->point_count == plan->point_count && ready->site_count == plan->site_count;
-}
+	size_t part = 0;
 
-/* By what distance the zone's points are moved. False: not all by the same. */
-static bool distance_of(const struct ready *ready, const struct fay_zone_plan *zone,
-			const struct fay_plan *plan, uint64_t *by)
-{
-	*by = plan->points[zone->first].function.address - ready->points[zone->first].address;
-	for (size_t i = zone->first; i < zone->last; i++)
-		if (plan->points[i].function.address - ready->points[i].address != *by)
-			return false;
-	return true;
-}
-
-/* Whether the same points are to be patched, none of which was set aside when the zones were built,
- * and the zones can lie here as they lay there. */
-static bool fits(const struct ready *ready, const struct fay_plan *plan)
-{
-	uint64_t by;
-
-	for (size_t i = 0; i < plan->point_count; i++)
-		if (plan->points[i].usable != ready->points[i].usable)
-			return false;
-	for (size_t z = 0; z < ready->zone_count; z++)
-		if (!distance_of(ready, &ready->zones[z], plan, &by))
-			return false;
-	return true;
+	while (part + 1 < plan->part_count && point >= plan->parts[part].points)
+		part++;
+	return part;
 }
 
 /* push $low; movl $high, 4(%rsp): the address has to be of this form still. */
@@ -144,13 +93,13 @@ static bool move_pushed(uint8_t *code, uint64_t by)
 	return true;
 }
 
-static bool move_addresses(const struct fay_zone_plan *from, uint8_t *code, uint64_t by)
+static bool move_addresses(const struct fay_zone_plan *zone, uint64_t by)
 {
-	for (size_t i = 0; by && i < from->address_count; i++) {
-		uint8_t *at = code + from->addresses[i].at;
+	for (size_t i = 0; by && i < zone->address_count; i++) {
+		uint8_t *at = zone->code + zone->addresses[i].at;
 		uint64_t address;
 
-		if (from->addresses[i].pushed) {
+		if (zone->addresses[i].pushed) {
 			if (!move_pushed(at, by))
 				return false;
 			continue;
@@ -172,181 +121,199 @@ static void move_patch(struct fay_zone_patch *patch, uint64_t by)
 			*addresses[i] += by;
 }
 
-static size_t data_size(const struct fay_zone_plan *zone)
+void fay_ready_move_records(uint8_t *data, uint32_t count, uint64_t by)
 {
-	return sizeof(zone->header) + zone->header.patch_count * sizeof(struct fay_zone_patch);
-}
+	struct fay_zone_patch *patches = (void *)(data + sizeof(struct fay_zone_header));
 
-/* A zone's bytes, in memory of its own. */
-static bool copy_bytes(const struct fay_zone_plan *from, struct fay_zone_plan *to)
-{
-	*to = *from;
-	to->addresses = NULL;
-	to->address_count = to->set_count = 0;
-	to->code = malloc(from->code_size);
-	to->data = malloc(data_size(from));
-	if (!to->code || !to->data)
-		return false;
-	memcpy(to->code, from->code, from->code_size);
-	memcpy(to->data, from->data, data_size(from));
-	return true;
-}
-
-static bool move_zone(struct fay_plan *plan, const struct fay_zone_plan *from, uint64_t by,
-		      struct fay_maps *maps, struct fay_zone_plan *to)
-{
-	uint64_t size = from->capacity + from->header.data_size;
-
-	if (!copy_bytes(from, to) || !move_addresses(from, to->code, by) ||
-	    fay_maps_hole(maps, size, from->low + by, from->high + by) != from->address + by ||
-	    fay_zone_reserve(maps, from->address + by, size))
-		return false;
-	to->low += by;
-	to->high += by;
-	to->address += by;
-	to->image += by;
-	fay_zone_write_own(plan, to, from->header.data_size);
-	to->header.patch_count = from->header.patch_count;
-	for (uint32_t i = 0; i < to->header.patch_count; i++) {
-		struct fay_zone_patch *patches = (void *)(to->data + sizeof(to->header));
-
+	for (uint32_t i = 0; i < count; i++)
 		move_patch(&patches[i], by);
-	}
-	memcpy(to->data, &to->header, sizeof(to->header));
-	return true;
 }
 
-/* What installing has to know of the zone's points. */
-static void move_sites(const struct ready *ready, const struct fay_zone_plan *zone, uint64_t by,
-		       struct fay_plan *plan)
+/* The points and sites of all parts, from where they are to where these others are. */
+void fay_ready_move_points(struct fay_plan *plan, const struct fay_plan_part *to)
 {
-	for (size_t i = zone->first; i < zone->last; i++) {
-		struct fay_point *point = &plan->points[i];
+	size_t point = 0, site = 0;
 
-		point->shared = ready->points[i].shared;
-		for (size_t k = 0; k < point->site_count && point->usable; k++) {
-			const struct ready_site *from = &ready->sites[point->first_site + k];
-			struct fay_site *to = &plan->sites[point->first_site + k];
+	for (size_t part = 0; part < plan->part_count; part++) {
+		uint64_t by = to[part].bias - plan->parts[part].bias;
 
-			to->patch = from->patch;
-			move_patch(&to->patch, by);
-			to->boundary_count = from->boundary_count;
-			memcpy(to->boundary_from, from->boundary_from, sizeof(to->boundary_from));
-			memcpy(to->boundary_to, from->boundary_to, sizeof(to->boundary_to));
+		for (; point < plan->parts[part].points; point++) {
+			plan->points[point].function.module = to[part].name;
+			plan->points[point].function.path = to[part].path;
+			plan->points[point].function.address += by;
 		}
+		for (; site < plan->parts[part].sites; site++) {
+			plan->sites[site].site += by;
+			plan->sites[site].hole += plan->sites[site].hole ? by : 0;
+			move_patch(&plan->sites[site].patch, by);
+		}
+		plan->parts[part].name = to[part].name;
+		plan->parts[part].path = to[part].path;
+		plan->parts[part].bias = to[part].bias;
 	}
 }
 
-static bool use(const struct ready *ready, struct fay_plan *plan, struct fay_maps *maps)
-{
-	plan->zones = calloc(ready->zone_count, sizeof(*plan->zones));
-	if (!plan->zones)
-		return false;
-	for (size_t z = 0; z < ready->zone_count; z++) {
-		const struct fay_zone_plan *zone = &ready->zones[z];
-		uint64_t by;
+/* --- lending --- */
 
-		plan->zone_count++;
-		if (!distance_of(ready, zone, plan, &by) ||
-		    !move_zone(plan, zone, by, maps, &plan->zones[z]))
+static bool is_for(const struct fay_ready *ready, const struct fay_plan *plan)
+{
+	bool same = ready->verdict == plan->verdict && ready->tid_offset == plan->tid_offset &&
+		    ready->thread_pointer == plan->thread_pointer &&
+		    ready->shared_from == plan->options.shared_from &&
+		    ready->plan.part_count == plan->part_count;
+
+	for (size_t i = 0; same && i < plan->part_count; i++)
+		same = ready->plan.parts[i].number == plan->parts[i].number;
+	return same;
+}
+
+/* Whether the parts lie in the same order, and those of each zone at the same distances. */
+static bool fits(const struct fay_ready *ready, const struct fay_plan_part *to)
+{
+	const struct fay_plan *plan = &ready->plan;
+
+	for (size_t i = 1; i < plan->part_count; i++)
+		if (ready->reach[i - 1].high + to[i - 1].bias > ready->reach[i].low + to[i].bias)
 			return false;
-		move_sites(ready, zone, by, plan);
+	for (size_t z = 0; z < plan->zone_count; z++) {
+		size_t first = fay_part_of(plan, plan->zones[z].first),
+		       last = fay_part_of(plan, plan->zones[z].last - 1);
+
+		for (size_t i = first + 1; i <= last; i++)
+			if (to[i].bias - plan->parts[i].bias !=
+			    to[first].bias - plan->parts[first].bias)
+				return false;
 	}
-	plan->shared_points = ready->shared_points;
 	return true;
 }
 
-bool fay_ready_use(struct fay_plan *plan, struct fay_maps *maps)
+/* What traps look at: how functions are left that are not patched. False: out of memory. */
+static bool lend_flows(const struct fay_ready *ready, const struct fay_plan *to)
 {
-	struct fay_ready_zones *zones = plan->target->files ? plan->target->files->ready : NULL;
+	for (size_t i = 0; ready->traps_ends && to->options.traps && i < to->point_count; i++) {
+		size_t part = fay_part_of(to, i);
 
-	if (!zones || !can_be_ready(plan))
+		if (!to->points[i].usable &&
+		    !fay_flow_copy(ready->flows[i], to->parts[part].bias - ready->reach[part].flows,
+				   &to->points[i].flow))
+			return false;
+	}
+	return true;
+}
+
+static void lend(struct fay_ready *ready, struct fay_plan *plan)
+{
+	const struct fay_plan *from = &ready->plan;
+
+	fay_ready_move_points(&ready->plan, plan->parts);
+	for (size_t i = 0; i < plan->part_count; i++) {
+		plan->parts[i].points = from->parts[i].points;
+		plan->parts[i].sites = from->parts[i].sites;
+	}
+	plan->points = from->points;
+	plan->point_count = from->point_count;
+	plan->sites = from->sites;
+	plan->site_count = from->site_count;
+	plan->bytes = from->bytes;
+	plan->byte_count = from->byte_count;
+	plan->order = from->order;
+	plan->order_count = from->order_count;
+	plan->had_points = from->had_points;
+	plan->lender = ready;
+	plan->lent = ready->lent = true;
+	ready->users++;
+}
+
+bool fay_ready_lend(struct fay_plan *plan)
+{
+	const struct fay_ready_list *list = plan->target->files ? plan->target->files->ready : NULL;
+
+	if (!list || !fay_ready_can_be(plan))
 		return false;
-	for (size_t i = 0; i < zones->count; i++) {
-		if (!is_for(&zones->items[i], plan) || !fits(&zones->items[i], plan))
+	for (size_t i = 0; i < list->count; i++) {
+		struct fay_ready *ready = list->items[i];
+
+		if (ready->lent || ready->broken || !is_for(ready, plan) ||
+		    !fits(ready, plan->parts))
 			continue;
-		if (use(&zones->items[i], plan, maps))
+		lend(ready, plan);
+		if (lend_flows(ready, plan))
 			return true;
-		fay_zone_plans_deinit(plan);
+		fay_ready_leave(plan);
 		return false;
 	}
 	return false;
 }
 
-/* --- keeping --- */
-
-static bool copy_plan(const struct fay_plan *plan, struct ready *to)
+static bool use_zone(struct fay_plan *plan, struct fay_ready *ready, size_t index,
+		     struct fay_maps *maps)
 {
-	to->points = calloc(plan->point_count, sizeof(*to->points));
-	to->sites = calloc(plan->site_count + 1, sizeof(*to->sites));
-	to->zones = calloc(plan->zone_count, sizeof(*to->zones));
-	if (!to->points || !to->sites || !to->zones)
+	struct fay_zone_plan *zone = &ready->plan.zones[index];
+	uint64_t size = zone->capacity + zone->header.data_size,
+		 bias = plan->parts[fay_part_of(plan, zone->first)].bias,
+		 by = bias - ready->zone_biases[index];
+	uint32_t patches = zone->header.patch_count;
+
+	if (fay_maps_hole(maps, size, zone->low + by, zone->high + by) != zone->address + by ||
+	    fay_zone_reserve(maps, zone->address + by, size))
 		return false;
-	for (size_t i = 0; i < plan->point_count; i++)
-		to->points[i] = (struct ready_point){ .address = plan->points[i].function.address,
-						      .usable = plan->points[i].usable,
-						      .shared = plan->points[i].shared };
-	for (size_t i = 0; i < plan->site_count; i++) {
-		const struct fay_site *site = &plan->sites[i];
-
-		to->sites[i].boundary_count = site->boundary_count;
-		memcpy(to->sites[i].boundary_from, site->boundary_from,
-		       sizeof(site->boundary_from));
-		memcpy(to->sites[i].boundary_to, site->boundary_to, sizeof(site->boundary_to));
-		to->sites[i].patch = site->patch;
-	}
-	for (size_t z = 0; z < plan->zone_count; z++) {
-		const struct fay_zone_plan *from = &plan->zones[z];
-		size_t size = from->address_count * sizeof(*from->addresses);
-
-		to->zone_count++;
-		if (!copy_bytes(from, &to->zones[z]) ||
-		    !(to->zones[z].addresses = malloc(size + 1)))
-			return false;
-		if (size)
-			memcpy(to->zones[z].addresses, from->addresses, size);
-		to->zones[z].address_count = from->address_count;
-	}
+	ready->broken = true;
+	if (!move_addresses(zone, by))
+		return false;
+	ready->broken = false;
+	ready->zone_biases[index] = bias;
+	zone->low += by;
+	zone->high += by;
+	zone->address += by;
+	zone->image += by;
+	fay_zone_write_own(plan, zone, zone->header.data_size);
+	zone->header.patch_count = patches;
+	memcpy(zone->data, &zone->header, sizeof(zone->header));
+	fay_ready_move_records(zone->data, patches, by);
+	plan->zones[plan->zone_count] = *zone;
+	plan->zones[plan->zone_count].addresses = NULL;
+	plan->zones[plan->zone_count++].address_count = 0;
 	return true;
 }
 
-static bool all_noted(const struct fay_plan *plan)
+bool fay_ready_use(struct fay_plan *plan, struct fay_maps *maps)
 {
-	for (size_t z = 0; z < plan->zone_count; z++)
-		if (plan->zones[z].unnoted)
+	struct fay_ready *ready = plan->lender;
+
+	if (!plan->lent || ready->time_shift != fay_time_shift(plan->time_multiplier))
+		return false;
+	plan->zones = calloc(ready->plan.zone_count, sizeof(*plan->zones));
+	for (size_t z = 0; plan->zones && z < ready->plan.zone_count; z++)
+		if (!use_zone(plan, ready, z, maps))
 			return false;
-	return plan->zone_count != 0;
+	plan->shared_points = ready->plan.shared_points;
+	return plan->zones != NULL;
 }
 
-void fay_ready_keep(const struct fay_plan *plan)
+void fay_ready_return(struct fay_plan *plan)
 {
-	struct fay_files *files = plan->target->files;
-	struct ready made = { .verdict = plan->verdict,
-			      .tid_offset = plan->tid_offset,
-			      .thread_pointer = plan->thread_pointer,
-			      .time_shift = fay_time_shift(plan->time_multiplier),
-			      .shared_from = plan->options.shared_from,
-			      .made_of_count = plan->made_of_count,
-			      .point_count = plan->point_count,
-			      .site_count = plan->site_count,
-			      .shared_points = plan->shared_points };
-	struct ready *to;
+	if (!plan->lent)
+		return;
+	for (size_t i = 0; plan->lender->traps_ends && i < plan->point_count; i++) {
+		if (plan->points[i].flow)
+			fay_flow_deinit(plan->points[i].flow);
+		free(plan->points[i].flow);
+		plan->points[i].flow = NULL;
+	}
+	for (size_t z = 0; z < plan->zone_count; z++)
+		plan->zones[z].code = plan->zones[z].data = NULL;
+	plan->points = NULL;
+	plan->sites = NULL;
+	plan->bytes = NULL;
+	plan->order = NULL;
+	plan->point_count = plan->site_count = plan->byte_count = plan->order_count = 0;
+	plan->lent = plan->lender->lent = false;
+}
 
-	if (!plan->shared_points || !can_be_ready(plan) || !all_noted(plan))
-		return;
-	if (!files->ready)
-		files->ready = calloc(1, sizeof(*files->ready));
-	memcpy(made.made_of, plan->made_of, sizeof(made.made_of));
-	if (!files->ready || !copy_plan(plan, &made)) {
-		ready_deinit(&made);
-		return;
-	}
-	if (files->ready->count < READY_MAX) {
-		to = &files->ready->items[files->ready->count++];
-	} else {
-		to = &files->ready->items[files->ready->oldest];
-		files->ready->oldest = (files->ready->oldest + 1) % READY_MAX;
-		ready_deinit(to);
-	}
-	*to = made;
+void fay_ready_leave(struct fay_plan *plan)
+{
+	fay_ready_return(plan);
+	fay_ready_release(plan->lender);
+	plan->lender = NULL;
+	plan->had_points = 0;
 }

@@ -99,6 +99,8 @@ static bool is_same_function(const struct fay_function *one, const struct fay_fu
 static bool is_left_to(const struct fay_session *other, const struct fay_point *point,
 		       const struct fay_zones *present)
 {
+	if (!fay_session_own(other))
+		return true;
 	for (size_t i = 0; i < other->plan.point_count; i++) {
 		const struct fay_point *theirs = &other->plan.points[i];
 		const struct fay_site *site;

@@ -140,7 +140,7 @@ static void know_stamps(struct fay_session *session)
 
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs)
 {
-	size_t count = fay_session_cost_count(session);
+	size_t count = fay_session_own(session) ? fay_session_cost_count(session) : 0;
 
 	know_stamps(session);
 	for (size_t i = 0; i < count; i++) {
@@ -153,7 +153,7 @@ void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs
 
 void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost)
 {
-	size_t count = fay_session_cost_count(session);
+	size_t count = fay_session_own(session) ? fay_session_cost_count(session) : 0;
 	struct fay_point_cost all = { .fixed = true };
 
 	know_stamps(session);
@@ -230,6 +230,8 @@ int fay_session_take_out(struct fay_session *session, const size_t *points, size
 	bool left;
 	int code;
 
+	if (!fay_session_own(session))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < count; i++)
 		if (is_fixed(&session->plan.points[points[i]]))
 			return fay_error_set(error, FAY_E_REFUSED,
@@ -279,7 +281,8 @@ int fay_session_put_back(struct fay_session *session, const size_t *points, size
 			 struct fay_error *error)
 {
 	struct putting_back context = { session, points, count, error };
-	int code = fay_keeper_run(put_back_stopped, &context, error);
+	int code = fay_session_own(session) ? fay_keeper_run(put_back_stopped, &context, error)
+					    : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
 	for (size_t i = 0; i < count && !code; i++)
 		session->plan.points[points[i]].taken_out = false;
@@ -288,5 +291,6 @@ int fay_session_put_back(struct fay_session *session, const size_t *points, size
 
 bool fay_session_comes_back(const struct fay_session *session, size_t point)
 {
-	return fay_install_comes_back(&session->plan, &session->plan.points[point]);
+	return fay_session_own(session) &&
+	       fay_install_comes_back(&session->plan, &session->plan.points[point]);
 }

@@ -16,12 +16,14 @@ size_t fay_session_cost_count(const struct fay_session *session)
 
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)
 {
-	return &session->plan.points[index].function;
+	static const struct fay_function unknown = { .module = "?", .name = "?", .path = "?" };
+
+	return fay_session_own(session) ? &session->plan.points[index].function : &unknown;
 }
 
 bool fay_session_point_is_shared(const struct fay_session *session, size_t index)
 {
-	return session->plan.points[index].shared;
+	return fay_session_own(session) && session->plan.points[index].shared;
 }
 
 size_t fay_session_skipped_count(const struct fay_session *session)

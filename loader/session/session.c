@@ -306,6 +306,31 @@ static int plan_again(struct fay_session *session, struct fay_error *error)
 	return resolve(session, false, error);
 }
 
+/* What was lent goes back; a plan alone stays whole. Only what is patched counts as a point. */
+static int settle(struct fay_session *session, struct fay_error *error)
+{
+	session->beside = fay_plan_helper_count(&session->plan);
+	fay_ready_return(&session->plan);
+	if (session->plan.options.plan_only && !fay_ready_own(&session->plan, true))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	session->points = fay_plan_point_count(&session->plan);
+	fay_plan_patched_first(&session->plan);
+	return 0;
+}
+
+bool fay_session_own(const struct fay_session *session)
+{
+	/* not seen by who asks: the same points, had from another place */
+	struct fay_plan *plan = (struct fay_plan *)&session->plan;
+
+	if (!plan->lender || plan->points)
+		return true;
+	if (!fay_ready_own(plan, false))
+		return false;
+	fay_plan_patched_first(plan);
+	return true;
+}
+
 static int attach(struct fay_session *session, struct fay_error *error)
 {
 	int code = check_verdict(session->plan.verdict, error);
@@ -358,7 +383,9 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	fay_install_forget(&session->install);
 	session->attached = code == 0 && !session->plan.options.plan_only &&
 			    !fay_plan_only_traps(&session->plan);
-	if (session->attached)
+	if (!code)
+		code = settle(session, error);
+	if (session->attached && !code)
 		code = fay_host_create(session, &session->host, error);
 	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
 }
@@ -385,23 +412,6 @@ static int choose_threads(struct fay_session *session, struct fay_error *error)
 				     session->plan.options.tid_count > 1 ? ", nor the others" : "");
 	session->plan.options.tid_count = kept;
 	return 0;
-}
-
-/* Brings the points that were patched, for probes or as helpers, to `first` and behind it. Returns
- * how many. */
-static size_t gather(struct fay_session *session, size_t first, bool helpers)
-{
-	struct fay_point *points = session->plan.points, swap;
-	size_t kept = first;
-
-	for (size_t i = first; i < session->plan.point_count; i++) {
-		if (!points[i].usable || (helpers ? !points[i].helper : !points[i].probe_count))
-			continue;
-		swap = points[i];
-		points[i] = points[kept];
-		points[kept++] = swap;
-	}
-	return kept - first;
 }
 
 int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
@@ -460,9 +470,6 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		fay_session_destroy(session);
 		return code;
 	}
-	/* Only what was patched counts as a point. */
-	session->points = gather(session, 0, false);
-	session->beside = gather(session, session->points, true);
 	for (size_t i = 0; i < session->plan.zone_count && session->attached; i++) {
 		free(session->plan.zones[i].code); /* it is there */
 		session->plan.zones[i].code = NULL;

@@ -34,6 +34,10 @@ struct fay_session {
 	bool permitted; /* by fay_attach_options.permit, if there is one */
 };
 
+/* session.c: the plan's points and sites, which a session whose plan was lent does not have until
+ * it needs them (loader/plan/ready.c). False: out of memory, there are none. */
+bool fay_session_own(const struct fay_session *session);
+
 /*
  * beside.c: marks the target's modules that the sessions beside this one know; adds those that are
  * not marked to what a session knows; takes off what is no longer mapped, and the module at `site`

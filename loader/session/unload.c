@@ -83,6 +83,8 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 
 bool fay_session_has_points(const struct fay_session *session)
 {
+	if (session->plan.had_points && !session->plan.points)
+		return true; /* none of them was unloaded */
 	for (size_t i = 0; i < session->plan.point_count; i++)
 		if (session->plan.points[i].usable &&
 		    (session->plan.points[i].hook == FAY_HOOK_MODULES ||
@@ -116,12 +118,14 @@ static int drop_unloaded(struct fay_session *session, const struct fay_maps *map
 			 struct fay_session *const *beside, size_t beside_count,
 			 struct fay_error *error)
 {
+	bool own = fay_session_own(session), left;
 	size_t *points = calloc(session->plan.point_count + 1, sizeof(*points)), count;
-	bool left;
 	int code = 0;
 
-	if (!points)
+	if (!points || !own) {
+		free(points);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	}
 	count = find_unloaded(session, maps, points);
 	if (count)
 		code = fay_session_remove_points(session, points, count, &left, error);
