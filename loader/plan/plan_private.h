@@ -149,6 +149,7 @@ struct fay_ready {
 	bool thread_pointer;
 	uint8_t time_shift;
 	uint32_t shared_from;
+	bool some; /* some pattern may have matched nothing */
 	/* and what it is: points, sites and zones at the addresses of the parts */
 	struct fay_plan plan;
 	struct fay_ready_reach {

@@ -160,7 +160,7 @@ static bool is_for(const struct fay_ready *ready, const struct fay_plan *plan)
 	bool same = ready->verdict == plan->verdict && ready->tid_offset == plan->tid_offset &&
 		    ready->thread_pointer == plan->thread_pointer &&
 		    ready->shared_from == plan->options.shared_from &&
-		    ready->plan.part_count == plan->part_count;
+		    ready->some <= plan->options.some && ready->plan.part_count == plan->part_count;
 
 	for (size_t i = 0; same && i < plan->part_count; i++)
 		same = ready->plan.parts[i].number == plan->parts[i].number;

@@ -208,6 +208,7 @@ void fay_ready_keep(const struct fay_plan *plan)
 	made->thread_pointer = plan->thread_pointer;
 	made->time_shift = fay_time_shift(plan->time_multiplier);
 	made->shared_from = plan->options.shared_from;
+	made->some = plan->options.some;
 	if (!copy_plan(plan, made)) {
 		fay_ready_release(made);
 		return;

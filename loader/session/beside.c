@@ -99,8 +99,6 @@ static bool is_same_function(const struct fay_function *one, const struct fay_fu
 static bool is_left_to(const struct fay_session *other, const struct fay_point *point,
 		       const struct fay_zones *present)
 {
-	if (!fay_session_own(other))
-		return true;
 	for (size_t i = 0; i < other->plan.point_count; i++) {
 		const struct fay_point *theirs = &other->plan.points[i];
 		const struct fay_site *site;
@@ -131,8 +129,13 @@ int fay_session_leave_to_others(struct fay_session *session, struct fay_error *e
 	struct fay_zones present = { 0 };
 	size_t kept = 0, wanted = 0;
 	struct fay_maps maps;
-	int code = fay_maps_read(session->plan.pid, &maps, error);
+	int code = 0;
 
+	for (size_t k = 0; k < session->plan.options.beside_count && !code; k++)
+		if (!fay_session_own(session->plan.options.beside[k]))
+			code = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (!code)
+		code = fay_maps_read(session->plan.pid, &maps, error);
 	if (code)
 		return code;
 	code = fay_zones_read(&maps, session->plan.options.beside[0]->memory, &present, error);

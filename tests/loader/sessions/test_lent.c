@@ -200,6 +200,38 @@ static void test_in_use(void **state)
 	end(&trio);
 }
 
+/* What was made where patterns may match nothing is not lent where each has to. */
+static void test_some(void **state)
+{
+	struct fay_attach_options options = {
+		.size = sizeof(options), .modules = true, .shared_from = 8, .some = true
+	};
+	struct fay_session *session;
+	struct trio trio;
+
+	(void)state;
+	begin(&trio);
+	hand_verdict_also(&trio.hand, PROGRAM "!no_such_function");
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		assert_int_equal(fay_target_open_pid(trio.victims[i].pid, &trio.targets[i], NULL),
+				 0);
+		fay_target_share(trio.targets[i], trio.files);
+		options.some = i < 2;
+		assert_int_equal(fay_session_attach(trio.targets[i], &trio.hand.verdict, &options,
+						    &session, NULL),
+				 i < 2 ? 0 : FAY_E_USAGE);
+		if (i < 2)
+			assert_int_equal(session->plan.ready, i == 1);
+		options.some = true;
+		if (i == 2)
+			assert_int_equal(fay_session_attach(trio.targets[i], &trio.hand.verdict,
+							    &options, &session, NULL),
+					 0);
+		trio.sessions[i] = session;
+	}
+	end(&trio);
+}
+
 static void test_traps(void **state)
 {
 	struct fay_files *files;
@@ -243,7 +275,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_at_once),      cmocka_unit_test(test_own_points),
 		cmocka_unit_test(test_out_and_back), cmocka_unit_test(test_unfit),
-		cmocka_unit_test(test_in_use),       cmocka_unit_test(test_traps),
+		cmocka_unit_test(test_in_use),       cmocka_unit_test(test_some),
+		cmocka_unit_test(test_traps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
