@@ -372,6 +372,11 @@ int fay_zones_build(struct fay_plan *plan, struct fay_maps *maps, struct fay_err
 		code = write_zone_list(plan, error);
 	if (!code && !plan->ready)
 		fay_ready_keep(plan);
+	for (size_t i = 0; i < plan->zone_count; i++) { /* nobody else needs them */
+		free(plan->zones[i].addresses);
+		plan->zones[i].addresses = NULL;
+		plan->zones[i].address_count = 0;
+	}
 	return code;
 }
 

@@ -454,8 +454,8 @@ static bool assemble(struct fay_plan *plan, int memory, int pages)
 		hook.address = 0;
 	if (!all_are_files(plan, hook.address, memory, pages))
 		return false;
-	if (plan->target->files->ready && !plan->not_lent &&
-	    add_parts(plan, hook.address, false) && fay_ready_lend(plan))
+	if (plan->target->files->ready && !plan->not_lent && add_parts(plan, hook.address, false) &&
+	    fay_ready_lend(plan))
 		return true;
 	if (!add_parts(plan, hook.address, true) || !is_whole(plan))
 		return false;

@@ -121,8 +121,10 @@ size_t fay_plan_helper_count(const struct fay_plan *plan)
 	return count;
 }
 
-void fay_plan_patched_first(struct fay_plan *plan)
+void fay_plan_settle(struct fay_plan *plan)
 {
+	for (size_t i = 0; i < plan->point_count && !plan->options.plan_only; i++)
+		fay_point_forget_flow(&plan->points[i]);
 	gather(plan, gather(plan, 0, false), true);
 }
 

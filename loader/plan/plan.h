@@ -331,6 +331,7 @@ int fay_point_append(struct fay_plan *plan, size_t *capacity, const struct fay_f
 		     const uint32_t *probe, enum fay_hook hook);
 int fay_points_full(const struct fay_plan *plan, struct fay_error *error);
 void fay_point_deinit(struct fay_point *point);
+void fay_point_forget_flow(struct fay_point *point);
 void fay_points_deinit(struct fay_plan *plan);
 
 /* plan.c: judges the points as the process is now, and writes the zones' bytes. A point that is
@@ -358,16 +359,17 @@ struct fay_site *fay_site_around(const struct fay_plan *plan, uint64_t address);
 
 /* Usable points that only help others. */
 size_t fay_plan_helper_count(const struct fay_plan *plan);
-/* Those that are patched come first, as fay_session_point() has them; then those that help. */
-void fay_plan_patched_first(struct fay_plan *plan);
+/* Points that are patched come first, as fay_session_point() has them; then those that help. Nobody
+ * needs their flows any more, unless the plan is all that is wanted. */
+void fay_plan_settle(struct fay_plan *plan);
 
 /*
  * ready.c. What was lent goes back: the plan has no points, sites and bytes of zones any more,
- * until it gets its own. `bytes`: of the zones' code, too, if nobody had it since. False: out of
- * memory.
+ * until it gets its own. `whole`: with the points' flows, and the zones' code, which nobody must
+ * have had since. False: out of memory.
  */
 void fay_ready_return(struct fay_plan *plan);
-bool fay_ready_own(struct fay_plan *plan, bool bytes);
+bool fay_ready_own(struct fay_plan *plan, bool whole);
 
 /* rendezvous.c: whether the program waits when it loads modules. */
 bool fay_rendezvous_hooked(const struct fay_plan *plan);

@@ -242,14 +242,20 @@ int fay_plan_skip(struct fay_plan *plan, struct fay_point *point, const char *re
 	return 0;
 }
 
+void fay_point_forget_flow(struct fay_point *point)
+{
+	if (point->flow)
+		fay_flow_deinit(point->flow);
+	free(point->flow);
+	point->flow = NULL;
+}
+
 void fay_point_deinit(struct fay_point *point)
 {
 	free(point->probes);
 	free(point->marker);
 	free(point->no_exits);
-	if (point->flow)
-		fay_flow_deinit(point->flow);
-	free(point->flow);
+	fay_point_forget_flow(point);
 }
 
 void fay_points_deinit(struct fay_plan *plan)

@@ -71,7 +71,7 @@ static bool own_zone(struct fay_plan *plan, const struct fay_ready *ready, size_
 	return true;
 }
 
-bool fay_ready_own(struct fay_plan *plan, bool bytes)
+bool fay_ready_own(struct fay_plan *plan, bool whole)
 {
 	const struct fay_ready *ready = plan->lender;
 	struct fay_plan own = { .part_count = plan->part_count };
@@ -83,7 +83,7 @@ bool fay_ready_own(struct fay_plan *plan, bool bytes)
 	done = copy_points(&ready->plan, &own);
 	if (done)
 		fay_ready_move_points(&own, plan->parts);
-	for (size_t i = 0; done && i < own.point_count; i++) {
+	for (size_t i = 0; done && whole && i < own.point_count; i++) {
 		size_t part = fay_part_of(&own, i);
 
 		done = fay_flow_copy(ready->flows[i],
@@ -91,7 +91,7 @@ bool fay_ready_own(struct fay_plan *plan, bool bytes)
 				     &own.points[i].flow);
 	}
 	for (size_t z = 0; done && z < plan->zone_count; z++)
-		done = own_zone(plan, ready, z, bytes);
+		done = own_zone(plan, ready, z, whole);
 	if (!done) {
 		fay_points_deinit(&own);
 		return false;

@@ -314,7 +314,7 @@ static int settle(struct fay_session *session, struct fay_error *error)
 	if (session->plan.options.plan_only && !fay_ready_own(&session->plan, true))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->points = fay_plan_point_count(&session->plan);
-	fay_plan_patched_first(&session->plan);
+	fay_plan_settle(&session->plan);
 	return 0;
 }
 
@@ -327,7 +327,7 @@ bool fay_session_own(const struct fay_session *session)
 		return true;
 	if (!fay_ready_own(plan, false))
 		return false;
-	fay_plan_patched_first(plan);
+	fay_plan_settle(plan);
 	return true;
 }
 
