@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's beginning: plan without stopping anything, install in one stop. Its end:
- * session_end.c.
+ * A session's beginning: plan without a stop, install in one. Its end: session_end.c.
  *
  * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if
  * something changed (another fay patched the same function, a module moved), the plan is made anew,
