@@ -99,8 +99,7 @@ static bool find(struct fay_run *run, const void *bytes, size_t size, bool early
 					     .spent = run->certify.spent,
 					     .cfg = &run->cfg,
 					     .runs = early ? RUNS_EARLY : RUNS_REFUSED,
-					     .early = early,
-					     .again = run->certify.spent > 0 };
+					     .early = early };
 	ok = fay_read_image(bytes, size, &run->subject).rule == FAY_RULE_NONE;
 	if (ok)
 		fay_certificate_begin(&run->subject, confined, certificate);

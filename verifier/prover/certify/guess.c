@@ -450,7 +450,8 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 			nearer(r, all.lo + d * r->mult, at, up, &best);
 			nearer(r, all.hi + d * r->mult, at, up, &best);
 		}
-		nearer_in_forms(t, p, r, v, up ? all.hi : all.lo, at, up, &best);
+		if (k->c->last)
+			nearer_in_forms(t, p, r, v, up ? all.hi : all.lo, at, up, &best);
 	}
 	return best;
 }

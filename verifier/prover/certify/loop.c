@@ -396,8 +396,9 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			try_again(k);
 			continue;
 		}
-		if (round && (!related || (!ran && !p->narrowed && k->effort != EFFORT_NEEDED))) {
-			p->narrowed = related; /* relations came when ranges were too wide already */
+		if (round && (!related || (!ran && !p->narrowed && k->c->last))) {
+			p->narrowed =
+				related; /* relations came when ranges were too wide already */
 			related = true;
 			tied = false;
 			if (begin_related(k, at, states, n, x, vars))

@@ -219,7 +219,8 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 		for (unsigned j = 0; j < 16u + t->slots; j++)
 			changed |= relate(k, at, states, n, x, i, x[i].location,
 					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
-	changed |= relate_forms(k, at, states, n, x, vars);
+	if (k->c->last)
+		changed |= relate_forms(k, at, states, n, x, vars);
 	for (uint32_t i = 0; i < vars; i++)
 		for (uint32_t v = 0; v < t->vars; v++)
 			if (counted_at(t, at, v))

@@ -10,7 +10,6 @@
 #define RUNS_HOPEFUL 1000u  /* where nobody has proved anything: what this effort finds is near */
 #define RUNS_UNPROVED 4000u /* of these, with all loops written out that nobody has proved short */
 #define RUNS_ROLLED 2500u   /* of these, with no loop written out, each way */
-#define RUNS_ROLLED_EARLY 1000u
 
 struct search {
 	struct fay_certify *c;
@@ -149,22 +148,22 @@ static bool refine_all(struct search *s, enum effort effort, struct fay_bytes *o
 	return ok;
 }
 
-/* The same without loops that are written out: that takes little. */
-static bool refine_rolled(struct search *s, enum effort effort, struct fay_bytes *out)
+/* The same without loops that are written out, where nothing else helped. */
+static bool refine_rolled(struct search *s, struct fay_bytes *out)
 {
 	static const uint8_t orders[] = { 0, TREAT_ORDER, TREAT_THREE | TREAT_FACTS };
-	uint64_t runs = s->runs;
+	struct check_refusal why = s->c->refusal;
 	bool ok = false;
 
-	s->rolled = true;
-	for (unsigned i = 0; i < 3 && !ok; i++) {
-		s->order = orders[i];
-		s->runs = s->c->early ? RUNS_ROLLED_EARLY : RUNS_ROLLED;
-		ok = refine_all(s, effort, out);
+	s->rolled = s->c->last = true;
+	for (unsigned i = 0; i < 6 && !ok && !s->c->found_count; i++) {
+		s->order = orders[i % 3];
+		s->runs = RUNS_ROLLED;
+		ok = refine_all(s, i < 3 ? EFFORT_RELATED : EFFORT_HOPEFUL, out);
 	}
-	s->order = 0;
-	s->rolled = false;
-	s->runs = runs;
+	s->c->last = false;
+	if (!ok)
+		s->c->refusal = why;
 	return ok;
 }
 
@@ -186,8 +185,6 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 	ok = !c->mispredicted && all_written_out(&s, effort, out);
 	if (!c->hint)
 		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
-	ok = ok || (!c->hint && !(c->again && effort == EFFORT_RELATED) &&
-		    refine_rolled(&s, effort, out));
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
 	ok = ok || refine_all(&s, effort, out);
@@ -198,6 +195,8 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 			s.runs = RUNS;
 		ok = ok || refine_all(&s, effort, out);
 	}
+	if (!ok && !c->hint && !c->early && effort == EFFORT_HOPEFUL)
+		ok = refine_rolled(&s, out);
 	free(s.treat);
 	free(s.level);
 	free(s.list);
