@@ -394,6 +394,9 @@ size_t fay_session_cost_count(const struct fay_session *session);
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
 /* Of all of these together, as if they were one. */
 void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *cost);
+/* Cycles that a timed event with no probe takes where all of it is in the caches, once costs were
+ * asked for. */
+uint64_t fay_session_stamp_cycles(const struct fay_session *session);
 /* How long a cycle of struct fay_point_cost is. */
 double fay_session_cycle_ns(const struct fay_session *session);
 /*

@@ -169,6 +169,11 @@ void fay_session_cost_total(struct fay_session *session, struct fay_point_cost *
 	*cost = all;
 }
 
+uint64_t fay_session_stamp_cycles(const struct fay_session *session)
+{
+	return session->stamp_cycles;
+}
+
 double fay_session_cycle_ns(const struct fay_session *session)
 {
 	return (double)session->plan.time_multiplier / 4294967296.0;

@@ -18,16 +18,18 @@
 #define COUNTED_PART 5u        /* and this part of --for at most */
 #define CHOSEN_FOR 20000000u   /* ns: for which processes are busy */
 #define LOOKED_MOST 4u         /* processes that are looked at, the busiest */
-#define COUNTING_NS 3u         /* that counting takes a call */
+#define COUNTING_NS 0.5        /* that counting takes a call, beside what an empty pass takes */
 #define IDLE_PART 100u         /* who used less than one part in so many of the time was idle */
 #define OWN_LEAST 10u          /* one part in so many of the time is the program's own */
 #define TRIED_MOST 150000000u  /* ns */
 #define WARM 5000000u          /* ns of processor time: memory is touched for the first time */
 #define WARM_MOST 50000000u    /* ns */
-#define EMPTY_NS 2.5           /* what a pass takes whose probes do nothing */
-#define INSTRUCTION_NS 0.14    /* of a probe, where it is hot */
-#define INSTRUCTIONS 36u       /* that a probe executes usually, at most, short of its worst case */
-#define EMIT_NS 22.0           /* of fay_emit() */
+#define EMPTY_NS 1.5           /* what a pass takes whose probes do nothing, where it is hot */
+/* and this part of what timed ones take more there than here: code that is seldom run */
+#define COLD_PART 0.5
+#define INSTRUCTION_NS 0.14 /* of a probe, where it is hot */
+#define INSTRUCTIONS 36u    /* that a probe executes usually, at most, short of its worst case */
+#define EMIT_NS 22.0        /* of fay_emit() */
 #define LOOKS 15u
 #define TIMED_LEAST 64u /* events in each */
 #define RARE_NS 1000.0  /* what a call is taken to cost that did not come in the trial */
@@ -213,11 +215,19 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* What an empty pass takes in this program. */
+static double empty_ns(const struct looked *looked)
+{
+	double cold = looked->empty - (double)fay_session_stamp_cycles(looked->session);
+	cold *= fay_session_cycle_ns(looked->session);
+	return EMPTY_NS + (cold > 0 ? COLD_PART * cold : 0);
+}
+
 /*
  * ns that a pass takes at least, of an image's probes. The processor runs short ones beside the
  * program and the time stamps, so that these do not show it.
  */
-static double least_ns(const struct trace *trace)
+static double least_ns(const struct trace *trace, double empty)
 {
 	double ns = 0;
 	unsigned count = 0;
@@ -232,16 +242,16 @@ static double least_ns(const struct trace *trace)
 		ns += facts->helpers & 1u << FAY_HELPER_EMIT ? EMIT_NS : 0;
 		count++;
 	}
-	return EMPTY_NS + (count ? ns / count : 0);
+	return empty + (count ? ns / count : 0);
 }
 
 /* ns that an event takes: its passes, by what they took more than empty ones. */
-static double event_ns(const struct trace *trace, const struct fay_session *session,
+static double event_ns(const struct trace *trace, const struct looked *looked,
 		       const struct fay_point_cost *before, const struct fay_point_cost *after,
 		       double more_cycles)
 {
-	double pass = EMPTY_NS + more_cycles * fay_session_cycle_ns(session),
-	       least = least_ns(trace);
+	double empty = empty_ns(looked), least = least_ns(trace, empty),
+	       pass = empty + more_cycles * fay_session_cycle_ns(looked->session);
 	return (pass > least ? pass : least) * (double)(after->passes - before->passes) /
 	       (double)(after->events - before->events);
 }
@@ -267,7 +277,7 @@ static double watch(const struct trace *trace, struct fay_session *session,
 			continue;
 		if (!cold && after.events > now.events)
 			looks[count++] =
-				event_ns(trace, session, &now, &after, cycles - looked->empty);
+				event_ns(trace, looked, &now, &after, cycles - looked->empty);
 		now = after;
 	}
 	qsort(looks, count, sizeof(looks[0]), by_value);
@@ -346,8 +356,9 @@ static void name_functions(struct trace *trace, struct look *look)
  * some is left in any case. */
 static double own_time(const struct looked *looked)
 {
-	uint64_t counting = looked->all * COUNTING_NS, least = looked->cpu / OWN_LEAST;
-	return looked->cpu > counting + least ? (double)(looked->cpu - counting) : (double)least;
+	double counting = (double)looked->all * (empty_ns(looked) + COUNTING_NS),
+	       cpu = (double)looked->cpu, least = cpu / OWN_LEAST;
+	return cpu > counting + least ? cpu - counting : least;
 }
 
 static void conclude(struct trace *trace, struct look *look)
@@ -395,17 +406,6 @@ static void put_in_force(struct trace *trace, const char *why)
 	fprintf(trace->messages,
 		"fay: --budget %g%% is in force, since %s; --budget none lifts it\n", LIMIT * 100,
 		why);
-}
-
-static void describe(const struct trace *trace, char *text, size_t size)
-{
-	const struct fay_trace_estimate *estimate = &trace->estimate;
-	snprintf(text, size,
-		 "the probes would take about %.0f%% of the processor time (%zu function%s, %.0f "
-		 "calls a second at %.0f ns, most of them of %s)",
-		 estimate->share * 100, estimate->functions, estimate->functions == 1 ? "" : "s",
-		 (double)estimate->calls * 1e9 / (double)estimate->ns, estimate->call_ns,
-		 estimate->most);
 }
 
 /* Yes: without a budget. */
@@ -467,20 +467,8 @@ int fay_trace_decide_budget(struct trace *trace, struct fay_error *error)
 		put_in_force(trace, "the program is idle, so what probes will take is not known");
 		return FAY_OK;
 	}
-	describe(trace, what, sizeof(what));
+	fay_trace_estimate_describe(&trace->estimate, what, sizeof(what));
 	if (trace->verbose && trace->estimate.calls)
 		fprintf(trace->messages, "fay: %s\n", what);
 	return is_much(&trace->estimate) ? ask_or_bound(trace, what, error) : FAY_OK;
-}
-
-void fay_trace_estimate_print(const struct trace *trace)
-{
-	const struct fay_trace_estimate *estimate = &trace->estimate;
-	if (!estimate->made || !trace->json)
-		return;
-	fprintf(trace->json,
-		"{\"type\":\"estimate\",\"share\":%.6f,\"functions\":%zu,\"calls\":%" PRIu64
-		",\"ns\":%" PRIu64 ",\"call_ns\":%.2f}\n",
-		estimate->share, estimate->functions, estimate->calls, estimate->ns,
-		estimate->call_ns);
 }

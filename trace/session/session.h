@@ -313,6 +313,8 @@ int fay_trace_decide_budget(struct trace *trace, struct fay_error *error);
 /* Into trace->estimate; what is installed for it is gone afterwards. */
 int fay_trace_estimate(struct trace *trace, struct fay_error *error);
 /* As JSON, if one was made. */
+void fay_trace_estimate_describe(const struct fay_trace_estimate *estimate, char *text,
+				 size_t size);
 void fay_trace_estimate_print(const struct trace *trace);
 
 /* would.c. Adds the functions of a session that counts, so many calls of each. */

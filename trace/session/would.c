@@ -50,3 +50,25 @@ void fay_trace_would_deinit(struct fay_trace_estimate *estimate)
 	estimate->would = NULL;
 	estimate->would_count = 0;
 }
+
+void fay_trace_estimate_describe(const struct fay_trace_estimate *estimate, char *text, size_t size)
+{
+	snprintf(text, size,
+		 "the probes would take about %.0f%% of the processor time (%zu function%s, %.0f "
+		 "calls a second at %.0f ns, most of them of %s)",
+		 estimate->share * 100, estimate->functions, estimate->functions == 1 ? "" : "s",
+		 (double)estimate->calls * 1e9 / (double)estimate->ns, estimate->call_ns,
+		 estimate->most);
+}
+
+void fay_trace_estimate_print(const struct trace *trace)
+{
+	const struct fay_trace_estimate *estimate = &trace->estimate;
+	if (!estimate->made || !trace->json)
+		return;
+	fprintf(trace->json,
+		"{\"type\":\"estimate\",\"share\":%.6f,\"functions\":%zu,\"calls\":%" PRIu64
+		",\"ns\":%" PRIu64 ",\"call_ns\":%.2f}\n",
+		estimate->share, estimate->functions, estimate->calls, estimate->ns,
+		estimate->call_ns);
+}
