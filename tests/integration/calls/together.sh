@@ -59,6 +59,8 @@ wants_turn $waits || fail "it does not wait for its turn"
 leaves=$!
 own $leaves
 await "another one that wants its turn" wants_turn $leaves
+rest 5 # it may have opened the file to read
+wants_turn $leaves || fail "another one does not wait for its turn"
 kill -TERM $leaves
 if ended $leaves; then fail "who was interrupted has traced"; fi
 contains "who was interrupted while it waited" "$work/left" "fay: interrupted"
