@@ -205,6 +205,20 @@ struct fay_session *attach(struct victim *victim, struct fay_target **target,
 	return session;
 }
 
+struct fay_session *attach_sharing(struct fay_files *files, pid_t pid,
+				   const struct hand_verdict *hand,
+				   struct fay_attach_options options, struct fay_target **target)
+{
+	struct fay_session *session = NULL;
+	struct fay_error error = { 0 };
+
+	assert_int_equal(fay_target_open_pid(pid, target, &error), 0);
+	fay_target_share(*target, files);
+	if (fay_session_attach(*target, &hand->verdict, &options, &session, &error))
+		fail_msg("attach: %s", error.message);
+	return session;
+}
+
 void detach(struct fay_session *session, struct fay_target *target)
 {
 	struct fay_error error = { 0 };
@@ -249,4 +263,13 @@ void scene_end(struct scene *scene)
 	detach(scene->session, scene->target);
 	assert_clean(&scene->victim, scene->checksum);
 	victim_end(&scene->victim);
+}
+
+size_t point_named(const struct fay_session *session, const char *name)
+{
+	for (size_t i = 0; i < fay_session_point_count(session); i++)
+		if (!strcmp(fay_session_point(session, i)->name, name))
+			return i;
+	fail_msg("no point %s", name);
+	return 0;
 }

@@ -55,7 +55,12 @@ uint64_t *local_of(struct fay_session *session, uint32_t slot);
 /* Attaches and asserts success. */
 struct fay_session *attach(struct victim *victim, struct fay_target **target,
 			   const struct hand_verdict *hand);
+/* files NULL: the process is planned for itself. */
+struct fay_session *attach_sharing(struct fay_files *files, pid_t pid,
+				   const struct hand_verdict *hand,
+				   struct fay_attach_options options, struct fay_target **target);
 void detach(struct fay_session *session, struct fay_target *target);
+size_t point_named(const struct fay_session *session, const char *name);
 /* Mappings in the process whose line contains `text`. */
 unsigned mappings(pid_t pid, const char *text);
 /* The target's text is what it was, and nothing of ours is mapped there. */

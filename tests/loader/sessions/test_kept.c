@@ -25,21 +25,6 @@ static struct fay_files *files_create(void)
 	return files;
 }
 
-/* files NULL: the process is planned for itself. */
-static struct fay_session *attach_as(struct fay_files *files, pid_t pid,
-				     const struct hand_verdict *hand,
-				     struct fay_attach_options options, struct fay_target **target)
-{
-	struct fay_session *session = NULL;
-	struct fay_error error = { 0 };
-
-	assert_int_equal(fay_target_open_pid(pid, target, &error), 0);
-	fay_target_share(*target, files);
-	if (fay_session_attach(*target, &hand->verdict, &options, &session, &error))
-		fail_msg("attach: %s", error.message);
-	return session;
-}
-
 static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
 				       const struct hand_verdict *hand, bool plan_only,
 				       struct fay_target **target)
@@ -49,7 +34,7 @@ static struct fay_session *attach_with(struct fay_files *files, pid_t pid,
 					      .shared_from = SHARED_FROM,
 					      .plan_only = plan_only };
 
-	return attach_as(files, pid, hand, options, target);
+	return attach_sharing(files, pid, hand, options, target);
 }
 
 static void let_go(struct fay_session *session, struct fay_target *target)
@@ -301,7 +286,7 @@ static size_t trapped(pid_t pid, const struct hand_verdict *hand, uint32_t most)
 		.size = sizeof(options), .plan_only = true, .traps = 32, .trap_functions = most
 	};
 	struct fay_target *target;
-	struct fay_session *session = attach_as(NULL, pid, hand, options, &target);
+	struct fay_session *session = attach_sharing(NULL, pid, hand, options, &target);
 	size_t count = fay_session_trap_count(session);
 
 	fay_session_destroy(session);

@@ -27,14 +27,8 @@ static struct fay_session *attach_by(struct fay_files *files, pid_t pid,
 					      .shared_from = 8,
 					      .traps = traps,
 					      .plan_only = traps != 0 };
-	struct fay_session *session = NULL;
-	struct fay_error error = { 0 };
 
-	assert_int_equal(fay_target_open_pid(pid, target, &error), 0);
-	fay_target_share(*target, files);
-	if (fay_session_attach(*target, &hand->verdict, &options, &session, &error))
-		fail_msg("attach: %s", error.message);
-	return session;
+	return attach_sharing(files, pid, hand, options, target);
 }
 
 struct trio {
@@ -73,15 +67,6 @@ static void end(struct trio *trio)
 	fay_files_destroy(trio->files);
 	for (unsigned i = PROCESSES; i-- > 0;)
 		victim_end(&trio->victims[i]);
-}
-
-static size_t point_named(const struct fay_session *session, const char *name)
-{
-	for (size_t i = 0; i < fay_session_point_count(session); i++)
-		if (!strcmp(fay_session_point(session, i)->name, name))
-			return i;
-	fail_msg("no point %s", name);
-	return 0;
 }
 
 static void test_at_once(void **state)

@@ -38,15 +38,6 @@ static struct fay_session *attach_with_costs(struct victim *victim, struct fay_t
 	return attach_as(victim, target, hand, false);
 }
 
-static size_t point_named(const struct fay_session *session, const char *name)
-{
-	for (size_t i = 0; i < fay_session_point_count(session); i++)
-		if (!strcmp(fay_session_point(session, i)->name, name))
-			return i;
-	fail_msg("no point %s", name);
-	return 0;
-}
-
 static struct fay_point_cost cost_of(struct fay_session *session, const char *name)
 {
 	struct fay_point_cost *costs = calloc(fay_session_cost_count(session), sizeof(*costs)),
