@@ -209,6 +209,39 @@ static uint8_t *certified(const struct fay_interface *interface, const uint8_t *
 	return ok ? out.at : NULL;
 }
 
+/* An interface that confines speculation is not checked by a policy that does not. */
+static void confined(void **state)
+{
+	size_t text_size, size;
+	char message[256], *text = (char *)read_file("packets.host", &text_size);
+	uint8_t *image = read_file("udp_port.fay", &size);
+	struct fay_probe_facts *facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
+	void *memory = malloc(check_room(size));
+	struct check_result result = { 0 };
+	struct fay_interface interface;
+	struct fay_policy policy;
+
+	assert_true(facts && memory);
+	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
+	assert_int_equal(fay_read_extension(image, size, &interface, &result.subject).rule,
+			 FAY_RULE_NONE);
+	fay_host_policy(&interface, &policy);
+	check_parts(image, size, NULL, 0, &policy, memory, check_room(size), facts, &result);
+	assert_int_equal(result.refusal.rule, FAY_RULE_NONE);
+	interface.confined = 1;
+	assert_true(fay_read_interface(&interface));
+	check_parts(image, size, NULL, 0, &policy, memory, check_room(size), facts, &result);
+	assert_int_equal(result.refusal.rule, FAY_RULE_SPC_BRANCH);
+	fay_host_policy(&interface, &policy);
+	assert_true(policy.speculation_confined);
+	free(memory);
+	free(facts);
+	free(image);
+	free(text);
+	interface.confined = 2;
+	assert_false(fay_read_interface(&interface));
+}
+
 /*
  * Code with some bits changed, certified anew where that can be, keeps to a packet that ends with a
  * page, in front of one that is not accessible, and to local state that does.
@@ -323,9 +356,8 @@ static void changed_interfaces(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lies),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(changed_interfaces),
+		cmocka_unit_test(lies),         cmocka_unit_test(texts),
+		cmocka_unit_test(confined),     cmocka_unit_test(changed_interfaces),
 		cmocka_unit_test(changed_code),
 	};
 
