@@ -9,13 +9,21 @@
 #include <unistd.h>
 
 #include "fay/host/host.h"
+#include "memory.h"
 #include "verifier/accept/accept.h"
 #include "verifier/host/host.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 
+/* Where a region always is; size 0: not said. */
+struct provided {
+	uint64_t start, size;
+};
+
 struct fay_host {
 	struct fay_interface interface;
+	struct fay_host_names names;
+	struct provided provided[FAY_INTERFACE_REGIONS];
 	fay_host_function bound[FAY_INTERFACE_HELPERS];
 };
 
@@ -41,7 +49,7 @@ int fay_host_open(const char *text, size_t size, struct fay_host **host, struct 
 	*host = NULL;
 	if (!h)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (!fay_host_compile(text, size, &h->interface, message, sizeof(message))) {
+	if (!fay_host_compile(text, size, &h->interface, &h->names, message, sizeof(message))) {
 		free(h);
 		return fay_error_set(error, FAY_E_USAGE, "%s", message);
 	}
@@ -63,6 +71,76 @@ int fay_host_bind(struct fay_host *host, const char *helper, fay_host_function f
 			return FAY_OK;
 		}
 	return fay_error_set(error, FAY_E_USAGE, "the interface has no helper '%s'", helper);
+}
+
+/* Whether the memory overlaps what was provided for another region. */
+static bool taken(const struct fay_host *host, uint32_t region, const struct provided *p)
+{
+	for (uint32_t i = 0; i < host->interface.region_count; i++) {
+		const struct provided *q = &host->provided[i];
+
+		if (i != region && q->size && p->start < q->start + q->size &&
+		    q->start < p->start + p->size)
+			return true;
+	}
+	return false;
+}
+
+/* What of the interface's promises for the region this memory cannot keep; NULL: nothing. */
+static const char *broken(const struct fay_host *host, uint32_t region, const struct provided *p)
+{
+	const struct fay_interface_region *r = &host->interface.region[region];
+
+	if (r->extent == FAY_EXTENT_LOCAL)
+		return "is local: instances are its memory";
+	if (r->size > p->size)
+		return "has more bytes than its memory";
+	if (p->start % r->alignment)
+		return "begins at a multiple that its memory does not";
+	if (p->size > INT64_MAX || p->start > INT64_MAX - p->size ||
+	    (r->extent == FAY_EXTENT_PASSED && p->start > INT64_MAX - UINT32_MAX))
+		return "lies below 2^63, and 4 GiB behind a start that is passed, too";
+	if (taken(host, region, p))
+		return "overlaps the memory of another region";
+	if (!extension_mapped(p->start, p->start + p->size, r->permission & FAY_REGION_WRITE))
+		return r->permission & FAY_REGION_WRITE
+			       ? "is written, and not all of its memory is mapped to be"
+			       : "is read, and not all of its memory is mapped to be";
+	return NULL;
+}
+
+int fay_host_provide(struct fay_host *host, const char *region, const void *memory, size_t size,
+		     struct fay_error *error)
+{
+	const struct provided p = { (uintptr_t)memory, size };
+
+	for (uint32_t i = 0; i < host->interface.region_count; i++) {
+		const char *wrong;
+
+		if (strcmp(host->names.region[i], region) != 0)
+			continue;
+		wrong = broken(host, i, &p);
+		if (wrong)
+			return fay_error_set(error, FAY_E_USAGE, "the region '%s' %s", region,
+					     wrong);
+		host->provided[i] = p;
+		return FAY_OK;
+	}
+	return fay_error_set(error, FAY_E_USAGE, "the interface has no region '%s'", region);
+}
+
+/* What was provided may have been unmapped since. */
+static int still_there(const struct fay_host *host, struct fay_error *error)
+{
+	for (uint32_t i = 0; i < host->interface.region_count; i++) {
+		const struct provided *p = &host->provided[i];
+		const char *wrong = p->size ? broken(host, i, p) : NULL;
+
+		if (wrong)
+			return fay_error_set(error, FAY_E_USAGE, "the region '%s' %s",
+					     host->names.region[i], wrong);
+	}
+	return FAY_OK;
 }
 
 /* ---- mapping ---- */
@@ -197,8 +275,9 @@ static int load(const struct fay_host *host, struct load *l, size_t size, struct
 {
 	struct check_result result;
 	struct fay_layout layout;
-	int code = check(host, l, size, &result, error);
+	int code = still_there(host, error);
 
+	code = code ? code : check(host, l, size, &result, error);
 	if (code)
 		return code;
 	if (!fay_accept_layout(l->arena, &result.subject, &layout))

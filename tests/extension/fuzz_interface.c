@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(&interface, data + 1,
 		       size - 1 < sizeof(interface) ? size - 1 : sizeof(interface));
 		fay_read_interface(&interface);
-	} else if (fay_host_compile((const char *)data, size, &interface, message,
+	} else if (fay_host_compile((const char *)data, size, &interface, NULL, message,
 				    sizeof(message)) &&
 		   !fay_read_interface(&interface)) {
 		abort();

@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 	}
 	seed = strtoull(argv[2], NULL, 0) * 2 + 1;
 	text = (char *)slurp(argv[3], &size);
-	if (!fay_host_compile(text, size, &interface, message, sizeof(message))) {
+	if (!fay_host_compile(text, size, &interface, NULL, message, sizeof(message))) {
 		fprintf(stderr, "%s:%s\n", argv[3], message);
 		return 2;
 	}

@@ -260,6 +260,85 @@ static void not_loaded(void **state)
 	free(plain);
 }
 
+/* ---- what a host says of its memory ---- */
+
+#define PAGE 4096u
+#define NOT(what, ...) not_provided(__VA_ARGS__, "the " what)
+
+static void not_provided(struct fay_host *host, const char *region, const void *memory, size_t size,
+			 const char *message)
+{
+	struct fay_error error = { 0 };
+
+	assert_int_equal(fay_host_provide(host, region, memory, size, &error), FAY_E_USAGE);
+	assert_string_equal(error.message, message);
+}
+
+static void provided(void **state)
+{
+	static const char text[] = "region table fixed 8192 aligned 64 read constant\n"
+				   "region out passed 4096 aligned 1 read write\n"
+				   "region own local 64 aligned 8 read write\n"
+				   "parameter table start table\nparameter out start out\n"
+				   "parameter size size out 0\nparameter own start own\n";
+	uint8_t *pages = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fay_error error = { 0 };
+	struct fay_loaded *loaded;
+	struct fay_host *host;
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(munmap(pages + 3 * PAGE, PAGE), 0);
+	assert_int_equal(fay_host_open(text, sizeof(text) - 1, &host, &error), FAY_OK);
+	NOT("interface has no region 'tables'", host, "tables", pages, 2 * PAGE);
+	NOT("interface has no region ''", host, "", pages, 2 * PAGE);
+	NOT("region 'own' is local: instances are its memory", host, "own", pages, 2 * PAGE);
+	NOT("region 'table' has more bytes than its memory", host, "table", pages, 2 * PAGE - 1);
+	NOT("region 'table' has more bytes than its memory", host, "table", pages, 0);
+	NOT("region 'table' begins at a multiple that its memory does not", host, "table",
+	    pages + 8, 2 * PAGE);
+	NOT("region 'table' is read, and not all of its memory is mapped to be", host, "table",
+	    pages + 2 * PAGE, 2 * PAGE);
+	NOT("region 'table' is read, and not all of its memory is mapped to be", host, "table",
+	    NULL, 2 * PAGE);
+	NOT("region 'table' lies below 2^63, and 4 GiB behind a start that is passed, too", host,
+	    "table", pages, SIZE_MAX);
+	NOT("region 'out' has more bytes than its memory", host, "out", pages, PAGE - 1);
+	NOT("region 'out' lies below 2^63, and 4 GiB behind a start that is passed, too", host,
+	    "out", (void *)(INT64_MAX - UINT32_MAX + UINT64_C(1)), PAGE);
+	NOT("region 'out' is written, and not all of its memory is mapped to be", host, "out",
+	    pages + 2 * PAGE, PAGE);
+	assert_int_equal(fay_host_provide(host, "table", pages, 2 * PAGE, &error), FAY_OK);
+	assert_int_equal(mprotect(pages + PAGE, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
+	NOT("region 'out' overlaps the memory of another region", host, "out", pages + PAGE, PAGE);
+	assert_int_equal(fay_host_provide(host, "out", pages + 2 * PAGE, PAGE, &error), FAY_OK);
+	/* what could be mapped or not at a load is looked at then */
+	assert_int_equal(fay_host_load(host, "", 0, &loaded, &error), FAY_E_REFUSED);
+	munmap(pages + PAGE, PAGE);
+	assert_int_equal(fay_host_load(host, "", 0, &loaded, &error), FAY_E_USAGE);
+	assert_string_equal(error.message, "the region 'table' is read, and not all of its memory "
+					   "is mapped to be");
+	fay_host_close(host);
+	munmap(pages, 3 * PAGE);
+}
+
+/* Of the example's interface, and one that is called there. */
+static void provided_and_called(void **state)
+{
+	static uint8_t packet[65536];
+	struct fay_host *host = open_host();
+	struct fay_error error = { 0 };
+	struct fay_loaded *sums;
+
+	not_provided(host, "packet", packet, sizeof(packet) - 1,
+		     "the region 'packet' has more bytes than its memory");
+	assert_int_equal(fay_host_provide(host, "packet", packet, sizeof(packet), &error), FAY_OK);
+	sums = load(host, "checksum.fay");
+	assert_int_equal(entry(sums, "adler32")(packet, sizeof(packet), NULL),
+			 adler_of(packet, sizeof(packet)));
+	fay_host_unload(sums);
+	fay_host_close(host);
+}
+
 /* Damaged images are refused, or do what they did: in bytes that mean nothing. */
 static void damaged(void **state)
 {
@@ -293,6 +372,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_behind), cmocka_unit_test(replaced),
 		cmocka_unit_test(sealed),         cmocka_unit_test(two_threads),
 		cmocka_unit_test(not_loaded),     cmocka_unit_test(damaged),
+		cmocka_unit_test(provided),       cmocka_unit_test(provided_and_called),
 	};
 
 	if (argc != 2)

@@ -72,7 +72,7 @@ static void lies(void **state)
 	struct fay_interface interface;
 	struct check_subject s;
 
-	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
+	assert_true(fay_host_compile(text, text_size, &interface, NULL, message, sizeof(message)));
 	assert_int_equal(fay_read_extension(image, size, &interface, &s).rule, FAY_RULE_NONE);
 	memcpy(image + (s.text.bytes - image) + (check_probe(&s, 0).code - s.text.start), liar,
 	       sizeof(liar));
@@ -166,16 +166,16 @@ static void texts(void **state)
 	char message[256];
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		bool ok = fay_host_compile(all[i].text, strlen(all[i].text), &interface, message,
-					   sizeof(message));
+		bool ok = fay_host_compile(all[i].text, strlen(all[i].text), &interface, NULL,
+					   message, sizeof(message));
 
 		if (ok || !strstr(message, all[i].message))
 			fail_msg("%s: %s, not %s", all[i].text, ok ? "accepted" : message,
 				 all[i].message);
 		assert_false(fay_read_interface(&interface));
 	}
-	assert_false(fay_host_compile("a\0b", 3, &interface, message, sizeof(message)));
-	assert_true(fay_host_compile("# nothing", 9, &interface, message, sizeof(message)));
+	assert_false(fay_host_compile("a\0b", 3, &interface, NULL, message, sizeof(message)));
+	assert_true(fay_host_compile("# nothing", 9, &interface, NULL, message, sizeof(message)));
 }
 
 /* Makes an image of this interface, whatever its hash was, with a certificate; NULL: none. */
@@ -222,7 +222,7 @@ static void confined(void **state)
 	struct fay_policy policy;
 
 	assert_true(facts && memory);
-	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
+	assert_true(fay_host_compile(text, text_size, &interface, NULL, message, sizeof(message)));
 	assert_int_equal(fay_read_extension(image, size, &interface, &result.subject).rule,
 			 FAY_RULE_NONE);
 	fay_host_policy(&interface, &policy);
@@ -262,7 +262,7 @@ static void changed_code(void **state)
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(mprotect(pages, 4096, PROT_READ | PROT_WRITE), 0);
 	assert_int_equal(mprotect(pages + 8192, 4096, PROT_READ | PROT_WRITE), 0);
-	assert_true(fay_host_compile(text, text_size, &interface, message, sizeof(message)));
+	assert_true(fay_host_compile(text, text_size, &interface, NULL, message, sizeof(message)));
 	for (unsigned round = 0; round < rounds; round++) {
 		uint8_t *image = read_file(files[round % 3], &size), *made;
 		uint8_t *local = pages + 4096 - (round % 3 == 1 ? 32 : 0);
@@ -319,7 +319,7 @@ static void changed_interfaces(void **state)
 	uint64_t random = 3;
 
 	assert_true(facts && memory);
-	if (!fay_host_compile(text, text_size, &honest, message, sizeof(message)))
+	if (!fay_host_compile(text, text_size, &honest, NULL, message, sizeof(message)))
 		fail_msg("cases.host:%s", message);
 	assert_true(fay_read_interface(&honest));
 	assert_false(fay_read_interface(&check_probe_interface)); /* it has states */

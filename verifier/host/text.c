@@ -11,7 +11,7 @@
 #include "host.h"
 #include "verifier/reader/reader.h"
 
-#define WORD 64u              /* bytes of a word with its NUL, at most */
+#define WORD FAY_HOST_NAME
 #define INSTRUCTIONS 1000000u /* where the text has no limits */
 #define STACK 4096u
 
@@ -435,8 +435,8 @@ static bool refuse(struct fay_interface *interface, unsigned line, unsigned colu
 	return false;
 }
 
-bool fay_host_compile(const char *text, size_t size, struct fay_interface *interface, char *message,
-		      size_t message_size)
+bool fay_host_compile(const char *text, size_t size, struct fay_interface *interface,
+		      struct fay_host_names *names, char *message, size_t message_size)
 {
 	struct text t = { .at = text, .to = interface };
 	const char *stop = text + size;
@@ -470,6 +470,8 @@ bool fay_host_compile(const char *text, size_t size, struct fay_interface *inter
 	if (!fay_read_interface(interface))
 		return refuse(interface, t.number, 1, "the declarations do not fit each other",
 			      message, message_size);
+	for (uint32_t i = 0; names && i < FAY_INTERFACE_REGIONS; i++)
+		memcpy(names->region[i], t.regions[i].text, FAY_HOST_NAME);
 	return true;
 }
 

@@ -35,7 +35,8 @@ static bool read_interface(struct host_command *c, int *result)
 	*result = fay_command_read(ask->program, ask->interface, &text, &size);
 	if (*result)
 		return false;
-	ok = fay_host_compile((const char *)text, size, &c->interface, message, sizeof(message));
+	ok = fay_host_compile((const char *)text, size, &c->interface, NULL, message,
+			      sizeof(message));
 	if (!ok) {
 		fprintf(stderr, "%s: %s:%s\n", ask->program, ask->interface, message);
 		*result = EXIT_USAGE;

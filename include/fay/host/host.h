@@ -7,8 +7,8 @@
  *     cc host.c -o host $(pkg-config --cflags --libs fay-extension)
  *
  * No state but in these objects, no output, no exit. Different objects may be used by different
- * threads at once; of one object all functions that take a pointer to const may. What is said of a
- * host's promises (sizes, alignment, what does not overlap or change) nothing here can check.
+ * threads at once; of one object all functions that take a pointer to const may. A host promises sizes,
+ * alignment, and what does not overlap or change: nothing here can check that at a call.
  */
 #ifndef FAY_HOST_HOST_H
 #define FAY_HOST_HOST_H
@@ -37,10 +37,20 @@ int fay_host_bind(struct fay_host *host, const char *helper, fay_host_function f
 		  struct fay_error *error);
 
 /*
+ * Says that the region of this name is in all calls the `size` bytes at `memory`, or begins there
+ * if its size is passed. FAY_E_USAGE: the interface promises what that memory cannot keep (it has
+ * fewer bytes than the region's SIZE or MOST, begins at no such multiple, is not mapped to be read
+ * or written, or overlaps another region's), the region is local, or there is none of that name.
+ * Each load looks again. A region of which nothing is said is where each call says.
+ */
+int fay_host_provide(struct fay_host *host, const char *region, const void *memory, size_t size,
+		     struct fay_error *error);
+
+/*
  * Checks an image by the certificate that it brings, of a copy, and maps it: its code and constants
  * can be read and executed, and never written again. *loaded is to be unloaded, and does not need
  * the host any more. FAY_E_REFUSED: the message begins with the rule, docs/rules.md explains it.
- * FAY_E_USAGE: it imports a helper that is not bound.
+ * FAY_E_USAGE: it imports a helper that is not bound, or memory that was provided is not there.
  */
 int fay_host_load(const struct fay_host *host, const void *image, size_t size,
 		  struct fay_loaded **loaded, struct fay_error *error);
