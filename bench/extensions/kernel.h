@@ -18,13 +18,15 @@
 #define DECLARE(local) _Static_assert(local % 8 == 0, "the size of local state")
 #endif
 
+/* The host promises that regions do not overlap. */
+#define PARAMETERS(data, size, out, room, state)                                                   \
+	const uint8_t *restrict data, uint64_t size, uint8_t *restrict out, uint64_t room,         \
+		void *restrict state
+#define UNUSED __attribute__((unused))
 #define KERNEL(local)                                                                              \
 	DECLARE(local);                                                                            \
-	uint64_t kernel(const uint8_t *data, uint64_t size, uint8_t *out, uint64_t room,           \
-			void *local_state);                                                        \
-	uint64_t kernel(const uint8_t *data, uint64_t size, uint8_t *out __attribute__((unused)),  \
-			uint64_t room __attribute__((unused)),                                     \
-			void *local_state __attribute__((unused)))
+	uint64_t kernel(PARAMETERS(data, size, out, room, local_state));                           \
+	uint64_t kernel(PARAMETERS(data, size, out UNUSED, room UNUSED, local_state UNUSED))
 
 static inline uint32_t load32(const uint8_t *at)
 {

@@ -21,7 +21,7 @@ KERNEL(160)
 		return 0;
 	for (unsigned k = 0; k < CENTRES; k++)
 		centre[k] = (struct centre){ data[2 * k], data[2 * k + 1], 0, 0, 0 };
-	for (uint64_t i = 0; i < size - 1; i += 2) {
+	for (uint64_t i = 0; i + 2 <= size; i += 2) {
 		uint32_t least = UINT32_MAX;
 		unsigned nearest = 0;
 

@@ -7,8 +7,8 @@ KERNEL(0)
 	uint64_t i = 0, to = 0;
 
 	/* each sequence has a byte at least: with a counter the loop's bound is found */
-	for (uint32_t left = 1 << 20; left && i < size; left--) {
-		uint64_t token = data[i++], n = token >> 4, from;
+	for (uint64_t left = 1 << 20; left && i < size; left--) {
+		uint64_t token = data[i++], n = token >> 4, back;
 
 		if (n == 15)
 			while (i < size) {
@@ -24,11 +24,10 @@ KERNEL(0)
 		}
 		if (n || i + 2 > size)
 			break;
-		from = data[i] | (uint64_t)data[i + 1] << 8;
+		back = data[i] | (uint64_t)data[i + 1] << 8;
 		i += 2;
-		if (!from || from > to)
+		if (back > to)
 			break;
-		from = to - from;
 		n = (token & 15) + 4;
 		if (n == 19)
 			while (i < size) {
@@ -38,11 +37,12 @@ KERNEL(0)
 				if (more != 255)
 					break;
 			}
-		while (n && from < room && to < room) {
-			out[to++] = out[from++];
+		while (n && to < room) {
+			out[to] = out[to - back];
+			to++;
 			n--;
 		}
-		if (n)
+		if (n || !back) /* 0 is no distance */
 			break;
 	}
 	return to;

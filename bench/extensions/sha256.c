@@ -20,7 +20,7 @@ struct sha256 {
 	uint8_t last[64];
 };
 
-static void block(struct sha256 *s, const uint8_t *data)
+static inline __attribute__((always_inline)) void block(struct sha256 *s, const uint8_t *data)
 {
 	uint32_t a = s->hash[0], b = s->hash[1], c = s->hash[2], d = s->hash[3], e = s->hash[4],
 		 f = s->hash[5], g = s->hash[6], h = s->hash[7];

@@ -8,24 +8,25 @@ struct sort {
 	uint32_t word[2][MOST], place[256];
 };
 
-static void pass(struct sort *s, unsigned from, uint64_t n, unsigned shift)
+__attribute__((noinline)) static void pass(uint32_t *place, const uint32_t *from, uint32_t *to,
+					   uint64_t n, unsigned shift)
 {
 	uint32_t sum = 0;
 
 	for (unsigned k = 0; k < 256; k++)
-		s->place[k] = 0;
+		place[k] = 0;
 	for (uint64_t i = 0; i < n; i++)
-		s->place[s->word[from][i] >> shift & 255]++;
+		place[from[i] >> shift & 255]++;
 	for (unsigned k = 0; k < 256; k++) {
-		uint32_t count = s->place[k];
+		uint32_t count = place[k];
 
-		s->place[k] = sum;
+		place[k] = sum;
 		sum += count;
 	}
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t v = s->word[from][i];
+		uint32_t v = from[i];
 
-		s->word[!from][s->place[v >> shift & 255]++ & (MOST - 1)] = v;
+		to[place[v >> shift & 255]++ & (MOST - 1)] = v;
 	}
 }
 
@@ -38,8 +39,10 @@ KERNEL(33792)
 	for (; at + 4 <= size && at < 4 * MOST; at += 4)
 		s->word[0][at / 4] = load32(data + at);
 	n = at / 4;
-	for (unsigned shift = 0; shift < 32; shift += 8)
-		pass(s, shift >> 3 & 1, n, shift);
+	for (unsigned shift = 0; shift < 32; shift += 16) {
+		pass(s->place, s->word[0], s->word[1], n, shift);
+		pass(s->place, s->word[1], s->word[0], n, shift + 8);
+	}
 	for (uint64_t i = 0; i < n; i++)
 		sum = sum * 31 + s->word[0][i];
 	return sum;

@@ -18,6 +18,15 @@ static bool is_size(struct state *t, const struct value *v)
 	return var && var->pin >= PIN_SIZES;
 }
 
+/* Whether there is the same variable at `location`, as often. */
+static bool same_as(struct state *t, uint32_t at, uint64_t location, const struct value *v)
+{
+	struct value own;
+	const struct value *w = walk_number_at(t, at, location, &own);
+
+	return certify_numeric(w) && w->f.v[0] == v->f.v[0] && w->f.k[0] == v->f.k[0] && !w->f.v[1];
+}
+
 /* Could a fact say how far what is at `other` is ahead of the head's variable i? */
 static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32_t i, uint64_t own,
 		       uint64_t other)
@@ -37,7 +46,9 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 		if (x[c].location == other)
 			return false; /* the same pair the other way around */
 	for (uint32_t q = 0; q < p->fact_count; q++)
-		if (p->facts[q].a == own && p->facts[q].b == other)
+		if ((p->facts[q].a == own && p->facts[q].b == other) ||
+		    (same_as(t, at, p->facts[q].a, a) && same_as(t, at, p->facts[q].b, b)) ||
+		    (same_as(t, at, p->facts[q].a, b) && same_as(t, at, p->facts[q].b, a)))
 			return false;
 	return true;
 }
@@ -179,6 +190,52 @@ static bool relate_kept(struct certify *k, uint32_t at, struct state **states, u
 	return changed;
 }
 
+/* Where a number or pointer stands that is this variable, beside a constant, and no other. Sizes
+ * that are passed are related to all others anyway. */
+static uint64_t stands_at(struct state *t, uint32_t id)
+{
+	const struct var *var = var_find(t, id);
+
+	if (var && var->pin >= PIN_SIZES)
+		return UINT64_MAX;
+	for (unsigned j = 0; j < 16u + t->slots; j++) {
+		uint64_t location = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
+		const struct value *v = walk_locate(t, location);
+
+		if (certify_numeric(v) && v->f.v[0] == id && !v->f.v[1] && v->f.k[0] == 1)
+			return location;
+	}
+	return UINT64_MAX;
+}
+
+static void keep(struct place *p, uint64_t a, uint64_t b)
+{
+	for (uint32_t q = 0; q < p->fact_count; q++)
+		if (p->facts[q].a == a && p->facts[q].b == b)
+			p->facts[q].gain += (wide)1 << 42;
+}
+
+/* What was known of two values from before, since a list drops all facts. No edge back makes such a
+ * fact weaker, so it comes before those that are guessed. */
+static bool relate_facts(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			 struct meaning *x)
+{
+	struct state *t = &k->w->t.s;
+	bool changed = false;
+
+	for (uint32_t i = 0; i < states[0]->facts; i++) {
+		const struct form *f = &states[0]->fact[i].f;
+		uint64_t a = f->v[1] ? stands_at(t, f->v[0]) : UINT64_MAX;
+		uint64_t b = f->v[1] ? stands_at(t, f->v[1]) : UINT64_MAX;
+
+		if (a != UINT64_MAX && b != UINT64_MAX && relate(k, at, states, n, x, 0, a, b)) {
+			changed = true;
+			keep(&k->places[at], a, b);
+		}
+	}
+	return changed;
+}
+
 /* Numbers that are forms of a pointer's variable, and pointers that are forms of a number's: with
  * what they can be compared with their variable's own location cannot. */
 static bool relate_forms(struct certify *k, uint32_t at, struct state **states, uint32_t n,
@@ -215,6 +272,7 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 
 	certify_assign(&k->w->m.s, t);
 	k->w->m.defs = 0;
+	changed |= relate_facts(k, at, states, n, x);
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++)
 			changed |= relate(k, at, states, n, x, i, x[i].location,

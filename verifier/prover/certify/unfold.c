@@ -195,6 +195,23 @@ static unsigned wrapping(const struct certify *k, uint32_t at, const struct fay_
 	return beside(k, o->reg);
 }
 
+/* The registers of an address in a region whose size is passed, which is a third variable. */
+static unsigned addressed(const struct certify *k, const struct fay_operand *o)
+{
+	const struct machine *m = &k->w->m;
+	bool passed = false;
+
+	if (o->kind != OPERAND_MEM)
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t reg = i ? o->index : o->base;
+
+		passed |= reg < 16 && m->s.reg[reg].kind == KIND_POINTER &&
+			  region_passed(m, m->s.reg[reg].tag);
+	}
+	return passed ? sums_of(k, o) : 0;
+}
+
 unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn)
 {
 	uint8_t treat = k->unfold ? k->unfold->treat[k->places[at].node] : 0;
@@ -208,7 +225,9 @@ unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct 
 		return wrapping(k, at, &insn->dst, &insn->src, insn->width) |
 		       wrapping(k, at, &insn->src, &insn->dst, insn->width) | rejoin;
 	case OP_LEA: return sums_of(k, &insn->src);
-	default: return 0;
+	default:
+		return treat & TREAT_THREE ? addressed(k, &insn->dst) | addressed(k, &insn->src)
+					   : 0;
 	}
 }
 
