@@ -73,6 +73,49 @@ int fay_host_bind(struct fay_host *host, const char *helper, fay_host_function f
 	return fay_error_set(error, FAY_E_USAGE, "the interface has no helper '%s'", helper);
 }
 
+/* ---- what entries take ---- */
+
+int fay_host_parameter(const struct fay_host *host, size_t index,
+		       struct fay_host_parameter *parameter)
+{
+	static const enum fay_host_kind kinds[] = { [FAY_VALUE_START] = FAY_HOST_START,
+						    [FAY_VALUE_SIZE] = FAY_HOST_SIZE,
+						    [FAY_VALUE_NUMBER] = FAY_HOST_NUMBER };
+	const struct fay_interface_value *v;
+	const struct fay_interface_region *r;
+
+	if (index >= host->interface.parameter_count)
+		return FAY_E_USAGE;
+	v = &host->interface.parameter[index];
+	*parameter = (struct fay_host_parameter){ .name = host->names.parameter[index],
+						  .kind = kinds[v->kind],
+						  .lo = v->lo,
+						  .hi = v->hi };
+	if (v->kind == FAY_VALUE_NUMBER)
+		return FAY_OK;
+	r = &host->interface.region[v->of];
+	parameter->region = host->names.region[v->of];
+	if (v->kind == FAY_VALUE_SIZE)
+		return FAY_OK;
+	parameter->bytes = r->extent == FAY_EXTENT_LOCAL ? 0 : r->size;
+	parameter->alignment = r->alignment;
+	parameter->written = r->permission & FAY_REGION_WRITE;
+	parameter->constant = r->permission & FAY_REGION_CONSTANT;
+	parameter->passed = r->extent == FAY_EXTENT_PASSED;
+	return FAY_OK;
+}
+
+int fay_host_result(const struct fay_host *host, int64_t *lo, uint64_t *hi)
+{
+	const struct fay_interface_value *v = &host->interface.result;
+
+	*lo = v->lo;
+	*hi = v->hi;
+	return v->kind == FAY_VALUE_NUMBER ? FAY_OK : FAY_E_USAGE;
+}
+
+/* ---- where regions are ---- */
+
 /* Whether the memory overlaps what was provided for another region. */
 static bool taken(const struct fay_host *host, uint32_t region, const struct provided *p)
 {

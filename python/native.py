@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""native.py FILE.c   writes the C source of the module fay._native: what fay/verify.h and fay/trace.h
-declare, as far as the module fay uses it. The compiler fills in what stands as `...`."""
+"""native.py FILE.c   writes the C source of the module fay._native: what fay/verify.h, fay/trace.h
+and fay/host/host.h declare, as far as the module fay uses it. The compiler fills in what stands as `...`."""
 import sys
 
 import cffi
 
 ffi = cffi.FFI()
-ffi.set_source('fay._native', '#include <fay/trace.h>\n#include <fay/verify.h>\n')
+ffi.set_source('fay._native', '''
+#include <fay/host/host.h>
+#include <fay/trace.h>
+#include <fay/verify.h>
+
+/* System V passes six words in registers; what an entry does not take it does not look at. */
+static uint64_t fay_python_call(fay_host_function entry, const uint64_t *word)
+{
+    typedef uint64_t six(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+    return ((six *)entry)(word[0], word[1], word[2], word[3], word[4], word[5]);
+}
+''')
 ffi.cdef('''
 #define FAY_IMAGE_MAX_FILE ...
 #define FAY_E_REFUSED ...
@@ -98,6 +110,39 @@ int fay_tracer_finish(struct fay_tracer *tracer, struct fay_error *error);
 int fay_tracer_statistics(struct fay_tracer *tracer, struct fay_tracer_statistics *statistics,
                           struct fay_error *error);
 void fay_tracer_close(struct fay_tracer *tracer);
+
+struct fay_host;
+struct fay_loaded;
+typedef void (*fay_host_function)(void);
+#define FAY_HOST_START ...
+#define FAY_HOST_SIZE ...
+#define FAY_HOST_NUMBER ...
+struct fay_host_parameter {
+    const char *name, *region;
+    int kind;
+    uint32_t bytes, alignment;
+    bool written, constant, passed;
+    int64_t lo;
+    uint64_t hi;
+    ...;
+};
+int fay_host_open(const char *text, size_t size, struct fay_host **host, struct fay_error *error);
+void fay_host_close(struct fay_host *host);
+int fay_host_bind(struct fay_host *host, const char *helper, fay_host_function function,
+                  struct fay_error *error);
+int fay_host_parameter(const struct fay_host *host, size_t index,
+                       struct fay_host_parameter *parameter);
+int fay_host_result(const struct fay_host *host, int64_t *lo, uint64_t *hi);
+int fay_host_load(const struct fay_host *host, const void *image, size_t size,
+                  struct fay_loaded **loaded, struct fay_error *error);
+void fay_host_unload(struct fay_loaded *loaded);
+fay_host_function fay_loaded_entry(const struct fay_loaded *loaded, const char *name);
+int fay_loaded_limits(const struct fay_loaded *loaded, const char *name, uint64_t *instructions,
+                      uint64_t *stack);
+size_t fay_loaded_local_size(const struct fay_loaded *loaded);
+void *fay_loaded_instance(const struct fay_loaded *loaded);
+void fay_instance_release(void *local);
+uint64_t fay_python_call(fay_host_function entry, const uint64_t *word);
 
 extern "Python" void take_row(void *context, const struct fay_row *row);
 extern "Python" void take_message(void *context, const char *text);

@@ -51,7 +51,8 @@ def _policy(path: Union[str, 'os.PathLike[str]', None]):
     return policy
 
 
-def _bytes(image: Union[bytes, str, 'os.PathLike[str]']) -> bytes:
+def image_bytes(image: Union[bytes, str, 'os.PathLike[str]']) -> bytes:
+    """An image, given as bytes or as a file's name."""
     if isinstance(image, bytes):
         return image
     with open(image, 'rb') as file:
@@ -62,7 +63,7 @@ def verify(image: Union[bytes, str, 'os.PathLike[str]'],
            policy: Union[str, 'os.PathLike[str]', None] = None) -> Verdict:
     """The verdict on an image, given as bytes or as a file's name. policy: a file
     (docs/policy.md)."""
-    data = _bytes(image)
+    data = image_bytes(image)
     verdict = ffi.new('struct fay_verdict *')
     lib.fay_verify(ffi.from_buffer(data), len(data), _policy(policy), verdict)
     try:

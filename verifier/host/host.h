@@ -10,11 +10,12 @@
 #include "fay/verify.h"
 
 #define FAY_HOST_TEXT 65536u /* bytes of a text, at most */
-#define FAY_HOST_NAME 64u    /* bytes of a region's name with its NUL, at most */
+#define FAY_HOST_NAME 64u    /* bytes of a name with its NUL, at most */
 
-/* What the canonical bytes do not have: the names of their regions, in order. */
+/* What the canonical bytes do not have: names of regions and parameters, in order. */
 struct fay_host_names {
 	char region[FAY_INTERFACE_REGIONS][FAY_HOST_NAME];
+	char parameter[FAY_INTERFACE_PARAMETERS][FAY_HOST_NAME];
 };
 
 /*

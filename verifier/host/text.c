@@ -472,6 +472,8 @@ bool fay_host_compile(const char *text, size_t size, struct fay_interface *inter
 			      message, message_size);
 	for (uint32_t i = 0; names && i < FAY_INTERFACE_REGIONS; i++)
 		memcpy(names->region[i], t.regions[i].text, FAY_HOST_NAME);
+	for (uint32_t i = 0; names && i < FAY_INTERFACE_PARAMETERS; i++)
+		memcpy(names->parameter[i], t.parameters[i].text, FAY_HOST_NAME);
 	return true;
 }
 

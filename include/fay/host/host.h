@@ -13,6 +13,7 @@
 #ifndef FAY_HOST_HOST_H
 #define FAY_HOST_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,32 @@ int fay_host_bind(struct fay_host *host, const char *helper, fay_host_function f
  */
 int fay_host_provide(struct fay_host *host, const char *region, const void *memory, size_t size,
 		     struct fay_error *error);
+
+/* What a parameter of the interface's entries is: for those who make calls of what they read, as a
+ * language's binding does. */
+enum fay_host_kind {
+	FAY_HOST_START = 1, /* where a region begins */
+	FAY_HOST_SIZE = 2,  /* how many bytes a region has */
+	FAY_HOST_NUMBER = 3,
+};
+struct fay_host_parameter {
+	const char *name;   /* as long as the host is open, like region */
+	const char *region; /* NUMBER: NULL */
+	enum fay_host_kind kind;
+	uint32_t bytes;     /* START: the region's, at most if they are passed; 0: an instance */
+	uint32_t alignment; /* START: the region begins at a multiple of it */
+	bool written;       /* START: extensions, or helpers for them, may write it */
+	bool constant;      /* START: nobody writes it during a call */
+	bool passed;        /* START: a SIZE says how many bytes it has */
+	/* SIZE, NUMBER: it lies in [lo, hi]; hi is signed if lo is negative */
+	int64_t lo;
+	uint64_t hi;
+};
+/* Parameter `index`, from 0. FAY_E_USAGE: there are no more. */
+int fay_host_parameter(const struct fay_host *host, size_t index,
+		       struct fay_host_parameter *parameter);
+/* What entries return lies in [*lo, *hi], *hi signed if *lo is negative. FAY_E_USAGE: nothing. */
+int fay_host_result(const struct fay_host *host, int64_t *lo, uint64_t *hi);
 
 /*
  * Checks an image by the certificate that it brings, of a copy, and maps it: its code and constants
