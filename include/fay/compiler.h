@@ -74,6 +74,10 @@ struct fay_compile_counts {
 	unsigned divisions; /* made safe for any divisor */
 };
 
+/* Attribute of a function of the module that is called, not inlined. Its first arguments are a
+ * probe's; instead of GLOBAL there may be a number. */
+#define FAY_CALLED "fay-called"
+
 struct fay_compile_options {
 	size_t size;     /* sizeof(struct fay_compile_options) */
 	int debug_lines; /* -g: write .fay.lines from the module's debug information */

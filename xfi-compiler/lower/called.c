@@ -18,7 +18,6 @@
 #define LEAST_GAIN 1200
 #define LOCAL_STAND_IN "fay.local"
 #define GLOBAL_STAND_IN "fay.global"
-#define CALLED "fay-called" /* attribute of the functions made here */
 
 struct candidate {
 	LLVMValueRef function;
@@ -29,8 +28,8 @@ struct candidate {
 bool fay_is_called(LLVMValueRef function)
 {
 	return LLVMGetStringAttributeAtIndex(function,
-					     (LLVMAttributeIndex)LLVMAttributeFunctionIndex, CALLED,
-					     strlen(CALLED)) != NULL;
+					     (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+					     FAY_CALLED, strlen(FAY_CALLED)) != NULL;
 }
 
 /* What will be an instruction, roughly: the front end keeps variables in memory, and these go. */
@@ -172,7 +171,7 @@ static int make_called(struct fay_unit *unit, LLVMValueRef body)
 	LLVMSetLinkage(function, LLVMInternalLinkage);
 	LLVMAddAttributeAtIndex(
 		function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-		LLVMCreateStringAttribute(unit->context, CALLED, strlen(CALLED), "", 0));
+		LLVMCreateStringAttribute(unit->context, FAY_CALLED, strlen(FAY_CALLED), "", 0));
 	LLVMSetSubprogram(function, LLVMGetSubprogram(body)); /* the lines are those of the body */
 	LLVMSetSubprogram(body, NULL);
 	b = LLVMCreateBuilderInContext(unit->context);

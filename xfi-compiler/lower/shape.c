@@ -91,6 +91,18 @@ static bool is_product(LLVMValueRef v)
 	return LLVMIsABinaryOperator(v) && LLVMGetInstructionOpcode(v) == LLVMMul;
 }
 
+/* What a shift of 32 or 64 bits leaves at most, as every proof sees; 0: it is none, or not by a
+ * constant. */
+static uint64_t left_by_shift(LLVMValueRef i)
+{
+	unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(i));
+	LLVMValueRef c = LLVMGetOperand(i, 1);
+
+	if (width < 32 || !LLVMIsAConstantInt(c) || LLVMConstIntGetZExtValue(c) >= width)
+		return 0;
+	return (UINT64_MAX >> (64 - width)) >> LLVMConstIntGetZExtValue(c);
+}
+
 /* Whether i is like x % 40 or (x * 40 + 7) >> 32, whose products and differences no interval shows
  * to be small; its largest value. */
 static bool has_largest(LLVMValueRef i, uint64_t *largest)
@@ -109,7 +121,7 @@ static bool has_largest(LLVMValueRef i, uint64_t *largest)
 		     !is_product(LLVMGetOperand(product, 1))))
 			return false;
 		*largest = fay_range_of(i, i).hi;
-		return *largest < 65536;
+		return *largest < 65536 && *largest != left_by_shift(i);
 	}
 	right = LLVMGetOperand(i, 1);
 	*largest = LLVMIsAConstantInt(right) ? LLVMConstIntGetZExtValue(right) - 1 : 0;

@@ -54,7 +54,6 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 {
 	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
 	g->inlined = g->p->checked.inlined && probe == &g->p->probes[1];
-	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
 	memset(g->texts, 0, sizeof(g->texts));
 	g->frames = NULL;
 	fay_codegen_begin(g, probe->symbol);

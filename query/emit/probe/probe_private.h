@@ -16,6 +16,35 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 /* 8 bytes of a constant string from `from` on, zero padded, as a little-endian word; *mask covers
  * those that it has. */
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
+/* --- body.c --- */
+/* Goes on at the beginning of a function whose first arguments are a probe's: nothing is computed
+ * yet. Instead of GLOBAL there may be a number, and g->global is NULL. */
+void fay_codegen_enter(struct fay_codegen *g, LLVMValueRef function);
+/* Calls a helper of the state; row: NULL if it takes none. */
+LLVMValueRef fay_codegen_helper(struct fay_codegen *g, const char *name, LLVMValueRef row);
+/* The values of a row take the event in. May continue in another block. */
+void fay_codegen_update(struct fay_codegen *g, LLVMValueRef row);
+/* The key columns' words with their offsets in the row; a STRING has two, a STACK as many as it has
+ * frames. */
+struct fay_key_words {
+	unsigned count;
+	struct {
+		/* NULL: it lies `from` bytes behind `memory`, and is loaded where it is needed: a
+		 * BPF program has no room to keep it twice */
+		LLVMValueRef value;
+		LLVMValueRef memory;
+		uint32_t from, offset;
+	} words[FAY_ROW_MAX_BYTES / 8];
+};
+void fay_codegen_keys(struct fay_codegen *g, struct fay_key_words *keys);
+LLVMValueRef fay_codegen_key(struct fay_codegen *g, const struct fay_key_words *keys, unsigned i);
+void fay_codegen_store_keys(struct fay_codegen *g, LLVMValueRef row,
+			    const struct fay_key_words *keys);
+
+/* --- table.c --- */
+/* Finds the row of the event's keys, or makes it, and updates it. */
+void fay_codegen_table(struct fay_codegen *g);
+
 /* --- strings.c --- */
 /* StartsWith and the like, == and != of strings. */
 LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr);
