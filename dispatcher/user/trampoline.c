@@ -83,7 +83,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 
 		if (!runs_here(&part, facts))
 			continue;
-		calls |= !spec->probes[i].inlined;
+		calls |= !spec->probes[i].inlined || spec->probes[i].leaves;
 		part.fields |= facts->event_fields;
 		part.saved |= facts->clobbered_gprs | facts->arguments_used;
 		if (facts->event_fields)
@@ -265,7 +265,7 @@ static void emit_call(struct fay_emitter *e, uint64_t code, bool align)
 		fay_emit_pop(e, FAY_RSP);
 }
 
-static void emit_probes(struct fay_emitter *e, const struct fay_part *part)
+static void emit_probes(struct fay_emitter *e, const struct fay_part *part, struct fay_exits *exits)
 {
 	bool have_local = true;
 
@@ -283,8 +283,10 @@ static void emit_probes(struct fay_emitter *e, const struct fay_part *part)
 			fay_emit_lea(e, FAY_RDI, FAY_RSP, 0);
 		if (facts->arguments_used & FAY_BIT(FAY_RDX))
 			fay_emit_movabs(e, FAY_RDX, part->spec->global);
-		if (part->spec->probes[i].inlined)
-			fay_emit_bytes(e, part->spec->probes[i].bytes, part->spec->probes[i].size);
+		if (part->spec->probes[i].inlined &&
+		    (!part->spec->probes[i].leaves ||
+		     exits->count + FAY_INLINE_EXITS <= FAY_EXITS_MAX))
+			fay_inline_emit(e, &part->spec->probes[i], exits);
 		else
 			emit_call(e, part->spec->probes[i].code, facts->aligned_stack);
 		have_local = !(facts->clobbered_gprs & FAY_BIT(FAY_RSI));
@@ -301,7 +303,7 @@ void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay
 		mark_busy(e, run);
 	fay_cost_begin(e, fay_part_empty(part) ? 0 : part->spec->cost, part->cost_at, &run->cost);
 	fay_fields_late(e, part);
-	emit_probes(e, part);
+	emit_probes(e, part, &run->exits);
 	fay_cost_end(e, &run->cost);
 	if (guarded)
 		unmark_busy(e);
@@ -312,6 +314,7 @@ void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part,
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 
+	fay_inline_aside(e, &run->exits);
 	fay_cost_aside(e, &run->cost);
 	if (!run->reentrant)
 		return;

@@ -23,15 +23,16 @@
 #define FAY_TRAMPOLINE_RECORD_MAX 288u /* more where calls have records */
 #define FAY_TRAMPOLINE_FRAME_MAX 320u  /* more where probes of returns read registers */
 #define FAY_TRAMPOLINE_COST_MAX 384u   /* more where the cost is measured */
-#define FAY_TRAMPOLINE_PROBE_MAX 128u
+#define FAY_TRAMPOLINE_PROBE_MAX 192u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
 
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
 	uint64_t code; /* address in the target */
-	/* these bytes, the same code here without its ret, are copied into the trampoline;
+	/* these bytes, the same code here up to its first ret, are copied into the trampoline;
 	 * otherwise it is called */
 	bool inlined;
+	bool leaves; /* struct fay_inline */
 	const uint8_t *bytes;
 	size_t size;
 };
@@ -146,14 +147,21 @@ bool fay_trampoline_watches(const struct fay_probe_facts *facts);
 const char *fay_trampoline_refusal(const struct fay_probe_facts *facts);
 
 /*
- * Which verified probes are copied into the trampoline instead of being called: short ones whose
- * only ret is their last instruction, that use neither stack nor rip-relative operands nor helpers.
- * The copy is the verified bytes themselves without that ret, nothing is rewritten: jumps within it
- * are relative, and what was verified as returning falls out of the copy's end.
+ * Which verified probes are copied into the trampoline instead of being called: short ones up to
+ * their first ret, that use neither stack nor rip-relative operands nor helpers. The copy is the
+ * verified bytes themselves without that ret: jumps within it are relative, and what was verified
+ * as returning falls out of the copy's end.
+ *
+ * Or jumps all leave the copy, on a condition, to what is seldom run. Then the trampoline has the
+ * same condition, and calls the probe's own code at the jump's target. The state there is that of
+ * the proof: the same registers and flags, and a return address at the stack's top, under which
+ * nothing was pushed yet. A ret as target is the copy's end.
  */
+#define FAY_INLINE_EXITS 4u
 struct fay_inline {
 	bool possible;
-	size_t size; /* bytes before the ret */
+	size_t size; /* bytes before the ret: at most 96 */
+	bool leaves; /* jumps leave the copy */
 	/*
 	 * Memory other than the event is touched by one instruction at most, or only by such as add
 	 * to it and keep nothing of it: then the same probe run by a signal handler between any two

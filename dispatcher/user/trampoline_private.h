@@ -76,10 +76,27 @@ void fay_cost_begin(struct fay_emitter *e, int32_t place, int32_t at, struct fay
 void fay_cost_end(struct fay_emitter *e, struct fay_cost *cost);
 void fay_cost_aside(struct fay_emitter *e, const struct fay_cost *cost);
 
+/* inline.c: jumps out of copied probes into the probes' own code. Without room for those of one
+ * more, that one is called. */
+#define FAY_EXITS_MAX (4 * FAY_INLINE_EXITS)
+struct fay_exits {
+	struct fay_exit {
+		size_t jump, back; /* its rel32; where the trampoline goes on */
+		uint64_t target;
+	} exits[FAY_EXITS_MAX];
+	unsigned count;
+};
+/* Copies a probe. */
+void fay_inline_emit(struct fay_emitter *e, const struct fay_trampoline_probe *probe,
+		     struct fay_exits *exits);
+/* Out of line: what was left for. */
+void fay_inline_aside(struct fay_emitter *e, const struct fay_exits *exits);
+
 /* The probes of this part in turn, with their fields, while the thread is marked as busy if they
  * are guarded; rsi = LOCAL before and after. */
 struct fay_run {
 	struct fay_cost cost;
+	struct fay_exits exits;
 	/* places of the mark, and of the jump that is taken if there is one already; 0: not
 	 * guarded */
 	size_t enter, reentrant;

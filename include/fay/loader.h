@@ -452,6 +452,8 @@ int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept,
 struct fay_dispatch {
 	/* into each trampoline; otherwise the probe's code is called */
 	bool inlined[FAY_IMAGE_MAX_PROBES];
+	/* and jumps to the probe's code where a seldom condition holds */
+	bool leaves[FAY_IMAGE_MAX_PROBES];
 	/* bytes of code that are copied: none if the probe is called, or does nothing */
 	uint32_t size[FAY_IMAGE_MAX_PROBES];
 	/* without a guard against reentrance, which no probe of the image needs */

@@ -36,6 +36,7 @@ struct fay_trampoline_spec fay_point_spec(const struct fay_plan *plan,
 			.code = zone->image + facts->code_offset,
 			.bytes = plan->verdict->layout.bytes + facts->code_offset,
 			.inlined = plan->dispatch.inlined[fay_point_probe(point, i)],
+			.leaves = plan->dispatch.leaves[fay_point_probe(point, i)],
 			.size = plan->dispatch.size[fay_point_probe(point, i)]
 		};
 	}
@@ -199,6 +200,7 @@ void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch 
 			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset,
 						  end - facts->code_offset);
 		dispatch->inlined[i] = judged.possible && !facts->aligned_stack;
+		dispatch->leaves[i] = dispatch->inlined[i] && judged.leaves;
 		dispatch->size[i] = dispatch->inlined[i] ? (uint32_t)judged.size : 0;
 		dispatch->unguarded &= dispatch->inlined[i] && judged.reentrant &&
 				       UNGUARDED_KINDS >> facts->kind & 1;

@@ -22,8 +22,8 @@ void fay_dispatch_print(FILE *out, const char *indent, const struct fay_verdict 
 		if (runs_in_fay(&verdict->probes[i]))
 			fprintf(out, "runs in fay itself\n");
 		else if (dispatch.inlined[i])
-			fprintf(out, "inlined into the trampoline, %u bytes; %s\n",
-				dispatch.size[i],
+			fprintf(out, "inlined into the trampoline, %u bytes%s; %s\n",
+				dispatch.size[i], dispatch.leaves[i] ? ", the rest called" : "",
 				dispatch.unguarded ? "needs no guard against reentrance"
 						   : "guarded against reentrance");
 		else

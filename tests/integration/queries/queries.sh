@@ -101,9 +101,16 @@ exits "traced: two states" 0 "$FAY" trace --probe "$work/two.fay" -- dd if=/dev/
 	bs=1 count=9 status=none
 contains "the thread that filled the first" "$work/err" "; 1 thread counted"
 exits "explained: a table" 0 "$FAY" explain "$named"
+contains "it would be inlined in part" "$work/out" \
+	" bytes, the rest called; guarded against reentrance"
+exits "traced: a table" 0 "$FAY" trace --verbose "$named" -- cat /etc/passwd
+contains "it is inlined in part" "$work/err" \
+	" bytes, the rest called; guarded against reentrance"
+streamed='from r in cluster.Function("libc!read") select new { r.comm }'
+exits "explained: a stream" 0 "$FAY" explain "$streamed"
 contains "it would be called" "$work/out" \
 	"probe 0: called from the trampoline; guarded against reentrance"
-exits "traced: a table" 0 "$FAY" trace --verbose "$named" -- cat /etc/passwd
+exits "traced: a stream" 0 "$FAY" trace --verbose "$streamed" -- cat /etc/passwd
 contains "it is called" "$work/err" \
 	"probe 0: called from the trampoline; guarded against reentrance"
 exits "traced: a count of all functions" 0 "$FAY" trace \
