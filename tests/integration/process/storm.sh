@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # storm.sh [CYCLES [PROGRAM...]]: probes are attached to and detached from busy programs, CYCLES
 # times each, while their answers are checked: an 8-thread program, redis, nginx, PostgreSQL,
-# MariaDB, CPython. Two of five cycles ask for stacks. No crash, no wrong answer, text restored byte
-# for byte. FAY_STORM_CYCLES goes before CYCLES.
+# MariaDB, CPython, SQLite. Two of five cycles ask for stacks. No crash, no wrong answer, text
+# restored byte for byte. FAY_STORM_CYCLES goes before CYCLES.
 . "$(dirname "$0")/../lib.sh"
 cycles=${FAY_STORM_CYCLES:-${1:-40}}
 shift || true
-programs=${*:-own redis nginx postgres mariadb python}
+programs=${*:-own redis nginx postgres mariadb python sqlite}
 STORM=${STORM:-$(dirname "$FAY")/storm}
 TEST_TARGET=${TEST_TARGET:-$(dirname "$FAY")/../tests/loader/fay-test-target}
 # asks MODULE ENTRIES RETURNS: three probe images, counts of entries, durations of calls, and what
@@ -263,6 +263,39 @@ python_() {
 	ended "$pid" || fail "python: exit code $?"
 	grep -q 'rounds [1-9]' "$work/python.out" || fail "python: nothing was checked"
 	echo "ok: python: $(grep rounds "$work/python.out") were right"
+}
+
+# One shell that runs statements whose answers are numbered, for as long as the storm lasts.
+sqlite_() {
+	command -v sqlite3 >/dev/null || { missing sqlite3; return; }
+	asks libsqlite3 'sqlite3_*' sqlite3_step
+	mkfifo "$work/statements"
+	rm -f "$work/db"
+	sqlite3 -batch "$work/db" <"$work/statements" >"$work/sqlite.out" 2>&1 &
+	local pid=$!
+	own "$pid"
+	exec 8>"$work/statements"
+	echo "create table t (n integer primary key, word text);
+		insert into t select value, 'w' || value from generate_series(1, 1000);
+		select 'ready';" >&8
+	wait_for "$work/sqlite.out" ready
+	(i=0; while [ ! -e "$work/stop" ]; do
+			i=$((i + 1))
+			echo "begin; update t set word = word || 'x' where n % 10 = $((i % 10)); rollback;
+				select 'answer', $i, count(*), sum(n), sum(length(word)) from t
+				where n % 7 < 9 order by word;"
+		done >&8) &
+	local feeder=$!
+	own "$feeder"
+	storm sqlite "$pid"
+	touch "$work/stop"
+	ended "$feeder" || true
+	exec 8>&-
+	ended "$pid" || fail "sqlite: exit code $?"
+	awk -F'|' '/^answer/ { n++; if ($2 != n || $3 != 1000 || $4 != 500500 || $5 != 3893) exit 1 }
+		!/^(answer|ready)/ { exit 1 }
+		END { if (!n) exit 1; print "ok: sqlite: " n " answers were right" }' \
+		"$work/sqlite.out" || fail "sqlite: a wrong answer"
 }
 
 for program in $programs; do
