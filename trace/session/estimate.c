@@ -4,7 +4,8 @@
  * that where nobody has said --budget: docs/decisions/0022-budget-by-default.md has the model.
  *
  * The calls are counted for a while, without any probe. Then the probes themselves are tried, for a
- * moment, at the functions that are called most.
+ * moment, at the functions that are called most. Where the counting took much, it is measured how
+ * much (trace/work/work.c).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "session.h"
+#include "trace/work/work.h"
 
 #define LIMIT 0.05             /* of the processor time */
 #define COUNTED_FOR 200000000u /* ns */
@@ -32,8 +34,8 @@
 #define EMIT_NS 22.0        /* of fay_emit() */
 #define LOOKS 15u
 #define TIMED_LEAST 64u /* events in each */
+#define TIMED_FEW 8u    /* that show something, where there were no more */
 #define RARE_NS 1000.0  /* what a call is taken to cost that did not come in the trial */
-#define NAMED 3u
 
 struct looked {
 	pid_t pid;
@@ -46,20 +48,15 @@ struct looked {
 	uint64_t cpu;                 /* ns of processor time, likewise */
 	struct fay_point_cost total;  /* before, of all */
 	double empty;                 /* cycles that a timed call took, with nothing in it */
-};
-
-/* A function that is called. */
-struct part {
-	const struct fay_function *function;
-	uint64_t calls;
+	double empty_ns;              /* what an empty pass takes in this program */
 };
 
 struct look {
 	struct looked items[LOOKED_MOST];
 	size_t count;
-	struct looked *busiest;   /* whose functions are called most */
-	double call_ns;           /* what a call took in the trial */
-	struct part parts[NAMED]; /* of the busiest, by their calls, most first */
+	struct looked *busiest; /* whose functions are called most */
+	double call_ns;         /* what a call took in the trial */
+	double more_ns;         /* what an empty pass takes more than by its time stamps */
 };
 
 static struct fay_attach_options options_of(struct trace *trace)
@@ -256,22 +253,24 @@ static double event_ns(const struct trace *trace, const struct looked *looked,
 	       (double)(after->events - before->events);
 }
 
-/* What an event takes, ns: the median of some looks, each of them at events enough. A look in which
- * the program lost its processor, or touched memory for the first time, says little. */
+/* What an event takes, ns: the median of some looks, each of them at events enough; of too few for
+ * one, what those show. A look in which the program lost its processor, or touched memory for the
+ * first time, says little. Where the program hardly ran it is what an event takes at least. */
 static double watch(const struct trace *trace, struct fay_session *session,
 		    struct fay_aggregator *aggregator, const struct looked *looked)
 {
-	double looks[LOOKS];
+	double looks[LOOKS], cycles = 0;
 	size_t count = 0;
 	uint64_t end = fay_monotonic() + TRIED_MOST, cold_until = fay_monotonic() + WARM_MOST,
 		 warm = fay_process_cpu_ns(looked->pid) + WARM;
-	struct fay_point_cost now = { 0 };
+	const struct fay_point_cost none = { 0 };
+	struct fay_point_cost now = { 0 }, after = { 0 };
 	struct fay_error error;
 	while (count < LOOKS && fay_monotonic() < end && !trace->interrupted) {
-		struct fay_point_cost after = now;
+		after = now;
 		fay_aggregator_wait(aggregator, 1, NULL, 0);
 		fay_aggregator_poll(aggregator, &error);
-		double cycles = pass_cycles(session, &after);
+		cycles = pass_cycles(session, &after);
 		bool cold = fay_process_cpu_ns(looked->pid) < warm && fay_monotonic() < cold_until;
 		if (!cold && after.timed - now.timed < TIMED_LEAST)
 			continue;
@@ -280,6 +279,11 @@ static double watch(const struct trace *trace, struct fay_session *session,
 				event_ns(trace, looked, &now, &after, cycles - looked->empty);
 		now = after;
 	}
+	bool ran = fay_process_cpu_ns(looked->pid) >= warm;
+	if (!count && after.timed - now.timed >= TIMED_FEW)
+		return event_ns(trace, looked, &now, &after, cycles - looked->empty);
+	if (!count && !ran && after.events)
+		return event_ns(trace, looked, &none, &after, 0);
 	qsort(looks, count, sizeof(looks[0]), by_value);
 	return count ? looks[count / 2] : RARE_NS;
 }
@@ -321,42 +325,11 @@ static int try_probes(struct trace *trace, struct look *look, struct fay_error *
 	return result;
 }
 
-static void choose_functions(struct look *look)
-{
-	const struct looked *looked = look->busiest;
-	for (size_t i = 0; i < looked->count; i++) {
-		size_t at = NAMED;
-		while (at > 0 && look->parts[at - 1].calls < looked->calls[i])
-			at--;
-		if (at == NAMED)
-			continue;
-		memmove(&look->parts[at + 1], &look->parts[at],
-			(NAMED - 1 - at) * sizeof(look->parts[0]));
-		look->parts[at] =
-			(struct part){ fay_session_point(looked->session, i), looked->calls[i] };
-	}
-}
-
-/* The names of those that are called most, into the estimate. */
-static void name_functions(struct trace *trace, struct look *look)
-{
-	char *text = trace->estimate.most;
-	size_t size = sizeof(trace->estimate.most), used = 0;
-	choose_functions(look);
-	for (size_t k = 0; k < NAMED && look->parts[k].calls && used < size; k++) {
-		const struct part *part = &look->parts[k];
-		int length = snprintf(text + used, size - used, "%s%s!%s (%.0f%%)", k ? ", " : "",
-				      part->function->module, part->function->name,
-				      100.0 * (double)part->calls / (double)look->busiest->all);
-		used += length > 0 ? (size_t)length : 0;
-	}
-}
-
 /* Processor time without what counting took, which is known roughly: where that was most of it,
  * some is left in any case. */
-static double own_time(const struct looked *looked)
+static double own_time(const struct looked *looked, double more_ns)
 {
-	double counting = (double)looked->all * (empty_ns(looked) + COUNTING_NS),
+	double counting = (double)looked->all * (looked->empty_ns + more_ns + COUNTING_NS),
 	       cpu = (double)looked->cpu, least = cpu / OWN_LEAST;
 	return cpu > counting + least ? cpu - counting : least;
 }
@@ -370,14 +343,33 @@ static void conclude(struct trace *trace, struct look *look)
 		estimate->calls += looked->all;
 		estimate->functions += looked->count;
 		cpu += (double)looked->cpu;
-		used += own_time(looked);
+		used += own_time(looked, look->more_ns);
 	}
 	estimate->processes = look->count;
 	estimate->idle = cpu < (double)estimate->ns / IDLE_PART;
-	double cost = look->call_ns * (double)estimate->calls;
-	estimate->call_ns = look->call_ns;
+	estimate->call_ns = look->call_ns + events_a_call(trace) * look->more_ns;
+	double cost = estimate->call_ns * (double)estimate->calls;
 	estimate->share = cost > 0 ? cost / (cost + used) : 0;
-	name_functions(trace, look);
+}
+
+/* In the busiest process, whose session ends: what the time stamps do not see of what is cold. */
+static void measure_counting(struct trace *trace, struct look *look)
+{
+	struct looked *looked = look->busiest;
+	struct fay_attach_options options = options_of(trace);
+	struct fay_work_counted counted = { .pid = looked->pid,
+					    .session = looked->session,
+					    .verdict = &trace->verdict,
+					    .interrupted = &trace->interrupted,
+					    .calls = looked->calls,
+					    .count = looked->count,
+					    .all = looked->all,
+					    .cpu = looked->cpu,
+					    .ns = trace->estimate.ns };
+	options.counts_only = true;
+	looked->session = NULL;
+	double more = fay_work_counting(&counted, &options) - COUNTING_NS - looked->empty_ns;
+	look->more_ns = more > 0 ? more : 0;
 }
 
 int fay_trace_estimate(struct trace *trace, struct fay_error *error)
@@ -387,11 +379,16 @@ int fay_trace_estimate(struct trace *trace, struct fay_error *error)
 	int result = count_calls(trace, &look, error);
 	if (!result && look.busiest->all)
 		result = try_probes(trace, &look, error);
-	if (!result)
-		conclude(trace, &look);
 	for (size_t i = 0; !result && trace->dry_run && i < look.count; i++)
 		result = fay_trace_would_add(&trace->estimate, look.items[i].pid,
 					     look.items[i].session, look.items[i].calls, error);
+	if (!result) {
+		fay_trace_name_most(&trace->estimate, look.busiest->session, look.busiest->calls);
+		for (size_t i = 0; i < look.count; i++)
+			look.items[i].empty_ns = empty_ns(&look.items[i]);
+		measure_counting(trace, &look);
+		conclude(trace, &look);
+	}
 	for (size_t i = 0; i < look.count; i++)
 		looked_deinit(&look.items[i]);
 	trace->estimate.made = !result && !trace->estimate.idle;

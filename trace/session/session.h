@@ -322,6 +322,9 @@ int fay_trace_would_add(struct fay_trace_estimate *estimate, pid_t pid,
 			const struct fay_session *session, const uint64_t *calls,
 			struct fay_error *error);
 void fay_trace_would_deinit(struct fay_trace_estimate *estimate);
+/* The names of its functions that are called most. */
+void fay_trace_name_most(struct fay_trace_estimate *estimate, const struct fay_session *session,
+			 const uint64_t *calls);
 
 /* budget.c: measures what the probes cost each so often, and takes the costliest points out
  * where that is more than --budget allows. */

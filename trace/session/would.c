@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Of a dry run: which functions would be traced, kept from sessions that counted their calls. */
+/* What an estimate says of functions, kept from sessions that counted their calls: of a dry run,
+ * which would be traced; which are called most. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,4 +72,29 @@ void fay_trace_estimate_print(const struct trace *trace)
 		",\"ns\":%" PRIu64 ",\"call_ns\":%.2f}\n",
 		estimate->share, estimate->functions, estimate->calls, estimate->ns,
 		estimate->call_ns);
+}
+
+#define NAMED 3u
+
+void fay_trace_name_most(struct fay_trace_estimate *estimate, const struct fay_session *session,
+			 const uint64_t *calls)
+{
+	size_t most[NAMED + 1], named = 0, count = fay_session_point_count(session), used = 0;
+	char *text = estimate->most;
+	uint64_t all = 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t at = named;
+		all += calls[i];
+		for (; at > 0 && calls[most[at - 1]] < calls[i]; at--)
+			most[at] = most[at - 1];
+		most[at] = i;
+		named += named < NAMED;
+	}
+	for (size_t k = 0; k < named && calls[most[k]] && used < sizeof(estimate->most); k++) {
+		const struct fay_function *function = fay_session_point(session, most[k]);
+		int length = snprintf(text + used, sizeof(estimate->most) - used,
+				      "%s%s!%s (%.0f%%)", k ? ", " : "", function->module,
+				      function->name, 100.0 * (double)calls[most[k]] / (double)all);
+		used += length > 0 ? (size_t)length : 0;
+	}
 }
