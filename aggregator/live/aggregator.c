@@ -165,12 +165,26 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t stride, uint64_t size
 	       bytes <= size - offset;
 }
 
+/* Bytes of GLOBAL in which states lie: what comes through BPF has none, whatever probes keep there. */
+static uint64_t global_needed(const struct fay_schema *schema)
+{
+	uint64_t needed = 0;
+	for (uint32_t i = 0; i < schema->state_count; i++) {
+		const struct fay_schema_state *state = &schema->states[i];
+		uint64_t end = state->offset + state_bytes(state);
+		if (state->scope == FAY_SCOPE_GLOBAL && end > needed)
+			needed = end;
+	}
+	return needed;
+}
+
 static const char *check_geometry(const struct fay_schema *schema,
 				  const struct fay_shm_control *control, uint64_t size)
 {
 	if (control->magic != FAY_SHM_MAGIC || control->version != 1)
 		return "not a session's shared memory (magic or version)";
-	if (control->local_size < schema->local_size || control->global_size < schema->global_size)
+	if (control->local_size < schema->local_size ||
+	    control->global_size < global_needed(schema))
 		return "its regions are smaller than the image's";
 	if (control->global_offset % 8 ||
 	    !fits(control->global_offset, 1, control->global_size, size))

@@ -100,12 +100,14 @@ void fay_names_read_by(fay_names_reader *reader);
  * `text` is what stands behind the @:
  *
  *	line file.c:123            where statements of that line begin
+ *	calls file.c:123           where the functions begin that these are in
  *	inlined name               where the copies of functions of that name begin; a glob, as of
  *				   functions, that `matches` knows
  *
  * and, behind a `;`, up to FAY_MARKER_OPERANDS words about variables, separated by commas: `name`
  * for the value that one has there, `&name` for the address at which it lies, `?name` for whether
- * it has a value there. Each place has an operand for each word, as a marker's note has its
+ * it has a value there, `0#name` (or 1, 2; `0#&name`) for a word of the program that computes it.
+ * Each place has an operand for each word, as a marker's note has its
  * arguments; one that is empty stands for a 0.
  *
  * What is said of a place is not believed: it is judged as any other place inside a function.

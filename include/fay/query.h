@@ -134,6 +134,9 @@ struct fay_plan {
 	/* inlined copies of the function are asked for as well: there may be none, or no other
 	 * code of it */
 	bool inlined;
+	/* what calls began with is kept for lines: who takes out or puts back one of its places has
+	 * to take out all, and puts none back */
+	bool keeps_calls;
 	bool streams; /* rows are events, not groups (no aggregation) */
 	bool scalar;  /* one row without keys (Count() and the like) */
 	/* the rows go through fay_plan_finish() before they are shown */

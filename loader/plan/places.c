@@ -35,12 +35,33 @@ static int find_thread_function(struct fay_target *target, uint32_t kind,
 		name);
 }
 
-/* A place inside functions that debug information tells: "module!@...", "@...". */
+/* Places that debug information tells, "module!@...", "@...": inside functions, or where these
+ * begin. */
 static bool is_told(const struct fay_probe_facts *facts)
 {
 	const char *bang = strchr(facts->pattern, '!');
 
-	return facts->kind == FAY_PROBE_OFFSET && (bang ? bang[1] : *facts->pattern) == '@';
+	return (facts->kind == FAY_PROBE_OFFSET || facts->kind == FAY_PROBE_ENTRY) &&
+	       (bang ? bang[1] : *facts->pattern) == '@';
+}
+
+/* What is told as a beginning is one if a symbol says so, too, and is judged as any. */
+static int find_told(struct fay_target *target, const struct fay_probe_facts *facts,
+		     struct fay_function_list *list, struct fay_error *error)
+{
+	int code = fay_target_find_markers(target, facts->pattern, list, error);
+	size_t kept = 0;
+
+	if (code || facts->kind != FAY_PROBE_ENTRY)
+		return code;
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].address != list->items[i].start)
+			continue;
+		list->items[kept] = list->items[i];
+		list->items[kept++].marker = NULL;
+	}
+	list->count = kept;
+	return 0;
 }
 
 int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_list *list,
@@ -57,7 +78,9 @@ int fay_places_find(struct fay_plan *plan, uint32_t probe, struct fay_function_l
 			       ? fay_error_set(error, FAY_E_USAGE,
 					       "earlier sessions hold the threads' functions")
 			       : find_thread_function(target, facts->kind, list, error);
-	else if (facts->kind == FAY_PROBE_MARKER || is_told(facts))
+	else if (is_told(facts))
+		code = find_told(target, facts, list, error);
+	else if (facts->kind == FAY_PROBE_MARKER)
 		code = fay_target_find_markers(target, facts->pattern, list, error);
 	else
 		code = fay_target_find(target, facts->pattern, list, error);

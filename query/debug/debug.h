@@ -55,6 +55,14 @@ int fay_debug_line_open(int fd, const char *path, const char *text,
 /* The type of the variable of that name at the first place that has one. false: none has. The types
  * are another object afterwards, as behind fay_debug_function_complete(). */
 bool fay_debug_line_variable(struct fay_debug_function *function, const char *name, uint32_t *type);
+/* How many words the program of its value, or of its address, has (query/runtime/compute.h), if
+ * there is a place at which no operand says it; 0: there is none. */
+struct fay_debug_words {
+	uint8_t count;
+	bool calls; /* it asks for what the call began with */
+};
+struct fay_debug_words fay_debug_line_words(struct fay_debug_function *function, const char *name,
+					    bool address);
 /* Names of those that are seen from the first place. */
 size_t fay_debug_line_names(struct fay_debug_function *function, const char **names, size_t max);
 /* A fay_places_reader (fay/loader.h). */

@@ -7,28 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/loader.h"
-#include "file_private.h"
-#include "scopes_private.h"
+#include "function_private.h"
 #include "types_private.h"
 
-#define SCOPES_MAX 32u   /* namespaces in one another */
-#define EDITIONS_MAX 64u /* of the types, each with one more structure looked up */
-
-struct fay_debug_function {
-	struct fay_debug_file file;
-	Dwarf_Die unit, die;
-	uint64_t entry; /* as the debug information counts */
-	struct fay_debug_types types;
-	const struct btf *editions[EDITIONS_MAX];
-	uint32_t edition_count;
-	uint32_t result;
-	struct fay_debug_argument arguments[FAY_DEBUG_ARGUMENTS_MAX];
-	uint32_t argument_count;
-	bool own_convention; /* the compiler may hand over arguments otherwise than the ABI says */
-	struct fay_debug_places places; /* of a line */
-	struct fay_debug_scopes scopes; /* of one of these */
-};
+#define SCOPES_MAX 32u /* namespaces in one another */
 
 const struct fay_debug_argument *
 fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t *count)
@@ -328,7 +310,7 @@ static bool has_own_convention(struct fay_debug_function *function, const char *
 
 /* --- the whole --- */
 
-static int next_edition(struct fay_debug_function *function, struct fay_error *error)
+int fay_debug_next_edition(struct fay_debug_function *function, struct fay_error *error)
 {
 	int code = fay_debug_types_btf(&function->types,
 				       &function->editions[function->edition_count], error);
@@ -359,7 +341,7 @@ static int read_arguments(struct fay_debug_function *function, const char *name,
 	}
 	function->argument_count = count;
 	function->result = fay_debug_types_of(&function->types, &function->die);
-	if (next_edition(function, error))
+	if (fay_debug_next_edition(function, error))
 		return error->code;
 	function->own_convention = has_own_convention(function, name);
 	for (uint32_t i = 0; i < count; i++)
@@ -392,72 +374,6 @@ int fay_debug_function_open(int fd, const char *path, uint64_t address, const ch
 	return code;
 }
 
-/* --- places of a line --- */
-
-/* The scopes around a place. */
-static bool find_scopes(struct fay_debug_function *function, const struct fay_debug_place *place,
-			uint64_t *left)
-{
-	uint64_t pc = place->address + function->file.main_bias - function->file.debug_bias;
-	Dwarf_CU *cu = NULL;
-	while (!dwarf_get_units(function->file.dwarf, cu, &cu, NULL, NULL, &function->unit, NULL))
-		if (dwarf_haspc(&function->unit, pc) == 1 &&
-		    fay_debug_scopes_at(&function->unit, pc, left, &function->scopes)) {
-			fay_debug_scopes_of_function(&function->scopes, place->function);
-			return true;
-		}
-	return false;
-}
-
-/* Names of copies. */
-static bool is_same(const char *name, const char *symbol)
-{
-	return !strcmp(name, symbol);
-}
-
-int fay_debug_line_open(int fd, const char *path, const char *text,
-			struct fay_debug_function **result, struct fay_error *error)
-{
-	struct fay_debug_function *function = calloc(1, sizeof(*function));
-	if (!function)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int code = fay_debug_places_read(fd, path, text, is_same, &function->places, error);
-	if (!code)
-		code = fay_debug_file_open(&function->file, fd, path, error);
-	if (!code)
-		code = next_edition(function, error);
-	if (code)
-		fay_debug_function_close(function);
-	else
-		*result = function;
-	return code;
-}
-
-bool fay_debug_line_variable(struct fay_debug_function *function, const char *name, uint32_t *type)
-{
-	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
-	Dwarf_Die variable;
-	for (size_t i = 0; i < function->places.count && left; i++) {
-		if (function->edition_count == EDITIONS_MAX)
-			return false;
-		if (!find_scopes(function, &function->places.items[i], &left) ||
-		    !fay_debug_variable_at(&function->file, &function->scopes, name, &left,
-					   &variable))
-			continue;
-		*type = fay_debug_types_of(&function->types, &variable);
-		return next_edition(function, NULL) == FAY_OK;
-	}
-	return false;
-}
-
-size_t fay_debug_line_names(struct fay_debug_function *function, const char **names, size_t max)
-{
-	uint64_t left = FAY_DEBUG_ENTRIES_MAX;
-	return function->places.count && find_scopes(function, &function->places.items[0], &left)
-		       ? fay_debug_variable_names(&function->scopes, names, max)
-		       : 0;
-}
-
 /* --- structures of which the unit knows the name only
  * ---------------------------------------------------------------------- */
 
@@ -488,9 +404,9 @@ bool fay_debug_function_complete(struct fay_debug_function *function, uint32_t i
 	const struct btf_type *type = btf__type_by_id(btf, id);
 	const char *name = type && btf_is_fwd(type) ? fay_btf_name(btf, type->name_off) : "";
 	Dwarf_Die die;
-	if (!*name || function->edition_count == EDITIONS_MAX ||
+	if (!*name || function->edition_count == FAY_DEBUG_EDITIONS_MAX ||
 	    !find_definition(function, name, &die))
 		return false;
 	fay_debug_types_complete(&function->types, id, &die);
-	return next_edition(function, NULL) == FAY_OK;
+	return fay_debug_next_edition(function, NULL) == FAY_OK;
 }

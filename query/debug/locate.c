@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_REGISTER 0xffu
+#define NO_REGISTER FAY_DEBUG_NO_REGISTER
 #define STACK_MAX 16u
 #define RANGES_MAX 4096u /* of one variable */
 
@@ -37,8 +37,7 @@ struct machine {
 	bool nested; /* within the frame's base */
 };
 
-/* By DWARF's number (System V ABI, figure 3.36). */
-static uint8_t register_of(uint64_t number)
+uint8_t fay_debug_register(uint64_t number)
 {
 	static const uint8_t numbers[] = { 0, 2, 1, 3, 6, 7, 5, 4 };
 	return number < 8 ? numbers[number] : number < 16 ? (uint8_t)number : NO_REGISTER;
@@ -60,7 +59,9 @@ static bool push_number(struct machine *machine, int64_t value)
 
 static bool push_register(struct machine *machine, uint64_t number, int64_t offset)
 {
-	struct term term = { .value = offset, .base = register_of(number), .index = NO_REGISTER };
+	struct term term = { .value = offset,
+			     .base = fay_debug_register(number),
+			     .index = NO_REGISTER };
 	return term.base != NO_REGISTER && push(machine, term);
 }
 
@@ -246,18 +247,17 @@ static bool push_block(struct machine *machine, const Dwarf_Block *block)
  * instruction lies between: what is bound in one of them alone, as parameters of a copy that begins
  * in the middle of others' code, has a range without bytes there.
  */
-static bool find_location(struct machine *machine, Dwarf_Attribute *attribute, Dwarf_Op **ops,
-			  size_t *count)
+bool fay_debug_find_location(Dwarf_Attribute *attribute, uint64_t pc, Dwarf_Op **ops, size_t *count)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
-	if (dwarf_getlocation_addr(attribute, machine->pc, ops, count, 1) == 1)
+	if (dwarf_getlocation_addr(attribute, pc, ops, count, 1) == 1)
 		return *count > 0;
 	for (unsigned i = 0; i < RANGES_MAX; i++) {
 		at = dwarf_getlocations(attribute, at, &base, &start, &end, ops, count);
 		if (at <= 0)
 			break;
-		if (start == machine->pc && end == start)
+		if (start == pc && end == start)
 			return *count > 0;
 	}
 	return false;
@@ -268,7 +268,7 @@ static bool run_location(struct machine *machine, Dwarf_Attribute *attribute)
 	Dwarf_Op *ops;
 	Dwarf_Block block;
 	size_t count;
-	if (!find_location(machine, attribute, &ops, &count))
+	if (!fay_debug_find_location(attribute, machine->pc, &ops, &count))
 		return false;
 	machine->result = IN_MEMORY;
 	if (count == 1 && ops[0].atom == DW_OP_implicit_value)
@@ -321,8 +321,7 @@ static void write_term(const struct term *term, unsigned bytes, const char *how,
 		 term->object ? "+." : "", registers);
 }
 
-/* Bytes of a number, a pointer or an enumeration's constant; 0: of something else. */
-static unsigned bytes_of(Dwarf_Die *variable)
+unsigned fay_debug_bytes_of(Dwarf_Die *variable)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die type;
@@ -343,7 +342,7 @@ bool fay_debug_locate(const struct fay_debug_file *file, struct fay_debug_scopes
 {
 	struct machine machine = { .file = file, .scopes = scopes, .pc = pc };
 	Dwarf_Attribute attribute;
-	unsigned bytes = address ? 8 : bytes_of(variable), level = 0;
+	unsigned bytes = address ? 8 : fay_debug_bytes_of(variable), level = 0;
 	if (!bytes || !(dwarf_attr_integrate(variable, DW_AT_location, &attribute)
 				? run_location(&machine, &attribute)
 				: dwarf_attr_integrate(variable, DW_AT_const_value, &attribute) &&

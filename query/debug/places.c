@@ -5,6 +5,8 @@
  */
 #include "debug.h"
 
+#include <dwarf.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,26 @@
 #include "places_private.h"
 
 /* --- a place --- */
+
+/* "1#name": the second word of the program that computes it, 0 where there is none. */
+static bool is_program(const char *word)
+{
+	return *word >= '0' && *word < '0' + (int)FAY_COMPUTE_WORDS && word[1] == '#';
+}
+
+static void append_program(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
+			   uint64_t pc, const char *word, char *text, size_t size)
+{
+	unsigned number = (unsigned)(*word - '0');
+	bool address = word[2] == '&';
+	struct fay_debug_program program = { 0 };
+	uint64_t left = asked->left, value = 0;
+	Dwarf_Die variable;
+	if (fay_debug_variable_at(&asked->file, scopes, word + 2 + address, &left, &variable) &&
+	    fay_debug_compute(&asked->file, scopes, &variable, pc, address, &program))
+		memcpy(&value, program.bytes + 8 * number, sizeof(value));
+	snprintf(text, size, "8@$0x%" PRIx64, value);
+}
 
 /* Appends the operand for one word of the variables. */
 static void append_operand(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
@@ -23,8 +45,10 @@ static void append_operand(struct fay_debug_asked *asked, struct fay_debug_scope
 	Dwarf_Die variable;
 	uint64_t left = asked->left;
 	size_t used = strlen(text);
-	if (*word && fay_debug_variable_at(&asked->file, scopes, word + (address || whether), &left,
-					   &variable)) {
+	if (is_program(word))
+		append_program(asked, scopes, pc, word, operand, sizeof(operand));
+	else if (*word && fay_debug_variable_at(&asked->file, scopes, word + (address || whether),
+						&left, &variable)) {
 		bool there = fay_debug_locate(&asked->file, scopes, &variable, pc, address, operand,
 					      sizeof(operand)) ||
 			     (whether && fay_debug_locate(&asked->file, scopes, &variable, pc, true,
@@ -44,9 +68,19 @@ static const char *take_word(const char *at, char word[FAY_DEBUG_WORDS_MAX], con
 	return word;
 }
 
+/* Of what begins where the function does in which the place lies. */
+static bool find_call(struct fay_debug_scopes *scopes, uint64_t *pc)
+{
+	while (scopes->count && dwarf_tag(&scopes->items[scopes->count - 1]) != DW_TAG_subprogram)
+		scopes->count--;
+	return scopes->count && !dwarf_entrypc(&scopes->items[scopes->count - 1], pc);
+}
+
 bool fay_debug_add_place(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
 			 uint64_t pc)
 {
+	if (asked->calls && !find_call(scopes, &pc))
+		return true;
 	struct fay_debug_places *places = asked->places;
 	Dwarf_Die *function = fay_debug_scopes_function(scopes);
 	const char *name = function ? fay_debug_symbol_of(function) : NULL;
@@ -104,7 +138,9 @@ static int read_places(struct fay_debug_asked *asked, const char *text, struct f
 	static const struct {
 		const char *word;
 		int (*read)(struct fay_debug_asked *asked, struct fay_error *error);
-	} kinds[] = { { "line ", fay_debug_read_line }, { "inlined ", fay_debug_read_copies } };
+	} kinds[] = { { "line ", fay_debug_read_line },
+		      { "calls ", fay_debug_read_calls },
+		      { "inlined ", fay_debug_read_copies } };
 	const char *semicolon = strchr(text, ';');
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t length = strlen(kinds[i].word);
@@ -119,6 +155,12 @@ static int read_places(struct fay_debug_asked *asked, const char *text, struct f
 	}
 	return fay_error_set(error, FAY_E_USAGE, "`@%s` is no place that debug information tells",
 			     text);
+}
+
+int fay_debug_read_calls(struct fay_debug_asked *asked, struct fay_error *error)
+{
+	asked->calls = true;
+	return fay_debug_read_line(asked, error);
 }
 
 int fay_debug_places_read(int fd, const char *path, const char *text,

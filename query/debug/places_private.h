@@ -20,6 +20,7 @@ struct fay_debug_asked {
 	uint64_t file_name; /* of a line: the length of its file's name in `what` */
 	int line, next;     /* next: the first line behind it that has code; 0: none */
 	bool file_seen, full;
+	bool calls; /* a place is where the call begins that the line is in */
 	/* copies: the scopes around the one that is looked at */
 	struct fay_debug_scopes scopes;
 };
@@ -38,6 +39,8 @@ bool fay_debug_has_copies(Dwarf_Die *unit);
 /* false: no more is to be looked for. */
 bool fay_debug_add_place(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
 			 uint64_t pc);
+/* Where the functions begin in which the line's statements do. */
+int fay_debug_read_calls(struct fay_debug_asked *asked, struct fay_error *error);
 int fay_debug_read_line(struct fay_debug_asked *asked, struct fay_error *error);
 int fay_debug_read_copies(struct fay_debug_asked *asked, struct fay_error *error);
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "file_private.h"
+#include "query/runtime/compute.h"
 
 #define FAY_DEBUG_SCOPES_MAX 64u
 #define FAY_DEBUG_ENTRIES_MAX (UINT64_C(1) << 26) /* that are looked at for one question */
@@ -63,5 +64,28 @@ size_t fay_debug_variable_names(struct fay_debug_scopes *scopes, const char **na
  */
 bool fay_debug_locate(const struct fay_debug_file *file, struct fay_debug_scopes *scopes,
 		      Dwarf_Die *variable, uint64_t pc, bool address, char *text, size_t size);
+
+/* A general register's number in instructions by DWARF's (System V ABI, figure 3.36). */
+#define FAY_DEBUG_NO_REGISTER 0xffu
+uint8_t fay_debug_register(uint64_t number);
+/*
+ * The expression that holds at the address. gcc has several views of one address, which no
+ * instruction lies between: what is bound in one of them alone, as parameters of a copy that begins
+ * in the middle of others' code, has a range without bytes there.
+ */
+bool fay_debug_find_location(Dwarf_Attribute *attribute, uint64_t pc, Dwarf_Op **ops,
+			     size_t *count);
+/* Bytes of a number, a pointer or an enumeration's constant; 0: of something else. */
+unsigned fay_debug_bytes_of(Dwarf_Die *variable);
+
+struct fay_debug_program {
+	uint8_t bytes[FAY_COMPUTE_BYTES];
+	uint32_t length;
+	bool entries; /* it asks for what the call began with */
+};
+/* The same as a program. false: none can say it. */
+bool fay_debug_compute(const struct fay_debug_file *file, struct fay_debug_scopes *scopes,
+		       Dwarf_Die *variable, uint64_t pc, bool address,
+		       struct fay_debug_program *program);
 
 #endif

@@ -349,6 +349,8 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	if (checked->inlined)
 		fprintf(out, "             and of its copies that were inlined, %s\n",
 			checked->inlined);
+	if (checked->calls)
+		fprintf(out, "             and what its calls begin with, %s\n", checked->calls);
 }
 
 static const char *probe_text(const struct fay_plan_private *p)

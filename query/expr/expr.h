@@ -190,13 +190,18 @@ struct fay_access {
 	/* string: so many bytes at the most, of an array that is shorter than what is kept; 0: none
 	 * */
 	uint16_t limit;
+	/* ARG: that one and those behind it, so many, are a program (query/runtime/compute.h),
+	 * which asks for what the call began with if `calls`; `known`: whether it has a value */
+	uint8_t words;
+	bool calls, known;
 };
 static inline int64_t fay_access_pack(struct fay_access access)
 {
 	return (int64_t)((uint64_t)access.offset | (uint64_t)access.bytes << 32 |
 			 (uint64_t)access.is_signed << 40 | (uint64_t)access.string << 41 |
 			 (uint64_t)access.whole << 42 | (uint64_t)access.user << 43 |
-			 (uint64_t)access.limit << 48);
+			 (uint64_t)access.words << 44 | (uint64_t)access.calls << 46 |
+			 (uint64_t)access.known << 47 | (uint64_t)access.limit << 48);
 }
 static inline struct fay_access fay_access_unpack(int64_t value)
 {
@@ -207,6 +212,9 @@ static inline struct fay_access fay_access_unpack(int64_t value)
 				    .string = v >> 41 & 1,
 				    .whole = v >> 42 & 1,
 				    .user = v >> 43 & 1,
+				    .words = v >> 44 & 3,
+				    .calls = v >> 46 & 1,
+				    .known = v >> 47 & 1,
 				    .limit = (uint16_t)(v >> 48) };
 }
 extern const struct fay_field fay_fields[];

@@ -70,7 +70,8 @@ const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
 const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access,
 					  const char *name)
 {
-	exprs->arguments |= (uint8_t)(1u << (access.offset & 7));
+	for (uint32_t i = 0; i == 0 || i < access.words; i++)
+		exprs->arguments |= (uint8_t)(1u << ((access.offset + i) & 7));
 	return fay_expr_intern(exprs, &(struct fay_expr){ .op = EXPR_ARG,
 							  .type = TYPE_INT,
 							  .value = fay_access_pack(access),

@@ -4,6 +4,7 @@
 #include "planner_private.h"
 
 #include "fay/sketch.h"
+#include "fay/stacks.h"
 
 #include <string.h>
 
@@ -224,7 +225,17 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 		p->probes[1].kind = FAY_PROBE_OFFSET;
 		p->probe_count = 2;
 	}
+	if (p->checked.calls) {
+		p->probes[1].pattern = p->checked.calls;
+		p->probes[1].kind = FAY_PROBE_ENTRY;
+		p->probe_count = 2;
+	}
 	fay_planner_fill_state(p);
+}
+
+uint32_t fay_plan_calls_offset(const struct fay_plan_private *p)
+{
+	return walks_stacks(p) ? (sizeof(struct fay_stack_tables) + 63) & ~63u : 0;
 }
 
 void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema)

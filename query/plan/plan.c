@@ -16,6 +16,7 @@
 #include "query/sources/sources.h"
 
 #include "fay/stacks.h"
+#include "query/runtime/compute.h"
 #include "query/runtime/runtime.h"
 
 #include <stdlib.h>
@@ -246,6 +247,9 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 		.columns = p->spec_columns,
 		.column_count = p->keys + p->values,
 	};
+	if (p->checked.calls)
+		plan->spec.global_size =
+			fay_plan_calls_offset(p) + (uint32_t)sizeof(struct fay_compute_calls);
 	if (plan->walks_stacks)
 		plan->spec.local_size =
 			fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
@@ -443,10 +447,11 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		struct fay_planner planner = { plan,  p,         &p->checked, &p->checked.exprs,
 					       query, root->span };
 		if (fay_query_check(&p->checked, root) && fay_check_inlined(&p->checked) &&
-		    make_plan(&planner)) {
+		    fay_check_calls(&p->checked) && make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
 			plan->inlined = p->checked.inlined != NULL;
+			plan->keeps_calls = p->checked.calls != NULL;
 			plan->extended = query->extension_count;
 			plan->unfuelled |= plan->extended;
 			plan->process = p->checked.process;

@@ -158,6 +158,8 @@ static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
 {
 	return (p->state.size + 7) & ~7u;
 }
+/* In the global state: where the records of calls' beginnings are (query/runtime/compute.h). */
+uint32_t fay_plan_calls_offset(const struct fay_plan_private *p);
 
 /* Number of a string among those that are read whole; -1: its first 15 bytes are enough. */
 static inline int fay_plan_text_number(const struct fay_plan_private *p,

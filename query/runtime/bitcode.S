@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitcode of sketches.c, reads.c, stacks.c, texts.c and texts_bpf.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
+/*
+ * The bitcode of sketches.c, reads.c, compute.c, stacks.c, texts.c and texts_bpf.c; FAY_SKETCHES_BC
+ * and so on are the files that the build made of them.
+ */
 	.section .rodata
 	.balign 16
 	.globl fay_query_sketches
@@ -13,6 +16,12 @@ fay_query_reads:
 	.incbin FAY_READS_BC
 	.globl fay_query_reads_end
 fay_query_reads_end:
+	.balign 16
+	.globl fay_query_computing
+fay_query_computing:
+	.incbin FAY_COMPUTE_BC
+	.globl fay_query_computing_end
+fay_query_computing_end:
 	.balign 16
 	.globl fay_query_stacks
 fay_query_stacks:

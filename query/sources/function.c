@@ -165,6 +165,38 @@ static int argument_of_word(struct fay_checked *checked, struct fay_span span,
 	return (int)number;
 }
 
+static bool has_address(const struct fay_function_source *function, uint32_t type)
+{
+	const struct btf *btf = fay_debug_function_types(function->types.program);
+	const struct btf_type *shape = btf__type_by_id(btf, fay_btf_strip(btf, type));
+	return btf_is_composite(shape) || btf_is_array(shape);
+}
+
+/* Asks for the variable, or its address: the number of the argument that is its value, or the first
+ * of a program's words; -1 with the error recorded. */
+static int ask_for(struct fay_checked *checked, struct fay_span span,
+		   struct fay_function_source *function, const char *name, bool address,
+		   struct fay_debug_words *words)
+{
+	const char *mark = address ? "&" : "";
+	int first = -1;
+	*words = (struct fay_debug_words){ 0 };
+	if (checked->kind == SOURCE_LINE)
+		*words = fay_debug_line_words(function->types.program, name, address);
+	checked->computes_calls |= words->calls;
+	for (uint32_t i = 0; i == 0 || i < words->count; i++) {
+		const char *word =
+			words->count
+				? fay_query_format(checked->exprs.query, "%u#%s%s", i, mark, name)
+				: fay_query_format(checked->exprs.query, "%s%s", mark, name);
+		int number = word ? argument_of_word(checked, span, function, word) : -1;
+		if (number < 0)
+			return -1;
+		first = i ? first : number;
+	}
+	return first;
+}
+
 /* Of a structure or an array there is the address. */
 static struct fay_value_node *variable(struct fay_checked *checked, const struct fay_node *node,
 				       struct fay_function_source *function)
@@ -172,27 +204,55 @@ static struct fay_value_node *variable(struct fay_checked *checked, const struct
 	uint32_t type;
 	if (!fay_debug_line_variable(function->types.program, node->name, &type))
 		return NULL;
-	const struct btf *btf = fay_debug_function_types(function->types.program);
-	const struct btf_type *shape = btf__type_by_id(btf, fay_btf_strip(btf, type));
-	bool address = btf_is_composite(shape) || btf_is_array(shape);
-	const char *word =
-		fay_query_format(checked->exprs.query, "%s%s", address ? "&" : "", node->name);
-	int number = word ? argument_of_word(checked, node->name_span, function, word) : -1;
+	bool address = has_address(function, type);
+	struct fay_debug_words words;
+	int number = ask_for(checked, node->name_span, function, node->name, address, &words);
 	struct fay_place place = { .types = &function->types,
 				   .offset = (uint32_t)number,
+				   .words = words.count,
+				   .calls = words.calls,
 				   .name = node->name };
 	if (number < 0)
 		return NULL;
 	if (address) {
-		place.address = fay_expr_named_arg(
-			&checked->exprs, (struct fay_access){ .offset = place.offset, .bytes = 8 },
-			node->name);
+		place.address = fay_expr_named_arg(&checked->exprs,
+						   (struct fay_access){ .offset = place.offset,
+									.bytes = 8,
+									.words = place.words,
+									.calls = place.calls },
+						   node->name);
 		place.offset = 0;
+		place.words = 0;
 		place.name = "";
 		if (!place.address)
 			return NULL;
 	}
 	return fay_check_typed_value(checked, node, &place, type);
+}
+
+/* Not 0 where the variable has a value. */
+static const struct fay_expr *known(struct fay_checked *checked, const struct fay_node *at,
+				    struct fay_function_source *function, uint32_t type)
+{
+	bool address = has_address(function, type);
+	struct fay_debug_words words =
+		fay_debug_line_words(function->types.program, at->name, address);
+	int number;
+	if (words.count) {
+		number = ask_for(checked, at->span, function, at->name, address, &words);
+	} else {
+		const char *word = fay_query_format(checked->exprs.query, "?%s", at->name);
+		number = word ? argument_of_word(checked, at->span, function, word) : -1;
+	}
+	if (number < 0)
+		return NULL;
+	return fay_expr_named_arg(&checked->exprs,
+				  (struct fay_access){ .offset = (uint32_t)number,
+						       .bytes = 8,
+						       .words = words.count,
+						       .calls = words.calls,
+						       .known = words.count },
+				  fay_query_format(checked->exprs.query, "Known(%s)", at->name));
 }
 
 struct fay_value_node *fay_check_known(struct fay_checked *checked, const struct fay_node *call)
@@ -212,13 +272,7 @@ struct fay_value_node *fay_check_known(struct fay_checked *checked, const struct
 	if (!fay_debug_line_variable(function->types.program, at->name, &type))
 		return fay_query_fail(query, FAY_E_USAGE, at->span, "no variable `%s` here; %s",
 				      at->name, fay_check_argument_list(checked));
-	const char *word = fay_query_format(query, "?%s", at->name);
-	int number = word ? argument_of_word(checked, at->span, function, word) : -1;
-	if (number < 0)
-		return NULL;
-	const struct fay_expr *there = fay_expr_named_arg(
-		&checked->exprs, (struct fay_access){ .offset = (uint32_t)number, .bytes = 8 },
-		fay_query_format(query, "Known(%s)", at->name));
+	const struct fay_expr *there = known(checked, at, function, type);
 	const struct fay_expr *zero = there ? fay_expr_int(&checked->exprs, TYPE_INT, 0) : NULL;
 	return zero ? fay_check_scalar(checked, fay_expr_make(&checked->exprs, call->span, EXPR_NE,
 							      TYPE_BOOL, there, zero, NULL))
@@ -386,4 +440,16 @@ bool fay_check_inlined(struct fay_checked *checked)
 				      FAY_IMAGE_MAX_STRING - 1) != NULL;
 	checked->inlined = pattern;
 	return pattern != NULL;
+}
+
+bool fay_check_calls(struct fay_checked *checked)
+{
+	const char *line = checked->computes_calls ? strstr(checked->pattern, "!@line ") : NULL;
+	if (!line || checked->join)
+		return true;
+	int module = (int)(line - checked->pattern);
+	const char *place = line + strlen("!@line ");
+	checked->calls = fay_query_format(checked->exprs.query, "%.*s!@calls %.*s", module,
+					  checked->pattern, (int)strcspn(place, ";"), place);
+	return checked->calls != NULL;
 }

@@ -27,6 +27,9 @@ struct fay_place {
 	const struct fay_expr *word;    /* what a register holds; NULL */
 	/* bits: of a bit field that begins at `bit` of the byte there; 0 */
 	uint32_t offset, bit, bits;
+	/* the argument is the first of so many that are a program (query/runtime/compute.h); 0 */
+	uint8_t words;
+	bool calls; /* the program asks for what the call began with */
 	const char *name;
 };
 
@@ -104,6 +107,8 @@ int64_t fay_check_line_number(const char *pattern);
  * name, or nothing is known. */
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked,
 						   const struct fay_node *node);
+/* Once all is checked: the pattern of the beginnings of calls, if they are to be kept. */
+bool fay_check_calls(struct fay_checked *checked);
 /* Once all is checked: the pattern of inlined copies, if the query asks for them. false with the
  * error recorded. */
 bool fay_check_inlined(struct fay_checked *checked);

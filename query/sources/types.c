@@ -62,7 +62,9 @@ static const struct fay_expr *access_place(struct fay_checked *checked,
 {
 	struct fay_access access = { .offset = place->offset,
 				     .bytes = (uint8_t)bytes,
-				     .is_signed = is_signed };
+				     .is_signed = is_signed,
+				     .words = place->words,
+				     .calls = place->calls };
 	if (place->word)
 		return part_of(checked, place->word, 0, bytes * 8, is_signed);
 	return place->address

@@ -129,7 +129,9 @@ struct fay_checked {
 	 * pattern; `Caller` */
 	bool uses_inlined, uses_caller;
 	const char *inlined;
-	bool saved_kernel;      /* DOMAIN_FILE: the events are the kernel's */
+	bool computes_calls; /* variables of a line are computed of what its call began with */
+	const char *calls;   /* the pattern of these calls' beginnings; NULL: they are not kept */
+	bool saved_kernel;   /* DOMAIN_FILE: the events are the kernel's */
 	const char *event_name; /* the first name that the query gives an event */
 	struct fay_span source; /* of cluster.Function(...) */
 	enum fay_domain domain;

@@ -407,6 +407,7 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 	struct fay_error first = { 0 };
 	const char *why = refusal(trace);
 	uint64_t since = fay_monotonic();
+	trace->traps.places_only = trace->plan && trace->plan->keeps_calls;
 	size_t skipped = take_traps(trace);
 	if (trace->traps.count) {
 		set_traps(trace, &first);

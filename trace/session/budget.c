@@ -207,8 +207,8 @@ static int costliest_first(const void *a, const void *b)
 }
 
 /* The points of the process, its accounts from `first` on, that can be taken out and cost
- * something; costliest first. */
-static size_t find_candidates(struct fay_trace_budget *budget, size_t first,
+ * something, or all of them; costliest first. */
+static size_t find_candidates(struct fay_trace_budget *budget, size_t first, bool keeps_calls,
 			      struct candidate *candidates)
 {
 	pid_t pid = budget->items[first].pid;
@@ -217,7 +217,7 @@ static size_t find_candidates(struct fay_trace_budget *budget, size_t first,
 		struct account *account = &budget->items[i];
 		for (size_t k = 0; k < account->count && account->pid == pid; k++)
 			if (!account->costs[k].taken_out && !account->costs[k].fixed &&
-			    account->spent[k])
+			    (account->spent[k] || keeps_calls))
 				candidates[count++] =
 					(struct candidate){ account, k, account->spent[k] };
 	}
@@ -236,9 +236,12 @@ static int save_up(struct trace *trace, size_t first, double over, double cpu)
 	struct candidate *candidates = calloc(room + 1, sizeof(*candidates));
 	if (!candidates)
 		return FAY_E_LIMIT;
-	count = find_candidates(budget, first, candidates);
+	bool keeps_calls = trace->plan && trace->plan->keeps_calls;
+	count = find_candidates(budget, first, keeps_calls, candidates);
 	for (; chosen < count && over > 0; chosen++)
 		over -= (double)candidates[chosen].spent;
+	if (chosen && keeps_calls) /* a line whose calls begin unseen would see earlier ones */
+		chosen = count;
 	for (size_t i = first; i < budget->count && !result; i++)
 		if (budget->items[i].pid == budget->items[first].pid)
 			result = take_out(trace, &budget->items[i], candidates, chosen, cpu);
@@ -246,9 +249,10 @@ static int save_up(struct trace *trace, size_t first, double over, double cpu)
 	return result;
 }
 
-static bool comes_back(const struct account *account, size_t point)
+static bool comes_back(const struct trace *trace, const struct account *account, size_t point)
 {
-	return account->left[point].refused < REFUSED_MOST &&
+	return !(trace->plan && trace->plan->keeps_calls) &&
+	       account->left[point].refused < REFUSED_MOST &&
 	       fay_session_comes_back(account->session, point);
 }
 
@@ -271,7 +275,7 @@ static void put_back(struct trace *trace, const struct account *first, struct ac
 		if (account->left[k].since &&
 		    now - account->left[k].since >= account->left[k].rest &&
 		    (i == account->count || account->left[k].share < account->left[i].share) &&
-		    comes_back(account, k))
+		    comes_back(trace, account, k))
 			i = k;
 	if (i == account->count || !affords(trace, first, &account->left[i], now) ||
 	    !fay_session_target_alive(account->session))
@@ -367,11 +371,11 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 }
 
 /* None is in place, and each has had its chances to come back. */
-static bool is_spent(const struct account *account)
+static bool is_spent(const struct trace *trace, const struct account *account)
 {
 	size_t i = 0;
 	while (i < account->points && account->left[i].since &&
-	       (account->left[i].times >= TIMES_MOST || !comes_back(account, i)))
+	       (account->left[i].times >= TIMES_MOST || !comes_back(trace, account, i)))
 		i++;
 	return i == account->points;
 }
@@ -381,7 +385,7 @@ bool fay_trace_budget_exhausted(const struct trace *trace)
 	const struct fay_trace_budget *budget = trace->spending;
 	bool spent = budget && budget->left_out && trace->budget_given;
 	for (size_t i = 0; spent && i < budget->count; i++)
-		spent = is_spent(&budget->items[i]);
+		spent = is_spent(trace, &budget->items[i]);
 	return spent && !trace->follow && !trace->wait;
 }
 

@@ -147,7 +147,9 @@ bool fay_traps_take(struct fay_traps *traps, const struct fay_session *session, 
 	if (traps->count + count > FAY_TRAPS_MAX)
 		fay_traps_release_ended(traps);
 	for (size_t i = 0; i < count; i = end) {
-		bool taken = is_given_up(traps, fay_session_trap(session, i));
+		const struct fay_trap *trap = fay_session_trap(session, i);
+		bool taken =
+			is_given_up(traps, trap) || (traps->places_only && !trap->function.marker);
 		end = point_end(session, i);
 		for (uint32_t object = 0; object <= traps->object_count && !taken; object++)
 			taken = take_by(traps, object, session, pid, i, end);

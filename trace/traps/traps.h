@@ -15,7 +15,8 @@
 #define FAY_TRAPS_MAX 4096u /* at once */
 
 struct fay_traps {
-	FILE *messages; /* what is said goes there */
+	bool places_only; /* functions' beginnings are for native probes alone */
+	FILE *messages;   /* what is said goes there */
 	struct fay_trap_item {
 		/* by which it was found; NULL: that is gone, or it was found for another process */
 		const struct fay_session *session;

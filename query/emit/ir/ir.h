@@ -31,8 +31,8 @@ struct fay_codegen {
 	/* the query, and its lines; NULL: nothing is called that has lines */
 	LLVMMetadataRef file;
 	LLVMDIBuilderRef lines;
-	bool extends;                             /* functions of C are called */
-	bool sketches, reads, stacks, texts_read; /* functions of query/runtime/ */
+	bool extends;                                       /* functions of C are called */
+	bool sketches, reads, computes, stacks, texts_read; /* functions of query/runtime/ */
 	/* strings that are read whole, by number */
 	struct fay_codegen_text {
 		LLVMValueRef buffer; /* NULL: not read yet */

@@ -13,6 +13,7 @@ int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 	} parts[] = {
 		{ g->sketches, fay_query_sketches, fay_query_sketches_end },
 		{ g->reads, fay_query_reads, fay_query_reads_end },
+		{ g->computes, fay_query_computing, fay_query_computing_end },
 		{ g->stacks, fay_query_stacks, fay_query_stacks_end },
 		{ g->texts_read, fay_query_texts, fay_query_texts_end },
 	};

@@ -57,8 +57,12 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 	memset(g->texts, 0, sizeof(g->texts));
 	g->frames = NULL;
 	fay_codegen_begin(g, probe->symbol);
-	require_wanted(g);
-	fay_codegen_body(g);
+	if (g->p->checked.calls && probe == &g->p->probes[1]) {
+		fay_codegen_call_begins(g);
+	} else {
+		require_wanted(g);
+		fay_codegen_body(g);
+	}
 	LLVMBuildRetVoid(g->builder);
 }
 

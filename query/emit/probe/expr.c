@@ -267,12 +267,16 @@ static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_exp
 	int text = fay_plan_text_number(g->p, expr);
 	if (text >= 0)
 		return fay_codegen_text_cell(g, (unsigned)text);
+	if (g->bpf && access.words && expr->op == EXPR_ARG) /* traps do not compute */
+		return (struct fay_operand_value){ fay_codegen_i64(g, 0), NULL };
 	if (g->bpf)
 		return expr->op == EXPR_MEMBER
 			       ? fay_bpf_member(g, fay_codegen_expr(g, expr->a).low, access)
 			       : fay_bpf_leaf(g, expr);
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
+	if (expr->op == EXPR_ARG && access.words)
+		return fay_codegen_computed(g, access);
 	if (expr->op == EXPR_ARG)
 		return argument(g, expr, access);
 	return field(g, expr);

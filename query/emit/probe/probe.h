@@ -16,6 +16,8 @@ void fay_codegen_text_emitter(struct fay_codegen *g);
 /* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's
  * update. */
 void fay_codegen_body(struct fay_codegen *g);
+/* Likewise: keeps what the call begins with. */
+void fay_codegen_call_begins(struct fay_codegen *g);
 /* Lines of the module's code, where functions of C are called: before the first function, at the
  * beginning of each, behind the last. */
 void fay_codegen_begin_lines(struct fay_codegen *g);

@@ -67,6 +67,10 @@ LLVMValueRef fay_codegen_function_call(struct fay_codegen *g, const struct fay_e
 /* Where the module has lines: gives the function its own. */
 void fay_codegen_place_function(struct fay_codegen *g);
 
+/* --- compute.c --- */
+/* The value of the program that arguments are, or whether it has one. */
+struct fay_operand_value fay_codegen_computed(struct fay_codegen *g, struct fay_access access);
+
 /* --- stack.c --- */
 /* Walks the stack, as deep as the query asks for; a pointer to the frames. */
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g);

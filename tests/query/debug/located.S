@@ -7,12 +7,34 @@
 #define OP_deref 0x06
 #define OP_const1u 0x08
 #define OP_const2s 0x0b
+#define OP_const8u 0x0e
+#define OP_dup 0x12
+#define OP_drop 0x13
+#define OP_over 0x14
+#define OP_swap 0x16
+#define OP_abs 0x19
 #define OP_and 0x1a
 #define OP_minus 0x1c
+#define OP_div 0x1b
 #define OP_mul 0x1e
+#define OP_neg 0x1f
+#define OP_not 0x20
 #define OP_or 0x21
 #define OP_plus 0x22
 #define OP_plus_uconst 0x23
+#define OP_shl 0x24
+#define OP_shr 0x25
+#define OP_shra 0x26
+#define OP_xor 0x27
+#define OP_bra(distance) 0x28, distance, 0
+#define OP_eq 0x29
+#define OP_ge 0x2a
+#define OP_gt 0x2b
+#define OP_le 0x2c
+#define OP_lt 0x2d
+#define OP_ne 0x2e
+#define OP_skip(distance) 0x2f, distance, 0
+#define BACK 0xf0, 0xff
 #define OP_lit(number) 0x30 + number
 #define OP_reg(number) 0x50 + number
 #define OP_breg(number) 0x70 + number /* offset */
@@ -25,10 +47,15 @@
 #define OP_call_frame_cfa 0x9c
 #define OP_implicit_value 0x9e
 #define OP_stack_value 0x9f
+#define OP_entry_value(number) 0xa3, 1, OP_reg(number)
 #define OP_regval_type 0xa5
 #define OP_convert 0xa8
 #define OP_GNU_regval_type 0xf5
 #define OP_GNU_convert 0xf7
+#define INT int_type - unit
+#define LONG long_type - unit
+#define UNSIGNED unsigned_type - unit
+#define REAL wide_type - unit
 /* numbers of DW_OP_breg's offsets, LEB128 */
 #define MINUS(number) 0x80 - number
 #define OP_all_bits 0x10, 0xff, 0xff, 0xff, 0xff, 0x0f, OP_and
@@ -147,6 +174,10 @@ wide_type:
 	.uleb128 4
 	.asciz "long double"
 	.byte 16, 4
+unsigned_type:
+	.uleb128 4
+	.asciz ""
+	.byte 4, 7
 structure_type:
 	.uleb128 5
 	.byte 4
@@ -255,6 +286,37 @@ other_type:
 	variable enumeration, enumeration_type, OP_breg(7), 8
 	variable named, named_type, OP_breg(7), 8
 	variable circle, circle_type, OP_breg(7), 8
+	/* values that are computed */
+	variable numbers, long_type, OP_breg(0), 0, OP_neg, OP_not, OP_lit(5), OP_xor, OP_abs, \
+		OP_stack_value
+	variable shifts, long_type, OP_breg(0), 0, OP_neg, OP_lit(8), OP_shl, OP_lit(4), OP_shra, \
+		OP_lit(3), OP_shr, OP_stack_value
+	variable quotient, long_type, OP_breg(0), 0, OP_neg, OP_lit(7), OP_div, OP_stack_value
+	variable relations, long_type, OP_breg(0), 0, OP_breg(3), 0, OP_lt, OP_breg(0), 0, \
+		OP_breg(3), 0, OP_ge, OP_lit(1), OP_shl, OP_or, OP_stack_value
+	variable equals, long_type, OP_breg(0), 0, OP_dup, OP_eq, OP_breg(3), 0, OP_breg(0), 0, \
+		OP_gt, OP_plus, OP_lit(9), OP_lit(8), OP_ne, OP_plus, OP_stack_value
+	variable arranged, long_type, OP_lit(9), OP_lit(4), OP_over, OP_swap, OP_minus, OP_minus, \
+		OP_lit(1), OP_drop, OP_stack_value
+	variable smaller, long_type, OP_breg(0), 0, OP_breg(3), 0, OP_over, OP_over, OP_le, \
+		OP_bra(1), OP_swap, OP_drop, OP_stack_value
+	variable skipped, long_type, OP_lit(1), OP_skip(2), OP_lit(2), OP_plus, OP_stack_value
+	variable narrow, long_type, OP_breg(3), 0, OP_lit(31), OP_shl, OP_convert, INT, OP_lit(0), \
+		OP_convert, INT, OP_plus, OP_stack_value
+	variable narrow_unsigned, long_type, OP_breg(0), 0, OP_neg, OP_convert, UNSIGNED, \
+		OP_lit(4), OP_convert, UNSIGNED, OP_shr, OP_stack_value
+	variable long_number, long_type, OP_const8u, 1, 2, 3, 4, 5, 6, 7, 0x88, OP_breg(0), 0, \
+		OP_xor, OP_stack_value
+	variable given, long_type, OP_entry_value(5), OP_stack_value
+	variable given_more, int_type, OP_entry_value(9), OP_breg(3), 0, OP_plus, OP_stack_value
+	variable given_elsewhere, int_type, OP_entry_value(3), OP_stack_value
+	variable given_cell, int_type, 0xa3, 3, OP_breg(5), 0, OP_deref, OP_stack_value
+	variable given_nothing, int_type, 0xa3, 0, OP_stack_value
+	variable real, long_type, OP_breg(0), 0, OP_convert, REAL, OP_stack_value
+	variable backward, long_type, OP_lit(1), 0x28, BACK, OP_lit(1), OP_stack_value
+	variable beyond, long_type, OP_lit(1), OP_lit(1), OP_bra(90), OP_stack_value
+	variable within, long_type, OP_breg(0), 0, OP_lit(0), OP_bra(1), OP_plus_uconst, 6, \
+		OP_stack_value
 	at_end
 
 	function by_register, OP_reg(6)
