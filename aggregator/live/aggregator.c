@@ -165,7 +165,8 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t stride, uint64_t size
 	       bytes <= size - offset;
 }
 
-/* Bytes of GLOBAL in which states lie: what comes through BPF has none, whatever probes keep there. */
+/* Bytes of GLOBAL in which states lie: what comes through BPF has none, whatever probes keep there.
+ * */
 static uint64_t global_needed(const struct fay_schema *schema)
 {
 	uint64_t needed = 0;

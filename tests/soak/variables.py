@@ -10,10 +10,11 @@ equal      four values alike
 heap       pointers into the heap, which lies elsewhere while fay traces (its own mappings are where
            the program's break would grow): null in the same events, else with the same low bits
 both none  both say optimised out, each time
-caller     gdb finds in the caller what the function was called with (DW_OP_entry_value); fay reads
-           no frames of callers, and says that it knows no value
-composed   gdb computes more than fay reads as an operand: products, shifts, sums with what is read
-           from memory
+entry      gdb says optimised out, and fay has what a breakpoint of gdb's at the function's first
+           instruction saw in the register that the debug information names
+caller     gdb finds in the caller what the function was called with, and fay says that it knows no
+           value
+composed   gdb computes a value, and fay says that it knows none
 gdb only   otherwise gdb has values, and fay says that it knows none
 fay only   the other way round
 differ     another value, or optimised out in some events only
@@ -25,7 +26,7 @@ import counts
 from counts import fay, folder, programs, run, here
 
 wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-kinds = ["equal", "heap", "both none", "caller", "composed", "gdb only", "fay only", "differ"]
+kinds = ["equal", "heap", "both none", "entry", "caller", "composed", "gdb only", "fay only", "differ"]
 HITS = 4
 EVENTS_FIELDS = {"line", "function", "module", "pid", "tid", "time"} # hide variables of that name
 
@@ -38,24 +39,24 @@ def place_of(program, line):
     return places[0] if len(places) == 1 else None
 
 
-def by_gdb(program, places):
+def by_gdb(program, places, entries=False):
     """In runs of few places: gdb itself dies at some, which are then looked for and left out."""
     names = list(places)
     if len(names) > 25:
         return [pair for at in range(0, len(names), 25) for pair in
-                by_gdb(program, {name: places[name] for name in names[at:at + 25]})]
+                by_gdb(program, {name: places[name] for name in names[at:at + 25]}, entries)]
     with tempfile.TemporaryDirectory() as work:
         json.dump(places, open(f"{work}/places", "w"))
         said = run(["setarch", "-R", "gdb", "-nx", "-batch", "-x", f"{here}/variables.gdb.py"],
-                   program, env={**os.environ, "PLACES": f"{work}/places", "HITS": str(HITS),
+                   program, env={**os.environ, **({"ENTRIES": "1"} if entries else {}), "PLACES": f"{work}/places", "HITS": str(HITS),
                                  "PROGRAM": f"{folder}/{program}"}).stdout
     if re.search(r"^\[Inferior .* exited", said, re.M):
         return [json.loads(line[7:]) for line in said.split("\n") if line.startswith("VALUES ")]
     if len(names) <= 1:
         return []
     half = len(names) // 2
-    return by_gdb(program, {name: places[name] for name in names[:half]}) + \
-        by_gdb(program, {name: places[name] for name in names[half:]})
+    return by_gdb(program, {name: places[name] for name in names[:half]}, entries) + \
+        by_gdb(program, {name: places[name] for name in names[half:]}, entries)
 
 
 def by_fay(program, line, names):
@@ -147,11 +148,17 @@ def compare(program, pool, log):
         kind = kind_of(pair["values"], values)
         if kind == "gdb only":
             kind = why(pair["place"])
+        if kind == "fay only": # with breakpoints at the beginnings of calls, too
+            again = [other["values"] for other in
+                     by_gdb(program, {pair["line"]: places[pair["line"]]}, entries=True)
+                     if other["name"] == pair["name"]]
+            if again and kind_of(again[0], values) in ("equal", "heap"):
+                kind = "entry"
         tally[kind] += 1
-        if kind not in kinds[:3]:
+        if kind not in kinds[:4]:
             print(f"{program} {pair['line']} {pair['name']}: {kind}; gdb {pair['values']}, fay "
                   f"{values}", file=log)
-    good = tally["equal"] + tally["heap"] + tally["both none"]
+    good = sum(tally[kind] for kind in kinds[:4])
     print(f"| {program} | {len(pairs)} | " + " | ".join(str(tally[kind]) for kind in kinds) +
           f" | {100 * good / len(pairs):.1f} % |", flush=True)
 

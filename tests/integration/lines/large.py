@@ -1,8 +1,9 @@
 # large.py FAY DIRECTORY MEGABYTES: debug information of so many megabytes: the unit of a program
-# over and over, each saying that the same code is its own. A program with 100,000 functions, and one
-# with 100,000 places at which one line begins. Fay answers, or says what is too much; the programs
-# do what they did.
-import os, resource, subprocess, sys
+# over and over, each saying that the same code is its own; the same cut off, with units that claim
+# to be the whole of it, and with nothing but zeros behind the first. A program with 100,000
+# functions, and one with 100,000 places at which one line begins. Fay answers, or says what is too
+# much; the programs do what they did.
+import os, resource, shutil, struct, subprocess, sys
 
 fay, work, megabytes = os.path.realpath(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 os.chdir(work)
@@ -38,19 +39,48 @@ int main(void)
 """)
 shell("gcc -O2 -g -gno-as-loc-support -o large large.c && "
       "objcopy -O binary -j .debug_info --set-section-flags .debug_info=alloc large unit")
+shutil.copy("large", "plain")
 unit = open("unit", "rb").read()
-with open("units", "wb") as out:
-    chunk = unit * max(1, (1 << 20) // len(unit))
-    for _ in range(megabytes):
-        out.write(chunk)
-shell("objcopy --update-section .debug_info=units large && rm units")
-for question, name in ([["list", "--lines", "large", "large!large.c:6"], "a line"],
-                       [["list", "--inlined", "large", "large!twice"], "copies"],
-                       [["trace", 'cluster.Line("large!large.c:6").Sum(l => l.start)', "--",
-                         "./large"], "a variable"],
-                       [["trace", 'cluster.Function("large!total").Sum(f => f.start)', "--",
-                         "./large"], "an argument"]):
-    ask(f"{megabytes} megabytes, {name}", (0, 1, 2, 3), "", *question)
+per_chunk = max(1, (1 << 20) // len(unit))
+whole = struct.pack("<I", min(megabytes * per_chunk * len(unit) - 4, 0xffffff00)) + unit[4:]
+
+
+def enlarge(chunk, first=b""):
+    """The program, whose debug information is the chunk as often as it takes."""
+    with open("units", "wb") as out:
+        out.write(first)
+        for _ in range(megabytes):
+            out.write(chunk)
+    shell("objcopy --update-section .debug_info=units plain large && rm units")
+
+
+def ask_all(what):
+    for question, name in questions:
+        ask(f"{megabytes} megabytes{what}, {name}", (0, 1, 2, 3), "", *question)
+
+
+questions = (
+    (["list", "--lines", "large", "large!large.c:6"], "a line"),
+    (["list", "--inlined", "large", "large!twice"], "copies"),
+    (["trace", 'cluster.Line("large!large.c:6").Sum(l => l.start)', "--", "./large"], "a variable"),
+    (["trace", 'cluster.Function("large!total").Sum(f => f.start)', "--", "./large"],
+     "an argument"))
+enlarge(unit * per_chunk)
+ask_all("")
+size = os.path.getsize("large")
+with open("large", "r+b") as file: # in the section; its table of sections is whole
+    headers = struct.unpack("<Q", file.read(48)[40:])[0]
+    file.seek(size // 3)
+    at = file.tell()
+    while at < headers - (1 << 20):
+        at += file.write(bytes(1 << 20))
+ask_all(", zeros from a third on")
+os.truncate("large", size * 2 // 3)
+ask_all(", cut off")
+enlarge(whole * per_chunk)
+ask_all(", each unit the whole")
+enlarge(bytes(1 << 20), unit)
+ask_all(", one unit and zeros")
 os.remove("large")
 
 # --- 100,000 functions
