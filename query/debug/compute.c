@@ -388,6 +388,20 @@ static bool step(struct assembler *a, const Dwarf_Op *op)
 	}
 }
 
+/* What an address is masked with where the next operation does so: an operation that takes one byte;
+ * 0: none. */
+static unsigned mask_of(const struct assembler *a, const Dwarf_Op *ops, size_t left)
+{
+	bool number = ops[0].atom >= DW_OP_const1u && ops[0].atom <= DW_OP_consts;
+	if (!number || left < 2 || ops[1].atom != DW_OP_and || !a->depth ||
+	    a->stack[a->depth - 1].bytes != 8 || a->jump_count)
+		return 0;
+	return ops[0].number == UINT8_MAX    ? FAY_COMPUTE_UNSIGNED1
+	       : ops[0].number == UINT16_MAX ? FAY_COMPUTE_UNSIGNED2
+	       : ops[0].number == UINT32_MAX ? FAY_COMPUTE_UNSIGNED4
+					     : 0;
+}
+
 static bool assemble(struct assembler *a, Dwarf_Attribute *attribute, const Dwarf_Op *ops,
 		     size_t count)
 {
@@ -397,7 +411,9 @@ static bool assemble(struct assembler *a, Dwarf_Attribute *attribute, const Dwar
 	for (size_t i = 0; i < count && good; i++) {
 		if (!a->nested && attribute)
 			land(a, ops[i].offset);
-		good = !a->is_value && step(a, &ops[i]);
+		unsigned mask = mask_of(a, &ops[i], count - i);
+		good = !a->is_value && (mask ? put(a, mask, 1) : step(a, &ops[i]));
+		i += mask != 0;
 	}
 	a->attribute = outer;
 	return good && a->depth > 0;

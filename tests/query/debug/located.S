@@ -305,6 +305,9 @@ other_type:
 		OP_convert, INT, OP_plus, OP_stack_value
 	variable narrow_unsigned, long_type, OP_breg(0), 0, OP_neg, OP_convert, UNSIGNED, \
 		OP_lit(4), OP_convert, UNSIGNED, OP_shr, OP_stack_value
+	variable masks, long_type, OP_breg(3), 1, OP_const1u, 255, OP_and, OP_breg(0), 0, OP_neg, \
+		0x0a, 0xff, 0xff, OP_and, OP_breg(0), 1, OP_neg, 0x0c, 0xff, 0xff, 0xff, 0xff, \
+		OP_and, OP_plus, OP_plus, OP_stack_value
 	variable long_number, long_type, OP_const8u, 1, 2, 3, 4, 5, 6, 7, 0x88, OP_breg(0), 0, \
 		OP_xor, OP_stack_value
 	variable given, long_type, OP_entry_value(5), OP_stack_value

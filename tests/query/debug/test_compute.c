@@ -127,6 +127,7 @@ static void test_values(void **state)
 		{ "skipped", 1 },
 		{ "narrow", 0 },
 		{ "narrow_unsigned", (uint32_t)-RAX >> 4 },
+		{ "masks", ((RBX + 1) & 255) + (uint16_t)-RAX + (uint32_t)-(RAX + 1) },
 		{ "long_number", 0x8807060504030201 ^ RAX },
 	};
 	(void)state;
