@@ -388,8 +388,7 @@ static bool step(struct assembler *a, const Dwarf_Op *op)
 	}
 }
 
-/* What an address is masked with where the next operation does so: an operation that takes one byte;
- * 0: none. */
+/* The mask that the next operation puts on an address, as an operation of one byte; 0: none. */
 static unsigned mask_of(const struct assembler *a, const Dwarf_Op *ops, size_t left)
 {
 	bool number = ops[0].atom >= DW_OP_const1u && ops[0].atom <= DW_OP_consts;
