@@ -122,7 +122,7 @@ class Place(gdb.Breakpoint):
 gdb.execute("set pagination off")
 gdb.execute("set backtrace past-main on")
 gdb.execute("set disable-randomization on")
-for name in "LINES", "COLUMNS", "PLACES", "HITS", "PROGRAM": # the same stack as without gdb
+for name in "LINES", "COLUMNS", "PLACES", "HITS", "PROGRAM", "ENTRIES": # the same stack as without gdb
     gdb.execute("unset environment " + name)
 gdb.execute("file " + os.environ["PROGRAM"])
 gdb.execute("set startup-with-shell off") # it reads what gdb does
