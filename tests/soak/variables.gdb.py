@@ -1,9 +1,10 @@
 # gdb -batch -x variables.gdb.py: at each address that $PLACES lists (JSON, by line: function,
 # address), the values of the numbers and pointers that are seen from there, at its first $HITS
 # stops; with $ENTRIES, where gdb says optimised out and the debug information names what a register
-# held when the call began, what a breakpoint there saw in it. Writes a JSON object for each line and
-# variable: line, name, values ("" where gdb says optimised out, or that it is a pointer that does
-# not exist; a text of a char pointer's), place (what the debug information says of where it is).
+# held when the call began, what a breakpoint there saw in it. Writes a JSON object for each line
+# and variable: line, name, values ("" where gdb says optimised out, or that it is a pointer that
+# does not exist; a text of a char pointer's), place (what the debug information says of where it
+# is).
 import gdb, json, os, re
 
 hits = int(os.environ["HITS"])
@@ -122,7 +123,8 @@ class Place(gdb.Breakpoint):
 gdb.execute("set pagination off")
 gdb.execute("set backtrace past-main on")
 gdb.execute("set disable-randomization on")
-for name in "LINES", "COLUMNS", "PLACES", "HITS", "PROGRAM", "ENTRIES": # the same stack as without gdb
+# the same stack as without gdb
+for name in "LINES", "COLUMNS", "PLACES", "HITS", "PROGRAM", "ENTRIES":
     gdb.execute("unset environment " + name)
 gdb.execute("file " + os.environ["PROGRAM"])
 gdb.execute("set startup-with-shell off") # it reads what gdb does

@@ -26,7 +26,8 @@ import counts
 from counts import fay, folder, programs, run, here
 
 wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-kinds = ["equal", "heap", "both none", "entry", "caller", "composed", "gdb only", "fay only", "differ"]
+kinds = ["equal", "heap", "both none", "entry", "caller", "composed", "gdb only", "fay only",
+         "differ"]
 HITS = 4
 EVENTS_FIELDS = {"line", "function", "module", "pid", "tid", "time"} # hide variables of that name
 
@@ -48,7 +49,8 @@ def by_gdb(program, places, entries=False):
     with tempfile.TemporaryDirectory() as work:
         json.dump(places, open(f"{work}/places", "w"))
         said = run(["setarch", "-R", "gdb", "-nx", "-batch", "-x", f"{here}/variables.gdb.py"],
-                   program, env={**os.environ, **({"ENTRIES": "1"} if entries else {}), "PLACES": f"{work}/places", "HITS": str(HITS),
+                   program, env={**os.environ, **({"ENTRIES": "1"} if entries else {}),
+                                 "PLACES": f"{work}/places", "HITS": str(HITS),
                                  "PROGRAM": f"{folder}/{program}"}).stdout
     if re.search(r"^\[Inferior .* exited", said, re.M):
         return [json.loads(line[7:]) for line in said.split("\n") if line.startswith("VALUES ")]
