@@ -10,8 +10,8 @@ equal      four values alike
 heap       pointers into the heap, which lies elsewhere while fay traces (its own mappings are where
            the program's break would grow): null in the same events, else with the same low bits
 both none  both say optimised out, each time
-entry      gdb says optimised out, and fay has what a breakpoint of gdb's at the function's first
-           instruction saw in the register that the debug information names
+entry      gdb says optimised out, in some events or all; there fay has what a breakpoint of gdb's at
+           the function's first instruction saw in the register that the debug information names
 caller     gdb finds in the caller what the function was called with, and fay says that it knows no
            value
 composed   gdb computes a value, and fay says that it knows none
@@ -150,7 +150,7 @@ def compare(program, pool, log):
         kind = kind_of(pair["values"], values)
         if kind == "gdb only":
             kind = why(pair["place"])
-        if kind == "fay only": # with breakpoints at the beginnings of calls, too
+        if kind in ("fay only", "differ"): # with breakpoints at the beginnings of calls, too
             again = [other["values"] for other in
                      by_gdb(program, {pair["line"]: places[pair["line"]]}, entries=True)
                      if other["name"] == pair["name"]]
