@@ -171,7 +171,7 @@ static bool push_entry(struct assembler *a, const Dwarf_Op *op)
 	if (!a->attribute || a->nested || !function ||
 	    dwarf_getlocation_attr(a->attribute, op, &inner) ||
 	    dwarf_getlocation(&inner, &ops, &count) || count != 1 || ops[0].atom < DW_OP_reg0 ||
-	    ops[0].atom > DW_OP_reg31 || dwarf_entrypc(function, &entry))
+	    ops[0].atom > DW_OP_reg31 || !fay_debug_entry_of(a->file, function, &entry))
 		return false;
 	uint8_t own = fay_debug_register(ops[0].atom - DW_OP_reg0);
 	int64_t distance = (int64_t)(entry - a->pc);

@@ -69,17 +69,18 @@ static const char *take_word(const char *at, char word[FAY_DEBUG_WORDS_MAX], con
 }
 
 /* Of what begins where the function does in which the place lies. */
-static bool find_call(struct fay_debug_scopes *scopes, uint64_t *pc)
+static bool find_call(const struct fay_debug_file *file, struct fay_debug_scopes *scopes,
+		      uint64_t *pc)
 {
 	while (scopes->count && dwarf_tag(&scopes->items[scopes->count - 1]) != DW_TAG_subprogram)
 		scopes->count--;
-	return scopes->count && !dwarf_entrypc(&scopes->items[scopes->count - 1], pc);
+	return scopes->count && fay_debug_entry_of(file, &scopes->items[scopes->count - 1], pc);
 }
 
 bool fay_debug_add_place(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
 			 uint64_t pc)
 {
-	if (asked->calls && !find_call(scopes, &pc))
+	if (asked->calls && !find_call(&asked->file, scopes, &pc))
 		return true;
 	struct fay_debug_places *places = asked->places;
 	Dwarf_Die *function = fay_debug_scopes_function(scopes);

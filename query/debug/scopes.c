@@ -146,6 +146,17 @@ void fay_debug_scopes_of_function(struct fay_debug_scopes *scopes, const char *s
 	}
 }
 
+bool fay_debug_entry_of(const struct fay_debug_file *file, Dwarf_Die *function, uint64_t *pc)
+{
+	Dwarf_Addr base, end, bias = file->debug_bias;
+	if (!dwarf_entrypc(function, pc))
+		return true;
+	if (dwarf_ranges(function, 0, &base, pc, &end) <= 0)
+		return false;
+	const char *symbol = dwfl_module_addrname(file->module, *pc + bias);
+	return symbol && !strchr(symbol, '.');
+}
+
 /* --- variables --- */
 
 static bool is_variable(Dwarf_Die *die)

@@ -48,6 +48,9 @@ void fay_debug_scopes_of_line(struct fay_debug_scopes *scopes, const char *path,
 void fay_debug_scopes_of_function(struct fay_debug_scopes *scopes, const char *symbol);
 /* The function, or copy of one, that is innermost; NULL: none is. */
 Dwarf_Die *fay_debug_scopes_function(struct fay_debug_scopes *scopes);
+/* Where a function that is none of others' copies is entered: in several pieces, the first that is
+ * said, unless its symbol is a part's (.cold). false: that is not known. */
+bool fay_debug_entry_of(const struct fay_debug_file *file, Dwarf_Die *function, uint64_t *pc);
 /* What it is called: the symbol's name if it would have one of its own; NULL. */
 const char *fay_debug_symbol_of(Dwarf_Die *function);
 
