@@ -154,7 +154,7 @@ bool fay_debug_entry_of(const struct fay_debug_file *file, Dwarf_Die *function, 
 	if (dwarf_ranges(function, 0, &base, pc, &end) <= 0)
 		return false;
 	const char *symbol = dwfl_module_addrname(file->module, *pc + bias);
-	return symbol && !strchr(symbol, '.');
+	return symbol && !strstr(symbol, ".cold");
 }
 
 /* --- variables --- */
