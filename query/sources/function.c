@@ -144,7 +144,9 @@ static int argument_of_word(struct fay_checked *checked, struct fay_span span,
 		return (int)number;
 	if (number == sizeof(function->words) / sizeof(function->words[0]))
 		return fay_query_fail(query, FAY_E_LIMIT, span,
-				      "a query may look at %u variables of a line", number)
+				      "a query may look at %u variables of a line; one that is "
+				      "computed counts for up to three",
+				      number)
 			       ? 0
 			       : -1;
 	const char *pattern = function->copies ? checked->pattern /* fay_check_inlined() */
