@@ -251,8 +251,9 @@ struct fay_attach_options {
 	 * not FAY_OK: it is not, and this is the error. NULL: nobody is asked. */
 	int (*permit)(void *context, pid_t pid, struct fay_error *error);
 	void *permit_context;
-	/* Once it is not 0, who waits for another session of the process to have begun waits no
-	 * longer: FAY_E_REFUSED. A signal handler may set it. NULL: nobody does. */
+	/* Once it is not 0 nothing is installed any more, and who plans, or waits for another
+	 * session of the process to have begun, ends: FAY_E_REFUSED. A signal handler may set it.
+	 * NULL: nobody does. */
 	const volatile int *given_up;
 };
 

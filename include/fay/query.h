@@ -336,6 +336,8 @@ struct fay_bpf_options {
 	 * this order; all else but `tids` means nothing then */
 	const struct fay_trap *const *traps;
 	size_t trap_count;
+	/* once it is not 0 no further trap's program is compiled: FAY_E_REFUSED; NULL: all are */
+	const volatile int *given_up;
 };
 /* A kernel query (system calls, tracepoints) as BPF programs, for this kernel and machine. *object
  * is to be given to fay_bpf_object_deinit(); it refers to options->pids. */

@@ -159,6 +159,8 @@ static int make(struct fay_plan *plan, struct fay_error *error)
 		code = fay_zones_build(plan, &maps, error);
 	if (!code && !is_worth_it(plan) && !fay_plan_only_traps(plan))
 		code = nothing_usable(plan, error);
+	if (fay_plan_abandoned(plan))
+		code = fay_error_set(error, FAY_E_REFUSED, "interrupted");
 	plan->geometry.modules_follow = fay_rendezvous_hooked(plan);
 	fay_zones_deinit(&present);
 	fay_maps_deinit(&maps);

@@ -338,6 +338,11 @@ void fay_points_deinit(struct fay_plan *plan);
  * wanted and cannot be patched is skipped; that none can is an error. Made anew for each
  * attempt. */
 int fay_plan_make(struct fay_plan *plan, struct fay_error *error);
+/* Whoever attaches does not want it any more (fay_attach_options.given_up). */
+static inline bool fay_plan_abandoned(const struct fay_plan *plan)
+{
+	return plan->options.given_up && *plan->options.given_up;
+}
 void fay_plan_forget(struct fay_plan *plan);
 /* Nothing can be patched, but the kernel may trap: nothing is to be installed. */
 bool fay_plan_only_traps(const struct fay_plan *plan);

@@ -176,13 +176,14 @@ static int refuse_writable(struct fay_plan *plan, const struct fay_maps *maps)
 	return code;
 }
 
-/* Points that have lost their sites are planned again. *again: there are such. */
+/* Points that have lost their sites are planned again. *again: there are such. What is abandoned
+ * is left as it is: fay_plan_make() says so. */
 static int replan(struct fay_planner *planner, bool *again)
 {
 	struct fay_plan *plan = planner->plan;
 
 	*again = false;
-	for (size_t i = 0; i < plan->point_count; i++) {
+	for (size_t i = 0; i < plan->point_count && !fay_plan_abandoned(plan); i++) {
 		if (!plan->points[i].usable || plan->points[i].site_count)
 			continue;
 		*again = true;

@@ -27,11 +27,6 @@
 #define WAIT_LOADING_MS 500u /* the program waits, too */
 #define STEP_US 1000u
 
-static bool given_up(const struct fay_session *session)
-{
-	return session->plan.options.given_up && *session->plan.options.given_up;
-}
-
 /* What is returned is to be closed; -1: nothing. The turn may not have come. */
 static int take(const struct fay_session *session)
 {
@@ -41,7 +36,7 @@ static int take(const struct fay_session *session)
 
 	while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) &&
 	       (errno == EWOULDBLOCK || errno == EINTR) && fay_loader_clock_ns() < until &&
-	       !given_up(session))
+	       !fay_plan_abandoned(&session->plan))
 		usleep(STEP_US);
 	return turn;
 }
@@ -51,8 +46,9 @@ int fay_turn_begin(struct fay_session *session,
 		   struct fay_error *error)
 {
 	int turn = take(session);
-	int code = given_up(session) ? fay_error_set(error, FAY_E_REFUSED, "interrupted")
-				     : begin(session, error);
+	int code = fay_plan_abandoned(&session->plan)
+			   ? fay_error_set(error, FAY_E_REFUSED, "interrupted")
+			   : begin(session, error);
 
 	if (turn >= 0)
 		close(turn);

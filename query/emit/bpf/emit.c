@@ -46,7 +46,7 @@ static LLVMTargetMachineRef target_machine(void)
  * for. */
 static int take_sections(struct fay_bpf_object *object, Elf *elf, struct fay_error *error)
 {
-	size_t names, found = 0;
+	size_t names;
 	if (elf_getshdrstrndx(elf, &names))
 		return fay_error_set(error, FAY_E_INTERNAL, "LLVM's object cannot be read: %s",
 				     elf_errmsg(-1));
@@ -68,11 +68,8 @@ static int take_sections(struct fay_bpf_object *object, Elf *elf, struct fay_err
 		if (!program->code)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		memcpy(program->code, data->d_buf, data->d_size);
-		found++;
 	}
-	return found == object->program_count
-		       ? FAY_OK
-		       : fay_error_set(error, FAY_E_INTERNAL, "LLVM's object lacks a program");
+	return FAY_OK;
 }
 
 static int read_object(struct fay_bpf_object *object, LLVMMemoryBufferRef buffer,

@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COMPILED_TOGETHER 4u /* programs of traps */
+
 struct job {
 	struct fay_codegen g;
 	struct fay_codegen_bpf bpf;
@@ -126,6 +128,21 @@ static bool fits_query(const struct job *job, const struct fay_trap *trap)
 			!(checked->uses_duration || checked->return_arguments));
 }
 
+/* The programs so far, which are in the module, and are not from now on. */
+static int compile(struct job *job)
+{
+	const struct fay_query *query = job->g.p->query;
+	if (job->g.extends)
+		return fay_query_error_at(
+			query, job->error, FAY_E_REFUSED, query->extensions[0].span,
+			"C functions run in native probes, and these events come through BPF");
+	int code = fay_bpf_emit(&job->g, job->object, job->error);
+	LLVMDisposeModule(job->g.module);
+	job->g.module = LLVMModuleCreateWithNameInContext("query", job->g.context);
+	return code;
+}
+
+/* A few at a time, so that it can be given up in between. */
 static int add_traps(struct job *job)
 {
 	const struct fay_bpf_options *options = job->bpf.options;
@@ -146,6 +163,10 @@ static int add_traps(struct job *job)
 		program->type = BPF_PROG_TYPE_KPROBE;
 		snprintf(program->name, sizeof(program->name), "trap %.50s",
 			 job->bpf.trap->function.name);
+		if (!code && i % COMPILED_TOGETHER == COMPILED_TOGETHER - 1)
+			code = compile(job);
+		if (options->given_up && *options->given_up)
+			return fay_error_set(job->error, FAY_E_REFUSED, "interrupted");
 	}
 	return code;
 }
@@ -208,12 +229,12 @@ static int generate(struct job *job)
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	fay_codegen_text_emitter(&job->g);
 	int code = add_programs(job);
-	if (!code && job->g.extends)
-		code = fay_query_error_at(
-			p->query, job->error, FAY_E_REFUSED, p->query->extensions[0].span,
-			"C functions run in native probes, and these events come through BPF");
 	if (!code)
-		code = fay_bpf_emit(&job->g, object, job->error);
+		code = compile(job);
+	for (uint32_t i = 0; i < object->program_count && !code; i++)
+		if (!object->programs[i].code)
+			code = fay_error_set(job->error, FAY_E_INTERNAL,
+					     "LLVM's object lacks a program");
 	object->maps = job->bpf.maps | 1u << FAY_BPF_SLOTS;
 	fay_bpf_machine(object->values);
 	object->typed = functions || p->checked.kind == SOURCE_TRACEPOINT;

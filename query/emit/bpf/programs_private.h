@@ -30,7 +30,7 @@ bool fay_bpf_note_child(struct fay_codegen *g);
 bool fay_bpf_program(struct fay_codegen *g, const char *section);
 
 /* --- emit.c --- */
-/* Compiles the module; each program's instructions into the object's. */
+/* Compiles the module; the instructions of its programs into the object's. */
 int fay_bpf_emit(struct fay_codegen *g, struct fay_bpf_object *object, struct fay_error *error);
 
 #endif
