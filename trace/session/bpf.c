@@ -326,7 +326,8 @@ static int load(struct trace *trace, const struct fay_trap *const *traps, uint32
 	struct fay_bpf_options options = { .tids = trace->tids,
 					   .tid_count = trace->tid_count,
 					   .traps = traps,
-					   .trap_count = count };
+					   .trap_count = count,
+					   .given_up = &trace->interrupted };
 	size_t size;
 	if (fay_plan_generate_bpf(trace->plan, &options, &bpf->object, error))
 		return error->code;
@@ -409,13 +410,17 @@ int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 	uint64_t since = fay_monotonic();
 	trace->traps.places_only = trace->plan && trace->plan->keeps_calls;
 	size_t skipped = take_traps(trace);
+	trace->attached_since = since;
 	if (trace->traps.count) {
+		/* their programs are compiled meanwhile */
+		if (fay_trace_budget_settle(trace, error))
+			return error->code;
 		set_traps(trace, &first);
 		fay_trace_stage(trace, "set traps", since);
 	}
 	if (why && skipped && trace->verbose && !trace->only_inline)
 		fprintf(trace->messages, "fay: no traps are set in the kernel instead: %s\n", why);
-	else if (first.code && trace->session_count)
+	else if (first.code && trace->session_count && !trace->interrupted)
 		fprintf(trace->messages, "fay: traps in the kernel instead of jumps: %s\n",
 			first.message);
 	return trace->trapped_count ? drop_empty(trace, &first, error) : FAY_OK;

@@ -1,70 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
+/*
+ * --budget: each LOOK_EVERY what the probes have cost a process since the last look is compared
  * with the processor time that it has used. If that is more than the budget allows, twice among a
  * few looks, the costliest points are taken out, as many as it takes. (One look says too little: it
  * touches memory first, or one of the few events that are timed, each of which stands for a
- * hundred, was interrupted.) While a point is out nobody knows how often its function is called: so
- * after a rest it is put back, the cheapest first, once enough was saved of the budget for what it
- * took before; and if it is too much still it goes again, for longer. */
-#include <inttypes.h>
+ * hundred, was interrupted.)
+ *
+ * What is out comes back. While a point is out nobody knows how often its function is called: so
+ * after a rest it is put back, the cheapest first, as many at once as enough was saved of the
+ * budget for what they took before; and if it is too much still they go again, for longer. Each
+ * such stop takes fay, and the program, some milliseconds: so there is a pause behind it that is
+ * many times as long.
+ */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "session.h"
 
-#define LOOK_EVERY 10000000u  /* ns */
-#define LOOK_AGAIN 5000000u   /* ns, after a look in which it was too much */
-#define OVER_KEPT 5u          /* looks after that one in which it counts */
-#define CALM_AFTER 100000000u /* ns in which it was never too much, and nothing came back */
+#define LOOK_EVERY 10000000u    /* ns */
+#define LOOK_AGAIN 5000000u     /* ns, after a look in which it was too much */
+#define SETTLED_AFTER 60000000u /* ns: more looks than it takes to take points out */
+#define SETTLE_STEP_US 1000u
+#define OVER_KEPT 5u /* looks after that one in which it counts */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
 #define CPU_LEAST 5000000u
+/* so much longer than the changes took fay nothing is put back */
+#define RETURN_SHARE 100u
+#define RETURN_SHARE_CALM 500u
+#define RETURN_PAUSE_MOST 4000000000u /* ns, of one change */
+#define CALM_AFTER 100000000u         /* ns in which it was never too much, and nothing came back */
+#define SAVED_MOST 1e9 /* ns of the program's time: of the budget for that much is saved, or owed */
+#define RETURNS_MOST 64u       /* points that are put back in one stop */
 #define REST_LEAST 1000000000u /* ns */
 #define REST_MOST 64000000000u
-#define BACK_LOOKS 2   /* until a point that comes back goes again */
-#define SAVED_MOST 1e9 /* ns of the program's time: of the budget for that much is saved, or owed */
+#define BACK_LOOKS 2    /* until a point that comes back goes again */
 #define REFUSED_MOST 3u /* times that it cannot be put back: it stays out */
 #define TIMES_MOST 2u   /* that all points went: nothing is left to trace */
-#define DEPARTED_MOST 4096u
-#define SHOWN 20u
-
-/* Of one session. */
-struct account {
-	struct fay_session *session;
-	pid_t pid;
-	size_t count, points;         /* those from `points` on are functions without probes */
-	struct fay_point_cost *costs; /* by point */
-	uint64_t *spent;              /* ns, between the last two looks */
-	struct fay_left_out *left;
-	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
-	double cpu, saved;           /* ns between the last two looks; of the budget */
-	bool stuck;                  /* points could not be taken out, which was said */
-	uint32_t over;               /* looks in which it counts that too much was spent */
-};
-
-struct fay_trace_budget {
-	struct account *items;
-	size_t count;
-	uint64_t began, restless; /* monotonic ns; the last: too much, or one came back */
-	double spent, cpu;        /* ns, of all looks */
-	size_t left_out, said;    /* functions, each once; messages about them */
-	/* of sessions that are gone */
-	struct fay_departed *departed;
-	size_t departed_count;
-};
 
 struct candidate {
-	struct account *account;
+	struct fay_budget_account *account;
 	size_t point;
 	uint64_t spent;
 };
 
-static int account_init(struct account *account, struct fay_session *session, pid_t pid)
+static int account_init(struct fay_budget_account *account, struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_cost_count(session);
-	*account = (struct account){ .session = session,
-				     .pid = pid,
-				     .count = count,
-				     .points = fay_session_point_count(session) };
+	*account = (struct fay_budget_account){ .session = session,
+						.pid = pid,
+						.count = count,
+						.points = fay_session_point_count(session),
+						.most = RETURNS_MOST };
 	account->cpu_before = fay_process_cpu_ns(pid);
 	account->looked = fay_monotonic();
 	account->costs = calloc(count + 1, sizeof(*account->costs));
@@ -88,7 +76,7 @@ static int open_accounts(struct trace *trace)
 	for (size_t i = 0; i < trace->session_count; i++) {
 		if (has_account(budget, trace->sessions[i]))
 			continue;
-		struct account *grown =
+		struct fay_budget_account *grown =
 			realloc(budget->items, (budget->count + 1) * sizeof(*grown));
 		if (!grown)
 			return FAY_E_LIMIT;
@@ -100,9 +88,7 @@ static int open_accounts(struct trace *trace)
 	return FAY_OK;
 }
 
-/* Brings the account up to date, and adds what was spent since the last time. Returns how much of
- * that points spent that are still in place. */
-static double account_look(struct account *account, double *all)
+double fay_budget_look(struct fay_budget_account *account, double *all)
 {
 	double in_place = 0;
 	for (size_t i = 0; i < account->count; i++)
@@ -114,31 +100,6 @@ static double account_look(struct account *account, double *all)
 		in_place += account->costs[i].taken_out ? 0 : (double)account->spent[i];
 	}
 	return in_place;
-}
-
-static uint64_t event_ns(const struct fay_point_cost *cost)
-{
-	return cost->events ? cost->nanoseconds / cost->events : 0;
-}
-
-static void say(const struct trace *trace, const struct account *account, size_t point, bool out)
-{
-	const struct fay_function *function = fay_session_point(account->session, point);
-	size_t number = ++trace->spending->said;
-	if (number > SHOWN && !trace->verbose)
-		return;
-	fprintf(trace->messages, "fay: budget of %g%%: %s: %s!%s%s", trace->budget * 100,
-		out ? "left out from now on" : "traced again", function->module, function->name,
-		point < account->points ? "" : ", in which traced calls go on");
-	if (out)
-		fprintf(trace->messages, " (took %.1f%% of the processor time",
-			account->left[point].share * 100);
-	if (out && point < account->points)
-		fprintf(trace->messages, ", %" PRIu64 " ns an event",
-			event_ns(&account->costs[point]));
-	fprintf(trace->messages, "%s", out ? ")" : "");
-	fprintf(trace->messages, "%s\n",
-		number == SHOWN && !trace->verbose ? "; --verbose names those that follow" : "");
 }
 
 static uint64_t rest_of(const struct fay_left_out *left, uint64_t now)
@@ -159,11 +120,22 @@ static void note_out(struct trace *trace, struct fay_left_out *left, double shar
 	left->times++;
 }
 
+/* ns of processor time that this thread, and the keepers for it, have used. */
+static uint64_t used_by_changes(void)
+{
+	struct rusage children;
+	getrusage(RUSAGE_CHILDREN, &children);
+	return fay_clock(CLOCK_THREAD_CPUTIME_ID) +
+	       (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000u;
+}
+
 /* Who is followed is held by the follower, which lets go of it for the moment. */
-static int change(struct trace *trace, const struct account *account, const size_t *points,
-		  size_t count, bool out, struct fay_error *error)
+static int change(struct trace *trace, const struct fay_budget_account *account,
+		  const size_t *points, size_t count, bool out, struct fay_error *error)
 {
 	bool followed = count && trace->follower.follower;
+	uint64_t used = used_by_changes(), now;
 	if (followed)
 		fay_follow_release(&trace->follower, account->pid);
 	int code = !count ? FAY_OK
@@ -171,12 +143,17 @@ static int change(struct trace *trace, const struct account *account, const size
 			  : fay_session_put_back(account->session, points, count, error);
 	if (followed)
 		fay_follow_retake(&trace->follower, account->pid);
+	used = (used_by_changes() - used) * (trace->calm ? RETURN_SHARE_CALM : RETURN_SHARE);
+	now = fay_monotonic();
+	if (trace->spending->next_return < now)
+		trace->spending->next_return = now;
+	trace->spending->next_return += used < RETURN_PAUSE_MOST ? used : RETURN_PAUSE_MOST;
 	return code;
 }
 
 /* Takes those points out that belong to this session. */
-static int take_out(struct trace *trace, struct account *account, const struct candidate *chosen,
-		    size_t count, double cpu)
+static int take_out(struct trace *trace, struct fay_budget_account *account,
+		    const struct candidate *chosen, size_t count, double cpu)
 {
 	size_t *points = calloc(count + 1, sizeof(*points)), own = 0;
 	struct fay_error error;
@@ -195,7 +172,7 @@ static int take_out(struct trace *trace, struct account *account, const struct c
 		if (chosen[i].account != account)
 			continue;
 		note_out(trace, &account->left[chosen[i].point], (double)chosen[i].spent / cpu);
-		say(trace, account, chosen[i].point, true);
+		fay_budget_say(trace, account, chosen[i].point, true);
 	}
 	return FAY_OK;
 }
@@ -214,7 +191,7 @@ static size_t find_candidates(struct fay_trace_budget *budget, size_t first, boo
 	pid_t pid = budget->items[first].pid;
 	size_t count = 0;
 	for (size_t i = first; i < budget->count; i++) {
-		struct account *account = &budget->items[i];
+		struct fay_budget_account *account = &budget->items[i];
 		for (size_t k = 0; k < account->count && account->pid == pid; k++)
 			if (!account->costs[k].taken_out && !account->costs[k].fixed &&
 			    (account->spent[k] || keeps_calls))
@@ -249,47 +226,97 @@ static int save_up(struct trace *trace, size_t first, double over, double cpu)
 	return result;
 }
 
-static bool comes_back(const struct trace *trace, const struct account *account, size_t point)
+static bool comes_back(const struct trace *trace, const struct fay_budget_account *account,
+		       size_t point)
 {
 	return !(trace->plan && trace->plan->keeps_calls) &&
 	       account->left[point].refused < REFUSED_MOST &&
 	       fay_session_comes_back(account->session, point);
 }
 
-/* Whether what it took before was saved, or the program is at rest. */
-static bool affords(const struct trace *trace, const struct account *first,
-		    const struct fay_left_out *left, uint64_t now)
+static int cheapest_first(const void *a, const void *b)
 {
-	double most = SAVED_MOST * trace->budget, cost = BACK_LOOKS * left->share * first->cpu;
-	return now - first->looked > CALM_AFTER || first->saved >= (cost < most ? cost : most);
+	const struct candidate *x = a, *y = b;
+	double left = x->account->left[x->point].share, right = y->account->left[y->point].share;
+	return left < right ? -1 : left > right ? 1 : x->point < y->point ? -1 : 1;
 }
 
-/* One point at a time, whose rest is over: what it takes now is not known. `first`: the process's
- * account. */
-static void put_back(struct trace *trace, const struct account *first, struct account *account)
+static int by_number(const void *a, const void *b)
 {
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The points whose rest is over, the cheapest first, for as many as what they took before was
+ * saved, or as may come at once if the program is at rest. `first`: the process's account. */
+static size_t find_returns(const struct trace *trace, const struct fay_budget_account *first,
+			   struct fay_budget_account *account, struct candidate *ready,
+			   size_t *points)
+{
+	double most = SAVED_MOST * trace->budget, cost = 0;
 	uint64_t now = fay_monotonic();
-	struct fay_error error;
-	size_t i = account->count;
+	size_t count = 0, chosen = 0;
+	bool calm = now - first->looked > CALM_AFTER;
 	for (size_t k = 0; k < account->count; k++)
 		if (account->left[k].since &&
 		    now - account->left[k].since >= account->left[k].rest &&
-		    (i == account->count || account->left[k].share < account->left[i].share) &&
 		    comes_back(trace, account, k))
-			i = k;
-	if (i == account->count || !affords(trace, first, &account->left[i], now) ||
-	    !fay_session_target_alive(account->session))
-		return;
-	struct fay_left_out *left = &account->left[i];
-	if (change(trace, account, &i, 1, false, &error)) {
-		left->refused++;
-		left->rest *= 2;
-		return;
+			ready[count++] = (struct candidate){ account, k, 0 };
+	qsort(ready, count, sizeof(*ready), cheapest_first);
+	for (; chosen < count && chosen < account->most; chosen++) {
+		double one = BACK_LOOKS * account->left[ready[chosen].point].share * first->cpu;
+		cost += one < most ? one : most;
+		if (!calm && first->saved < cost)
+			break;
+		points[chosen] = ready[chosen].point;
 	}
-	left->back = trace->spending->restless = fay_monotonic();
-	left->absent += left->back - left->since;
-	left->since = 0;
-	say(trace, account, i, false);
+	qsort(points, chosen, sizeof(*points), by_number);
+	return chosen;
+}
+
+/* All in one stop. If they cannot, it is fewer the next time, until it is known of one that it
+ * cannot. */
+static void put_back_these(struct trace *trace, struct fay_budget_account *account,
+			   const size_t *points, size_t count)
+{
+	struct fay_error error;
+	bool failed = change(trace, account, points, count, false, &error);
+	account->most = failed                      ? (count + 1) / 2
+			: 2 * count > account->most ? 2 * count
+						    : account->most;
+	account->most = account->most > RETURNS_MOST ? RETURNS_MOST : account->most;
+	for (size_t i = 0; i < count; i++) {
+		struct fay_left_out *left = &account->left[points[i]];
+		if (failed && count == 1) {
+			left->refused++;
+			left->rest *= 2;
+		}
+		if (failed)
+			continue;
+		left->back = trace->spending->restless = fay_monotonic();
+		left->absent += left->back - left->since;
+		left->since = 0;
+		fay_budget_say(trace, account, points[i], false);
+	}
+}
+
+/* What they take now is not known. */
+static int put_back(struct trace *trace, const struct fay_budget_account *first,
+		    struct fay_budget_account *account)
+{
+	size_t *points, count;
+	struct candidate *ready;
+	if (!trace->spending->left_out || fay_monotonic() < trace->spending->next_return ||
+	    !fay_session_target_alive(account->session))
+		return FAY_OK;
+	points = calloc(account->count + 1, sizeof(*points));
+	ready = calloc(account->count + 1, sizeof(*ready));
+	count = points && ready ? find_returns(trace, first, account, ready, points) : 0;
+	if (count)
+		put_back_these(trace, account, points, count);
+	free(ready);
+	free(points);
+	return points && ready ? FAY_OK : FAY_E_LIMIT;
 }
 
 /* Brings the accounts of one process up to date, the one at `first` and those behind it, if enough
@@ -298,7 +325,7 @@ static void put_back(struct trace *trace, const struct account *first, struct ac
 static bool account_process(struct trace *trace, size_t first, double *over)
 {
 	struct fay_trace_budget *budget = trace->spending;
-	struct account *items = budget->items, *account = &items[first];
+	struct fay_budget_account *items = budget->items, *account = &items[first];
 	uint64_t cpu_now = fay_process_cpu_ns(account->pid), now = fay_monotonic();
 	double spent = 0, all = 0, floor = trace->budget_by_default ? FAY_BUDGET_FLOOR : 0, allowed;
 	double most = SAVED_MOST * trace->budget;
@@ -308,7 +335,7 @@ static bool account_process(struct trace *trace, size_t first, double *over)
 	account->cpu_before = cpu_now;
 	for (size_t i = first; i < budget->count; i++)
 		if (items[i].pid == account->pid)
-			spent += account_look(&items[i], &all);
+			spent += fay_budget_look(&items[i], &all);
 	all = all < account->cpu ? all : account->cpu;
 	trace->spent_cpu = budget->cpu += account->cpu;
 	trace->spent = budget->spent += all;
@@ -326,7 +353,7 @@ static bool account_process(struct trace *trace, size_t first, double *over)
 /* Returns whether it was too much for the first time. */
 static bool look_at(struct trace *trace, size_t first, int *result)
 {
-	struct account *account = &trace->spending->items[first];
+	struct fay_budget_account *account = &trace->spending->items[first];
 	double over = 0;
 	bool told = account_process(trace, first, &over), again = over > 0 && account->over;
 	trace->spending->restless = over > 0 ? fay_monotonic() : trace->spending->restless;
@@ -336,13 +363,13 @@ static bool look_at(struct trace *trace, size_t first, int *result)
 		account->over -= told && account->over;
 	if (again)
 		*result = save_up(trace, first, over, account->cpu);
-	for (size_t i = first; i < trace->spending->count && over <= 0; i++)
+	for (size_t i = first; i < trace->spending->count && over <= 0 && !*result; i++)
 		if (trace->spending->items[i].pid == account->pid)
-			put_back(trace, account, &trace->spending->items[i]);
+			*result = put_back(trace, account, &trace->spending->items[i]);
 	return over > 0 && !again;
 }
 
-static bool is_first_of_process(const struct fay_trace_budget *budget, size_t index)
+bool fay_budget_is_first(const struct fay_trace_budget *budget, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
 		if (budget->items[i].pid == budget->items[index].pid)
@@ -362,7 +389,7 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	if (!trace->spending || open_accounts(trace))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < trace->spending->count && !result; i++)
-		if (is_first_of_process(trace->spending, i))
+		if (fay_budget_is_first(trace->spending, i))
 			over |= look_at(trace, i, &result);
 	used = (fay_clock(CLOCK_THREAD_CPUTIME_ID) - used) * (trace->calm ? FAY_CALM_LOOK : 1);
 	trace->next_spending = now + fay_trace_pause(used, over ? LOOK_AGAIN : LOOK_EVERY,
@@ -370,8 +397,52 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 	return result ? fay_error_set(error, FAY_E_LIMIT, "out of memory") : FAY_OK;
 }
 
+int fay_trace_budget_settle(struct trace *trace, struct fay_error *error)
+{
+	uint64_t until = fay_monotonic() + SETTLED_AFTER;
+	int result = FAY_OK;
+	while (trace->budget && !result && !trace->interrupted && fay_monotonic() < until) {
+		result = fay_trace_budget_tick(trace, error);
+		usleep(SETTLE_STEP_US);
+	}
+	return result;
+}
+
+static void account_deinit(struct fay_budget_account *account)
+{
+	free(account->costs);
+	free(account->spent);
+	free(account->left);
+}
+
+void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	for (size_t i = 0; budget && i < budget->count; i++) {
+		if (budget->items[i].session != session)
+			continue;
+		fay_budget_look(&budget->items[i], &budget->spent);
+		fay_budget_keep_departed(budget, &budget->items[i]);
+		account_deinit(&budget->items[i]);
+		budget->items[i--] = budget->items[--budget->count];
+	}
+}
+
+void fay_trace_budget_deinit(struct trace *trace)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	trace->spending = NULL;
+	if (!budget)
+		return;
+	for (size_t i = 0; i < budget->count; i++)
+		account_deinit(&budget->items[i]);
+	free(budget->items);
+	free(budget->departed);
+	free(budget);
+}
+
 /* None is in place, and each has had its chances to come back. */
-static bool is_spent(const struct trace *trace, const struct account *account)
+static bool is_spent(const struct trace *trace, const struct fay_budget_account *account)
 {
 	size_t i = 0;
 	while (i < account->points && account->left[i].since &&
@@ -387,99 +458,4 @@ bool fay_trace_budget_exhausted(const struct trace *trace)
 	for (size_t i = 0; spent && i < budget->count; i++)
 		spent = is_spent(trace, &budget->items[i]);
 	return spent && !trace->follow && !trace->wait;
-}
-
-static void account_deinit(struct account *account)
-{
-	free(account->costs);
-	free(account->spent);
-	free(account->left);
-}
-
-/* The names go with the session. Short of memory, or of room, they are not in the final report. */
-static void keep_departed(struct fay_trace_budget *budget, const struct account *account)
-{
-	for (size_t i = 0; i < account->count && budget->departed_count < DEPARTED_MOST; i++) {
-		const struct fay_function *function = fay_session_point(account->session, i);
-		struct fay_departed *one;
-		if (!account->left[i].after)
-			continue;
-		one = realloc(budget->departed, (budget->departed_count + 1) * sizeof(*one));
-		if (!one)
-			return;
-		budget->departed = one;
-		one += budget->departed_count++;
-		*one = (struct fay_departed){ .pid = account->pid,
-					      .left = account->left[i],
-					      .beside = i >= account->points,
-					      .events = account->costs[i].events,
-					      .event_ns = event_ns(&account->costs[i]) };
-		if (one->left.since)
-			one->left.absent += fay_monotonic() - one->left.since;
-		snprintf(one->module, sizeof(one->module), "%s", function->module);
-		snprintf(one->function, sizeof(one->function), "%s", function->name);
-	}
-}
-
-void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session)
-{
-	struct fay_trace_budget *budget = trace->spending;
-	for (size_t i = 0; budget && i < budget->count; i++) {
-		if (budget->items[i].session != session)
-			continue;
-		account_look(&budget->items[i], &budget->spent);
-		keep_departed(budget, &budget->items[i]);
-		account_deinit(&budget->items[i]);
-		budget->items[i--] = budget->items[--budget->count];
-	}
-}
-
-/* Events that were under way have ended, and their processor time is to be counted, too. */
-static void look_finally(struct fay_trace_budget *budget)
-{
-	for (size_t i = 0; i < budget->count; i++) {
-		struct account *account = &budget->items[i];
-		bool counts = is_first_of_process(budget, i) &&
-			      fay_session_target_alive(account->session);
-		uint64_t cpu_now = counts ? fay_process_cpu_ns(account->pid) : 0;
-		account_look(account, &budget->spent);
-		budget->cpu +=
-			cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
-		keep_departed(budget, account);
-	}
-}
-
-void fay_trace_budget_print(const struct trace *trace)
-{
-	struct fay_trace_budget *budget = trace->spending;
-	bool all = trace->verbose || trace->json;
-	if (!budget)
-		return;
-	look_finally(budget);
-	for (size_t i = 0; i < budget->departed_count && (i < SHOWN || all); i++)
-		fay_trace_departed_print(trace, &budget->departed[i]);
-	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
-	if (trace->json)
-		fprintf(trace->json,
-			"{\"type\":\"budget\",\"share\":%g,\"measured\":%.6f,\"left_out\":%zu}\n",
-			trace->budget, measured, budget->left_out);
-	if (trace->budget_by_default && !budget->departed_count && !all)
-		return; /* nobody asked for this bound, and nothing came near it */
-	fprintf(trace->messages,
-		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; "
-		"functions left out: %zu\n",
-		measured * 100, trace->budget * 100, budget->left_out);
-}
-
-void fay_trace_budget_deinit(struct trace *trace)
-{
-	struct fay_trace_budget *budget = trace->spending;
-	trace->spending = NULL;
-	if (!budget)
-		return;
-	for (size_t i = 0; i < budget->count; i++)
-		account_deinit(&budget->items[i]);
-	free(budget->items);
-	free(budget->departed);
-	free(budget);
 }

@@ -97,7 +97,7 @@ static void note_picture(struct trace *trace, uint32_t state, const struct fay_r
 		memcpy(&count, result->rows + r * result->row_size + column->offset, sizeof(count));
 		noted->counted += count;
 	}
-	uint64_t since = before.at ? before.at : trace->run_since;
+	uint64_t since = before.at ? before.at : trace->attached_since;
 	if (noted->counted >= before.counted && noted->at > since)
 		noted->rate = (double)(noted->counted - before.counted) * 1e9 /
 			      (double)(noted->at - since);
@@ -281,6 +281,7 @@ void fay_trace_run_begin(struct trace *trace)
 {
 	uint64_t now = fay_monotonic();
 	trace->run_since = now;
+	trace->attached_since = trace->attached_since ? trace->attached_since : now;
 	trace->run_until = trace->duration ? now + trace->duration : 0;
 	trace->next_picture = now + (trace->every ? trace->every : DEFAULT_EVERY);
 	trace->awaits_first = trace->timing && !fay_trace_is_kernel(trace) && !trace->native;

@@ -326,9 +326,11 @@ void fay_trace_would_deinit(struct fay_trace_estimate *estimate);
 void fay_trace_name_most(struct fay_trace_estimate *estimate, const struct fay_session *session,
 			 const uint64_t *calls);
 
-/* budget.c: measures what the probes cost each so often, and takes the costliest points out
- * where that is more than --budget allows. */
+/* budget.c: --budget. Measures what the probes cost each so often; takes the costliest points out
+ * where that is more than the budget allows, and puts them back. */
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error);
+/* Looks for some tens of milliseconds, before something else takes long while probes run. */
+int fay_trace_budget_settle(struct trace *trace, struct fay_error *error);
 /* All points were taken out. */
 bool fay_trace_budget_exhausted(const struct trace *trace);
 /* Of a session that is destroyed before the trace ends. */
@@ -356,8 +358,48 @@ struct fay_departed {
 	bool beside; /* without probes */
 	uint64_t events, event_ns;
 };
-/* departed.c: into the final report. */
-void fay_trace_departed_print(const struct trace *trace, const struct fay_departed *one);
+
+/* Of one session. */
+struct fay_budget_account {
+	struct fay_session *session;
+	pid_t pid;
+	size_t count, points;         /* those from `points` on are functions without probes */
+	struct fay_point_cost *costs; /* by point */
+	uint64_t *spent;              /* ns, between the last two looks */
+	struct fay_left_out *left;
+	uint64_t cpu_before, looked; /* ns, of the process; monotonic: both at the last look */
+	double cpu, saved;           /* ns between the last two looks; of the budget */
+	bool stuck;                  /* points could not be taken out, which was said */
+	size_t most;                 /* points that are put back in one stop */
+	uint32_t over;               /* looks in which it counts that too much was spent */
+};
+
+struct fay_trace_budget {
+	struct fay_budget_account *items;
+	size_t count;
+	uint64_t began, restless; /* monotonic ns; the last: too much, or one came back */
+	double spent, cpu;        /* ns, of all looks */
+	size_t left_out, said;    /* functions, each once; messages about them */
+	uint64_t next_return;     /* monotonic ns, before which nothing is put back */
+	/* of sessions that are gone */
+	struct fay_departed *departed;
+	size_t departed_count;
+};
+/* Whether no account before that one is of the same process. */
+bool fay_budget_is_first(const struct fay_trace_budget *budget, size_t index);
+/* Brings the account up to date, and adds what was spent since the last time. Returns how much of
+ * that points spent that are still in place. */
+double fay_budget_look(struct fay_budget_account *account, double *all);
+/* budget_report.c: that a point goes, or has come back. */
+void fay_budget_say(const struct trace *trace, const struct fay_budget_account *account,
+		    size_t point, bool out);
+/* Names go with the session. Short of memory, or of room, they are not in the final report. */
+void fay_budget_keep_departed(struct fay_trace_budget *budget,
+			      const struct fay_budget_account *account);
+/* Functions that are out, or have been, by their names without the module, and for how long. */
+typedef void fay_trace_out_visit(void *context, const char *function, bool out, uint64_t absent_ns);
+void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *visit,
+				void *context);
 
 /* save.c: --save. `lost`: events, since the trace began. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);

@@ -56,7 +56,8 @@ struct trace {
 	volatile sig_atomic_t asked_for_snapshot; /* of --save */
 	/* run.c, monotonic ns */
 	uint64_t run_since, run_until, next_picture, next_spending;
-	bool awaits_first; /* event, for --timing */
+	uint64_t attached_since; /* since when there are events, run_since or before */
+	bool awaits_first;       /* event, for --timing */
 	/* of the last picture, for who shows it */
 	struct trace_pictured {
 		uint64_t at, counted, lost; /* monotonic ns; events, if it counts them */
