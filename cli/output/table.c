@@ -13,7 +13,7 @@
 #define STREAM_TIME 29
 #define STREAM_WIDEST 48
 #define STREAM_STEP 8 /* by which one grows, so that its head is not written too often */
-#define LEAST_CELL 12
+#define LEAST_CELL 6
 
 bool fay_output_is_numeric(const struct fay_view_column *column)
 {

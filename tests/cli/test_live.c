@@ -258,9 +258,15 @@ static void wide_columns(void **state)
 	memset(terminal.cells, 0, sizeof(terminal.cells));
 	for (int i = 0; i < 3; i++)
 		picture(&writer, 2, 1, "std::very_long_namespace::and_a_function_in_it()", false);
-	assert_string_equal(line(1), "std::very.");
-	assert_string_equal(line(2), "group 1");
+	assert_string_equal(line(1), "std...");
+	assert_string_equal(line(2), "gro...");
 	assert_string_equal(line(3), "");
+	resize(10, 16); /* numbers are whole, for a cut one is another */
+	terminal.y = 3;
+	picture(&writer, 2, 1, "std::very_long_namespace::and_a_function_in_it()", false);
+	assert_string_equal(line(0), "name       calls");
+	assert_string_equal(line(1), "std::v...      0");
+	assert_string_equal(line(2), "group 1        1");
 	resize(10, 80);
 	picture(&writer, 2, 1, "std::very_long_namespace::and_a_function_in_it()", true);
 	assert_true(!strncmp(line(1), "std::very_long_namespace::and_a_function_in_it()      0  |",
