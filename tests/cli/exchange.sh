@@ -4,6 +4,7 @@
 # folded stacks, as a profile that pprof reads, as spans and metrics of OpenTelemetry.
 set -euo pipefail
 fay=$1
+perfetto=$(dirname "$(realpath "$0")")/perfetto.py
 otlp=$(dirname "$(realpath "$0")")/otlp.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -24,6 +25,11 @@ jq -es '(.[0] | map([.name, (.dur * 1000 | round), .tid]) | sort) == (.[1] | sor
 	(.[0] | all(.ph == "X" and .ts >= 0 and .pid == .tid and (.args.stack | length) > 0))' \
 	chrome <(jq -cs 'map([.function, .Duration, .tid])' rows) >/dev/null ||
 	fail "$(head -3 chrome)"
+# Perfetto takes all of them, but for calls that begin with the one that they are in.
+/usr/bin/python3 "$perfetto" chrome >taken 2>err || fail "Perfetto: $(cat err)"
+read -r slices dropped <taken
+[ "$slices" = "$(wc -l <rows)" ] && [ $((dropped * 1000)) -le "$slices" ] ||
+	fail "Perfetto: $(cat taken)"
 # The calls' ends are as far from one another as the events' times, which jq knows to 256 ns only.
 ends=$(jq '(map(.ts + .dur) | max - min) * 1000 | round' chrome)
 times=$(jq -s 'map(.time) | max - min' rows)
