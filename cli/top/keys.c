@@ -30,6 +30,7 @@ static void save(struct fay_top_screen *screen)
 		fputs("NAME,CALLS/s", out);
 		for (size_t i = 0; i < count; i++)
 			fprintf(out, ",%s%s", columns[i].name, columns[i].span ? " ns" : "");
+		fputs(",LEFT OUT", out);
 	}
 	for (size_t r = 0; out && r < table->shown_count; r++) {
 		fputc('\n', out);
@@ -37,6 +38,7 @@ static void save(struct fay_top_screen *screen)
 		fprintf(out, ",%.1f", table->shown[r]->rate);
 		for (size_t i = 0; i < count; i++)
 			fprintf(out, ",%llu", (unsigned long long)table->shown[r]->values[i]);
+		fprintf(out, ",%d", table->shown[r]->out);
 	}
 	bool written = out && fputc('\n', out) != EOF && !ferror(out);
 	if (out)

@@ -25,14 +25,19 @@ struct fay_top_row {
 	char **frames; /* of a stack, the innermost first */
 	size_t frame_count;
 	uint64_t values[FAY_TOP_VALUES];
-	double rate;      /* of value 0, a second */
-	uint64_t picture; /* that it was in last */
+	double rate;   /* of value 0, a second in which it was traced */
+	double before; /* the rate in the picture before */
+	bool out;      /* the budget has left it out: its rate is the last one that is known */
+	uint64_t absent,
+		absent_now; /* ns that it was out, by the picture before, and by this one */
+	uint64_t picture;   /* that it was in last */
 };
 struct fay_top_table {
 	struct fay_top_row *rows; /* by name */
 	size_t count, room;
 	struct fay_top_row **shown; /* of fay_top_table_arrange() */
 	size_t shown_count;
+	size_t out_count;        /* rows of what is left out */
 	uint64_t picture, taken; /* the number of the last one, and when that came, ns */
 	double seconds;          /* between it and the one before, or the beginning */
 };
@@ -41,6 +46,11 @@ void fay_top_table_clear(struct fay_top_table *table);
  * rate. */
 struct fay_top_row *fay_top_table_put(struct fay_top_table *table, uint64_t picture,
 				      const char *name, const uint64_t values[FAY_TOP_VALUES]);
+/* The row with that name, or all (NULL), was left out for so long, and is or is not now. */
+void fay_top_table_left_out(struct fay_top_table *table, const char *name, bool out,
+			    uint64_t absent_ns);
+/* All of the picture has been put, and said to be left out: its rates are right from now on. */
+void fay_top_table_complete(struct fay_top_table *table);
 /* Chooses what is shown: rows whose names have the text, by column (0 the rate, n + 1 value n, the
  * greatest first; past these: by name). */
 void fay_top_table_arrange(struct fay_top_table *table, unsigned column, const char *text);
@@ -67,7 +77,7 @@ struct fay_top_view {
 	char message[512];         /* what was said last */
 	bool paused;               /* rows stay as they are */
 	bool failed;               /* the message is why there are no rows */
-	struct fay_tracer *tracer; /* NULL: nothing is traced */
+	struct fay_tracer *tracer; /* NULL: nothing is traced; signal handlers see it */
 	struct fay_top_table table;
 };
 /* What its rows have behind the rate; returns how many. */

@@ -95,6 +95,14 @@ static void write_count(char *text, size_t size, double value)
 	snprintf(text, size, "%.1f%c", value, units[unit]);
 }
 
+/* The rate of a function that is left out, as it was. */
+static void write_known(char *text, size_t size, double value)
+{
+	char number[24];
+	write_count(number, sizeof(number), value);
+	snprintf(text, size, "(%s)", number);
+}
+
 static void write_span(char *text, size_t size, double ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
@@ -136,7 +144,9 @@ static void draw_row(const struct fay_top_screen *screen, const struct fay_top_r
 	size_t count = count_columns(fay_top_columns(screen->view->kind, &columns));
 	char text[NUMBER * (FAY_TOP_VALUES + 1) + 1] = "", number[32];
 	for (size_t i = 0; i < count; i++) {
-		if (i && columns[i - 1].span)
+		if (!i && row->out)
+			write_known(number, sizeof(number), row->rate);
+		else if (i && columns[i - 1].span)
 			write_span(number, sizeof(number), (double)row->values[i - 1]);
 		else
 			write_count(number, sizeof(number),
@@ -144,8 +154,9 @@ static void draw_row(const struct fay_top_screen *screen, const struct fay_top_r
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%*s ", NUMBER - 1,
 			 number);
 	}
-	put_line(line, text, chosen ? A_REVERSE : A_NORMAL);
-	attrset(chosen ? (int)A_REVERSE : (int)A_NORMAL);
+	chtype attributes = chosen ? A_REVERSE : row->out ? A_DIM : A_NORMAL;
+	put_line(line, text, attributes);
+	attrset((int)attributes);
 	put(line, (int)strlen(text), row->shown ? row->shown : row->name,
 	    getmaxx(window) - (int)strlen(text));
 	attrset(A_NORMAL);
@@ -171,6 +182,22 @@ size_t fay_top_screen_page(const struct fay_top_screen *screen)
 	return lines < 1 ? 1 : (size_t)lines;
 }
 
+/* Text of several lines, broken at words. */
+static void draw_lines(int line, const char *text, int lines)
+{
+	for (unsigned used; *text && lines-- > 0; text += strspn(text, " ")) {
+		size_t fits = fay_output_fit(text, strlen(text), (unsigned)getmaxx(window), &used),
+		       end = fits;
+		while (text[fits] && end && text[end] != ' ')
+			end--;
+		end = end ? end : fits;
+		char *copy = strndup(text, end);
+		put_line(line++, copy ? copy : "", A_NORMAL);
+		free(copy);
+		text += end ? end : 1;
+	}
+}
+
 static void draw_rows(struct fay_top_screen *screen)
 {
 	const struct fay_top_table *table = &screen->view->table;
@@ -191,11 +218,10 @@ static void draw_rows(struct fay_top_screen *screen)
 			put_line((int)(2 + line++), frame, A_NORMAL);
 		}
 	}
-	if (!table->shown_count)
-		put_line(2,
-			 screen->view->failed   ? screen->view->message
-			 : screen->view->tracer ? "nothing yet"
-						: "attaching ...",
+	if (!table->shown_count && screen->view->failed)
+		draw_lines(2, screen->view->message, (int)page);
+	else if (!table->shown_count)
+		put_line(2, screen->view->tracer ? "nothing yet" : "attaching ... (Ctrl-C ends)",
 			 A_NORMAL);
 }
 
@@ -217,6 +243,20 @@ static void draw_title(const struct fay_top_screen *screen)
 	put_line(0, text, A_REVERSE);
 }
 
+/* What was said last, or what rates in brackets are. */
+static void draw_said(const struct fay_top_screen *screen, int line)
+{
+	const struct fay_top_view *view = screen->view;
+	char legend[96];
+	snprintf(legend, sizeof(legend), "(rate): left out by the budget of %g%%, as it was before",
+		 view->budget * 100);
+	put_line(line,
+		 *screen->notice         ? screen->notice
+		 : view->table.out_count ? legend
+					 : view->message,
+		 A_NORMAL);
+}
+
 static void draw_bottom(const struct fay_top_screen *screen)
 {
 	static const char *const keys[] = {
@@ -231,11 +271,10 @@ static void draw_bottom(const struct fay_top_screen *screen)
 		 screen->input == FAY_TOP_FILTER ? "Filter" : "Save the table as CSV to",
 		 screen->typed);
 	if (height >= 10) {
-		put_line(height - lines - 2,
-			 screen->input     ? typed
-			 : *screen->notice ? screen->notice
-					   : screen->view->message,
-			 screen->input ? A_BOLD : A_NORMAL);
+		if (screen->input)
+			put_line(height - lines - 2, typed, A_BOLD);
+		else
+			draw_said(screen, height - lines - 2);
 		put_line(height - lines - 1, keys[screen->view->kind], A_DIM);
 	} else if (screen->input) {
 		put_line(0, typed, A_BOLD);

@@ -31,11 +31,16 @@ static void begin_picture(struct fay_top_table *table, uint64_t picture)
 	uint64_t now = fay_monotonic();
 	if (table->picture == picture)
 		return;
+	table->out_count = 0;
 	table->seconds = (double)(now - table->taken) / 1e9;
 	table->taken = now;
 	table->picture = picture;
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->count; i++) {
+		table->rows[i].before = table->rows[i].rate;
 		table->rows[i].rate = 0;
+		table->rows[i].out = false;
+		table->rows[i].absent = table->rows[i].absent_now;
+	}
 }
 
 /* Where the name is among the rows, or would be. */
@@ -50,6 +55,33 @@ static size_t place_of(const struct fay_top_table *table, const char *name)
 			high = middle;
 	}
 	return low;
+}
+
+#define PRESENT_LEAST 0.001 /* seconds that a rate is told of */
+
+void fay_top_table_left_out(struct fay_top_table *table, const char *name, bool out,
+			    uint64_t absent_ns)
+{
+	size_t at = name ? place_of(table, name) : 0;
+	for (; at < table->count && (!name || !strcmp(table->rows[at].name, name)); at++) {
+		struct fay_top_row *row = &table->rows[at];
+		row->out |= out;
+		if (row->absent_now < absent_ns)
+			row->absent_now = absent_ns;
+	}
+}
+
+void fay_top_table_complete(struct fay_top_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct fay_top_row *row = &table->rows[i];
+		table->out_count += row->out;
+		double present = table->seconds - (double)(row->absent_now - row->absent) / 1e9;
+		if (present >= PRESENT_LEAST)
+			row->rate *= table->seconds / present;
+		else
+			row->rate = row->before;
+	}
 }
 
 static struct fay_top_row *find(struct fay_top_table *table, const char *name)

@@ -21,9 +21,13 @@
 
 static volatile sig_atomic_t over;
 
+static struct fay_top_view *interrupted;
+
 static void on_signal(int number)
 {
 	over = number;
+	if (interrupted->tracer) /* may be attaching */
+		fay_tracer_stop(interrupted->tracer);
 }
 
 /* What keys there are; false: the end. */
@@ -69,6 +73,7 @@ static int show(struct fay_top_view *view, struct fay_error *error)
 		fay_top_watch_end(&watch);
 		return error->code;
 	}
+	interrupted = view;
 	fay_cli_catch_ends(on_signal);
 	fay_top_view_ask(view);
 	fay_top_screen_draw(&screen);

@@ -211,9 +211,25 @@ void fay_top_view_open(struct fay_top_view *view)
 	};
 	if (!view->failed && fay_tracer_open(view->query, &options, &view->tracer, &error))
 		fail(view, &error);
-	if (view->tracer)
-		fay_trace_be_calm(&view->tracer->trace);
-	view->table.taken = fay_monotonic(); /* all begins at 0 */
+	if (!view->tracer)
+		return;
+	fay_trace_be_calm(&view->tracer->trace);
+	view->table.taken = view->tracer->trace.attached_since; /* all began at 0 */
+}
+
+static void close_tracer(struct fay_top_view *view)
+{
+	struct fay_tracer *tracer = view->tracer;
+	view->tracer = NULL;
+	fay_tracer_close(tracer);
+}
+
+/* Stacks are all of one function. */
+static void take_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+{
+	struct fay_top_view *view = context;
+	fay_top_table_left_out(&view->table, view->kind == FAY_TOP_STACKS ? NULL : function, out,
+			       absent_ns);
 }
 
 void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen)
@@ -221,19 +237,22 @@ void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t
 	struct fay_error error;
 	if (!view->tracer)
 		return;
+	uint64_t picture = view->table.picture;
 	int code = fay_tracer_wait(view->tracer, word, seen, &error);
+	if (view->table.picture != picture) {
+		fay_trace_budget_visit_out(&view->tracer->trace, take_left_out, view);
+		fay_top_table_complete(&view->table);
+	}
 	if (!code && fay_tracer_over(view->tracer))
 		code = fay_error_set(&error, FAY_E_REFUSED, "%s", fay_tracer_over(view->tracer));
 	if (!code)
 		return;
-	fay_tracer_close(view->tracer);
-	view->tracer = NULL;
+	close_tracer(view);
 	fail(view, &error);
 }
 
 void fay_top_view_close(struct fay_top_view *view)
 {
-	fay_tracer_close(view->tracer);
-	view->tracer = NULL;
+	close_tracer(view);
 	fay_top_table_clear(&view->table);
 }

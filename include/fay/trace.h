@@ -104,9 +104,10 @@ struct fay_tracer_statistics {
 
 /*
  * Plans and compiles the query, proves its probes, and attaches to what is named; a command is
- * started. Outputs *tracer. Returns FAY_OK, or the error's code and nothing is installed:
- * FAY_E_USAGE a query or name that means nothing, FAY_E_REFUSED what cannot be traced,
- * FAY_E_LIMIT, FAY_E_INTERNAL. What the options point to must stay until fay_tracer_close().
+ * started. Outputs *tracer at once, so that fay_tracer_stop() may end this, too; NULL after an
+ * error. Returns FAY_OK, or the error's code and nothing is installed: FAY_E_USAGE a query or name
+ * that means nothing, FAY_E_REFUSED what cannot be traced, or was stopped, FAY_E_LIMIT,
+ * FAY_E_INTERNAL. What the options point to must stay until fay_tracer_close().
  */
 int fay_tracer_open(const char *query, const struct fay_tracer_options *options,
 		    struct fay_tracer **tracer, struct fay_error *error);

@@ -168,6 +168,7 @@ int fay_tracer_open(const char *query, const struct fay_tracer_options *options,
 		free(made);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
+	*tracer = made; /* for fay_tracer_stop() */
 	setvbuf(messages, NULL, _IOLBF, BUFSIZ);
 	made->timer = -1;
 	fay_trace_init(&made->trace, &output, messages);
@@ -183,10 +184,10 @@ int fay_tracer_open(const char *query, const struct fay_tracer_options *options,
 	if (code) {
 		if (error)
 			*error = own;
+		*tracer = NULL;
 		fay_tracer_close(made);
 		return code;
 	}
-	*tracer = made;
 	return FAY_OK;
 }
 

@@ -5,10 +5,6 @@
 # driven through tmux.
 . "$(dirname "$0")/../../integration/lib.sh"
 . "$(dirname "$0")/terminal.sh"
-"$TRACER_TARGET" &
-target=$!
-own $target
-await "the target runs" grep -qs "r-xp .*tracer_target" "/proc/$target/maps"
 gone() { tries lacks "$1" || { cat "$work/screen" >&2; fail "'$1' is still there"; }; }
 lacks() { ! shows "$1"; }
 count() { grep -oF -- "$1" "$work/raw" | wc -l; }

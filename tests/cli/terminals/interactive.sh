@@ -5,10 +5,6 @@
 # tmux.
 . "$(dirname "$0")/../../integration/lib.sh"
 . "$(dirname "$0")/terminal.sh"
-"$TRACER_TARGET" &
-target=$!
-own $target
-await "the target runs" grep -qs "r-xp .*tracer_target" "/proc/$target/maps"
 text=$(text_hash $target)
 
 # Completion of sources, modules, functions and methods; a query; Ctrl-C ends it, and not the shell.
@@ -110,7 +106,7 @@ await_screen ", PAUSED"
 types "w$work/top.csv"
 keys Enter
 await_screen "saved to $work/top.csv"
-grep -qE '^"add_up",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+$' "$work/top.csv" ||
+grep -qE '^"add_up",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,0$' "$work/top.csv" ||
 	fail "$(cat "$work/top.csv")"
 keys Enter
 await_screen "add_up < main < __libc_start_call_main"
@@ -135,6 +131,29 @@ for signal in HUP TERM; do
 	shows "CALLS/s" && fail "the screen was left as it was"
 done
 equal "text" "$text" "$(text_hash $target)"
+
+# What the budget leaves out is marked, and keeps the rate that it had; Ctrl-C ends attaching.
+"$BUDGET_TARGET" < <(echo && exec sleep 300) >/dev/null &
+busy=$!
+own $busy
+rest 2
+terminal top.budget 80 24 fay top --budget 0.1% -p $busy
+await_screen "(rate): left out by the budget of 0.1%, as it was before"
+left_out() { shows "(rate)" && grep -qE '^ *\([1-9][0-9.]*[kMG]?\) .* hot *$' "$work/screen"; }
+tries left_out || fail "the rate of what is left out: $(cat "$work/screen")"
+keys q
+restored 0
+kill $busy
+/usr/bin/python3 -c 'input()' < <(sleep 300) &
+python=$!
+own $python
+rest 1
+text=$(text_hash $python)
+terminal top.attaching 80 24 fay top -p $python
+await_screen "attaching ..."
+keys C-c
+restored 0
+equal "text" "$text" "$(text_hash $python)"
 
 # A terminal on which nothing can be drawn, and none.
 terminal none 40 12 TERM=dumb fay top -p $target

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sourced behind tests/integration/lib.sh: terminals that are tmux's, each of its own server.
+# Sourced behind tests/integration/lib.sh: terminals that are tmux's, each of its own server, and a
+# process to be traced, $target.
 command -v tmux >/dev/null || skip "tmux is not installed"
 export XDG_STATE_HOME=$work/state
 unset INPUTRC
@@ -36,3 +37,8 @@ await_prompt() { tries is_at "$1" || fail "no prompt '$1', but $(cat "$work/scre
 restored() { # CODE: it has ended, and the terminal is as before
 	await_screen "ends with $1 icanon echo"
 }
+
+"$TRACER_TARGET" &
+target=$!
+own $target
+await "the target runs" grep -qs "r-xp .*tracer_target" "/proc/$target/maps"
