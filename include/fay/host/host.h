@@ -7,8 +7,8 @@
  *     cc host.c -o host $(pkg-config --cflags --libs fay-extension)
  *
  * No state but in these objects, no output, no exit. Different objects may be used by different
- * threads at once; of one object all functions that take a pointer to const may. A host promises sizes,
- * alignment, and what does not overlap or change: nothing here can check that at a call.
+ * threads at once; of one object all functions that take a pointer to const may. A host promises
+ * sizes, alignment, and what does not overlap or change: nothing here can check that at a call.
  */
 #ifndef FAY_HOST_HOST_H
 #define FAY_HOST_HOST_H
