@@ -9,6 +9,7 @@
 struct jump {
 	size_t target;  /* from the probe's begin */
 	bool may_leave; /* jcc */
+	bool backward;
 };
 
 struct scan {
@@ -37,6 +38,8 @@ static bool starts_at(const struct scan *scan, size_t at)
 /* jcc, which tests flags and nothing else */
 static bool is_condition(const ZydisDecodedInstruction *insn)
 {
+	if (insn->meta.category != ZYDIS_CATEGORY_COND_BR)
+		return false;
 	return insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT
 		       ? (insn->opcode & 0xf0) == 0x70
 		       : insn->opcode_map == ZYDIS_OPCODE_MAP_0F && (insn->opcode & 0xf0) == 0x80;
@@ -94,6 +97,7 @@ static bool scan_flow(struct scan *scan, const ZydisDecodedInstruction *insn, si
 		scan->jumps[scan->jump_count++] = (struct jump){
 			.target = at + insn->length + (size_t)insn->raw.imm[0].value.s,
 			.may_leave = is_condition(insn),
+			.backward = insn->raw.imm[0].value.s < 0,
 		};
 		return true;
 	case ZYDIS_CATEGORY_CALL:
@@ -110,6 +114,7 @@ static bool scan_flow(struct scan *scan, const ZydisDecodedInstruction *insn, si
 static struct fay_inline judge_jumps(const struct scan *scan, size_t end, size_t available)
 {
 	unsigned leave = 0;
+	bool again = false;
 
 	for (unsigned i = 0; i < scan->jump_count; i++) {
 		const struct jump *jump = &scan->jumps[i];
@@ -119,12 +124,14 @@ static struct fay_inline judge_jumps(const struct scan *scan, size_t end, size_t
 			   : !starts_at(scan, jump->target))
 			return (struct fay_inline){ 0 };
 		leave += leaves;
+		again |= jump->backward;
 	}
 	return (struct fay_inline){
 		.possible = !leave || (leave == scan->jump_count && leave <= FAY_INLINE_EXITS),
 		.size = end,
 		.leaves = leave > 0,
-		.reentrant = !leave && (scan->state_operands <= 1 || !scan->state_kept) &&
+		.reentrant = !leave &&
+			     ((scan->state_operands <= 1 && !again) || !scan->state_kept) &&
 			     !scan->event_moved,
 	};
 }

@@ -160,10 +160,10 @@ const char *fay_trampoline_refusal(const struct fay_probe_facts *facts);
 #define FAY_INLINE_EXITS 4u
 struct fay_inline {
 	bool possible;
-	size_t size; /* bytes before the ret: at most 96 */
+	size_t size; /* bytes before the ret: at most 95 */
 	bool leaves; /* jumps leave the copy */
 	/*
-	 * Memory other than the event is touched by one instruction at most, or only by such as add
+	 * Memory other than the event is touched once at most, or only by instructions that add
 	 * to it and keep nothing of it: then the same probe run by a signal handler between any two
 	 * of its instructions does no harm. That holds only if all probes of the image are so:
 	 * another one may keep a value of the state in a register.

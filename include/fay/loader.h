@@ -451,11 +451,11 @@ int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept,
 			 struct fay_error *error);
 
 /* How an accepted image's probes are run at the places that they are for: in whatever process, the
- * same. choose.c */
+ * same. */
 struct fay_dispatch {
 	/* into each trampoline; otherwise the probe's code is called */
 	bool inlined[FAY_IMAGE_MAX_PROBES];
-	/* and jumps to the probe's code where a seldom condition holds */
+	/* up to where a seldom condition leads behind the copy, which is called */
 	bool leaves[FAY_IMAGE_MAX_PROBES];
 	/* bytes of code that are copied: none if the probe is called, or does nothing */
 	uint32_t size[FAY_IMAGE_MAX_PROBES];
