@@ -305,7 +305,7 @@ static void call_search(struct fay_codegen *g, const struct fay_key_words *keys)
 /* Whether keys and operands are the event's fields and what is computed of them. */
 static bool is_plain(const struct fay_codegen *g)
 {
-	return !g->reads && !g->stacks && !g->texts_read && !g->extends;
+	return !g->reads && !g->stacks && !g->texts_read && !g->extends && !g->computes;
 }
 
 /* A row at home is updated there if that is short, else where the search's row is. */
