@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from ._native import ffi, lib
-from ._types import Usage, check, text, text_or_none
+from ._types import Usage, check, text
 from ._verify import image_bytes
 
 Buffer = Any  # bytes, bytearray, memoryview, array, numpy's: of contiguous bytes

@@ -110,46 +110,27 @@ static bool push_object(struct assembler *a, uint64_t address)
 
 static bool push_frame_address(struct assembler *a)
 {
-	Dwarf_Addr bias, at = a->pc + a->file->debug_bias;
-	bool found = false;
-	for (unsigned i = 0; i < 2 && !found; i++) {
-		Dwarf_CFI *cfi = i ? dwfl_module_dwarf_cfi(a->file->module, &bias)
-				   : dwfl_module_eh_cfi(a->file->module, &bias);
+	bool pushed = false;
+	for (unsigned i = 0; i < 2 && !pushed; i++) {
 		uint32_t length = a->program->length, depth = a->depth;
-		Dwarf_Frame *frame = NULL;
-		Dwarf_Op *ops;
-		size_t count;
-		if (!cfi || dwarf_cfi_addrframe(cfi, at - bias, &frame))
-			continue;
-		found = !dwarf_frame_cfa(frame, &ops, &count) && count &&
-			assemble(a, NULL, ops, count) && a->depth == depth + 1;
-		free(frame);
-		if (!found) {
+		struct fay_debug_frame found;
+		pushed = fay_debug_frame_address(a->file, a->pc, i, &found) &&
+			 assemble(a, NULL, found.ops, found.count) && a->depth == depth + 1;
+		free(found.frame);
+		if (!pushed) {
 			a->program->length = length;
 			a->depth = depth;
 		}
 	}
-	return found;
-}
-
-static Dwarf_Die *function_of(struct assembler *a)
-{
-	uint32_t i = a->scopes->count;
-	while (i-- > 0)
-		if (dwarf_tag(&a->scopes->items[i]) == DW_TAG_subprogram)
-			return &a->scopes->items[i];
-	return NULL;
+	return pushed;
 }
 
 static bool push_frame_base(struct assembler *a)
 {
-	Dwarf_Die *function = function_of(a);
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
 	size_t count;
-	if (!function || a->nested ||
-	    !dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) ||
-	    dwarf_getlocation_addr(&attribute, a->pc, &ops, &count, 1) != 1 || !count)
+	if (a->nested || !fay_debug_frame_base(a->scopes, a->pc, &attribute, &ops, &count))
 		return false;
 	if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 		return push_register(a, ops[0].atom - DW_OP_reg0, 0);
@@ -163,7 +144,7 @@ static bool push_frame_base(struct assembler *a)
 static bool push_entry(struct assembler *a, const Dwarf_Op *op)
 {
 	static const uint8_t arguments[] = { 7, 6, 2, 1, 8, 9 };
-	Dwarf_Die *function = function_of(a);
+	Dwarf_Die *function = fay_debug_subprogram(a->scopes);
 	Dwarf_Op *ops;
 	Dwarf_Addr entry;
 	size_t count, number = 0;
@@ -339,22 +320,13 @@ static bool step_typed(struct assembler *a, const Dwarf_Op *op)
 static bool step(struct assembler *a, const Dwarf_Op *op)
 {
 	unsigned atom = op->atom;
-	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return push_number(a, (int64_t)(atom - DW_OP_lit0));
+	int64_t number;
+	if (fay_debug_number_of(op, &number))
+		return push_number(a, number);
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		return push_register(a, atom - DW_OP_breg0, (int64_t)op->number);
 	switch (atom) {
 	case DW_OP_bregx: return push_register(a, op->number, (int64_t)op->number2);
-	case DW_OP_const1u:
-	case DW_OP_const2u:
-	case DW_OP_const4u:
-	case DW_OP_const8u:
-	case DW_OP_constu:
-	case DW_OP_const1s:
-	case DW_OP_const2s:
-	case DW_OP_const4s:
-	case DW_OP_const8s:
-	case DW_OP_consts: return push_number(a, (int64_t)op->number);
 	case DW_OP_addr: return push_object(a, op->number);
 	case DW_OP_call_frame_cfa: return a->attribute && push_frame_address(a);
 	case DW_OP_fbreg:

@@ -97,41 +97,28 @@ static bool add(struct term *a, const struct term *b)
 static bool run(struct machine *machine, Dwarf_Attribute *attribute, const Dwarf_Op *ops,
 		size_t count);
 
-/* The address that a call's frame begins at, by the unwind tables. */
 static bool push_frame_address(struct machine *machine)
 {
-	const struct fay_debug_file *file = machine->file;
-	Dwarf_Addr bias, at = machine->pc + file->debug_bias;
 	bool pushed = false;
 	for (unsigned i = 0; i < 2 && !pushed; i++) {
-		Dwarf_CFI *cfi = i ? dwfl_module_dwarf_cfi(file->module, &bias)
-				   : dwfl_module_eh_cfi(file->module, &bias);
-		Dwarf_Frame *frame = NULL;
-		Dwarf_Op *ops;
-		size_t count;
-		if (!cfi || dwarf_cfi_addrframe(cfi, at - bias, &frame))
-			continue;
+		struct fay_debug_frame found;
 		uint32_t depth = machine->depth;
-		pushed = !dwarf_frame_cfa(frame, &ops, &count) && count &&
-			 run(machine, NULL, ops, count) && machine->depth == depth + 1;
+		pushed = fay_debug_frame_address(machine->file, machine->pc, i, &found) &&
+			 run(machine, NULL, found.ops, found.count) && machine->depth == depth + 1;
 		machine->depth = pushed ? depth + 1 : depth;
-		free(frame);
+		free(found.frame);
 	}
 	return pushed;
 }
 
-/* What DW_OP_fbreg counts from. */
 static bool push_frame_base(struct machine *machine)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
 	size_t count;
-	uint32_t i = machine->scopes->count, depth = machine->depth;
-	while (i-- > 0 && dwarf_tag(&machine->scopes->items[i]) != DW_TAG_subprogram)
-		;
-	if (i >= machine->scopes->count || machine->nested ||
-	    !dwarf_attr_integrate(&machine->scopes->items[i], DW_AT_frame_base, &attribute) ||
-	    dwarf_getlocation_addr(&attribute, machine->pc, &ops, &count, 1) != 1 || !count)
+	uint32_t depth = machine->depth;
+	if (machine->nested ||
+	    !fay_debug_frame_base(machine->scopes, machine->pc, &attribute, &ops, &count))
 		return false;
 	if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 		return push_register(machine, ops[0].atom - DW_OP_reg0, 0);
@@ -179,24 +166,15 @@ static bool step(struct machine *machine, Dwarf_Attribute *attribute, const Dwar
 {
 	unsigned atom = op->atom;
 	struct term term = { .base = NO_REGISTER, .index = NO_REGISTER };
-	if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-		return push_number(machine, (int64_t)(atom - DW_OP_lit0));
+	int64_t number;
+	if (fay_debug_number_of(op, &number))
+		return push_number(machine, number);
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31)
 		return push_register(machine, atom - DW_OP_breg0, (int64_t)op->number);
 	switch (atom) {
 	case DW_OP_bregx: return push_register(machine, op->number, (int64_t)op->number2);
 	case DW_OP_regval_type: return push_register(machine, op->number, 0);
 	case DW_OP_GNU_regval_type: return push_register(machine, op->number, 0);
-	case DW_OP_const1u:
-	case DW_OP_const2u:
-	case DW_OP_const4u:
-	case DW_OP_const8u:
-	case DW_OP_constu:
-	case DW_OP_const1s:
-	case DW_OP_const2s:
-	case DW_OP_const4s:
-	case DW_OP_const8s:
-	case DW_OP_consts: return push_number(machine, (int64_t)op->number);
 	case DW_OP_addr:
 		term.value = (int64_t)(op->number + machine->file->debug_bias -
 				       machine->file->main_bias);

@@ -78,6 +78,22 @@ uint8_t fay_debug_register(uint64_t number);
  */
 bool fay_debug_find_location(Dwarf_Attribute *attribute, uint64_t pc, Dwarf_Op **ops,
 			     size_t *count);
+/* The number that the operation pushes, if it is one that does. */
+bool fay_debug_number_of(const Dwarf_Op *op, int64_t *number);
+/* Where a call's frame begins (DWARF's CFA), by one of the two unwind tables, 0 or 1. frame is to be
+ * freed with free() in any case. */
+struct fay_debug_frame {
+	Dwarf_Frame *frame;
+	Dwarf_Op *ops;
+	size_t count;
+};
+bool fay_debug_frame_address(const struct fay_debug_file *file, uint64_t pc, unsigned table,
+			     struct fay_debug_frame *found);
+/* The innermost function that is none of others' copies; NULL: there is none. */
+Dwarf_Die *fay_debug_subprogram(struct fay_debug_scopes *scopes);
+/* What DW_OP_fbreg counts from there. */
+bool fay_debug_frame_base(struct fay_debug_scopes *scopes, uint64_t pc, Dwarf_Attribute *attribute,
+			  Dwarf_Op **ops, size_t *count);
 /* Bytes of a number, a pointer or an enumeration's constant; 0: of something else. */
 unsigned fay_debug_bytes_of(Dwarf_Die *variable);
 
