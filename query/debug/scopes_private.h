@@ -80,8 +80,8 @@ bool fay_debug_find_location(Dwarf_Attribute *attribute, uint64_t pc, Dwarf_Op *
 			     size_t *count);
 /* The number that the operation pushes, if it is one that does. */
 bool fay_debug_number_of(const Dwarf_Op *op, int64_t *number);
-/* Where a call's frame begins (DWARF's CFA), by one of the two unwind tables, 0 or 1. frame is to be
- * freed with free() in any case. */
+/* Where a call's frame begins (DWARF's CFA), by one of the two unwind tables, 0 or 1. frame is to
+ * be freed with free() in any case. */
 struct fay_debug_frame {
 	Dwarf_Frame *frame;
 	Dwarf_Op *ops;
