@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -21,7 +20,7 @@
 
 void fay_doctor_fsgsbase(struct finding *finding)
 {
-	if (getauxval(AT_HWCAP2) & 2 /* HWCAP2_FSGSBASE */)
+	if (fay_reads_fs_base())
 		fay_doctor_found(finding, true,
 				 "rdfsbase works in user mode: a thread finds its state without a "
 				 "system call");

@@ -67,6 +67,11 @@ void fay_function_list_deinit(struct fay_function_list *list);
 int fay_pattern_split(const char *pattern, char module[256], char function[256],
 		      struct fay_error *error);
 
+/* Whether programs on this machine can read the base of their fs segment (FSGSBASE), by which their
+ * threads find what is theirs: no process can be attached to where they cannot. The kernel says so,
+ * or, where a hypervisor enabled it and the kernel does not know, a child of ours tries. */
+bool fay_reads_fs_base(void);
+
 /* A process, or one object file, as a set of modules with symbols. Reading it stops nothing. */
 struct fay_target;
 int fay_target_open_pid(pid_t pid, struct fay_target **target, struct fay_error *error);

@@ -29,7 +29,6 @@
 #define SLOTS_LESS 4u /* that part of the slots is tried next */
 #define SHARED_FROM 256u
 #define SPILL_MIN (256u << 10)
-#define HWCAP2_FSGSBASE 2u
 /* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
 #define TID_OFFSET_GLIBC 0x2d0
 
@@ -154,8 +153,8 @@ static bool runs_under_valgrind(pid_t pid)
 
 static int check_target(struct fay_session *session, struct fay_error *error)
 {
-	static const uint64_t types[] = { AT_PHENT, AT_HWCAP2 };
-	uint64_t values[2];
+	static const uint64_t types[] = { AT_PHENT };
+	uint64_t values[1];
 	bool readable;
 
 	if (session->pid_start == 0)
@@ -171,12 +170,12 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 			(int)session->plan.pid);
 	/* Of a program of 32 bits these words are narrower, and the size of a program header is not
 	 * found there. */
-	readable = fay_process_auxiliary(session->plan.pid, types, values, 2);
+	readable = fay_process_auxiliary(session->plan.pid, types, values, 1);
 	if (readable && values[0] != sizeof(Elf64_Phdr))
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "process %d runs a 32-bit program; only x86-64 is supported",
 				     (int)session->plan.pid);
-	if (readable && !(values[1] & HWCAP2_FSGSBASE))
+	if (!fay_reads_fs_base())
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "this CPU or kernel does not let programs read the fs base "
 				     "(FSGSBASE, Linux 5.9); the dispatcher needs that");
