@@ -98,9 +98,10 @@ static int set_codes(const struct trace *trace, struct fay_root_options *options
 	_Static_assert(FAY_PLAN_CODES_MAX <= FAY_WIRE_CODES_MAX, "START has room for all");
 	if (!plan)
 		return FAY_OK;
-	if (plan->joins && plan->addresses)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "callers in a join are not supported on a cluster yet");
+	if (plan->joins && (plan->addresses || plan->walks_stacks))
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"stacks and callers in a join are not supported on a cluster yet");
 	uint32_t count = plan->joins ? 0 : fay_plan_codes(plan, codes);
 	if (!plan->joins && fay_plan_computes_codes(plan))
 		return fay_error_set(error, FAY_E_REFUSED,

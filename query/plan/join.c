@@ -216,6 +216,29 @@ static void share_states(struct fay_plan *plan)
 	plan->kernel_spec.column_count = plan->spec.column_count;
 }
 
+/* The deepest stack in it, 0: none. Depth is bounded by FAY_QUERY_MAX_DEPTH. */
+static uint32_t frames_in(const struct fay_expr *expr)
+{
+	if (!expr)
+		return 0;
+	uint32_t a = frames_in(expr->a), b = frames_in(expr->b), c = frames_in(expr->c),
+		 most = a > b ? a : b, own = expr->op == EXPR_STACK ? (uint32_t)expr->value : 0;
+	most = most > c ? most : c;
+	return most > own ? most : own;
+}
+
+/* What the code generator finds expressions by is the whole query's; how deep stacks are, the
+ * source's own. */
+static void find_stacks(struct fay_plan_private *p)
+{
+	uint32_t most = 0, one;
+	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
+		most = (one = frames_in(filter->expr)) > most ? one : most;
+	for (uint32_t i = 0; i < p->keys; i++)
+		most = (one = frames_in(p->columns[i].expr)) > most ? one : most;
+	p->checked.exprs.stack_frames = most;
+}
+
 /* Where the events are: processes are attached to if one source needs it. All are native code in
  * the kernel only if all are functions of it. */
 static void find_domains(struct fay_plan *plan, const struct fay_check_join *join)
@@ -385,6 +408,9 @@ bool fay_planner_join(struct fay_planner *planner)
 		struct fay_plan_private *p = sides[s].private_plan;
 		if (!fay_planner_lay_out(&sides[s]))
 			return false;
+		find_stacks(p);
+		fay_planner_stacks(&sides[s]);
+		plan->only_bpf |= plan->domain == DOMAIN_KERNEL && p->checked.exprs.stack_frames;
 		fay_planner_fill_stage(&sides[s], symbols[s]);
 		find_keys(plan, join, p, s);
 		add_to_image(plan, pairs->join, p);
@@ -402,7 +428,9 @@ bool fay_planner_join(struct fay_planner *planner)
 	find_since(pairs->join,
 		   plan->source_count > 2 ? pairs->join->middle.filters : pairs->checked.filters);
 	/* the code generator's tables are by expression */
-	for (unsigned s = 0; s < plan->source_count; s++)
+	for (unsigned s = 0; s < plan->source_count; s++) {
 		sides[s].private_plan->checked.exprs = pairs->checked.exprs;
+		find_stacks(sides[s].private_plan);
+	}
 	return true;
 }

@@ -196,6 +196,18 @@ static bool walks_stacks(const struct fay_plan_private *p)
 	return p->checked.domain == DOMAIN_USER && p->checked.exprs.stack_frames;
 }
 
+/* Sources of a join that walk stacks share the memory for it: no two events are at once in it. */
+void fay_planner_stacks(struct fay_planner *planner)
+{
+	const struct fay_plan_private *p = planner->private_plan;
+	struct fay_image_spec *spec = &planner->plan->spec;
+	if (!walks_stacks(p))
+		return;
+	planner->plan->walks_stacks = true;
+	spec->global_size = sizeof(struct fay_stack_tables);
+	spec->local_size = fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
+}
+
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
 {
 	struct fay_plan_private *p = planner->private_plan;

@@ -234,12 +234,10 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
 	fay_planner_fill_stage(planner, symbols);
-	plan->walks_stacks = p->checked.domain == DOMAIN_USER && p->checked.exprs.stack_frames;
 	p->image_states[0] = p->state;
 	plan->spec = (struct fay_image_spec){
 		/* never empty: `local` has to point to something */
 		.local_size = p->state.size ? p->state.size : 8,
-		.global_size = plan->walks_stacks ? sizeof(struct fay_stack_tables) : 0,
 		.probes = p->probes,
 		.probe_count = p->probe_count,
 		.states = p->image_states,
@@ -247,12 +245,10 @@ void fay_planner_fill_spec(struct fay_planner *planner)
 		.columns = p->spec_columns,
 		.column_count = p->keys + p->values,
 	};
+	fay_planner_stacks(planner);
 	if (p->checked.calls)
 		plan->spec.global_size =
 			fay_plan_calls_offset(p) + (uint32_t)sizeof(struct fay_compute_calls);
-	if (plan->walks_stacks)
-		plan->spec.local_size =
-			fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch);
 }
 
 /* Stages for the groupings of groups, behind the first one. */
@@ -356,16 +352,6 @@ static void describe_source(struct fay_planner *planner)
 	plan->only_bpf = plan->domain == DOMAIN_KERNEL && p->checked.exprs.stack_frames;
 }
 
-/* Whether something walks the stacks that the query asks for. */
-static bool has_walker(struct fay_planner *planner)
-{
-	const struct fay_checked *checked = planner->checked;
-	if (!planner->exprs->stack_frames || !checked->join)
-		return true;
-	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source,
-			      "stacks in a join are not supported yet") != NULL;
-}
-
 static bool make_plan(struct fay_planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
@@ -388,8 +374,7 @@ static bool make_plan(struct fay_planner *planner)
 	fay_rewrite_filters(&p->checked.window.before);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
-	if (!has_walker(planner) || !make_stages(planner) || !lay_out_stages(planner, p) ||
-	    !fay_planner_buckets(planner))
+	if (!make_stages(planner) || !lay_out_stages(planner, p) || !fay_planner_buckets(planner))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
 	for (struct fay_planner stage = *planner; stage.private_plan;

@@ -43,6 +43,8 @@ bool fay_planner_prepare_rows(struct fay_planner *planner);
 /* The stage's probes, state and columns, as they stand in an image; `symbols` are for calls that
  * return and for those that end by an exception. */
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2]);
+/* The image's memory for stacks, if events of the stage have any. */
+void fay_planner_stacks(struct fay_planner *planner);
 /* The time at which the last event can pass the filters; 0: none. */
 uint64_t fay_planner_deadline(const struct fay_plan_private *p);
 /* The image's probes and states: of the stage in the probe. */

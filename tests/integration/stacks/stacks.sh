@@ -10,6 +10,10 @@ query='from e in cluster.Function("*!reached") group e by e.Stack(32) into g
 at_ends=("${query/Function/Return}" "${query/Function/Return}" "${query/Function/Return}")
 at_ends[1]=${at_ends[1]/g.Count()/g.Count(x => x.Duration >= 0)}
 at_ends[2]=${at_ends[2]/g.Count()/g.Count(x => x.Arg(0) == x.ReturnValue)}
+# And each call, joined with those of its thread.
+joined='join r in cluster.Return("*!reached") on e.tid equals r.tid within 30s into others'
+at_ends[3]=${query/group/"$joined group"}
+at_ends[4]=${at_ends[0]/group/"${joined/Return/Function} group"}
 
 # chains NAME FLAGS...: exact counts of the folded stacks, from main on
 chains() {
@@ -20,7 +24,7 @@ chains() {
 	exits "stacks, $name" 0 "$FAY" trace --folded "$query" -- "$work/$name" "${library[@]}"
 	cp "$work/out" "$work/entries"
 	for at_end in "${at_ends[@]}"; do
-		exits "stacks at ends, $name" 0 "$FAY" trace --folded "$at_end" \
+		exits "stacks at ends or joined, $name" 0 "$FAY" trace --folded "$at_end" \
 			-- "$work/$name" "${library[@]}"
 		equal "the same, $name" "$(sort "$work/entries" | sha256sum)" \
 			"$(sort "$work/out" | sha256sum)"
