@@ -69,6 +69,18 @@ size_t fay_process_find(bool (*fits)(const void *context, pid_t pid), const void
 	return count;
 }
 
+static bool is_child(const void *parent, pid_t pid)
+{
+	char line[128];
+	return fay_process_status(pid, "PPid:", line) &&
+	       strtol(line + 5, NULL, 10) == *(const pid_t *)parent && pid != getpid();
+}
+
+size_t fay_process_children(pid_t parent)
+{
+	return fay_process_find(is_child, &parent, NULL, 0);
+}
+
 /* The kernel keeps 15 characters of a name. */
 static bool is_called(const void *comm, pid_t pid)
 {

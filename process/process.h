@@ -53,6 +53,8 @@ size_t fay_process_find(bool (*fits)(const void *context, pid_t pid), const void
 			pid_t *pids, size_t max);
 /* The same: those whose thread name is `comm`, but not the caller's own. */
 size_t fay_process_find_comm(const char *comm, pid_t *pids, size_t max);
+/* How many children the process has now, without those that have ended and the caller. */
+size_t fay_process_children(pid_t parent);
 /* A zombie, or gone. */
 bool fay_process_has_ended(pid_t pid);
 

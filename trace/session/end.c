@@ -178,16 +178,34 @@ static bool print_namesake(const struct trace *trace, const struct fay_result *r
 	return said;
 }
 
+/* A server's first process may only wait for its workers. */
+static void print_children(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->pid_named; i++) {
+		size_t children = fay_process_children(trace->pids[i]);
+		if (children)
+			fprintf(trace->messages,
+				"fay: process %d has %zu child%s, not traced unless named, too: by "
+				"-p, or all of a name by --comm\n",
+				trace->pids[i], children, children == 1 ? "" : "ren");
+	}
+}
+
 /* Why there is no result: not for what the query asks of the events, there were none. */
 static void print_silence(const struct trace *trace, const struct fay_result *result)
 {
 	size_t points = 0;
+	bool kernel = fay_trace_is_kernel(trace);
 	for (size_t i = 0; i < trace->session_count; i++)
 		points += fay_session_point_count(trace->sessions[i]);
-	if (result->threads || any_thread(trace) || !points || trace->traps.set || trace->root ||
-	    fay_trace_is_kernel(trace) || print_namesake(trace, result))
+	if (result->threads || any_thread(trace) || trace->rows_shown ||
+	    trace->collected.row_count || (!points && !kernel) || trace->traps.set || trace->root ||
+	    fay_trace_is_file(trace) || print_namesake(trace, result))
 		return;
-	fputs("fay: nothing that is traced was called or reached meanwhile\n", trace->messages);
+	if (!kernel)
+		fputs("fay: nothing that is traced was called or reached meanwhile\n",
+		      trace->messages);
+	print_children(trace);
 }
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
@@ -242,9 +260,10 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	fprintf(trace->messages, "fay: %s; ", trace->end_reason);
 	/* Rows of kernel events come through one ring, whatever the processor. */
 	if (result->threads || !fay_trace_is_kernel(trace))
-		fprintf(trace->messages, "%u %s%s counted, ", result->threads,
+		fprintf(trace->messages, "%u %s%s%s counted, ", result->threads,
 			fay_trace_is_kernel(trace) ? "processor" : "thread",
-			result->threads == 1 ? "" : "s");
+			result->threads == 1 ? "" : "s",
+			trace->traps.set ? " and processors with traps" : "");
 	fprintf(trace->messages, "%" PRIu64 " event%s lost", lost, lost == 1 ? "" : "s");
 	if (lost)
 		fprintf(trace->messages,

@@ -55,7 +55,7 @@ void fay_trace_would_deinit(struct fay_trace_estimate *estimate)
 void fay_trace_estimate_describe(const struct fay_trace_estimate *estimate, char *text, size_t size)
 {
 	snprintf(text, size,
-		 "the probes would take about %.0f%% of the processor time (%zu function%s, %.0f "
+		 "the probes would take about %.0f%% of its processor time (%zu function%s, %.0f "
 		 "calls a second at %.0f ns, most of them of %s)",
 		 estimate->share * 100, estimate->functions, estimate->functions == 1 ? "" : "s",
 		 (double)estimate->calls * 1e9 / (double)estimate->ns, estimate->call_ns,
