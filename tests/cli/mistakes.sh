@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is said to words that mean nothing, and to queries that a shell or the habits of another tool
-# have changed. Nothing is traced.
+# have changed. Nothing is traced but a process that waits.
 set -euo pipefail
 fay=$1
 work=$(mktemp -d)
@@ -131,6 +131,17 @@ if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != \
 		fail "the doctor does not say '$why': $(cat "$work/out")"
 	echo "ok: the doctor, of the hotpatch points: ${why##*: }"
 fi
+
+# A server's first process waits, its workers were not named.
+sh -c 'sleep 1000 & wait' &
+parent=$!
+until [ "$(cat /proc/$parent/task/$parent/children)" ]; do sleep 0.05; done
+child=$(cat /proc/$parent/task/$parent/children)
+for source in 'Function("libc!read")' 'Syscall("*")'; do
+	says 0 "process $parent has 1 child, not traced unless named, too" \
+		"$fay" trace -p $parent --for 100ms "cluster.$source.Count()"
+done
+kill $parent $child
 
 # 80 columns suffice for what is said of a command
 for command in $("$fay" help | sed -n 's/^    fay \([a-z]*\) .*/\1/p') --help; do

@@ -181,7 +181,8 @@ static bool print_namesake(const struct trace *trace, const struct fay_result *r
 /* A server's first process may only wait for its workers. */
 static void print_children(const struct trace *trace)
 {
-	for (size_t i = 0; i < trace->pid_named; i++) {
+	size_t named = fay_trace_is_kernel(trace) ? trace->pid_count : trace->pid_named;
+	for (size_t i = 0; i < named; i++) {
 		size_t children = fay_process_children(trace->pids[i]);
 		if (children)
 			fprintf(trace->messages,
