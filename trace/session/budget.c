@@ -22,6 +22,7 @@
 #define LOOK_EVERY 10000000u    /* ns */
 #define LOOK_AGAIN 5000000u     /* ns, after a look in which it was too much */
 #define SETTLED_AFTER 60000000u /* ns: more looks than it takes to take points out */
+#define SETTLED_MOST 1000000000u
 #define SETTLE_STEP_US 1000u
 #define OVER_KEPT 5u /* looks after that one in which it counts */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */
@@ -399,11 +400,14 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 
 int fay_trace_budget_settle(struct trace *trace, struct fay_error *error)
 {
-	uint64_t until = fay_monotonic() + SETTLED_AFTER;
+	uint64_t began = fay_monotonic(), now = began, calm = began;
 	int result = FAY_OK;
-	while (trace->budget && !result && !trace->interrupted && fay_monotonic() < until) {
+	while (trace->budget && !result && !trace->interrupted && now < calm + SETTLED_AFTER &&
+	       now < began + SETTLED_MOST) {
 		result = fay_trace_budget_tick(trace, error);
 		usleep(SETTLE_STEP_US);
+		calm = trace->spending ? trace->spending->restless : began;
+		now = fay_monotonic();
 	}
 	return result;
 }

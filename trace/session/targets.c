@@ -306,6 +306,9 @@ static void report_skipped(const struct trace *trace, const struct fay_session *
 void fay_trace_report_points(const struct trace *trace)
 {
 	const struct fay_traps *traps = &trace->traps;
+	char later[40];
+	snprintf(later, sizeof(later), " and were set %.2f s later",
+		 (double)(fay_monotonic() - trace->attached_since) / 1e9);
 	size_t points = traps->set, skipped_count = 0,
 	       processes = trace->session_count + trace->trapped_count;
 	for (size_t s = 0; s < trace->session_count; s++) {
@@ -329,8 +332,8 @@ void fay_trace_report_points(const struct trace *trace)
 	if (traps->set)
 		fprintf(trace->messages,
 			"fay: %zu of them through traps in the kernel, which cost more than "
-			"jumps%s\n",
-			traps->set,
+			"jumps%s%s\n",
+			traps->set, trace->child ? "" : later,
 			trace->verbose ? ""
 				       : "; --verbose names them, --only-inline leaves them out");
 	if (traps->set && fay_trace_is_by_name(trace) && !trace->no_follow && !trace->follow)
