@@ -15,6 +15,22 @@
 #define BEHIND_END 16u
 #define TABLES_MAX 4096u
 
+/* A part of a function may lie before its beginning: such an offset is below zero. */
+static void sign_offsets(char *text)
+{
+	char *end, negative[24];
+
+	for (char *at = text; (at = strstr(at, "+0x")); at++) {
+		int64_t offset = (int64_t)strtoull(at + 1, &end, 16);
+		int length = snprintf(negative, sizeof(negative), "-%#lx", -(uint64_t)offset);
+
+		if (offset >= 0)
+			continue;
+		memmove(at + length, end, strlen(end) + 1);
+		memcpy(at, negative, (size_t)length);
+	}
+}
+
 bool fay_code_refuse(struct fay_code *code, const char *format, ...)
 {
 	va_list list;
@@ -22,6 +38,7 @@ bool fay_code_refuse(struct fay_code *code, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(code->reason, FAY_REASON_MAX, format, list);
 	va_end(list);
+	sign_offsets(code->reason);
 	return false;
 }
 
