@@ -12,6 +12,8 @@
 
 #include <linux/bpf.h>
 
+#define PROGRAMS_FROM 0x10000u /* vm.mmap_min_addr */
+#define PROGRAMS_BELOW (UINT64_C(1) << 47)
 #define OWN_FRAMES 2u
 /* of the function that calls the programs of a system call's tracepoint: a return address in it is
  * no further from its start */
@@ -136,6 +138,21 @@ static LLVMValueRef own_frames(struct fay_codegen *g, LLVMValueRef frames)
 	return LLVMBuildSelect(g->builder, more, i64(g, OWN_FRAMES + 1), i64(g, OWN_FRAMES), "");
 }
 
+/* Where a program keeps something else than frame pointers, the kernel's walk goes on with words of
+ * its stack. The first that cannot be an address of a program ends it. */
+static void end_at_nonsense(struct fay_codegen *g, LLVMValueRef frames, uint32_t count)
+{
+	LLVMValueRef all = LLVMConstAllOnes(g->i64), none = i64(g, 0), kept = all;
+	for (uint32_t i = 0; i < count; i++) {
+		LLVMValueRef word = fay_bpf_word(g, frames, 8 * i);
+		LLVMValueRef above = LLVMBuildSub(g->builder, word, i64(g, PROGRAMS_FROM), "");
+		LLVMValueRef good = LLVMBuildICmp(g->builder, LLVMIntULT, above,
+						  i64(g, PROGRAMS_BELOW - PROGRAMS_FROM), "");
+		kept = LLVMBuildSelect(g->builder, good, kept, none, "");
+		fay_codegen_store(g, frames, 8 * i, LLVMBuildAnd(g->builder, word, kept, ""));
+	}
+}
+
 /* The helper fills in the frames that there are. What the kernel's walk leaves out of a program's
  * stack is code without frame pointers. */
 LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
@@ -148,6 +165,8 @@ LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
 				     expr->length ? own_frames(g, frames)
 						  : fay_codegen_i64(g, BPF_F_USER_STACK) };
 	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
+	if (!expr->length)
+		end_at_nonsense(g, frames, count);
 	return frames;
 }
 

@@ -292,6 +292,24 @@ ask 'from w in cluster.Syscall("write") group w by new { inner = w.KernelStack(1
 	>= 0 } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
 equal "the innermost function of writes that end" "[true,$n]" \
 	"$(value '[(map(.inner[0] // "" | test("^kernel!") and (test("__bpf_trace_") | not)) | all), (map(.n) | add)]')"
+# A chain of frames, a word of which is no address: it ends there.
+cat >"$work/frames.c" <<'END'
+static void *frames[4];
+int main(void)
+{
+	frames[0] = &frames[2], frames[1] = (void *)main, frames[3] = (void *)7;
+	for (int i = 0; i < 5; i++) {
+		long result;
+		__asm__ volatile("push %%rbp\n\tmov %2, %%rbp\n\tsyscall\n\tpop %%rbp" : "=a"(result)
+			: "0"(39L), "r"(frames) : "rcx", "r11", "memory");
+	}
+	return 0;
+}
+END
+gcc -O2 -mno-red-zone -o "$work/frames" "$work/frames.c"
+ask 'from s in cluster.Syscall("getpid") group s by s.UserStack into g select new { g.Key, n = g.Count() }' \
+	-- "$work/frames"
+equal "words that are no addresses" "[2,5]" "$(value '[(.[0].Key | length), .[0].n]')"
 exits "too many frames" 3 "$FAY" trace \
 	'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
 contains "said" "$work/err" "at most 40 frames in total"
