@@ -87,7 +87,8 @@ struct fay_writer {
 	uint16_t drawn[FAY_LIVE_LINES];
 	bool header_written;   /* of a stream or of CSV */
 	int64_t since;         /* of Chrome's times, of OTLP's metrics, ns since the epoch */
-	uint64_t spans;        /* of OTLP, by now */
+	uint64_t spans;        /* of OTLP, by now; of Chrome's those that overlap others */
+	struct fay_nest *nest; /* of Chrome's spans; NULL: none was written */
 	struct fay_page *page; /* of a page, what is shown by now */
 	bool flame;            /* the page is a flame graph, and is written */
 	bool revised;          /* rows were shown before, with other values */

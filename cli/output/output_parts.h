@@ -78,6 +78,16 @@ int64_t fay_output_whole(const struct fay_view_column *column, const uint8_t *ro
 void fay_output_event_name(struct fay_writer *writer, const struct fay_view_column *column,
 			   const uint8_t *row);
 
+/* --- nest.c: which spans of time nest --- */
+
+struct fay_nest;
+/* NULL: no memory. */
+struct fay_nest *fay_output_nest_create(void);
+void fay_output_nest_free(struct fay_nest *nest);
+/* The span nests with all that came before of that track, perhaps moved by a nanosecond; false: it
+ * does not, and is as if it had not come. */
+bool fay_output_nest(struct fay_nest *nest, int64_t pid, int64_t tid, int64_t *begin, int64_t *end);
+
 /* The array of Chrome's Trace Event Format. */
 void fay_output_chrome(struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result, bool final);
