@@ -182,7 +182,10 @@ bool fay_flow_unchanged(const struct fay_flow_program *program, const struct fay
 enum fay_place_kind {
 	FAY_PLACE_AT_ENTRY, /* the function's start, or behind endbr64 there */
 	FAY_PLACE_INSIDE_AT,
-	FAY_PLACE_AT_MARKER, /* likewise; if that cannot be, before it */
+	/* the function's first instruction: likewise, but where indirect jumps lead is taken to be
+	 * as at an entry, not between its first bytes, unless endbr64 is there */
+	FAY_PLACE_AT_FIRST,
+	FAY_PLACE_AT_MARKER, /* as INSIDE_AT; if that cannot be, before it */
 };
 #define FAY_PLACE_REDIRECTS 8u
 struct fay_place {

@@ -17,6 +17,7 @@ struct judging {
 	uint64_t start, end; /* of the function */
 	size_t step;         /* at the place */
 	bool indirect;       /* some jump is: where to is not known */
+	bool first;          /* FAY_PLACE_AT_FIRST, without endbr64 */
 };
 
 /* What is behind it runs only if something leads there. */
@@ -80,19 +81,24 @@ static uint64_t redirect_of(const struct judging *judging, const struct fay_step
 		       : 0;
 }
 
+static bool begins_endbr64(const struct judging *judging)
+{
+	const struct fay_code *code = &judging->code;
+	uint8_t bytes[4];
+
+	return code->steps[0].length == 4 &&
+	       code->program->read(code->program->context, judging->start, bytes, 4) == 4 &&
+	       !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4);
+}
+
 /* Jumps back to the first instruction are no calls, so they are led past the jump there, to the
  * copy of the displaced instructions. Nothing may lead behind it. */
 static bool judge_entry(struct judging *judging, struct fay_place *place)
 {
 	struct fay_code *code = &judging->code;
-	uint8_t bytes[4];
 	size_t into;
 
-	place->site = judging->start;
-	if (code->steps[0].length == 4 &&
-	    code->program->read(code->program->context, place->site, bytes, 4) == 4 &&
-	    !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4))
-		place->site += 4; /* endbr64 */
+	place->site = judging->start + (begins_endbr64(judging) ? 4 : 0);
 	if (!has_room(judging, place->site))
 		return fay_code_refuse(code, "is %lu byte%s long, a jump needs %u",
 				       offset_of(judging, judging->end),
@@ -145,7 +151,7 @@ static bool judge_inside(struct judging *judging, struct fay_place *place)
 					       "has a place at +%#lx where other code begins, too "
 					       "close after +%#lx",
 					       offset_of(judging, code->steps[last].at), offset);
-	return last == judging->step || !judging->indirect ||
+	return last == judging->step || !judging->indirect || judging->first ||
 	       fay_code_refuse(code,
 			       "has an indirect jump, which may lead past +%#lx; an instruction of "
 			       "%u bytes or more can be traced",
@@ -207,6 +213,8 @@ bool fay_place_judge(const struct fay_flow_program *program, uint64_t start, uin
 		for (size_t i = 0; i < judging.code.step_count; i++)
 			judging.indirect |= judging.code.steps[i].kind == FAY_STEP_INDIRECT ||
 					    judging.code.steps[i].away;
+		judging.first =
+			kind == FAY_PLACE_AT_FIRST && at == start && !begins_endbr64(&judging);
 		good = kind == FAY_PLACE_AT_ENTRY
 			       ? judge_entry(&judging, place)
 			       : judge_inside(&judging, place) || (kind == FAY_PLACE_AT_MARKER &&

@@ -70,7 +70,10 @@ static bool inside_plan(struct fay_planner *planner, size_t index, char reason[F
 
 	if (point->marker && *point->marker->reason)
 		return snprintf(reason, FAY_REASON_MAX, "%s", point->marker->reason) < 0;
-	return place_plan(planner, index, point->marker ? FAY_PLACE_AT_MARKER : FAY_PLACE_INSIDE_AT,
+	return place_plan(planner, index,
+			  point->marker   ? FAY_PLACE_AT_MARKER
+			  : point->offset ? FAY_PLACE_INSIDE_AT
+					  : FAY_PLACE_AT_FIRST,
 			  &place, reason);
 }
 

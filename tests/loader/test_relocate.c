@@ -186,7 +186,18 @@ static void test_goes_away(void **state)
 		assert_false(judge_as(FAY_PLACE_INSIDE_AT, body, 9, 0, FROM, &place, reason));
 		assert_non_null(strstr(reason, "has an indirect jump"));
 		assert_true(judge(body, 9, 0, FROM, &place, reason));
+		/* at the first instruction as at an entry, */
+		assert_true(judge_as(FAY_PLACE_AT_FIRST, body, 9, 0, FROM, &place, reason));
+		assert_int_equal(place.site, FROM);
 	}
+	/* but not over endbr64, behind which a loop may begin, */
+	assert_false(judge_as(FAY_PLACE_AT_FIRST, "\xf3\x0f\x1e\xfa\x55\x5d\xff\xe0\xc3", 9, 0,
+			      FROM, &place, reason));
+	assert_non_null(strstr(reason, "has an indirect jump"));
+	/* nor where another jump is known to lead into it. */
+	assert_false(judge_as(FAY_PLACE_AT_FIRST, "\x55\x5d\x90\x90\x90\x74\xfa\xff\xe0", 9, 0,
+			      FROM, &place, reason));
+	assert_non_null(strstr(reason, "has a jump (from"));
 	/* Other code begins behind them. */
 	assert_false(judge_as(FAY_PLACE_INSIDE_AT, "\xff\x2f\x55\x5d\x90\x90\xc3", 7, 0, FROM,
 			      &place, reason));
