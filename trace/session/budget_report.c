@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of the budget: when a point goes or comes back, and in the end. */
+/* What is said of the budget: a line when the first point goes, and one in the end. --verbose and
+ * --json have a line whenever a point goes or comes back, and one for each in the end. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "session.h"
 
 #define DEPARTED_MOST 4096u
 #define SHOWN 20u
+#define NAMED 3u /* functions, in the one line of the end */
 
 static uint64_t event_ns(const struct fay_point_cost *cost)
 {
@@ -17,8 +20,8 @@ void fay_budget_say(const struct trace *trace, const struct fay_budget_account *
 		    size_t point, bool out)
 {
 	const struct fay_function *function = fay_session_point(account->session, point);
-	size_t number = ++trace->spending->said;
-	if (number > SHOWN && !trace->verbose)
+	size_t number = ++trace->spending->said, most = trace->json ? SHOWN : 1;
+	if (number > most && !trace->verbose)
 		return;
 	fprintf(trace->messages, "fay: budget of %g%%: %s: %s!%s%s", trace->budget * 100,
 		out ? "left out from now on" : "traced again", function->module, function->name,
@@ -31,7 +34,7 @@ void fay_budget_say(const struct trace *trace, const struct fay_budget_account *
 			event_ns(&account->costs[point]));
 	fprintf(trace->messages, "%s", out ? ")" : "");
 	fprintf(trace->messages, "%s\n",
-		number == SHOWN && !trace->verbose ? "; --verbose names those that follow" : "");
+		number == most && !trace->verbose ? "; --verbose names those that follow" : "");
 }
 
 static void print_departed(const struct trace *trace, const struct fay_departed *one)
@@ -47,6 +50,8 @@ static void print_departed(const struct trace *trace, const struct fay_departed 
 			left->after, one->events, one->event_ns, left->share, left->times,
 			left->absent, one->beside ? ",\"beside\":true" : "");
 	}
+	if (!trace->json && !trace->verbose)
+		return;
 	fprintf(trace->messages, "fay: left out: %s!%s from %.3f s on, for %.3f s; ", one->module,
 		one->function, (double)left->after / 1e9, (double)left->absent / 1e9);
 	if (one->beside)
@@ -97,6 +102,30 @@ static void look_finally(struct fay_trace_budget *budget)
 	}
 }
 
+static int longest_first(const void *a, const void *b)
+{
+	const struct fay_departed *x = a, *y = b;
+	if (x->left.absent != y->left.absent)
+		return x->left.absent < y->left.absent ? 1 : -1;
+	return strcmp(x->function, y->function);
+}
+
+/* "; 52 functions were left out, for 2.0 s at most of 3.9 s: a, b, c and others". */
+static void print_left_out(const struct trace *trace, const struct fay_trace_budget *budget)
+{
+	const struct fay_departed *first = budget->departed;
+	size_t count = budget->departed_count, named = count < NAMED ? count : NAMED;
+	fprintf(trace->messages,
+		"; left out: %zu function%s, for %.1f s%s of %.1f s: ", budget->left_out,
+		budget->left_out == 1 ? "" : "s", (double)first->left.absent / 1e9,
+		count > 1 ? " at most" : "", (double)(fay_monotonic() - budget->began) / 1e9);
+	for (size_t i = 0; i < named; i++)
+		fprintf(trace->messages, "%s%s!%s", i ? ", " : "", first[i].module,
+			first[i].function);
+	fprintf(trace->messages, "%s (calls meanwhile are not counted; --verbose tells each)\n",
+		named < budget->left_out ? " and others" : "");
+}
+
 void fay_trace_budget_print(const struct trace *trace)
 {
 	struct fay_trace_budget *budget = trace->spending;
@@ -104,7 +133,10 @@ void fay_trace_budget_print(const struct trace *trace)
 	if (!budget)
 		return;
 	look_finally(budget);
-	for (size_t i = 0; i < budget->departed_count && (i < SHOWN || all); i++)
+	if (budget->departed_count)
+		qsort(budget->departed, budget->departed_count, sizeof(*budget->departed),
+		      longest_first);
+	for (size_t i = 0; i < budget->departed_count; i++)
 		print_departed(trace, &budget->departed[i]);
 	double measured = budget->cpu > 0 ? budget->spent / budget->cpu : 0;
 	if (trace->json)
@@ -114,9 +146,12 @@ void fay_trace_budget_print(const struct trace *trace)
 	if (trace->budget_by_default && !budget->departed_count && !all)
 		return; /* nobody asked for this bound, and nothing came near it */
 	fprintf(trace->messages,
-		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%; "
-		"functions left out: %zu\n",
-		measured * 100, trace->budget * 100, budget->left_out);
+		"fay: the probes took about %.2f%% of the processor time, the budget was %g%%",
+		measured * 100, trace->budget * 100);
+	if (budget->departed_count && !all)
+		print_left_out(trace, budget);
+	else
+		fprintf(trace->messages, "; functions left out: %zu\n", budget->left_out);
 }
 
 void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *visit,
