@@ -69,18 +69,11 @@ static void type(struct fay_top_screen *screen, int key)
 	}
 }
 
-/* Another view of the same kind's tables. */
-static void go(struct fay_top_screen *screen, enum fay_top_kind kind)
+static void show(struct fay_top_screen *screen)
 {
-	struct fay_top_view *view = screen->view;
-	fay_top_view_close(view);
-	view->kind = kind;
-	view->paused = false;
-	screen->chosen = screen->first = screen->column = 0;
-	*screen->filter = 0;
-	fay_top_view_ask(view);
+	fay_top_view_ask(screen->view);
 	fay_top_screen_draw(screen);
-	fay_top_view_open(view);
+	fay_top_view_open(screen->view);
 }
 
 /* To what the chosen row is about. */
@@ -95,7 +88,43 @@ static void enter(struct fay_top_screen *screen)
 		view->pid = (pid_t)atoi(name);
 	else if (!fay_top_view_function(view, name))
 		return;
-	go(screen, view->kind + 1);
+	fay_top_view_stop(view);
+	struct fay_top_left *left = &screen->left[view->kind++];
+	*left = (struct fay_top_left){ .table = view->table,
+				       .chosen = screen->chosen,
+				       .first = screen->first,
+				       .column = screen->column };
+	memcpy(left->filter, screen->filter, sizeof(left->filter));
+	view->table = (struct fay_top_table){ 0 };
+	view->paused = false;
+	screen->chosen = screen->first = screen->column = 0;
+	*screen->filter = 0;
+	show(screen);
+}
+
+/* To the view that was left, as it was, if one was; its counts go on. */
+static void back(struct fay_top_screen *screen)
+{
+	struct fay_top_view *view = screen->view;
+	if (view->kind == FAY_TOP_PROCESSES)
+		return;
+	fay_top_view_close(view);
+	struct fay_top_left *left = &screen->left[--view->kind];
+	view->table = left->table;
+	view->paused = false;
+	fay_top_table_resume(&view->table);
+	screen->chosen = left->chosen;
+	screen->first = left->first;
+	screen->column = left->column;
+	memcpy(screen->filter, left->filter, sizeof(screen->filter));
+	*left = (struct fay_top_left){ 0 };
+	show(screen);
+}
+
+void fay_top_screen_forget(struct fay_top_screen *screen)
+{
+	for (size_t i = 0; i < FAY_TOP_KINDS; i++)
+		fay_top_table_clear(&screen->left[i].table);
 }
 
 static void move_to(struct fay_top_screen *screen, long row)
@@ -133,10 +162,7 @@ bool fay_top_key(struct fay_top_screen *screen, int key)
 	case ESCAPE:
 	case KEY_LEFT:
 	case KEY_BACKSPACE:
-	case DELETE:
-		if (screen->view->kind != FAY_TOP_PROCESSES)
-			go(screen, screen->view->kind - 1);
-		break;
+	case DELETE: back(screen); break;
 	case 's':
 		screen->column = (screen->column + 1) %
 				 (unsigned)(fay_top_columns(screen->view->kind, &columns) + 2);

@@ -25,9 +25,10 @@ struct fay_top_row {
 	char **frames; /* of a stack, the innermost first */
 	size_t frame_count;
 	uint64_t values[FAY_TOP_VALUES];
-	double rate;   /* of value 0, a second in which it was traced */
-	double before; /* the rate in the picture before */
-	bool out;      /* the budget has left it out: its rate is the last one that is known */
+	uint64_t base[FAY_TOP_VALUES]; /* what they had before the view was left */
+	double rate;                   /* of value 0, a second in which it was traced */
+	double before;                 /* the rate in the picture before */
+	bool out; /* the budget has left it out: its rate is the last one that is known */
 	uint64_t absent,
 		absent_now; /* ns that it was out, by the picture before, and by this one */
 	uint64_t picture;   /* that it was in last */
@@ -42,10 +43,13 @@ struct fay_top_table {
 	double seconds;          /* between it and the one before, or the beginning */
 };
 void fay_top_table_clear(struct fay_top_table *table);
+/* Another trace goes on with its rows: its pictures count from 0. */
+void fay_top_table_resume(struct fay_top_table *table);
 /* The row of that name in the picture; NULL: no memory. `values`: of which the first gives the
- * rate. */
+ * rate, and those in `sums` are added to what was counted before. */
 struct fay_top_row *fay_top_table_put(struct fay_top_table *table, uint64_t picture,
-				      const char *name, const uint64_t values[FAY_TOP_VALUES]);
+				      const char *name, const uint64_t values[FAY_TOP_VALUES],
+				      unsigned sums);
 /* The row with that name, or all (NULL), was left out for so long, and is or is not now. */
 void fay_top_table_left_out(struct fay_top_table *table, const char *name, bool out,
 			    uint64_t absent_ns);
@@ -63,6 +67,7 @@ enum fay_top_kind { FAY_TOP_PROCESSES, FAY_TOP_FUNCTIONS, FAY_TOP_STACKS };
 struct fay_top_column {
 	const char *name;
 	bool span; /* ns */
+	bool sum;  /* of events: it goes on where a view was left */
 };
 struct fay_top_view {
 	enum fay_top_kind kind;
@@ -71,9 +76,9 @@ struct fay_top_view {
 	const char *const *comms;
 	size_t comm_count;
 	double budget;
-	pid_t pid;          /* of the others: whose functions */
-	char function[512]; /* of FAY_TOP_STACKS: "module!function" */
-	char query[1024];
+	pid_t pid;           /* of the others: whose functions */
+	char function[1024]; /* of FAY_TOP_STACKS: "module!function", as a query's string has it */
+	char query[2048];
 	char message[512];         /* what was said last */
 	bool paused;               /* rows stay as they are */
 	bool failed;               /* the message is why there are no rows */
@@ -90,7 +95,9 @@ void fay_top_view_open(struct fay_top_view *view);
 bool fay_top_view_function(struct fay_top_view *view, const char *name);
 /* Takes up what has come, once something is due, or when the word is not `seen` any more. */
 void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen);
-/* All is as before it was opened. */
+/* The program is as before it was opened; the rows stay. */
+void fay_top_view_stop(struct fay_top_view *view);
+/* Likewise, and there are no rows. */
 void fay_top_view_close(struct fay_top_view *view);
 
 /* --- terminal.c --- */
@@ -103,12 +110,20 @@ bool fay_top_can_draw(void);
 #define FAY_TOP_INPUT 64u
 enum fay_top_input { FAY_TOP_NO_INPUT, FAY_TOP_FILTER, FAY_TOP_SAVE };
 
+/* A view that was left for one of its rows: as it was. */
+struct fay_top_left {
+	struct fay_top_table table;
+	size_t chosen, first;
+	unsigned column;
+	char filter[FAY_TOP_INPUT];
+};
 struct fay_top_screen {
 	struct fay_top_view *view;
-	size_t chosen, first;       /* of the rows that are shown */
-	unsigned column;            /* by which they are sorted */
-	char filter[FAY_TOP_INPUT]; /* names of rows that are shown have it */
-	enum fay_top_input input;   /* what is being typed into `typed` */
+	struct fay_top_left left[FAY_TOP_KINDS]; /* by kind */
+	size_t chosen, first;                    /* of the rows that are shown */
+	unsigned column;                         /* by which they are sorted */
+	char filter[FAY_TOP_INPUT];              /* names of rows that are shown have it */
+	enum fay_top_input input;                /* what is being typed into `typed` */
 	char typed[FAY_TOP_INPUT];
 	char notice[256]; /* in place of the view's message */
 };
@@ -140,5 +155,7 @@ void fay_top_watch_end(struct fay_top_watch *watch);
 
 /* What a key does; false: the end. */
 bool fay_top_key(struct fay_top_screen *screen, int key);
+/* Nothing is left to go back to. */
+void fay_top_screen_forget(struct fay_top_screen *screen);
 
 #endif

@@ -95,12 +95,12 @@ static void write_count(char *text, size_t size, double value)
 	snprintf(text, size, "%.1f%c", value, units[unit]);
 }
 
-/* The rate of a function that is left out, as it was. */
+/* The rate of a function that is left out, as it was, if that is known. */
 static void write_known(char *text, size_t size, double value)
 {
 	char number[24];
 	write_count(number, sizeof(number), value);
-	snprintf(text, size, "(%s)", number);
+	snprintf(text, size, value > 0 ? "(%s)" : "left out", number);
 }
 
 static void write_span(char *text, size_t size, double ns)
@@ -247,9 +247,10 @@ static void draw_title(const struct fay_top_screen *screen)
 static void draw_said(const struct fay_top_screen *screen, int line)
 {
 	const struct fay_top_view *view = screen->view;
-	char legend[96];
-	snprintf(legend, sizeof(legend), "(rate): left out by the budget of %g%%, as it was before",
-		 view->budget * 100);
+	char legend[128];
+	snprintf(legend, sizeof(legend),
+		 "(rate): left out by the budget of %g%%, as it was before: %zu row%s",
+		 view->budget * 100, view->table.out_count, view->table.out_count == 1 ? "" : "s");
 	put_line(line,
 		 *screen->notice         ? screen->notice
 		 : view->table.out_count ? legend

@@ -26,6 +26,16 @@ void fay_top_table_clear(struct fay_top_table *table)
 	*table = (struct fay_top_table){ 0 };
 }
 
+void fay_top_table_resume(struct fay_top_table *table)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		struct fay_top_row *row = &table->rows[i];
+		memcpy(row->base, row->values, sizeof(row->base));
+		row->absent = row->absent_now = 0;
+	}
+	table->picture = 0;
+}
+
 static void begin_picture(struct fay_top_table *table, uint64_t picture)
 {
 	uint64_t now = fay_monotonic();
@@ -77,10 +87,10 @@ void fay_top_table_complete(struct fay_top_table *table)
 		struct fay_top_row *row = &table->rows[i];
 		table->out_count += row->out;
 		double present = table->seconds - (double)(row->absent_now - row->absent) / 1e9;
-		if (present >= PRESENT_LEAST)
-			row->rate *= table->seconds / present;
+		if (present < PRESENT_LEAST || (row->out && row->rate <= 0))
+			row->rate = row->before; /* while it was there nothing came */
 		else
-			row->rate = row->before;
+			row->rate *= table->seconds / present;
 	}
 }
 
@@ -110,15 +120,18 @@ static struct fay_top_row *find(struct fay_top_table *table, const char *name)
 }
 
 struct fay_top_row *fay_top_table_put(struct fay_top_table *table, uint64_t picture,
-				      const char *name, const uint64_t values[FAY_TOP_VALUES])
+				      const char *name, const uint64_t values[FAY_TOP_VALUES],
+				      unsigned sums)
 {
 	begin_picture(table, picture);
 	struct fay_top_row *row = find(table, name);
 	if (!row)
 		return NULL;
-	uint64_t grown = values[0] > row->values[0] ? values[0] - row->values[0] : 0;
+	uint64_t before = row->values[0];
+	for (size_t i = 0; i < FAY_TOP_VALUES; i++)
+		row->values[i] = values[i] + (sums >> i & 1 ? row->base[i] : 0);
+	uint64_t grown = row->values[0] > before ? row->values[0] - before : 0;
 	row->rate = table->seconds > 0 ? (double)grown / table->seconds : 0;
-	memcpy(row->values, values, sizeof(row->values));
 	row->picture = picture;
 	return row;
 }

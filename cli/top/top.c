@@ -84,6 +84,7 @@ static int show(struct fay_top_view *view, struct fay_error *error)
 	fay_top_watch_end(&watch);
 	fay_top_screen_end();
 	fay_top_view_close(view);
+	fay_top_screen_forget(&screen);
 	return FAY_OK;
 }
 

@@ -4,10 +4,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #include "fay/clock.h"
+#include "fay/loader.h"
 
+#include "loader/process/process.h"
 #include "trace/library/tracer.h"
 
 #include "parts.h"
@@ -20,20 +22,20 @@ static const struct {
 	size_t count;
 	const char *query; /* with what is asked about for %s */
 } kinds[FAY_TOP_KINDS] = {
-	[FAY_TOP_PROCESSES] = { { { "CALLS", false }, { "TIME", true } },
+	[FAY_TOP_PROCESSES] = { { { "CALLS", false, true }, { "TIME", true, true } },
 				2,
 				"from s in cluster.Syscall(\"*\") group s by s.pid into g select "
 				"new { g.Key, calls = g.Count(), time = g.Sum(x => x.Duration) }" },
-	[FAY_TOP_FUNCTIONS] = { { { "CALLS", false },
-				  { "P50", true },
-				  { "P99", true },
-				  { "TIME", true } },
+	[FAY_TOP_FUNCTIONS] = { { { "CALLS", false, true },
+				  { "P50", true, false },
+				  { "P99", true, false },
+				  { "TIME", true, true } },
 				4,
-				"from r in cluster.Return(\"%s!*\") group r by r.function into g "
+				"from r in cluster.Return(\"%s\") group r by r.function into g "
 				"select new { g.Key, calls = g.Count(), p50 = g.Quantile(0.5, x => "
 				"x.Duration), p99 = g.Quantile(0.99, x => x.Duration), time = "
 				"g.Sum(x => x.Duration) }" },
-	[FAY_TOP_STACKS] = { { { "CALLS", false } },
+	[FAY_TOP_STACKS] = { { { "CALLS", false, true } },
 			     1,
 			     "from f in cluster.Function(\"%s\") group f by f.Stack(16) into g "
 			     "select new { g.Key, calls = g.Count() }" },
@@ -125,15 +127,19 @@ static void take_row(void *context, const struct fay_row *row)
 {
 	struct fay_top_view *view = context;
 	uint64_t values[FAY_TOP_VALUES] = { 0 };
+	unsigned sums = 0;
 	if (view->paused || row->count < kinds[view->kind].count + 1)
 		return;
 	char *name = name_of(&row->cells[0]);
 	if (!name)
 		return;
 	fay_printable(name);
-	for (size_t i = 0; i < kinds[view->kind].count; i++)
+	for (size_t i = 0; i < kinds[view->kind].count; i++) {
 		values[i] = number_of(&row->cells[i + 1]);
-	struct fay_top_row *made = fay_top_table_put(&view->table, row->picture, name, values);
+		sums |= (unsigned)kinds[view->kind].columns[i].sum << i;
+	}
+	struct fay_top_row *made =
+		fay_top_table_put(&view->table, row->picture, name, values, sums);
 	free(name);
 	if (made && view->kind == FAY_TOP_PROCESSES)
 		describe_process(made);
@@ -152,40 +158,70 @@ static void fail(struct fay_top_view *view, const struct fay_error *error)
 {
 	take_message(view, error->message);
 	view->message[strcspn(view->message, "\n")] = 0;
+	size_t length = strlen(view->message);
+	if (view->kind == FAY_TOP_STACKS && error->code == FAY_E_REFUSED)
+		snprintf(view->message + length, sizeof(view->message) - length,
+			 ". Its callers alone: `fay trace -p %d 'from f in "
+			 "cluster.Function(\"%s\") group f by f.Caller into g select new { g.Key, "
+			 "calls = g.Count() }'`",
+			 view->pid, view->function);
 	view->failed = true;
 }
 
-/* The name by which queries know the executable: its file's. */
-static bool find_program(pid_t pid, char name[256])
+/* Text within a string of a query, of which each character stands for itself in a pattern. `!` ends
+ * a module's name there. */
+static void put_literally(FILE *out, const char *text, bool module)
 {
-	char link[64], path[PATH_MAX];
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	ssize_t length = readlink(link, path, sizeof(path) - 1);
-	if (length <= 0)
+	for (; *text; text++) {
+		if (*text == '!' && module)
+			fputc('?', out);
+		else if (strchr("*?[]\\", *text))
+			fprintf(out, *text == '\\' ? "\\\\\\\\" : "\\\\%c", *text);
+		else
+			fprintf(out, *text == '"' ? "\\%c" : "%c", *text);
+	}
+}
+
+/* "module!function" of the process's executable, by the name that messages and results have for it,
+ * which is that by which it was executed; `function` NULL: all of them. */
+static bool write_pattern(pid_t pid, const char *function, char *pattern, size_t size)
+{
+	static const uint64_t entry = AT_ENTRY;
+	struct fay_target *target;
+	struct fay_code_place place;
+	struct fay_error error;
+	uint64_t address;
+	if (!fay_process_auxiliary(pid, &entry, &address, 1) ||
+	    fay_target_open_pid(pid, &target, &error))
 		return false;
-	path[length] = 0;
-	const char *base = strrchr(path, '/');
-	snprintf(name, 256, "%.*s", (int)strcspn(base ? base + 1 : path, " "),
-		 base ? base + 1 : path); /* "(deleted)" may follow */
-	return true;
+	FILE *out =
+		fay_target_describe(target, address, &place) ? fmemopen(pattern, size, "w") : NULL;
+	if (out) {
+		put_literally(out, place.module, true);
+		fputc('!', out);
+		if (function)
+			put_literally(out, function, false);
+		else
+			fputc('*', out);
+	}
+	fay_target_close(target);
+	return out && !fclose(out);
 }
 
 bool fay_top_view_function(struct fay_top_view *view, const char *name)
 {
-	char program[256];
-	if (!find_program(view->pid, program))
-		return false;
-	snprintf(view->function, sizeof(view->function), "%.240s!%.256s", program, name);
-	return true;
+	return write_pattern(view->pid, name, view->function, sizeof(view->function));
 }
 
 void fay_top_view_ask(struct fay_top_view *view)
 {
-	char program[256] = "";
+	char program[1024] = "";
 	*view->message = 0;
-	view->failed = view->kind == FAY_TOP_FUNCTIONS && !find_program(view->pid, program);
+	view->failed = view->kind == FAY_TOP_FUNCTIONS &&
+		       !write_pattern(view->pid, NULL, program, sizeof(program));
 	if (view->failed)
-		snprintf(view->message, sizeof(view->message), "there is no process %d", view->pid);
+		snprintf(view->message, sizeof(view->message),
+			 "there is no process %d, or it may not be looked at", view->pid);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(view->query, sizeof(view->query), kinds[view->kind].query,
@@ -217,7 +253,7 @@ void fay_top_view_open(struct fay_top_view *view)
 	view->table.taken = view->tracer->trace.attached_since; /* all began at 0 */
 }
 
-static void close_tracer(struct fay_top_view *view)
+void fay_top_view_stop(struct fay_top_view *view)
 {
 	struct fay_tracer *tracer = view->tracer;
 	view->tracer = NULL;
@@ -247,12 +283,12 @@ void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t
 		code = fay_error_set(&error, FAY_E_REFUSED, "%s", fay_tracer_over(view->tracer));
 	if (!code)
 		return;
-	close_tracer(view);
+	fay_top_view_stop(view);
 	fail(view, &error);
 }
 
 void fay_top_view_close(struct fay_top_view *view)
 {
-	close_tracer(view);
+	fay_top_view_stop(view);
 	fay_top_table_clear(&view->table);
 }

@@ -116,11 +116,40 @@ await_screen "CALLS/s* STACK"
 tmux -S "$screen" resize-window -x 200 -y 50
 await_screen "tracer_target!main+0x"
 equal "lines of a large screen" 50 "$(tmux -S "$screen" display-message -p '#{pane_height}')"
+# Back, it is as it was left: sorted by calls, filtered, and its counts go on.
 keys Escape
 await_screen "fay top: functions of"
+await_screen ", filter add"
+await_screen "CALLS*"
 await_screen "in 1 process; Ctrl-C ends"
+calls_before=$(awk -F, '$1 == "\"add_up\"" { print $3 }' "$work/top.csv")
+counts_go_on() {
+	shows "add_up" && awk -v before="$calls_before" '$NF == "add_up" { n = $2
+		n *= n ~ /k$/ ? 1000 : n ~ /M$/ ? 1000000 : 1 } END { exit n <= before }' \
+		"$work/screen"
+}
+tries counts_go_on || fail "more than $calls_before calls: $(cat "$work/screen")"
 keys C-c
 restored 0
+# A program of any name: what is asked of it is what `fay trace` can be asked.
+odd="$work/a[b]*\"c!d"
+cp "$(readlink /proc/$target/exe)" "$odd"
+"$odd" &
+odd_pid=$!
+own $odd_pid
+rest 1
+terminal top.odd 80 24 fay top -p $odd_pid
+await_screen " add_up"
+query=$(sed -n '/^from /,$p' "$work/screen" | tr -d '\n')
+[[ "$query" == *'Return("a\\[b\\]\\*\"c?d!*")'* ]] || fail "the query: $query"
+keys Enter
+await_screen "add_up < main < __libc_start_call_main"
+keys q
+restored 0
+"$FAY" trace --for 300ms -p $odd_pid "$query" >"$work/odd" 2>"$work/odd.err" ||
+	fail "$query: $(cat "$work/odd.err")"
+contains "the odd program's function" "$work/odd" "add_up"
+kill $odd_pid
 for signal in HUP TERM; do
 	terminal top.$signal 80 24 fay top -p $target
 	await_screen "in 1 process; Ctrl-C ends"
