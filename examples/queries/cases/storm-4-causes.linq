@@ -1,9 +1,13 @@
 // A storm of system calls, 4: what causes them
 // How many such calls does one command of the script cause? A join of the shell's `read` command,
-// as it ends, with the calls that were made while it ran.
+// as it ends, with the calls that were made while it ran. `command` is a function that ends, and
+// `function` what is called in it, of any program.
 //   seq 2000 | fay trace -f storm-4-causes -- bash -c 'while read line; do :; done'
-from command in cluster.Return("bash!read_builtin")
-join r in cluster.Function("libc!read") on command.tid equals r.tid within 1s
+//   fay trace -f storm-4-causes 'redis-server!processCommand' 'libc!write' -p PID --for 5s
+param command = "bash!read_builtin"
+param function = "libc!read"
+from command in cluster.Return("$command")
+join r in cluster.Function("$function") on command.tid equals r.tid within 1s
 where r.time < command.time && r.time >= command.time - command.Duration
 group r by command.time into g
 group g by 1 into all

@@ -1,5 +1,6 @@
 // Code that waits for mutexes
-// Those of pthread. Rust has its own: lock-stacks.
+// Those of pthread alone. Rust has its own: lock-stacks. Python's are semaphores: semaphore-waits.
+// Go's, Java's and all others come to futex: futex-waits. Locks of files: flock-waits.
 //   fay trace -f mutex-waits --comm mariadbd --for 10s
 //   fay trace -f mutex-waits least=1us -- ls
 param least = 10us

@@ -1,6 +1,7 @@
 // Code that allocates what is not freed in five seconds
 // What was allocated in the last five seconds is among it if it was not freed by the end, and so is
-// what realloc has moved.
+// what realloc has moved. Of an interpreter this is its allocator, and what it has not collected yet
+// is among it: leak-stacks shows what it was doing then.
 //   fay trace -f leaks -p PID --for 30s
 //   fay trace -f leaks -- ls -l /etc
 from m in cluster.Return("libc!malloc")

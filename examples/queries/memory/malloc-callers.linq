@@ -1,4 +1,5 @@
 // Code that allocates most
+// Of an interpreter that is its own allocator: malloc-stacks shows what it was doing then.
 //   fay trace -f malloc-callers --comm redis-server --for 10s
 //   fay trace -f malloc-callers -- ls -l /etc
 param function = "libc!malloc"

@@ -38,6 +38,9 @@ if [ "$bpf" = true ]; then
 	storm storm-2-arguments
 	rows "reads of one byte, what they gave, from how many files" \
 		"[1,$((bytes + 1)),$bytes,1]" '.[0] | [.asked, .calls, .got, .files]'
+	run storm-2-arguments lseek argument=2 -- bash -c 'read line; read line' \
+		<"$queries/storm-1-calls.linq"
+	rows "of another call, from where" true 'length > 0 and (map(.asked) | all(. < 3))'
 	# Reading and sleeping, by turns: two categories.
 	cat >"$work/behaviour" <<-END
 		for i in 1 2; do
@@ -57,6 +60,29 @@ if [ "$bpf" = true ]; then
 else
 	echo "not run: categories, storm-1-calls, storm-2-arguments: no BPF here"
 fi
+# --- locks: Python's are semaphores; and of files
+queries=$queries/../locks run semaphore-waits -- /usr/bin/python3 -c '
+import threading, time
+lock = threading.Lock()
+def work():
+    for i in range(10):
+        with lock: time.sleep(0.01)
+threads = [threading.Thread(target=work) for i in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()'
+rows "who waits for semaphores" true \
+	'map(select(.Caller | test("PyThread_acquire_lock"))) | map(.total) | max > 1000000'
+if [ "$bpf" = true ]; then
+	queries=$queries/../locks run flock-waits --follow -- flock "$work/lock" \
+		sh -c "flock '$work/lock.2' sleep 0.2 & sleep 0.05; exec flock '$work/lock.2' true"
+	rows "who waits for a file's lock" true \
+		'map(select(.comm == "flock")) | map(.longest) | max > 50000000'
+fi
+run storm-3-callers 'libc!fstat*' asked=-1 -- ls -l /etc >/dev/null
+rows "callers of another call, of any argument" true 'map(.calls) | add > 1'
+run storm-4-causes 'bash!read_builtin' 'libc!lseek*' -- bash -c 'read line; read line' \
+	<"$queries/storm-1-calls.linq"
+rows "another call that each causes" 2 '.[0].commands'
 storm storm-3-callers
 rows "who reads one byte" '[["bash!zread",'$((bytes + 1))']]' \
 	'map([(.Key | split("+")[0]), .calls])'
