@@ -303,7 +303,7 @@ static void write_tree(FILE *out, const struct tree *tree, bool compared)
 	fputs(end, out);
 }
 
-bool fay_flame_page(FILE *out, const char *query, char *folded, char *before)
+bool fay_flame_page(FILE *out, const char *query, const char *about, char *folded, char *before)
 {
 	struct lines lines = { 0 };
 	struct names names = { 0 };
@@ -318,6 +318,8 @@ bool fay_flame_page(FILE *out, const char *query, char *folded, char *before)
 	sum_up(&tree, before != NULL);
 	fputs(page_query, out);
 	fay_write_html(out, query);
+	fputs(page_about, out);
+	fay_write_html(out, about);
 	fputs(page_names, out);
 	for (size_t i = 0; i < names.count; i++) {
 		fay_write_html(out, names.items[i]);
@@ -343,25 +345,50 @@ bool fay_flame_page(FILE *out, const char *query, char *folded, char *before)
 	return fine;
 }
 
+/* What widths are, and what they lack. */
+static char *describe(const struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result)
+{
+	const struct fay_view_column *column = fay_output_folded_column(view, result);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	if (!column)
+		fputs("Width: stacks, each row of the result one.", out);
+	else if (column->column->merge == FAY_MERGE_COUNT)
+		fprintf(out, "Width: the number of events, the column `%s`.", column->name);
+	else
+		fprintf(out, "Width: the column `%s`%s.", column->name,
+			column->nanoseconds ? ", in nanoseconds" : "");
+	if (writer->note)
+		fprintf(out, " %s", writer->note);
+	return fclose(out) ? NULL : text;
+}
+
 void fay_output_flame(struct fay_writer *writer, const struct fay_view *view,
 		      const struct fay_result *result, bool final)
 {
 	if (!final)
 		return;
 	struct fay_writer folded = *writer;
-	char *lines = NULL, *before = writer->before ? strdup(writer->before) : NULL;
+	char *lines = NULL, *before = writer->before ? strdup(writer->before) : NULL,
+	     *about = describe(writer, view, result);
 	size_t size;
 	folded.format = FAY_FORMAT_FOLDED;
+	folded.marks_cut = true;
 	folded.out = open_memstream(&lines, &size);
 	if (folded.out) {
 		fay_output_folded(&folded, view, result, true);
 		fclose(folded.out);
 	}
 	char none[] = "";
-	if (!fay_flame_page(writer->out, writer->query ? writer->query : "", lines ? lines : none,
-			    before) ||
+	if (!fay_flame_page(writer->out, writer->query ? writer->query : "", about ? about : "",
+			    lines ? lines : none, before) ||
 	    !lines || (writer->before && !before))
 		fputs("fay: out of memory for the stacks\n", stderr);
 	free(lines);
 	free(before);
+	free(about);
 }

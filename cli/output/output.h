@@ -69,6 +69,7 @@ struct fay_writer {
 	FILE *out;
 	enum fay_format format;
 	const char *query;   /* that is shown, of fay_write_schema() */
+	const char *note;    /* of a flame graph: what its numbers lack; NULL */
 	const char *before;  /* folded stacks that a flame graph is compared with; NULL */
 	const char *metrics; /* of OpenMetrics: names begin with it; NULL: with `fay` */
 	bool revocable;      /* likewise: numbers may become smaller, so none is a counter */
@@ -91,6 +92,7 @@ struct fay_writer {
 	struct fay_nest *nest; /* of Chrome's spans; NULL: none was written */
 	struct fay_page *page; /* of a page, what is shown by now */
 	bool flame;            /* the page is a flame graph, and is written */
+	bool marks_cut;        /* folded stacks that may go on say so, outermost */
 	bool revised;          /* rows were shown before, with other values */
 	bool raw;              /* tables have numbers as they are, without units */
 	/* histograms of a table are lines of a heat map; of rows that come one by one they are in
@@ -113,8 +115,9 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 /* Text of a page. */
 void fay_write_html(FILE *out, const char *text);
 /* A page of folded stacks, compared with others if they are not NULL; cuts both texts into pieces.
+ * `about`: what their numbers are.
  * false: memory is short, and stacks are missing. */
-bool fay_flame_page(FILE *out, const char *query, char *folded, char *before);
+bool fay_flame_page(FILE *out, const char *query, const char *about, char *folded, char *before);
 /* All views of that moment were written. */
 void fay_write_end(struct fay_writer *writer, bool final);
 /* Nothing more comes. */

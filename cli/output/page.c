@@ -57,7 +57,9 @@ static bool fill_labels(const struct fay_writer *writer, const struct fay_view *
 	return section->labels != NULL;
 }
 
-static struct page_section *add_section(struct fay_page *page, const struct fay_view *view)
+/* `result`: NULL: its rows come one by one. */
+static struct page_section *add_section(struct fay_page *page, const struct fay_view *view,
+					const struct fay_result *result)
 {
 	struct page_section *grown = realloc(page->sections, (page->count + 1) * sizeof(*grown));
 	if (!grown)
@@ -69,7 +71,7 @@ static struct page_section *add_section(struct fay_page *page, const struct fay_
 		.title = view->title ? strdup(view->title) : NULL,
 		.names = calloc(view->column_count + 1, sizeof(char *)),
 		.numeric = calloc(view->column_count + 1, sizeof(bool)),
-		.bars = fay_output_bar_column(view),
+		.bars = fay_output_bar_column(view, result),
 		.histogram = histogram ? (int)(histogram - view->columns) : -1,
 	};
 	if (!section->names || !section->numeric)
@@ -153,7 +155,7 @@ void fay_output_page(struct fay_writer *writer, const struct fay_view *view,
 {
 	if (!final || !page_of(writer))
 		return;
-	struct page_section *section = add_section(writer->page, view);
+	struct page_section *section = add_section(writer->page, view, result);
 	writer->page->failed |= !section;
 	for (size_t r = 0; r < result->row_count; r++)
 		take(writer, view, section, result->rows + r * result->row_size);
@@ -167,7 +169,7 @@ void fay_output_page_row(struct fay_writer *writer, const struct fay_view *view,
 	for (size_t i = 0; i < writer->page->count && !section; i++)
 		if (writer->page->sections[i].of == view)
 			section = &writer->page->sections[i];
-	section = section ? section : add_section(writer->page, view);
+	section = section ? section : add_section(writer->page, view, NULL);
 	if (section) {
 		section->of = view;
 		section->map = section->histogram >= 0;

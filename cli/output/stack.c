@@ -93,6 +93,13 @@ static void put_line(const struct fay_writer *writer, const struct fay_view *vie
 	}
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
+		if (writer->marks_cut && column->stack_frames > 1 &&
+		    fay_view_stack_depth(column, row) == column->stack_frames) {
+			snprintf(name, sizeof(name), "(cut at %" PRIu32 " functions)",
+				 column->stack_frames);
+			put_part(out, name, first);
+			first = false;
+		}
 		for (uint32_t frame = column->stack_frames ? fay_view_stack_depth(column, row) : 0;
 		     frame-- > 0; first = false) {
 			fay_output_stack_frame(writer, column, row, frame, FAY_ADDRESS_BARE, name,
@@ -102,20 +109,33 @@ static void put_line(const struct fay_writer *writer, const struct fay_view *vie
 	}
 }
 
-/* The first whole number that is no key; a row of an event stands for one. */
-static uint64_t count_of(const struct fay_view *view, const uint8_t *row)
+/* The first whole number that is no key; NULL: there is none. */
+static const struct fay_view_column *column_of(const struct fay_view *view, const uint8_t *row)
 {
 	struct fay_value value;
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_schema_column *column = view->columns[c].column;
-		if (column->merge == FAY_MERGE_KEY || !fay_value_decode(column, row, &value))
-			continue;
-		if (value.kind == FAY_VALUE_U64)
-			return value.u64;
-		if (value.kind == FAY_VALUE_I64)
-			return value.i64 > 0 ? (uint64_t)value.i64 : 0;
+		if (column->merge != FAY_MERGE_KEY && fay_value_decode(column, row, &value) &&
+		    (value.kind == FAY_VALUE_U64 || value.kind == FAY_VALUE_I64))
+			return &view->columns[c];
 	}
-	return 1;
+	return NULL;
+}
+
+/* A row of an event stands for one. */
+static uint64_t count_of(const struct fay_view *view, const uint8_t *row)
+{
+	struct fay_value value;
+	const struct fay_view_column *column = column_of(view, row);
+	if (!column || !fay_value_decode(column->column, row, &value))
+		return 1;
+	return value.kind == FAY_VALUE_U64 ? value.u64 : value.i64 > 0 ? (uint64_t)value.i64 : 0;
+}
+
+const struct fay_view_column *fay_output_folded_column(const struct fay_view *view,
+						       const struct fay_result *result)
+{
+	return result->row_count ? column_of(view, result->rows) : NULL;
 }
 
 static int compare_folded(const void *left, const void *right)

@@ -21,7 +21,8 @@ bool fay_output_is_numeric(const struct fay_view_column *column)
 	       column->column->type != FAY_TYPE_FUNCTION && column->column->type != FAY_TYPE_TIME;
 }
 
-int fay_output_bar_column(const struct fay_view *view)
+/* The first count of a grouped result, or -1. */
+static int count_column(const struct fay_view *view)
 {
 	bool grouped = false;
 	int count = -1;
@@ -38,7 +39,47 @@ uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uin
 	struct fay_value value;
 	if (!fay_value_decode(view->columns[column].column, row, &value))
 		return 0;
-	return value.kind == FAY_VALUE_I64 ? (uint64_t)value.i64 : value.u64;
+	switch (value.kind) {
+	case FAY_VALUE_I64: return value.i64 > 0 ? (uint64_t)value.i64 : 0;
+	case FAY_VALUE_DOUBLE: return value.d > 0 && value.d < 1e18 ? (uint64_t)value.d : 0;
+	case FAY_VALUE_U64: return value.u64;
+	default: return 0;
+	}
+}
+
+/* Whether the rows stand by that column, the largest first or last, and differ in it. */
+static bool is_in_order(const struct fay_view *view, const struct fay_result *result, int column,
+			bool largest_first)
+{
+	bool differ = false;
+	for (size_t r = 1; r < result->row_count; r++) {
+		const uint8_t *row = result->rows + r * result->row_size;
+		uint64_t before = fay_output_bar_value(view, column, row - result->row_size),
+			 now = fay_output_bar_value(view, column, row);
+		if (before != now && (before > now) != largest_first)
+			return false;
+		differ |= before != now;
+	}
+	return differ;
+}
+
+int fay_output_bar_column(const struct fay_view *view, const struct fay_result *result)
+{
+	int count = count_column(view);
+	if (count < 0 || !result || !view->ordered)
+		return count;
+	for (int largest_first = 1; largest_first >= 0; largest_first--) {
+		if (is_in_order(view, result, count, largest_first))
+			return count;
+		for (uint32_t c = 0; c < view->column_count; c++) {
+			const struct fay_view_column *column = &view->columns[c];
+			if (column->column->merge != FAY_MERGE_KEY &&
+			    fay_output_is_numeric(column) && !fay_output_is_histogram(column) &&
+			    is_in_order(view, result, (int)c, largest_first))
+				return (int)c;
+		}
+	}
+	return count;
 }
 
 struct ranked {
@@ -277,7 +318,7 @@ static void choose_rows(const struct fay_writer *writer, const struct fay_view *
 static void print_table(struct fay_writer *writer, const struct fay_view *view,
 			const struct fay_result *result)
 {
-	struct table table = { .bars = fay_output_bar_column(view),
+	struct table table = { .bars = fay_output_bar_column(view, result),
 			       .heat_column =
 				       writer->heat_map ? fay_output_heat_column(view) : NULL };
 	unsigned share = fay_live_share(writer),

@@ -160,8 +160,9 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
 		fputs("(no event matched)\n", out);
 	fay_write_close(&cli->writer);
 	free(cli->before);
-	cli->before = NULL;
-	cli->writer.before = NULL;
+	free(cli->note);
+	cli->before = cli->note = NULL;
+	cli->writer.before = cli->writer.note = NULL;
 	/* Nothing may have been written to a standard output that is not there. */
 	if (!fclose(out) || (out == stdout && errno == EBADF))
 		return FAY_OK;
@@ -246,10 +247,50 @@ static void end(void *context)
 	fay_live_end(&cli->writer);
 }
 
+#define NOTED 3u /* functions that a note names */
+
+struct note {
+	FILE *out;
+	size_t count;
+};
+
+static void note_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+{
+	struct note *note = context;
+	(void)out;
+	if (note->count++ < NOTED)
+		fprintf(note->out, "%s%s for %.1f s", note->count > 1 ? ", " : "", function,
+			(double)absent_ns / 1e9);
+}
+
+/* What a page says of functions that the budget left out. */
+static void write_note(struct fay_cli_trace *cli)
+{
+	char *names = NULL, *text = NULL;
+	size_t size;
+	struct note note = { .out = open_memstream(&names, &size) };
+	if (!note.out)
+		return;
+	fay_trace_budget_visit_out(&cli->trace, note_left_out, &note);
+	if (!fclose(note.out) && note.count &&
+	    asprintf(
+		    &text,
+		    "Left out by the budget, of a trace of %.1f s: %s%s. What was called meanwhile "
+		    "is missing.",
+		    (double)(fay_monotonic() - cli->trace.run_since) / 1e9, names,
+		    note.count > NOTED ? " and others" : "") >= 0) {
+		free(cli->note);
+		cli->writer.note = cli->note = text;
+	}
+	free(names);
+}
+
 static void result(void *context, const struct fay_view *view, const struct fay_result *rows,
 		   bool final)
 {
 	struct fay_cli_trace *cli = context;
+	if (final && cli->writer.format != FAY_FORMAT_TABLE)
+		write_note(cli);
 	fay_write_result(&cli->writer, view, rows, final);
 	if (cli->tables.out)
 		fay_write_result(&cli->tables, view, rows, final);

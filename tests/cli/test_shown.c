@@ -80,6 +80,43 @@ static void bars_have_a_heading(void **state)
 				      NULL });
 }
 
+/* Of rows in order they show that by which they are; of others, and where they are in the order of
+ * counts, the counts. */
+static void bars_of_what_is_in_order(void **state)
+{
+	static const uint64_t rows[][4] = { { 1, 7, 10, 400 }, { 1, 8, 40, 100 } };
+	static struct fay_schema_column own[] = {
+		{ "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0, 0 } },
+		{ "calls", FAY_TYPE_U64, FAY_MERGE_COUNT, 16, 8, { 0, 0 } },
+		{ "total", FAY_TYPE_I64, FAY_MERGE_SUM, 24, 8, { 0, 0 } },
+	};
+	struct fay_view_column columns_shown[3];
+	for (size_t c = 0; c < 3; c++)
+		columns_shown[c] =
+			(struct fay_view_column){ .name = own[c].name, .column = &own[c] };
+	for (int ordered = 0; ordered < 2; ordered++) {
+		struct fay_view view = { .columns = columns_shown,
+					 .column_count = 3,
+					 .ordered = ordered };
+		struct fay_result result = { .row_size = 32,
+					     .row_count = 2,
+					     .rows = (uint8_t *)rows };
+		struct fay_writer writer = { 0 };
+		char *text = NULL;
+		size_t size;
+		writer.out = open_memstream(&text, &size);
+		assert_non_null(writer.out);
+		fay_write_result(&writer, &view, &result, true);
+		fclose(writer.out);
+		assert_non_null(strstr(text, ordered ? "key  calls  total   total\n"
+						     : "key  calls  total   calls\n"));
+		assert_non_null(
+			strstr(text, ordered ? "400  |########################################|\n"
+					     : "400  |##########     "));
+		free(text);
+	}
+}
+
 /* Columns that say so by their names have units; with --raw, and for programs, numbers. */
 static void sizes(void **state)
 {
@@ -118,7 +155,10 @@ static void sizes(void **state)
 static void flame_page(void **state)
 {
 	expect((struct fay_writer){ .format = FAY_FORMAT_FLAME },
-	       (const char *const[]){ "<!DOCTYPE html>\n", "<pre id=\"query\">a &lt; b</pre>",
+	       (const char *const[]){ "<!DOCTYPE html>\n",
+				      "<pre id=\"query\">a &lt; b</pre>\n"
+				      "<p id=\"about\">Width: the number of events, the column "
+				      "`calls`.</p>\n",
 				      "<pre id=\"names\" hidden>0\nmain\n0x7f0012345678\n"
 				      "a&lt;b&amp;c:d\n</pre>",
 				      "data-now=\"50\" data-before=\"0\" data-deepest=\"2\" "
@@ -135,7 +175,7 @@ static void flame_page_compared(void **state)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	assert_non_null(out);
-	assert_true(fay_flame_page(out, "q", now, before));
+	assert_true(fay_flame_page(out, "q", "", now, before));
 	fclose(out);
 	assert_non_null(strstr(text, "<pre id=\"names\" hidden>a\nb\nc\nd\nx\nab\n</pre>"));
 	assert_non_null(strstr(text, "data-now=\"15\" data-before=\"13\" data-deepest=\"3\" "
@@ -161,7 +201,8 @@ static char *read_all(const char *path)
 static int print_page(int count, char **paths)
 {
 	char *now = read_all(paths[0]), *before = count > 1 ? read_all(paths[1]) : NULL;
-	bool fine = now && (count == 1 || before) && fay_flame_page(stdout, "a < b", now, before);
+	bool fine = now && (count == 1 || before) &&
+		    fay_flame_page(stdout, "a < b", "Width: <calls>", now, before);
 	free(now);
 	free(before);
 	return !fine;
@@ -261,6 +302,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(readable_names),
 		cmocka_unit_test(bars_have_a_heading),
+		cmocka_unit_test(bars_of_what_is_in_order),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(flame_page),
 		cmocka_unit_test(flame_page_compared),
