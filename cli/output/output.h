@@ -102,6 +102,10 @@ struct fay_writer {
 	struct fay_heat heat;                 /* of rows that come one by one */
 	const struct fay_texts *texts; /* what long strings in rows stand for; NULL: none do */
 	fay_name_function *function_name;
+	/* functions that were not traced all the time, by their hashes, ascending: tables mark them
+	 */
+	const uint64_t *left_out;
+	size_t left_out_count;
 	void *name_context;
 	fay_address_function *address_name; /* NULL: addresses are shown as numbers */
 };

@@ -20,6 +20,8 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 /* The same for a table's cell: cut, and without what would command the terminal. */
 void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view,
 			     const uint8_t *row, char *text, size_t size);
+/* Whether it is among writer->left_out. */
+bool fay_output_is_left_out(const struct fay_writer *writer, uint64_t function);
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view,
 			   const uint8_t *row);
 

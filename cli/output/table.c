@@ -279,6 +279,25 @@ static size_t rows_that_fit(const struct fay_view *view, const struct fay_result
 	return result->row_count;
 }
 
+/* What the mark of functions means, if a row has one. */
+static void print_mark(const struct fay_writer *writer, const struct fay_view *view,
+		       const struct fay_result *result, const struct table *table)
+{
+	bool marked = false;
+	for (size_t r = 0; r < table->rows && writer->left_out_count; r++)
+		for (uint32_t c = 0; c < view->column_count && !marked; c++) {
+			const struct fay_view_column *column = &view->columns[c];
+			struct fay_value value;
+			marked = column->column->type == FAY_TYPE_FUNCTION &&
+				 fay_column_is_plain(column->column) &&
+				 fay_value_decode(column->column, row_at(result, table->ranked, r),
+						  &value) &&
+				 fay_output_is_left_out(writer, value.u64);
+		}
+	if (marked)
+		fputs("* not traced all the time, to stay within the budget\n", writer->out);
+}
+
 static void print_rows(const struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result, const struct table *table)
 {
@@ -334,6 +353,8 @@ static void print_table(struct fay_writer *writer, const struct fay_view *view,
 	print_rows(writer, view, result, &table);
 	if (table.rows < result->row_count)
 		fprintf(writer->out, "... and %zu more\n", result->row_count - table.rows);
+	if (!writer->limited)
+		print_mark(writer, view, result, &table);
 	free(table.ranked);
 	free(table.widths);
 }

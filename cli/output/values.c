@@ -22,6 +22,18 @@ static const char *function_name(const struct fay_writer *writer, uint64_t hash,
 	return unknown;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+bool fay_output_is_left_out(const struct fay_writer *writer, uint64_t function)
+{
+	return writer->left_out_count && bsearch(&function, writer->left_out,
+						 writer->left_out_count, sizeof(function), by_hash);
+}
+
 /* As people write it where people read it; programs get the symbol's name, by which it can be
  * selected. */
 static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32],
@@ -256,6 +268,8 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 		fputs(text, out);
 	} else if (column->type == FAY_TYPE_FUNCTION) {
 		fputs(shown_function(writer, value, unknown, readable), out);
+		if (writer->format == FAY_FORMAT_TABLE && fay_output_is_left_out(writer, value))
+			fputs("*", out);
 	} else if (column->type == FAY_TYPE_TIME) {
 		format_time(value, text, sizeof(text));
 		fputs(text, out);

@@ -161,7 +161,10 @@ int fay_cli_trace_close(struct fay_cli_trace *cli, struct fay_error *error)
 	fay_write_close(&cli->writer);
 	free(cli->before);
 	free(cli->note);
+	free(cli->left_out);
 	cli->before = cli->note = NULL;
+	cli->left_out = NULL;
+	cli->writer.left_out_count = 0;
 	cli->writer.before = cli->writer.note = NULL;
 	/* Nothing may have been written to a standard output that is not there. */
 	if (!fclose(out) || (out == stdout && errno == EBADF))
@@ -285,11 +288,40 @@ static void write_note(struct fay_cli_trace *cli)
 	free(names);
 }
 
+static void take_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+{
+	struct fay_cli_trace *cli = context;
+	uint64_t *grown = realloc(cli->left_out, (cli->writer.left_out_count + 1) * sizeof(*grown));
+	(void)out;
+	(void)absent_ns;
+	if (!grown)
+		return;
+	cli->writer.left_out = cli->left_out = grown;
+	grown[cli->writer.left_out_count++] = fay_name_hash(function);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* What tables mark. */
+static void find_left_out(struct fay_cli_trace *cli)
+{
+	cli->writer.left_out_count = 0;
+	fay_trace_budget_visit_out(&cli->trace, take_left_out, cli);
+	if (cli->writer.left_out_count)
+		qsort(cli->left_out, cli->writer.left_out_count, sizeof(*cli->left_out), by_hash);
+}
+
 static void result(void *context, const struct fay_view *view, const struct fay_result *rows,
 		   bool final)
 {
 	struct fay_cli_trace *cli = context;
-	if (final && cli->writer.format != FAY_FORMAT_TABLE)
+	if (cli->writer.format == FAY_FORMAT_TABLE)
+		find_left_out(cli);
+	else if (final)
 		write_note(cli);
 	fay_write_result(&cli->writer, view, rows, final);
 	if (cli->tables.out)

@@ -18,6 +18,7 @@ struct fay_cli_trace {
 	const char *against;            /* of --against; NULL */
 	char *before;                   /* what is in it */
 	char *note;                     /* what a page says that its numbers lack */
+	uint64_t *left_out;             /* the writer's */
 	const char *file;               /* of -f; NULL: the query is a word */
 	char *text;                     /* what is in it, with its arguments */
 	bool pictured;                  /* a result was printed already */

@@ -22,7 +22,7 @@
 #define LOOK_EVERY 10000000u    /* ns */
 #define LOOK_AGAIN 5000000u     /* ns, after a look in which it was too much */
 #define SETTLED_AFTER 60000000u /* ns: more looks than it takes to take points out */
-#define SETTLED_MOST 1000000000u
+#define SETTLED_MOST 500000000u
 #define SETTLE_STEP_US 1000u
 #define OVER_KEPT 5u /* looks after that one in which it counts */
 /* ns of processor time, below which a share says little: then the next look is at a longer time */

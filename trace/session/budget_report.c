@@ -159,6 +159,14 @@ void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *
 {
 	const struct fay_trace_budget *budget = trace->spending;
 	uint64_t now = fay_monotonic();
+	for (uint32_t i = 0; i < trace->traps.program_count; i++) {
+		const struct fay_trap_program *program = &trace->traps.programs[i];
+		uint32_t first = 0;
+		while (!fay_trap_of_same(&trace->traps.programs[first].trap, &program->trap))
+			first++;
+		if (program->given_up && first == i)
+			visit(context, program->trap.function.name, true, now - program->since);
+	}
 	for (size_t i = 0; budget && i < budget->count; i++) {
 		const struct fay_budget_account *account = &budget->items[i];
 		for (size_t k = 0; k < account->points; k++) {

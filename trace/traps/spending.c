@@ -39,7 +39,7 @@ static bool is_of_function(const struct fay_traps *traps, const struct fay_trap_
 }
 
 /* All of the function that the program is for. */
-static void give_up(struct fay_traps *traps, uint32_t program, double share)
+static void give_up(struct fay_traps *traps, uint32_t program, double share, uint64_t now)
 {
 	const struct fay_trap *of = &traps->programs[program].trap;
 	uint64_t point = 0;
@@ -51,8 +51,13 @@ static void give_up(struct fay_traps *traps, uint32_t program, double share)
 		point = item->point;
 	}
 	fay_traps_remove(traps, is_of_function, of);
-	for (uint32_t i = 0; i < traps->program_count; i++)
-		traps->programs[i].given_up |= fay_trap_of_same(&traps->programs[i].trap, of);
+	for (uint32_t i = 0; i < traps->program_count; i++) {
+		struct fay_trap_program *one = &traps->programs[i];
+		if (one->given_up || !fay_trap_of_same(&one->trap, of))
+			continue;
+		one->given_up = true;
+		one->since = now;
+	}
 	share = share < 1 ? share : 1;
 	fprintf(traps->messages,
 		"fay: not traced any more: %s!%s: its traps took about %.0f%% of the processor "
@@ -107,7 +112,7 @@ void fay_traps_look(struct fay_traps *traps, double share, uint64_t now)
 	spent_by(traps, spent);
 	for (uint64_t sum = find_most(traps, spent, &most); (double)sum > share * (double)used;
 	     sum = find_most(traps, spent, &most)) {
-		give_up(traps, most, (double)spent[most] / (double)used);
+		give_up(traps, most, (double)spent[most] / (double)used, now);
 		spent[most] = 0;
 	}
 }

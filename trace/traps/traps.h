@@ -38,7 +38,8 @@ struct fay_traps {
 		struct fay_trap trap; /* one that it is for; its strings are ours */
 		uint32_t object, number;
 		uint64_t events; /* at the last look */
-		bool given_up;   /* what it is for is not traced any more */
+		bool given_up;   /* what it is for is not traced any more, */
+		uint64_t since;  /* from then on (monotonic ns) */
 	} *programs;
 	uint32_t program_count;
 	/* The programs that are made together. The last object may not be there yet: its programs

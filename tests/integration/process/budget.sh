@@ -33,6 +33,15 @@ one() { # KIND
 	end_target
 }
 one Function
+# A table marks it.
+start_target ready "$BUDGET_TARGET"
+echo >&9
+exits "a table" 0 "$FAY" trace -p "$target" --budget 1% --for 2s \
+	'from f in cluster.Function("budget_target!*") group f by f.function into g
+		select new { g.Key, n = g.Count() }'
+contains "a table: what was left out" "$work/out" "hot* "
+contains "a table: what that means" "$work/out" "* not traced all the time, to stay within the budget"
+end_target
 one Return
 # With records of calls. What jumps to a function that is left out ends at the jump, and is counted,
 # whether anybody asked for that function or not; and the function comes back.
