@@ -2,8 +2,8 @@
 /*
  * `fay policy init`: the tightest policy that admits an image, which is the manifest of the image
  * as limits. What is printed was read back and does admit it. `fay policy check`: whether a policy
- * file has errors, and what it says with what it leaves out. `fay policy explain`: the same in
- * sentences.
+ * file has errors, and what it says with what it leaves out, or which of its lines refuse an image.
+ * `fay policy explain`: the same in sentences.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int printed(const char *program)
 
 static void print_usage(FILE *out, const char *program)
 {
-	fprintf(out, "usage: %s init IMAGE | check FILE | explain FILE\n", program);
+	fprintf(out, "usage: %s init IMAGE | check FILE [IMAGE] | explain FILE\n", program);
 }
 
 static int help(const char *program)
@@ -46,10 +46,13 @@ static int help(const char *program)
 	       "              comments (docs/policy.md)\n"
 	       "  check FILE  says what is wrong with a policy file, or prints what it says,\n"
 	       "              with the defaults of what it leaves out\n"
+	       "  check FILE IMAGE\n"
+	       "              says line by line what the image needs, what the file allows, and\n"
+	       "              which lines refuse it\n"
 	       "  explain FILE\n"
 	       "              says in sentences what a probe may do that the file admits\n"
 	       "\n"
-	       "exit codes: 0 done, 1 no policy admits the image, 2 usage or the file's errors,\n"
+	       "exit codes: 0 done, 1 the image is not admitted, 2 usage or the file's errors,\n"
 	       "            3 a limit was reached, 4 internal\n");
 	return printed(program);
 }
@@ -190,6 +193,100 @@ static bool read_back(const struct image *image, const char *text, size_t size)
 	return ok;
 }
 
+static char *text_of(const struct fay_policy *policy, bool named)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fay_policy_write(out, policy, named);
+	return fclose(out) ? NULL : text;
+}
+
+/* The line "key = value" of the text, without its end; NULL: there is none. */
+static const char *line_of(const char *text, const char *key, size_t length)
+{
+	for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (!strncmp(at, key, length) && at[length] == ' ')
+			return at;
+	return NULL;
+}
+
+/* Whether the image is admitted by what it needs, but for one line, which is the file's. */
+static bool admits_line(const struct image *image, const char *needed, const char *key,
+			size_t length, const char *line)
+{
+	const char *at = line_of(needed, key, length);
+	size_t before = at ? (size_t)(at - needed) : strlen(needed);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return false;
+	fprintf(out, "%.*s", (int)before, needed);
+	if (line)
+		fprintf(out, "%.*s", (int)strcspn(line, "\n"), line);
+	fputs(at ? at + strcspn(at, "\n") : "", out);
+	bool admitted = !fclose(out) && read_back(image, text, size);
+	free(text);
+	return admitted;
+}
+
+/* One line of the file, or one that only the image has; returns whether it refuses. */
+static bool print_line(const struct image *image, const char *needed, const char *allowed,
+		       const char *key)
+{
+	size_t length = strcspn(key, " ");
+	const char *needs = line_of(needed, key, length), *allows = line_of(allowed, key, length);
+	bool refuses = !admits_line(image, needed, key, length, allows);
+
+	fputs(refuses ? "refused   " : "admitted  ", stdout);
+	if (allows)
+		printf("%.*s", (int)strcspn(allows, "\n"), allows);
+	else
+		printf("%.*s = any", (int)length, key);
+	if (needs)
+		printf("; needed:%.*s", (int)strcspn(needs + length + 2, "\n"), needs + length + 2);
+	putchar('\n');
+	return refuses;
+}
+
+/* Each line of the file, beside what the image needs. */
+static int compare(const struct image *image, const struct fay_policy *policy, const char *path)
+{
+	struct fay_policy tight;
+	struct fay_verdict verdict;
+	bool found = find_permissions(image, &tight, &verdict);
+	bool named = found && find_limits(&verdict, &tight);
+	char *needed = found ? text_of(&tight, named) : NULL, *allowed = text_of(policy, false);
+	unsigned refusals = 0;
+
+	fay_verdict_deinit(&verdict);
+	if (!found)
+		fprintf(stderr, "%s: no policy admits '%s'\n", image->program, image->path);
+	for (const char *at = needed; at && allowed && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (*at != '#')
+			refusals += print_line(image, needed, allowed, at);
+	for (const char *at = allowed; at && needed && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (*at != '#' && !line_of(needed, at, strcspn(at, " ")))
+			refusals += print_line(image, needed, allowed, at);
+	bool whole = needed && allowed && admits(image, policy, &verdict);
+	if (needed && allowed) {
+		fay_verdict_deinit(&verdict);
+		printf("%s %s %s", path, whole ? "admits" : "refuses", image->path);
+		if (!whole)
+			printf(": `fay verify --policy` says where");
+		putchar('\n');
+	}
+	free(needed);
+	free(allowed);
+	int result = printed(image->program);
+	return result ? result : whole ? FAY_OK : FAY_E_REFUSED;
+}
+
 static int print_policy(const struct image *image, const struct fay_policy *policy, bool named)
 {
 	char *text = NULL;
@@ -254,8 +351,9 @@ static int explain(const char *program, const char *path)
 	return printed(program);
 }
 
-static int check(const char *program, const char *path)
+static int check(const char *program, const char *path, const char *image_path)
 {
+	struct image image = { .program = program, .path = image_path };
 	struct fay_policy policy;
 	char message[512];
 
@@ -263,8 +361,16 @@ static int check(const char *program, const char *path)
 		fprintf(stderr, "%s: %s\n", program, message);
 		return FAY_E_USAGE;
 	}
-	fay_report_text(stdout, "# What ", path, false);
-	fputs(" says\n", stdout);
+	if (image_path) {
+		int result = fay_command_read(program, image_path, &image.bytes, &image.size);
+
+		result = result ? result : compare(&image, &policy, path);
+		free(image.bytes);
+		return result;
+	}
+	fay_report_text(stdout, "# ", path, false);
+	fputs(" has no errors, and says, with defaults (behind it an IMAGE: what refuses that):\n",
+	      stdout);
 	fay_policy_write(stdout, &policy, false);
 	return printed(program);
 }
@@ -275,8 +381,8 @@ int fay_policy_main(int argc, char **argv)
 		return help(argv[0]);
 	if (argc == 3 && !strcmp(argv[1], "init"))
 		return init(argv[0], argv[2]);
-	if (argc == 3 && !strcmp(argv[1], "check"))
-		return check(argv[0], argv[2]);
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "check"))
+		return check(argv[0], argv[2], argc == 4 ? argv[3] : NULL);
 	if (argc == 3 && !strcmp(argv[1], "explain"))
 		return explain(argv[0], argv[2]);
 	print_usage(stderr, argv[0]);
