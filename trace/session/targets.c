@@ -321,6 +321,11 @@ void fay_trace_report_points(const struct trace *trace)
 		fprintf(trace->messages, "fay: not traced: %zu more; --verbose names them\n",
 			skipped_count - SKIPPED_SHOWN);
 	if (!processes) {
+		/* a misspelt name is seen at once */
+		if (trace->first_failure.code)
+			fprintf(trace->messages, "fay: %.*s\n",
+				(int)strcspn(trace->first_failure.message, "\n"),
+				trace->first_failure.message);
 		fprintf(trace->messages, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
 			fay_trace_is_by_name(trace) ? "waiting for processes"
 			: trace->follow             ? "following"

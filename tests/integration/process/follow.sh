@@ -152,6 +152,7 @@ exits "a module that is not loaded, without --wait" 2 "$FAY" trace -p "$target" 
 contains "what would help" "$work/err" "--wait traces it then"
 trace --wait -p "$target" "$plugin"
 contains "nothing is traced yet" "$work/trace.err" "tracing nothing yet, waiting for modules"
+contains "and why, at once" "$work/trace.err" "no module \`follow_plugin\` in process $target"
 echo >&9
 wait_for "$work/trace.err" "1 function more"
 echo >&9
