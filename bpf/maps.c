@@ -13,6 +13,7 @@
 #include "session.h"
 
 #define RING_BYTES (8u << 20)
+#define EXECUTED_MAX 4096u
 #define CALLS_MAX 65536u /* of traced functions, under way at once */
 
 static size_t page_up(size_t size)
@@ -40,6 +41,9 @@ static int create_map(const struct fay_bpf_object *object, enum fay_bpf_map map)
 	case FAY_BPF_RING:
 		return bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, RING_BYTES, NULL);
 	case FAY_BPF_CALLS: return bpf_map_create(BPF_MAP_TYPE_HASH, NULL, 8, 8, CALLS_MAX, NULL);
+	case FAY_BPF_EXECUTED: /* one that does not succeed leaves its entry */
+		return bpf_map_create(BPF_MAP_TYPE_LRU_HASH, NULL, 8, 6 * sizeof(uint64_t),
+				      EXECUTED_MAX, NULL);
 	case FAY_BPF_TRAPPED:
 		return bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(struct fay_bpf_call_key),
 				      sizeof(struct fay_bpf_call), CALLS_MAX, NULL);

@@ -302,7 +302,7 @@ void fay_output_put_value(FILE *out, const struct fay_writer *writer,
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = fay_value_name(view->enumeration, value.i64, names);
+		name = fay_view_name(view, row, value.i64, names);
 		if (name)
 			fputs(name, out);
 		else if (units_of(writer, view))
@@ -368,7 +368,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = fay_value_name(view->enumeration, value.i64, names);
+		name = fay_view_name(view, row, value.i64, names);
 		if (name)
 			fay_json_string(out, name, strlen(name));
 		else

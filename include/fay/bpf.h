@@ -158,6 +158,8 @@ enum fay_bpf_map {
 	 * for each program */
 	FAY_BPF_EVENTS,
 	FAY_BPF_TRAPPED, /* hash, of traps: struct fay_bpf_call_key to struct fay_bpf_call */
+	/* hash: a process that executes a program to the six arguments of that system call */
+	FAY_BPF_EXECUTED,
 	FAY_BPF_MAPS
 };
 

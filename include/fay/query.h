@@ -28,11 +28,18 @@ struct fay_enumeration {
 	struct fay_enumeration *next;
 	/* how what has no name is shown */
 	enum { FAY_REST_DECIMAL, FAY_REST_HEX, FAY_REST_OCTAL } rest;
-	uint32_t count;
+	/* what another of the call's arguments decides, whose values `by` names; NULL: none does */
+	const struct fay_enumeration *by;
+	const struct fay_enumeration_case *cases;
+	uint32_t case_count, count;
 	struct {
 		const char *name;
 		int64_t value, mask; /* of the bits of `mask`, which is -1 for the whole value */
 	} items[];
+};
+struct fay_enumeration_case {
+	int64_t by; /* of the other argument */
+	const struct fay_enumeration *values;
 };
 /* System calls that queries can name, in the order of their names. */
 struct fay_syscall {

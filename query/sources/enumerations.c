@@ -48,6 +48,18 @@ struct item {
 		.name = what, .rest = how, .count = COUNT(items_), .items = { items_ }             \
 	};
 #include "syscall_values.def"
+
+#define CASE(value, set) { value, &set },
+#define CASES(set, what, other, cases_)                                                            \
+	static const struct fay_enumeration set = {                                                \
+		.name = what,                                                                      \
+		.by = &other,                                                                      \
+		.cases = (const struct fay_enumeration_case[]){ cases_ },                          \
+		.case_count = sizeof((struct fay_enumeration_case[]){ cases_ }) /                  \
+			      sizeof(struct fay_enumeration_case)                                  \
+	};
+#include "syscall_options.def"
+#undef CASES
 #undef VALUES
 
 static const struct fay_enumeration pointers = { .name = "pointer", .rest = FAY_REST_HEX };
@@ -111,23 +123,39 @@ static bool no_constant(struct fay_checked *checked, const struct fay_node *at,
 			      enumeration->name, name, hint) != NULL;
 }
 
-bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at,
-			  const struct fay_enumeration *enumeration, const char *name,
-			  int64_t *value)
+/* Names of one set, several with "|" between them; false: `part` is none, or there is no memory. */
+static bool read_names(struct fay_query *query, const struct fay_enumeration *enumeration,
+		       const char *names, int64_t *value, const char **unknown)
 {
-	char *copy = fay_query_copy(checked->exprs.query, name, strlen(name)), *rest = NULL;
+	char *copy = fay_query_copy(query, names, strlen(names)), *rest = NULL;
+	bool joined = enumeration->rest != FAY_REST_DECIMAL; /* flags, several of them */
 	int64_t all = 0;
+	*unknown = copy;
 	if (!copy)
 		return false;
-	/* flags, several of them */
-	bool joined = enumeration->rest != FAY_REST_DECIMAL;
 	for (char *part = joined ? strtok_r(copy, "|", &rest) : copy; part;
 	     part = joined ? strtok_r(NULL, "|", &rest) : NULL) {
+		*unknown = part;
 		if (!find_constant(enumeration, part, value) &&
 		    !read_number(enumeration, part, value))
-			return no_constant(checked, at, enumeration, part);
+			return false;
 		all |= *value;
 	}
 	*value = all;
 	return true;
+}
+
+bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at,
+			  const struct fay_enumeration *enumeration, const char *name,
+			  int64_t *value)
+{
+	struct fay_query *query = checked->exprs.query;
+	const char *unknown = NULL;
+	/* what another argument decides has the names of each case */
+	for (uint32_t i = 0; i < enumeration->case_count; i++)
+		if (read_names(query, enumeration->cases[i].values, name, value, &unknown))
+			return true;
+	if (!enumeration->case_count && read_names(query, enumeration, name, value, &unknown))
+		return true;
+	return unknown && no_constant(checked, at, enumeration, unknown);
 }

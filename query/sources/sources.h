@@ -74,6 +74,7 @@ struct fay_value_node *fay_check_syscall_error(struct fay_checked *checked,
 const struct fay_enumeration *fay_syscall_values(const char *call, const char *argument);
 /* What marks a value as a pointer: its values have no names. */
 extern const struct fay_enumeration *const fay_pointers;
+extern const struct fay_enumeration fay_ioctl_commands;
 extern const struct fay_enumeration *const fay_syscall_errors, *const fay_syscall_modes;
 
 /* --- the kernel --- */

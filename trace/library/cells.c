@@ -147,7 +147,7 @@ static void set_cell(struct fay_tracer *t, const struct fay_view_column *view, c
 		return;
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		name = fay_value_name(view->enumeration, value.i64, names);
+		name = fay_view_name(view, row, value.i64, names);
 		cell->kind = FAY_CELL_I64;
 		cell->i64 = value.i64;
 		if (name)

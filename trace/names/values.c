@@ -61,17 +61,19 @@ struct fay_text_bytes fay_view_string(const struct fay_texts *texts,
 	return text;
 }
 
-const char *fay_value_name(const struct fay_enumeration *enumeration, int64_t value,
+static const char *name_of(const struct fay_enumeration *enumeration, int64_t value,
 			   char text[FAY_VALUE_NAMES])
 {
-	int64_t left = value;
+	int64_t left = value, named = 0; /* bits that have a name already */
 	size_t used = 0;
 	for (uint32_t i = 0; enumeration && i < enumeration->count && used < FAY_VALUE_NAMES; i++) {
-		if ((left & enumeration->items[i].mask) != enumeration->items[i].value)
+		if ((left & enumeration->items[i].mask) != enumeration->items[i].value ||
+		    (named & enumeration->items[i].mask))
 			continue;
 		used += (size_t)snprintf(text + used, FAY_VALUE_NAMES - used, "%s%s",
 					 used ? "|" : "", enumeration->items[i].name);
 		left &= ~enumeration->items[i].mask;
+		named |= enumeration->items[i].mask;
 	}
 	if (!enumeration || (!used && enumeration->rest == FAY_REST_DECIMAL))
 		return NULL;
@@ -80,6 +82,21 @@ const char *fay_value_name(const struct fay_enumeration *enumeration, int64_t va
 			 enumeration->rest == FAY_REST_OCTAL ? "%s%#" PRIo64 : "%s%#" PRIx64,
 			 used ? "|" : "", left);
 	return text;
+}
+
+const char *fay_view_name(const struct fay_view_column *view, const uint8_t *row, int64_t value,
+			  char text[FAY_VALUE_NAMES])
+{
+	const struct fay_enumeration *enumeration = view->enumeration;
+	struct fay_value by;
+	if (!enumeration || !enumeration->by)
+		return name_of(enumeration, value, text);
+	if (!view->by || !fay_value_decode(view->by, row, &by) || by.kind != FAY_VALUE_I64)
+		return NULL;
+	for (uint32_t i = 0; i < enumeration->case_count; i++)
+		if (enumeration->cases[i].by == by.i64)
+			return name_of(enumeration->cases[i].values, value, text);
+	return NULL;
 }
 
 uint64_t fay_view_address(const struct fay_view_column *view, const uint8_t *row, uint32_t frame)

@@ -13,7 +13,9 @@ struct fay_view_column {
 	const char *name;
 	const struct fay_schema_column *column;
 	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
-	bool address;                              /* of code: shown by name */
+	/* of an enumeration with cases: the column that decides */
+	const struct fay_schema_column *by;
+	bool address;          /* of code: shown by name */
 	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
 	bool kernel_stack;
 	bool pointer;       /* its numbers are pointers */
@@ -60,9 +62,9 @@ void fay_bucket_label(const struct fay_schema_column *column, size_t bucket, siz
 struct fay_text_bytes fay_view_string(const struct fay_texts *texts,
 				      const struct fay_view_column *view, const uint8_t *row,
 				      const struct fay_value *value);
-/* What the value is called, `O_WRONLY|O_CREAT|0x40`; NULL: it is just a number. */
-const char *fay_value_name(const struct fay_enumeration *enumeration, int64_t value,
-			   char text[FAY_VALUE_NAMES]);
+/* What a value of the column in a row is called, `O_WRONLY|O_CREAT|0x40`; NULL: it is a number. */
+const char *fay_view_name(const struct fay_view_column *view, const uint8_t *row, int64_t value,
+			  char text[FAY_VALUE_NAMES]);
 /* How many frames the stack has, and the address of one. */
 uint32_t fay_view_stack_depth(const struct fay_view_column *view, const uint8_t *row);
 uint64_t fay_view_address(const struct fay_view_column *view, const uint8_t *row, uint32_t frame);

@@ -249,6 +249,19 @@ static const struct fay_schema_column *computed_column(const struct fay_plan_col
 	return made;
 }
 
+/* Of values whose names another column decides, which that is. */
+static void find_deciding(struct fay_view *view)
+{
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		struct fay_view_column *column = &view->columns[c];
+		if (!column->enumeration || !column->enumeration->by)
+			continue;
+		for (uint32_t other = 0; other < view->column_count && !column->by; other++)
+			if (view->columns[other].enumeration == column->enumeration->by)
+				column->by = view->columns[other].column;
+	}
+}
+
 static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *view)
 {
 	const struct fay_schema *schema = trace->shown;
@@ -292,6 +305,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 		view->columns[c].name =
 			trace->plan ? trace->plan->columns[c].name : view->columns[c].column->name;
 	}
+	find_deciding(view);
 	return FAY_OK;
 }
 

@@ -32,8 +32,8 @@ static bool note_place(struct fay_bpf_object *object, const char *structure, con
 		       sizeof(place->member);
 }
 
-static LLVMValueRef member_offset(struct fay_codegen *g, LLVMValueRef object, const char *structure,
-				  const char *name, uint32_t *offset)
+LLVMValueRef fay_bpf_member_offset(struct fay_codegen *g, LLVMValueRef object,
+				   const char *structure, const char *name, uint32_t *offset)
 {
 	struct fay_btf_field field;
 	uint32_t id = fay_btf_find(g->bpf->btf, BTF_KIND_STRUCT, structure);
@@ -43,7 +43,7 @@ static LLVMValueRef member_offset(struct fay_codegen *g, LLVMValueRef object, co
 	return note_place(g->bpf->object, structure, name, *offset) ? object : NULL;
 }
 
-static LLVMValueRef current_task(struct fay_codegen *g)
+LLVMValueRef fay_bpf_current_task(struct fay_codegen *g)
 {
 	return LLVMBuildIntToPtr(g->builder,
 				 fay_bpf_helper(g, BPF_FUNC_get_current_task_btf, NULL, 0),
@@ -53,9 +53,9 @@ static LLVMValueRef current_task(struct fay_codegen *g)
 void fay_bpf_require_native(struct fay_codegen *g)
 {
 	uint32_t info, status;
-	LLVMValueRef task = current_task(g);
-	if (!member_offset(g, task, "task_struct", "thread_info", &info) ||
-	    !member_offset(g, task, "thread_info", "status", &status))
+	LLVMValueRef task = fay_bpf_current_task(g);
+	if (!fay_bpf_member_offset(g, task, "task_struct", "thread_info", &info) ||
+	    !fay_bpf_member_offset(g, task, "thread_info", "status", &status))
 		return;
 	LLVMValueRef bits = LLVMBuildAnd(g->builder, fay_bpf_load(g, task, info + status, 4),
 					 fay_codegen_i64(g, COMPAT_STATUS), "");
@@ -103,9 +103,9 @@ static LLVMValueRef is_named(struct fay_codegen *g, const struct fay_bpf_options
 {
 	LLVMBuilderRef b = g->builder;
 	uint32_t leader, comm;
-	LLVMValueRef task = current_task(g), wanted = NULL;
-	if (!member_offset(g, task, "task_struct", "group_leader", &leader) ||
-	    !member_offset(g, task, "task_struct", "comm", &comm))
+	LLVMValueRef task = fay_bpf_current_task(g), wanted = NULL;
+	if (!fay_bpf_member_offset(g, task, "task_struct", "group_leader", &leader) ||
+	    !fay_bpf_member_offset(g, task, "task_struct", "comm", &comm))
 		return NULL;
 	LLVMValueRef first = LLVMBuildIntToPtr(b, fay_bpf_load(g, task, leader, 8), g->pointer, "");
 	LLVMValueRef arguments[] = { g->bpf->buffer, fay_codegen_i64(g, FAY_COMM_SIZE),
@@ -129,9 +129,9 @@ static LLVMValueRef is_named(struct fay_codegen *g, const struct fay_bpf_options
 bool fay_bpf_require_program(struct fay_codegen *g)
 {
 	uint32_t mm, stack;
-	LLVMValueRef task = current_task(g);
-	if (!member_offset(g, task, "task_struct", "mm", &mm) ||
-	    !member_offset(g, task, "mm_struct", "start_stack", &stack))
+	LLVMValueRef task = fay_bpf_current_task(g);
+	if (!fay_bpf_member_offset(g, task, "task_struct", "mm", &mm) ||
+	    !fay_bpf_member_offset(g, task, "mm_struct", "start_stack", &stack))
 		return false;
 	LLVMValueRef memory =
 		LLVMBuildIntToPtr(g->builder, fay_bpf_load(g, task, mm, 8), g->pointer, "");
@@ -190,8 +190,8 @@ bool fay_bpf_note_child(struct fay_codegen *g)
 	LLVMValueRef tasks[2];
 	for (unsigned i = 0; i < 2; i++)
 		tasks[i] = LLVMBuildIntToPtr(g->builder, fay_bpf_context(g, i), g->pointer, "");
-	if (!member_offset(g, tasks[0], "task_struct", "tgid", &tgid) ||
-	    !member_offset(g, tasks[1], "task_struct", "pid", &pid))
+	if (!fay_bpf_member_offset(g, tasks[0], "task_struct", "tgid", &tgid) ||
+	    !fay_bpf_member_offset(g, tasks[1], "task_struct", "pid", &pid))
 		return false;
 	LLVMValueRef parent = place_in_list(g, fay_bpf_load(g, tasks[0], tgid, 4)),
 		     child = place_in_list(g, fay_bpf_load(g, tasks[1], pid, 4));

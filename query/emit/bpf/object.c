@@ -6,7 +6,8 @@
  *   tracepoints                   one program each
  *   system calls as they begin    one program of sys_enter
  *   ... as they end               one program of sys_exit; if their duration is asked for, a second
- *				   one notes when they begin
+ *				   one notes when they begin; if execve's arguments are, another
+ *				   notes those
  *   functions of the kernel       one program each; if their duration is asked for, a second one
  *				   each
  *   traps in programs             one program each
@@ -186,6 +187,8 @@ static int add_programs(struct job *job)
 						 : add_tracepoint(job, ROLE_ENTER, "sys_enter");
 		if (!code && checked->uses_duration)
 			code = add_tracepoint(job, ROLE_START, "sys_enter");
+		if (!code && fay_bpf_notes_executed(job->g.p))
+			code = add_tracepoint(job, ROLE_EXECUTE, "sys_enter");
 	}
 	if (checked->kind == SOURCE_TIMER) {
 		code = add_program(job, ROLE_TIMER, "timer", 0, 0);

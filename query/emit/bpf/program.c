@@ -5,6 +5,7 @@
  */
 #include "programs_private.h"
 
+#include <asm/unistd_64.h>
 #include <string.h>
 #include <sys/user.h>
 
@@ -17,6 +18,11 @@ static void require_syscall(struct fay_codegen *g)
 			LLVMBuildIntToPtr(b, fay_bpf_context(g, 0), g->pointer, "");
 		g->bpf->number =
 			fay_bpf_load(g, registers, offsetof(struct user_regs_struct, orig_rax), 8);
+		/* what has restored a program's registers has no number any more */
+		LLVMValueRef restored = LLVMBuildICmp(b, LLVMIntEQ, g->bpf->number,
+						      fay_codegen_i64(g, UINT64_MAX), "");
+		g->bpf->number = LLVMBuildSelect(b, restored, fay_codegen_i64(g, __NR_rt_sigreturn),
+						 g->bpf->number, "");
 	} else {
 		g->bpf->number = fay_bpf_context(g, 1);
 	}
@@ -177,6 +183,7 @@ static void begin(struct fay_codegen *g, const char *section)
 		NULL;
 	memset(bpf->arguments, 0, sizeof(bpf->arguments));
 	bpf->out = NULL;
+	bpf->begun = NULL;
 	memset(g->texts, 0, sizeof(g->texts));
 	snprintf(symbol, sizeof(symbol), "fay_%s", section);
 	g->function = LLVMAddFunction(g->module, symbol, type);
@@ -214,8 +221,14 @@ static bool generate_event(struct fay_codegen *g)
 		note_start(g);
 		return true;
 	}
+	if (bpf->role == ROLE_EXECUTE) {
+		fay_bpf_note_executed(g);
+		return true;
+	}
 	if (bpf->role == ROLE_EXIT && ended)
 		take_start(g);
+	if (bpf->role == ROLE_EXIT && fay_bpf_notes_executed(g->p))
+		fay_bpf_take_executed(g);
 	fay_codegen_body(g);
 	return true;
 }

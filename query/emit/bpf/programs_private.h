@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the files that make BPF programs of a query: object.c (the programs of a query),
- * program.c (one program), filter.c (whose events) and emit.c (LLVM's BPF target). What they offer
- * is fay_plan_generate_bpf() of fay/query.h.
+ * program.c (one program), filter.c (whose events), executed.c (calls that end in another program)
+ * and emit.c (LLVM's BPF target). What they offer is fay_plan_generate_bpf() of fay/query.h.
  */
 #ifndef FAY_QUERY_EMIT_BPF_PROGRAMS_PRIVATE_H
 #define FAY_QUERY_EMIT_BPF_PROGRAMS_PRIVATE_H
@@ -23,6 +23,20 @@ bool fay_bpf_require_program(struct fay_codegen *g);
 bool fay_bpf_is_followed(const struct fay_bpf_options *options);
 /* All that a program of sched_process_fork does. false: as above. */
 bool fay_bpf_note_child(struct fay_codegen *g);
+
+/* The thread's task_struct; and where a member of a structure of the kernel's lies, which is noted
+ * in the object. NULL: the kernel's types do not say. */
+LLVMValueRef fay_bpf_current_task(struct fay_codegen *g);
+LLVMValueRef fay_bpf_member_offset(struct fay_codegen *g, LLVMValueRef object,
+				   const char *structure, const char *name, uint32_t *offset);
+
+/* --- executed.c --- */
+/* Whether execve's arguments are noted as it begins, for when it has succeeded. */
+bool fay_bpf_notes_executed(const struct fay_plan_private *p);
+/* All that a program of sys_enter does that notes them. */
+void fay_bpf_note_executed(struct fay_codegen *g);
+/* What the call began with, into g->bpf->begun. */
+void fay_bpf_take_executed(struct fay_codegen *g);
 
 /* --- program.c --- */
 /* Generates the program that g->bpf->role and ->point say, in a section of its own. false: the

@@ -20,6 +20,7 @@ enum fay_bpf_role {
 	ROLE_ENTER,    /* a system call begins: the event */
 	ROLE_EXIT,     /* it ends: the event */
 	ROLE_START,    /* it begins: the time is noted for ROLE_EXIT */
+	ROLE_EXECUTE,  /* execve begins: its arguments are noted for ROLE_EXIT */
 	ROLE_CALL,     /* a function of the kernel begins: the time is noted for ROLE_FUNCTION */
 	ROLE_FORK,     /* children of traced processes are traced, too */
 	ROLE_TRAP,     /* a place in a program */
@@ -45,6 +46,7 @@ struct fay_codegen_bpf {
 	LLVMBasicBlockRef out;
 	LLVMValueRef buffer; /* FAY_COMM_SIZE bytes of the stack */
 	LLVMValueRef slot, cpu, identity, time, name, number, duration;
+	LLVMValueRef begun;        /* EXIT: the arguments in memory; NULL: in the registers */
 	LLVMValueRef arguments[6]; /* that a trapped call began with, if they are asked for */
 };
 
@@ -85,6 +87,10 @@ struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_ex
 struct fay_operand_value fay_bpf_member(struct fay_codegen *g, LLVMValueRef address,
 					struct fay_access access);
 LLVMValueRef fay_bpf_time(struct fay_codegen *g);
+/* A system call's argument. */
+LLVMValueRef fay_bpf_syscall_argument(struct fay_codegen *g, uint32_t index);
+/* So many words of the program's stack. */
+LLVMValueRef fay_bpf_stack_words(struct fay_codegen *g, uint32_t words);
 /* Walks the stack: a pointer to as many frames as `expr` has. And one of its words. */
 LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr);
 LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset);

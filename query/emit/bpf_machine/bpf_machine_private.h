@@ -7,8 +7,6 @@
 
 /* --- machine.c --- */
 LLVMValueRef fay_bpf_processor(struct fay_codegen *g);
-/* So many words of the program's stack. */
-LLVMValueRef fay_bpf_stack_words(struct fay_codegen *g, uint32_t words);
 
 /* --- trap.c: where g->bpf->trap is one --- */
 /* `bytes` of the program's memory, zero-extended; 0 where they cannot be read. */

@@ -77,13 +77,15 @@ static struct fay_operand_value comm(struct fay_codegen *g)
 }
 
 /* A system call's argument `index` in the registers that it began with, which it keeps. */
-static LLVMValueRef syscall_argument(struct fay_codegen *g, uint32_t index)
+LLVMValueRef fay_bpf_syscall_argument(struct fay_codegen *g, uint32_t index)
 {
 	static const uint64_t offsets[] = {
 		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
 		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10),
 		offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9)
 	};
+	if (g->bpf->begun)
+		return fay_codegen_load(g, g->bpf->begun, 8 * (uint64_t)index);
 	return fay_bpf_load(g, pointer(g, fay_bpf_context(g, 0)), offsets[index], 8);
 }
 
@@ -205,7 +207,8 @@ struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_ex
 		return field(g, &fay_fields[expr->value]);
 	struct fay_access access = fay_access_unpack(expr->value);
 	if (g->bpf->role == ROLE_ENTER || g->bpf->role == ROLE_EXIT)
-		return one(fay_codegen_extend(g, syscall_argument(g, access.offset), access));
+		return one(
+			fay_codegen_extend(g, fay_bpf_syscall_argument(g, access.offset), access));
 	if (g->bpf->trap)
 		return one(fay_codegen_extend(g, fay_bpf_trap_argument(g, access.offset), access));
 	if (!expr->name)

@@ -47,6 +47,16 @@ fields_of_kill='e.sig'
 form_of_kill='kill(\(.sig))'
 less_of_kill='s/\([0-9]+, /(/'
 
+fields_of_execve='e.filename'
+form_of_execve='execve(\(.filename|tojson))'
+less_of_execve='1d; s/", .*\) = /") = /' # a command is traced from its first instruction
+fields_of_ioctl='e.fd, e.cmd'
+form_of_ioctl='ioctl(\(.fd), \(.cmd))'
+less_of_ioctl='s/, [^,]*\) = /) = /'
+fields_of_rt_sigreturn='e.tid'
+form_of_rt_sigreturn='rt_sigreturn('
+less_of_rt_sigreturn='s/\{.*\}\)//'
+
 theirs_of() { # CALL COMMAND...
 	local less=less_of_$1
 	rm -f "$work"/strace.*
@@ -79,6 +89,8 @@ compare() { # CALL COMMAND...
 	echo "ok: $1 of ${*:2}: $(wc -l <"$work/ours") rows"
 }
 
+printf '#!/bin/sh\nexec /bin/true\n' >"$work/script"
+chmod +x "$work/script"
 for command in 'cat /etc/hostname /no/such/file' 'ls -l /etc/apt' 'grep -r no.such.words /etc/apt' \
 	"sort $work/lines" "wc -l $work/lines" 'getent passwd root' 'id -u' 'date +%Y' \
 	"sed -n 1p $work/lines" "od -c $work/lines" 'df /' 'find /etc/apt -name no' \
@@ -90,6 +102,11 @@ for command in 'cat /etc/hostname' 'ls /etc/apt' 'getent passwd root'; do
 		compare $call $command
 	done
 done
+# an execve that succeeded ends in another program, and rt_sigreturn with that's registers
+compare execve sh -c '/bin/true; /no/such; exec /bin/echo yes'
+compare execve bash -c "$work/script; :"
+compare rt_sigreturn sh -c 'trap : USR1; kill -USR1 $$; kill -USR1 $$'
+compare ioctl perl -e 'print -t STDIN'
 compare socket getent hosts localhost
 compare lseek tail -n 1 "$work/lines"
 compare kill sh -c 'trap : USR1; kill -USR1 $$; kill -0 $$'
@@ -118,6 +135,15 @@ equal "one flag of several" "$(theirs_of openat cat /etc/hostname /no/such/file 
 equal "flags as they are shown" "$(theirs_of openat cat /etc/hostname /no/such/file |
 	grep -c 'O_RDONLY|O_CLOEXEC')" "$(ask 'cluster.Syscall("openat").Count(e =>
 	e.flags == "O_RDONLY|O_CLOEXEC")')"
+
+# --- what another argument decides
+"$FAY" trace --follow --json -o "$work/trace" 'from e in cluster.Syscall("fcntl")
+	where e.arg == "FD_CLOEXEC" && e.cmd == "F_SETFD" group e by new { e.arg, e.cmd } into g
+	select new { g.Key, n = g.Count() }' -- sh -c ': </dev/null; : </dev/null' \
+	2>"$work/err"
+equal "fcntl's argument by its command" "F_SETFD FD_CLOEXEC $(strace -f -e trace=fcntl sh -c '
+	: </dev/null; : </dev/null' 2>&1 | grep -c 'F_SETFD, FD_CLOEXEC')" \
+	"$(jq -r 'select(.type == "row" and .final).values | "\(.cmd) \(.arg) \(.n)"' "$work/trace")"
 
 # --- of a process that is chosen by its command line
 sleep 1.2345 &
