@@ -5,9 +5,13 @@
  * by a row of the line table that has the function's own place in the source.
  */
 #include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "places_private.h"
+
+#define MADE_COSTS 64u
 
 /* Where a copy is entered: where it says so, else its lowest address. */
 static bool entry_of(Dwarf_Die *die, uint64_t *pc)
@@ -94,6 +98,29 @@ static void add_openings(struct fay_debug_asked *asked, Dwarf_Die *die)
 		}
 }
 
+/* Whether a pattern that the bare name does not match may mean it with its namespaces. */
+static bool may_be(const char *what, const char *name)
+{
+	char bare[128];
+	snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name, "<"), name);
+	return strncmp(name, "_Z", 2) != 0 && (strpbrk(what, "*?[") || strstr(what, bare));
+}
+
+static bool is_asked(struct fay_debug_asked *asked, Dwarf_Die *copy)
+{
+	const char *name = fay_debug_symbol_of(copy);
+	if (name && asked->matches(asked->what, name))
+		return true;
+	/* that takes a look at the whole unit */
+	if (!name || asked->left <= MADE_COSTS || !may_be(asked->what, name))
+		return false;
+	asked->left -= MADE_COSTS;
+	char *made = fay_debug_made_symbol(&asked->scopes.items[0], copy);
+	bool asked_for = made && asked->matches(asked->what, made);
+	free(made);
+	return asked_for;
+}
+
 static void visit(struct fay_debug_asked *asked, Dwarf_Die scope)
 {
 	Dwarf_Die child;
@@ -101,9 +128,8 @@ static void visit(struct fay_debug_asked *asked, Dwarf_Die scope)
 		return;
 	asked->scopes.items[asked->scopes.count++] = scope;
 	if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine && fay_debug_is_function(&scope)) {
-		const char *name = fay_debug_symbol_of(&scope);
 		uint64_t pc;
-		if (name && asked->matches(asked->what, name) && entry_of(&scope, &pc)) {
+		if (is_asked(asked, &scope) && entry_of(&scope, &pc)) {
 			fay_debug_add_place(asked, &asked->scopes, pc);
 			add_openings(asked, &scope);
 		}

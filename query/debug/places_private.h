@@ -36,6 +36,9 @@ struct fay_debug_row {
 bool fay_debug_row_of(Dwarf_Line *line, struct fay_debug_row *row);
 /* Whether gcc has optimised the unit. */
 bool fay_debug_has_copies(Dwarf_Die *unit);
+/* What the symbol of a C++ function would be that has none, to be freed; NULL: it has one, or is
+ * not of C++. */
+char *fay_debug_made_symbol(Dwarf_Die *unit, Dwarf_Die *function);
 /* false: no more is to be looked for. */
 bool fay_debug_add_place(struct fay_debug_asked *asked, struct fay_debug_scopes *scopes,
 			 uint64_t pc);

@@ -91,8 +91,8 @@ def answer():
         return pid
     while True:
         with web.accept()[0] as connection:
-            while connection.recv(4096).endswith(b"\r\n\r\n"):
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nyes")
 
 
 # --- what strace has
