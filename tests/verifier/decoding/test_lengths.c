@@ -9,8 +9,9 @@
  * accessible. If the CPU needs more bytes than our decoder says, the fetch faults at the edge with
  * rip still at the instruction's start. With its last byte cut off the fetch must fault exactly so.
  * The two together say that the CPU's length is ours. What the instruction itself does is of no
- * interest: all registers hold non-canonical numbers, so an access to memory ends in a fault that
- * names no address, and the code is far from all other mappings.
+ * interest: all registers but the stack pointer hold non-canonical numbers, so an access to memory
+ * ends in a fault that names no address, or one near NO_STACK, and the code is far from all other
+ * mappings.
  *
  * Each experiment ends in a signal, whose handler notes the outcome and sets up the next experiment
  * in the interrupted context: no system call but sigreturn.
@@ -35,6 +36,7 @@
 #define CODE ((uint8_t *)0x500000000000)
 #define EDGE (CODE + PAGE)
 #define NOWHERE 0x2a2a000000000000u /* not canonical, nor is a sum of a few of them */
+#define NO_STACK 0x2a2a00000000u    /* nothing is mapped near it */
 
 static uint8_t *writable; /* the same page as CODE */
 static struct fay_arena *arena;
@@ -184,6 +186,8 @@ static void set_up(ucontext_t *context)
 	memcpy(writable + PAGE - shown, now.bytes, shown);
 	for (int i = REG_R8; i <= REG_RSP; i++)
 		r[i] = (greg_t)NOWHERE;
+	/* some hypervisors do not return to a program with another stack pointer */
+	r[REG_RSP] = NO_STACK;
 	r[REG_RIP] = (greg_t)(EDGE - shown);
 	r[REG_EFL] = 0x202;
 	now.active = true;
