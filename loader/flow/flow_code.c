@@ -146,6 +146,16 @@ uint8_t *fay_code_bytes(const struct fay_flow_program *program, uint64_t start, 
 	return bytes;
 }
 
+static bool stops_at_null(const struct fay_code *code, const ZydisDecodedInstruction *insn)
+{
+	const struct fay_flow_program *program = code->program;
+	uint64_t address;
+	uint8_t byte;
+
+	return fay_step_stores_near_null(insn, &address) &&
+	       program->read(program->context, address, &byte, 1) == 0;
+}
+
 static bool decode_region(struct reading *reading, struct fay_code_region *region)
 {
 	struct fay_code *code = reading->code;
@@ -176,6 +186,8 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 		step->at = region->start + at;
 		step->length = insn.length;
 		step->kind = (uint8_t)fay_step_kind_of(&insn, bytes);
+		if (stops_at_null(code, &insn))
+			step->kind = FAY_STEP_STOP;
 		/* What the depth is before it is found out later; until then it is how it
 		 * changes. */
 		step->depth = 0;

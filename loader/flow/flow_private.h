@@ -94,6 +94,9 @@ struct fay_code {
 
 /* flow_step.c: of an instruction and its bytes. */
 enum fay_step_kind fay_step_kind_of(const ZydisDecodedInstruction *insn, const uint8_t *bytes);
+/* A plain store to this absolute address of the first page: where nothing is mapped there, it is
+ * how some programs and compilers stop. */
+bool fay_step_stores_near_null(const ZydisDecodedInstruction *insn, uint64_t *address);
 enum fay_step_flags fay_step_flags_of(const ZydisDecodedInstruction *insn);
 bool fay_step_goes_away(const ZydisDecodedInstruction *insn);
 bool fay_step_moves_stack(const ZydisDecodedInstruction *insn);

@@ -2,12 +2,32 @@
 /* What is to be known of a single instruction. */
 #include "flow_private.h"
 
+#define NULL_PAGE 4096u
+
 static bool is_nop(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
 {
 	if (insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
 		return insn->opcode == 0xcc ||
 		       (insn->opcode == 0x90 && bytes[0] != 0xf3 && !insn->raw.rex.B);
 	return insn->opcode_map == ZYDIS_OPCODE_MAP_0F && insn->opcode == 0x1f;
+}
+
+bool fay_step_stores_near_null(const ZydisDecodedInstruction *insn, uint64_t *address)
+{
+	bool mov = insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+		   insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+		   (insn->opcode == 0x88 || insn->opcode == 0x89 ||
+		    ((insn->opcode == 0xc6 || insn->opcode == 0xc7) && insn->raw.modrm.reg == 0));
+
+	if (!mov || insn->raw.modrm.mod != 0 || insn->raw.modrm.rm != 4 ||
+	    insn->raw.sib.base != 5 || insn->raw.sib.index != 4 || insn->raw.rex.X ||
+	    insn->address_width != 64)
+		return false;
+	for (unsigned i = 0; i < insn->raw.prefix_count; i++)
+		if (insn->raw.prefixes[i].value == 0x64 || insn->raw.prefixes[i].value == 0x65)
+			return false; /* fs or gs: of the thread */
+	*address = (uint64_t)insn->raw.disp.value;
+	return *address < NULL_PAGE;
 }
 
 static enum fay_step_kind kind_of_default(const ZydisDecodedInstruction *insn)

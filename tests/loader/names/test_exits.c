@@ -163,6 +163,32 @@ static const struct {
 	{ "\x51\xc3", 2, NOTHING, "put on the stack", 0, { { 0 } } },
 	{ "\xeb\x01\xb0\xc3\xc3", 5, NOTHING, "middle of an instruction", 0, { { 0 } } },
 	{ "\x31\xc0\x90", 3, NOTHING, "runs on past its end", 0, { { 0 } } },
+	/* test %edi, %edi; jne; ret; movb $0, 0x1: nothing is there, so it stops; elsewhere, of a
+	 * thread, or by an index there may be something */
+	{ "\x85\xff\x75\x01\xc3\xc6\x04\x25\x01\0\0\0\0",
+	  13,
+	  NOTHING,
+	  "",
+	  1,
+	  { { 4, FAY_EXIT_RETURN, 0, 0, 0 } } },
+	{ "\x85\xff\x75\x01\xc3\xc6\x04\x25\0\x10\0\0\0",
+	  13,
+	  NOTHING,
+	  "runs on past its end",
+	  0,
+	  { { 0 } } },
+	{ "\x85\xff\x75\x01\xc3\x64\xc6\x04\x25\x01\0\0\0\0",
+	  14,
+	  NOTHING,
+	  "runs on past its end",
+	  0,
+	  { { 0 } } },
+	{ "\x85\xff\x75\x01\xc3\x42\xc6\x04\x25\x01\0\0\0\0",
+	  14,
+	  NOTHING,
+	  "runs on past its end",
+	  0,
+	  { { 0 } } },
 };
 
 static void test_exits(void **state)
