@@ -359,13 +359,13 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, -area);
 	if (part.fields & FAY_FIELD_STACK_POINTER)
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
-	if (part.fields & FAY_FIELD_DURATION) {
+	if (kind == FAY_PROBE_RETURN)
+		emit_returned(e, &part);
+	if (part.fields & FAY_FIELD_DURATION) { /* which changes rdx */
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
 		fay_fields_duration(e, &part, FAY_RSP, offsetof(struct fay_event, duration));
 	}
 	emit_kept(e, &part, FAY_R9, 0);
-	if (kind == FAY_PROBE_RETURN)
-		emit_returned(e, &part);
 	if (spec->shared)
 		fay_fields_names(e, &part, FAY_R8);
 	fay_part_run(e, &part, &run, !spec->unguarded);

@@ -74,6 +74,11 @@ exits "ends" 0 "$FAY" trace --csv 'from r in cluster.Return("ends!*") where r.fu
 equal "stacks at ends of all kinds" \
 	"false,first;around;main,90 false,last;around;main,90 false,thrower;around;main,60 true,thrower,30" \
 	"$(tail -n +2 "$work/out" | sed -E 's/ends!|\+0x[0-9a-f]+|"//g' | sort | paste -sd' ')"
+# Of one that ends in a jump to what is not traced, and how long it took.
+exits "a jump that leads out" 0 "$FAY" trace --csv 'from r in cluster.Return("ends!first") group r by
+	r.Stack(3) into g select new { g.Key, n = g.Count(x => x.Duration >= 0) }' -- "$work/ends"
+equal "its stacks" "first;around;main,90" \
+	"$(tail -n +2 "$work/out" | sed -E 's/ends!|\+0x[0-9a-f]+|"//g')"
 
 # What a probe of ends has of the registers: rsp and rbp.
 for also in 0 event-\>duration; do
