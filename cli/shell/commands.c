@@ -60,32 +60,44 @@ static int explain(struct fay_shell *shell, char *rest)
 }
 
 /* `fay COMMAND` with the words of the line. */
-static int start(struct fay_shell *shell, bool targeted, const char *command, const char *option,
-		 char *rest)
+static int start(struct fay_shell *shell, bool targeted, const char *command, char *rest)
 {
-	const char *words[FAY_SHELL_WORDS] = { command, option };
-	size_t count = option ? 2 : 1;
-	count += fay_shell_split(rest, words + count, FAY_SHELL_WORDS - count);
+	const char *words[FAY_SHELL_WORDS] = { command };
+	size_t count = 1 + fay_shell_split(rest, words + 1, FAY_SHELL_WORDS - 1);
 	return fay_shell_start(shell, targeted, words, count);
 }
 
 static int examples(struct fay_shell *shell, char *rest)
 {
-	return start(shell, false, "examples", NULL, rest);
+	return start(shell, false, "examples", rest);
 }
 
+/* With the options that queries have here. */
 static int run(struct fay_shell *shell, char *rest)
 {
-	if (*rest)
-		return start(shell, true, "trace", "-f", rest);
-	fputs("fay: .run takes a file, or an example's name: .examples lists them\n", stderr);
-	return FAY_E_USAGE;
+	const char *words[FAY_SHELL_WORDS] = { "trace" };
+	size_t count = 1;
+	if (!*rest) {
+		fputs("fay: .run takes a file, or an example's name: .examples lists them\n",
+		      stderr);
+		return FAY_E_USAGE;
+	}
+	char *given = strdup(shell->options ? shell->options : "");
+	if (!given)
+		return FAY_E_LIMIT;
+	count += fay_shell_split(given, words + count, FAY_SHELL_WORDS - 2);
+	if (count < FAY_SHELL_WORDS)
+		words[count++] = "-f";
+	count += fay_shell_split(rest, words + count, FAY_SHELL_WORDS - count);
+	int result = fay_shell_start(shell, true, words, count);
+	free(given);
+	return result;
 }
 
 static int list(struct fay_shell *shell, char *rest)
 {
 	if (*shell->target || strstr(rest, "--"))
-		return start(shell, true, "list", NULL, rest);
+		return start(shell, true, "list", rest);
 	fputs("fay: of which process? .target PID|NAME, or .list --syscalls, .list --kernel\n",
 	      stderr);
 	return FAY_E_USAGE;

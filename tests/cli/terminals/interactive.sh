@@ -198,7 +198,9 @@ exits "a mistake among lines" 2 "$FAY" shell -p $target <<'S'
 .options --for 1ms --csv
 cluster.Function("tracer_target!add_up")
 	.Count(e => e.Arg(0) > 7);
+.run funccount tracer_target!add_up
 .unheard of
 S
-equal "the query's result" Count,0 "$(paste -sd, "$work/out")"
+equal "the query's result, and an example's head" Count,0,function,calls \
+	"$(head -n 3 "$work/out" | paste -sd,)"
 contains "the mistake" "$work/err" "unknown command \`.unheard\`"
