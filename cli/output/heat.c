@@ -100,8 +100,10 @@ void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat
 	int width = characters(heat, buckets_together(writer, heat, used));
 	fay_output_bucket_label(writer, column, heat->first, heat->buckets, low);
 	fay_output_bucket_label(writer, column, heat->end - 1, heat->buckets, high);
-	char *dots = strstr(low, ".."), *last = strstr(high, "..");
-	if (dots && dots != low)
+	char *dots = strstr(low, ".."), *last = strstr(high, ".."), *unit = strrchr(low, ' ');
+	if (dots && dots != low && unit > dots)
+		memmove(dots, unit, strlen(unit) + 1);
+	else if (dots && dots != low)
 		*dots = 0;
 	const char *end = last && last[2] ? last + 2 : high;
 	int gap = width - (int)strlen(low) - (int)strlen(end);

@@ -1,6 +1,7 @@
 // Descriptors that were opened but not closed, by process
 // A process of whom this grows from run to run leaks. Pipes and dup are not counted.
-// Who opens in such a process: fay trace -f stackcount -p PID function='libc!open*'
+// Who opens in such a process: fay trace -f stackcount -p PID function='libc!open*'; of a Python
+// script the lines: python-lines
 //   fay trace -f descriptor-leak --for 30s
 from s in cluster.Syscall("*")
 where !s.Failed && (s.function == "close" || s.function == "openat" || s.function == "open"

@@ -5,7 +5,7 @@
 param least = 10us
 from w in cluster.Return("libc!sem*[^y]wait")
 where w.Duration >= $least
-group w by new { w.function, w.Caller } into g
+group w by new { w.tid, w.function, w.Caller } into g
 orderby g.Sum(x => x.Duration) descending
 select new { g.Key, waits = g.Count(), total = g.Sum(x => x.Duration),
     longest = g.Max(x => x.Duration) }
