@@ -51,7 +51,9 @@ static void put_helpers(FILE *out, uint64_t helpers)
 		"  single calls: %s\n",
 		reads ? "read at any address (fay_try_read), never written"
 		      : "not read, whatever address a call has",
-		emits ? "sent as rows to who traces (fay_emit)" : "not sent, only what is counted");
+		emits ? "sent as rows to who traces (fay_emit)"
+		      : "not sent; what is counted may be by any value that the probe sees or "
+			"reads, texts among them");
 }
 
 void fay_policy_explain(FILE *out, const struct fay_policy *policy)
