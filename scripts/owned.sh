@@ -2,23 +2,28 @@
 # out again, within seconds beside a test that makes a million threads.
 # To be sourced by bash scripts.
 started=() # "PID BIRTH"
-# born PID: when it started, in ticks since boot (proc(5)); nothing if there is no such process
-born() {
+# read_birth PID: when it started, in ticks since boot (proc(5)), into $birth_read; nothing if there
+# is no such process. No process is started for it, which may take longer than all the rest.
+read_birth() {
 	local stat
+	birth_read=
 	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
 	stat=(${stat##*) })
-	echo "${stat[19]}"
+	birth_read=${stat[19]}
 }
+# born PID: says it
+born() { read_birth "$1"; [ -z "$birth_read" ] || echo "$birth_read"; }
 # own PID...: the script's own, from now on
-own() { local pid; for pid; do started+=("$pid $(born "$pid")"); done; }
+own() { local pid; for pid; do read_birth "$pid"; started+=("$pid $birth_read"); done; }
 # signal_owned SIGNAL PID...: those that are its own and have not ended
 signal_owned() {
 	local signal=$1 pid one
 	shift
 	for pid; do
 		for one in "${started[@]}"; do
-			[ "${one% *}" != "$pid" ] || [ "$(born "$pid")" != "${one#* }" ] ||
-				kill "-$signal" "$pid" 2>/dev/null || true
+			[ "${one% *}" = "$pid" ] || continue
+			read_birth "$pid"
+			[ "$birth_read" != "${one#* }" ] || kill "-$signal" "$pid" 2>/dev/null || true
 		done
 	done
 }

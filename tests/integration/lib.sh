@@ -13,6 +13,7 @@ FAY=${FAY:?path of the fay command}
 # budget_default.sh has what holds without this.
 export FAY_BUDGET=none
 work=$(mktemp -d)
+mkfifo "$work/.nothing"
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/owned.sh" # what a test owns is killed at its end
 cleanup() {
 	local code=$?
@@ -52,9 +53,15 @@ exits() {
 	echo "ok: $what exits with $got"
 }
 # All waiting here is in rounds, not until a time: a machine that stands still for seconds takes one
-# of them, not all.
+# of them, not all. And without a process for each round: on some machines those take half the time.
+# nap SECONDS: what never comes is waited for so long
+nap() { read -rt "$1" _ <>"$work/.nothing" || :; }
 # tries CONDITION...: until the command says yes, two minutes long
-tries() { for _ in $(seq 2400); do "$@" && return 0; sleep 0.05; done; return 1; }
+tries() {
+	local round
+	for ((round = 0; round < 2400; round++)); do "$@" && return 0; nap 0.05; done
+	return 1
+}
 # await WHAT CONDITION...: likewise; it must come
 await() {
 	local what=$1
@@ -63,6 +70,10 @@ await() {
 }
 has_lines() { # FILE TEXT COUNT
 	local count
+	if [ "$3" = 1 ]; then
+		grep -qsF -- "$2" "$1"
+		return
+	fi
 	count=$(grep -cF -- "$2" "$1" 2>/dev/null) || true
 	[ "${count:-0}" -ge "$3" ]
 }
@@ -74,20 +85,21 @@ wait_for() {
 	fail "${3:-1} times '$2' in $1: not after two minutes"
 }
 # rest TENTHS: so many tenths of a second, in which whoever is waited for gets to run, too
-rest() { for _ in $(seq "$1"); do sleep 0.1; done; }
+rest() { local round; for ((round = 0; round < $1; round++)); do nap 0.1; done; }
 # ended PID [SECONDS]: waits for a child of this shell, four minutes unless said; returns its exit
 # code
 ended() {
 	local pid=$1 rounds=$((20 * ${2:-240})) birth one
-	birth=$(born "$pid")
+	read_birth "$pid"
+	birth=$birth_read
 	# its number may be another's by now
 	for one in "${started[@]}"; do [ "${one% *}" != "$pid" ] || birth=${one#* }; done
-	while [ -n "$birth" ] && [ "$(born "$pid")" = "$birth" ]; do
+	while read_birth "$pid" && [ -n "$birth" ] && [ "$birth_read" = "$birth" ]; do
 		[ $((rounds--)) -gt 0 ] || {
 			ps -o pid,ppid,stat,wchan:24,args -s "$(ps -o sid= -p $$ | tr -d ' ')" >&2
 			fail "process $pid does not end"
 		}
-		sleep 0.05
+		nap 0.05
 	done
 	wait "$pid"
 }
@@ -117,7 +129,7 @@ trace() {
 	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} "$@" >"$work/trace.json" 2>"$work/trace.err" &
 	tracer=$!
 	own "$tracer"
-	wait_for "$work/trace.err" "fay: tracing"
+	wait_for "$work/trace.err" "; Ctrl-C ends"
 	[ -z "${FAY_TRACE_PRIORITY:-}" ] || renice -n "$FAY_TRACE_PRIORITY" -p "$tracer" \
 		>/dev/null 2>&1 || true
 }

@@ -46,7 +46,7 @@ traced() {
 	rm -f "$work/$2.err"
 	run "$1" "$2" "$FAY" trace --json --every 100ms -p "$3" \
 		'cluster.Function("cluster_target!counted").Count()'
-	wait_for "$work/$2.err" "fay: tracing"
+	wait_for "$work/$2.err" "; Ctrl-C ends"
 }
 is_over() { [ -z "$(born "$1")" ]; }
 # over NAME PID CALLS: the trace ends and has counted them all
