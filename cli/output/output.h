@@ -110,6 +110,8 @@ struct fay_writer {
 	fay_address_function *address_name; /* NULL: addresses are shown as numbers */
 };
 
+/* The order of writer->left_out, for qsort(3). */
+int fay_output_by_hash(const void *a, const void *b);
 void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
 		      size_t count);
 /* One picture of the result of one view; `final` marks the last. */

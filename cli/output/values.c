@@ -22,7 +22,7 @@ static const char *function_name(const struct fay_writer *writer, uint64_t hash,
 	return unknown;
 }
 
-static int by_hash(const void *a, const void *b)
+int fay_output_by_hash(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 	return *x < *y ? -1 : *x > *y;
@@ -30,8 +30,9 @@ static int by_hash(const void *a, const void *b)
 
 bool fay_output_is_left_out(const struct fay_writer *writer, uint64_t function)
 {
-	return writer->left_out_count && bsearch(&function, writer->left_out,
-						 writer->left_out_count, sizeof(function), by_hash);
+	return writer->left_out_count &&
+	       bsearch(&function, writer->left_out, writer->left_out_count, sizeof(function),
+		       fay_output_by_hash);
 }
 
 /* As people write it where people read it; programs get the symbol's name, by which it can be

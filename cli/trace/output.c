@@ -300,19 +300,14 @@ static void take_left_out(void *context, const char *function, bool out, uint64_
 	grown[cli->writer.left_out_count++] = fay_name_hash(function);
 }
 
-static int by_hash(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* What tables mark. */
 static void find_left_out(struct fay_cli_trace *cli)
 {
 	cli->writer.left_out_count = 0;
 	fay_trace_budget_visit_out(&cli->trace, take_left_out, cli);
 	if (cli->writer.left_out_count)
-		qsort(cli->left_out, cli->writer.left_out_count, sizeof(*cli->left_out), by_hash);
+		qsort(cli->left_out, cli->writer.left_out_count, sizeof(*cli->left_out),
+		      fay_output_by_hash);
 }
 
 static void result(void *context, const struct fay_view *view, const struct fay_result *rows,
