@@ -5,8 +5,8 @@
  * called each, and waits for another line.
  * Then calls hot() a thousand times at leisure, and waits for a third one.
  * `budget_target burst`: calls hot() for a second and ends.
- * `budget_target seldom`: rests most of six seconds or more, and else calls hot() and computes; prints how
- * often it called it.
+ * `budget_target seldom`: rests most of six seconds or more, and else calls hot() and computes;
+ * prints how often it called it.
  */
 #include <inttypes.h>
 #include <poll.h>
