@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/options/options.h"
+#include "cli/trace/trace.h"
 #include "fay/query.h"
 #include "trace/names/names.h"
 
@@ -109,9 +110,18 @@ static int options(struct fay_shell *shell, char *rest)
 		puts(shell->options && *shell->options ? shell->options : "none");
 		return FAY_OK;
 	}
+	char *kept = strdup(strcmp(rest, "none") ? rest : "");
+	const char *words[FAY_SHELL_WORDS];
+	size_t count = kept ? fay_shell_split(rest, words, FAY_SHELL_WORDS) : 0;
+	if (!kept)
+		return FAY_E_LIMIT;
+	if (*kept && !fay_trace_takes(words, count)) {
+		free(kept);
+		return FAY_E_USAGE;
+	}
 	free(shell->options);
-	shell->options = strdup(strcmp(rest, "none") ? rest : "");
-	return shell->options ? FAY_OK : FAY_E_LIMIT;
+	shell->options = kept;
+	return FAY_OK;
 }
 
 /* What is said below a query that is being typed. */

@@ -80,11 +80,13 @@ static char *name_of(const struct fay_cell *cell)
 	return strdup(number);
 }
 
+/* The name of a process that is over cannot be had any more. */
 static void describe_process(struct fay_top_row *row)
 {
 	char comm[FAY_COMM_SIZE];
-	if (!row->shown && fay_process_name((pid_t)atoi(row->name), comm) &&
-	    asprintf(&row->shown, "%7s %s", row->name, comm) < 0)
+	bool named = !row->shown && fay_process_name((pid_t)atoi(row->name), comm);
+	if (!row->shown &&
+	    asprintf(&row->shown, "%7s %s", row->name, named ? comm : "(has ended)") < 0)
 		row->shown = NULL;
 	if (row->shown)
 		fay_printable(row->shown);

@@ -405,3 +405,18 @@ int fay_cli_trace_options(struct fay_cli_trace *cli, int argc, char **argv)
 	trace->needs_stack = fay_formats[cli->writer.format].stack;
 	return check_combination(cli);
 }
+
+#define WORDS_MAX 64u /* options with their values */
+
+bool fay_trace_takes(const char *const *words, size_t count)
+{
+	static struct fay_cli_trace cli; /* large */
+	const char *arguments[WORDS_MAX + 3] = { "fay trace" };
+	size_t used = 1;
+	cli = (struct fay_cli_trace){ 0 };
+	for (size_t i = 0; i < count && i < WORDS_MAX; i++)
+		arguments[used++] = words[i];
+	arguments[used++] = "QUERY";
+	/* getopt_long() sorts the words, and changes none */
+	return !fay_cli_trace_options(&cli, (int)used, (char **)arguments);
+}

@@ -88,6 +88,23 @@ says 2 "expected an expression, found the end of the query" "$fay" explain \
 	fail "no caret at the end of the query: $(cat "$work/err")"
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
 
+if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
+	says 0 "threads that have, or get, that name are traced; did you mean 'sleep'?" \
+		"$fay" trace --comm slee --for 10ms 'cluster.Syscall("read").Count()'
+fi
+printf '.options --forr 1s\n.options\n.options --for 1s\n.options\n' |
+	"$fay" shell >"$work/out" 2>"$work/err" || true
+grep -qF "did you mean '--for'?" "$work/err" || fail ".options --forr: $(cat "$work/err")"
+[ "$(grep -cxF none "$work/out")" = 1 ] && grep -qxF -- '--for 1s' "$work/out" ||
+	fail ".options: $(cat "$work/out")"
+
+# A file of another kind than is asked for.
+echo 'int f(void) { return 1; }' >"$work/x.c"
+says 1 "'$work/x.c' is a source, not an image: \`fay cc $work/x.c -o IMAGE\`" \
+	"$fay" verify "$work/x.c"
+head -c 1000 "$fay" >"$work/image"
+says 2 "$work/image: not a policy: a policy is text" "$fay" policy check "$work/image"
+
 # Extensions.
 says 2 "--extension takes -o, -I, -D, -O and -fno-ivopts only" "$fay" cc --extension -g x.c -o x
 says 2 "usage: fay new extension NAME" "$fay" new

@@ -93,16 +93,21 @@ static int check_numbers(struct trace *trace, struct fay_error *error)
 static int check_kernel(struct trace *trace, struct fay_error *error)
 {
 	pid_t none;
+	char name[FAY_COMM_SIZE];
+	const char *nearest;
 	for (size_t i = 0; i < trace->tid_count; i++)
 		if (!fay_process_of_thread(trace->tids[i]))
 			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d",
 					     (int)trace->tids[i]);
 	for (size_t i = 0; i < trace->comm_count; i++)
-		if (!fay_process_find_comm(trace->comms[i], &none, 0))
+		if (!fay_process_find_comm(trace->comms[i], &none, 0)) {
+			nearest = fay_nearest_comm(trace->comms[i], name);
 			fprintf(trace->messages,
 				"fay: no process is named '%s' yet; threads that have, or get, "
-				"that name are traced\n",
-				trace->comms[i]);
+				"that name are traced%s%s%s\n",
+				trace->comms[i], nearest ? "; did you mean '" : "",
+				nearest ? nearest : "", nearest ? "'?" : "");
+		}
 	return check_numbers(trace, error);
 }
 

@@ -194,6 +194,8 @@ static int load(struct text *text, char *message, size_t message_size)
 		wrong = "cannot read";
 	else if (!wrong && text->size > FAY_POLICY_FILE_MAX)
 		wrong = "larger than 64 KiB";
+	else if (!wrong && memchr(text->bytes, 0, text->size))
+		wrong = "not a policy: a policy is text";
 	if (file)
 		fclose(file);
 	if (wrong)

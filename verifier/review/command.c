@@ -363,6 +363,16 @@ static int judge_written(const struct options *options, const void *bytes, size_
 	return result;
 }
 
+/* Authors have a source in their hand, and an image beside it. */
+static void hint_at_source(const char *program, const char *path)
+{
+	size_t length = strlen(path);
+
+	if (length > 2 && !strcmp(path + length - 2, ".c"))
+		fprintf(stderr, "%s: '%s' is a source, not an image: `fay cc %s -o IMAGE`\n", program,
+			path, path);
+}
+
 int fay_verify_main(int argc, char **argv)
 {
 	struct options options = { 0 };
@@ -394,6 +404,8 @@ int fay_verify_main(int argc, char **argv)
 	if (!result)
 		result = options.smt2 ? judge_written(&options, bytes, size, &policy, &review)
 				      : judge(&options, bytes, size, &policy, &review);
+	if (result == EXIT_REJECTED)
+		hint_at_source(options.program, options.image);
 	free(bytes);
 	return result;
 }
