@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define FAY_KERNEL_ABI 5u
+#define FAY_KERNEL_ABI 6u
 #define FAY_KERNEL_DEVICE "/dev/fay"
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
@@ -37,6 +37,7 @@
 #define FAY_KERNEL_DIRECT_MAX 4096u
 #define FAY_KERNEL_CHECK_MAX (1u << 18)
 #define FAY_KERNEL_IMAGE_MAX (1u << 20) /* bytes; also of what runs of it */
+#define FAY_KERNEL_SIGNATURE_MAX 65536u /* bytes */
 #define FAY_KERNEL_STACK_WORDS_MAX 16u
 #define FAY_KERNEL_TRAMPOLINE_MAX 2048u
 #define FAY_KERNEL_SHM_MAX (1ull << 30) /* bytes of state of one session */
@@ -86,8 +87,15 @@ struct fay_kernel_create {
 	struct fay_kernel_places places;
 	/* of EKEYREJECTED: enum fay_rule, and where (docs/rules.md) */
 	uint32_t rule;
-	uint32_t reserved;
+	/*
+	 * A PKCS #7 signature of the image's file (DER, detached), which is asked for where the
+	 * module's parameter `signatures` says so; size 0: there is none. ENOKEY: there is none, or
+	 * none by a key of the keyring `.fay`; EKEYEXPIRED, EKEYREVOKED: by one that counts no
+	 * more; EILSEQ: it is of other bytes; EBADMSG: it is no signature.
+	 */
+	uint32_t signature_size;
 	uint64_t place;
+	uint64_t signature;
 };
 
 /* Bits of rax above a function's value: 0, 32, 48 or 56, and FAY_KERNEL_RESULT_SIGNED if its sign

@@ -185,6 +185,8 @@ int fay_code_accept(struct fay_kernel_create *create, const struct fay_policy *p
 		return -ENOMEM;
 	result = allocate(work, create);
 	if (!result)
+		result = fay_signature_check(create, work->image);
+	if (!result)
 		result = check(work, policy, create);
 	if (!result)
 		result = check_sum(work, policy, create);

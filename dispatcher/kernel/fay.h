@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The parts of fay.ko: main.c (device), session.c (life, state), accept.c (the checker's word),
- * attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call), users.c
- * (what who is not root may do), area.c (where their code goes), trampoline.c.
+ * signature.c (whose images), attach.c (checks of code), points.c (functions, ftrace), helpers.c
+ * (what probes call), users.c (what who is not root may do), area.c (where their code goes),
+ * trampoline.c.
  */
 #ifndef FAY_KO_H
 #define FAY_KO_H
@@ -107,6 +108,11 @@ void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
 int fay_code_accept(struct fay_kernel_create *create, const struct fay_policy *policy,
 		    const struct fay_kernel_places *places, struct fay_code *code);
 void fay_code_release(struct fay_code *code);
+/* signature.c: whether the image, as it was copied in, may run as far as signatures are asked for.
+ * Errors: as struct fay_kernel_create has them. */
+int fay_signature_check(const struct fay_kernel_create *create, const void *image);
+int fay_signature_init(void);
+void fay_signature_finish(void);
 /* What every image for the kernel is held to, at most. */
 extern const struct fay_policy fay_kernel_images;
 

@@ -241,14 +241,20 @@ static int __init fay_init(void)
 	leaving_queue = alloc_workqueue("fay", 0, 0);
 	if (!leaving_queue)
 		return -ENOMEM;
-	result = register_module_notifier(&modules);
-	if (!result) {
-		result = misc_register(&device);
-		if (result)
-			unregister_module_notifier(&modules);
-	}
+	result = fay_signature_init();
 	if (result)
-		destroy_workqueue(leaving_queue);
+		goto no_keyring;
+	result = register_module_notifier(&modules);
+	if (result)
+		goto no_notifier;
+	result = misc_register(&device);
+	if (!result)
+		return 0;
+	unregister_module_notifier(&modules);
+no_notifier:
+	fay_signature_finish();
+no_keyring:
+	destroy_workqueue(leaving_queue);
 	return result;
 }
 
@@ -257,6 +263,7 @@ static void __exit fay_exit(void)
 	misc_deregister(&device);
 	unregister_module_notifier(&modules);
 	destroy_workqueue(leaving_queue);
+	fay_signature_finish();
 	fay_users_set(&(struct fay_kernel_policy){ 0 });
 	fay_pages_finish();
 }

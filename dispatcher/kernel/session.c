@@ -220,7 +220,7 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_users *users
 	struct fay_session *session;
 	int error;
 
-	create->rule = create->reserved = 0;
+	create->rule = 0;
 	create->place = 0;
 	if (create->abi != FAY_KERNEL_ABI)
 		return -EPROTO;

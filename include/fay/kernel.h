@@ -72,17 +72,26 @@ void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols);
 
 struct fay_kernel_session;
 
+/* An image's file, and a PKCS #7 signature of it (DER, detached; size 0: none), for a fay.ko that
+ * asks for one. */
+struct fay_kernel_image {
+	const void *bytes;
+	size_t size;
+	const void *signature;
+	size_t signature_size;
+};
+
 /*
  * Loads fay.ko if it is not there (from `fay_ko`, or, if that is NULL, from where it is installed
- * or was built), resolves the patterns by /proc/kallsyms, and attaches. `image`, of `size` bytes,
+ * or was built), resolves the patterns by /proc/kallsyms, and attaches. `image`
  * is what the verdict is of, with a certificate that confines speculation (fay_verify_certify()
  * under fay_policy_restrict_kernel()): fay.ko checks it itself and believes no verdict. The caller
  * may release it. FAY_E_REFUSED says what this kernel or the caller's rights lack, or why fay.ko
  * refuses the image.
  */
-int fay_kernel_session_attach(const struct fay_verdict *verdict, const void *image, size_t size,
-			      const char *fay_ko, struct fay_kernel_session **session,
-			      struct fay_error *error);
+int fay_kernel_session_attach(const struct fay_verdict *verdict,
+			      const struct fay_kernel_image *image, const char *fay_ko,
+			      struct fay_kernel_session **session, struct fay_error *error);
 /*
  * Nothing is patched any more when this returns. FAY_E_LIMIT: calls are under way whose return is
  * awaited, so the session's module stays; fay.ko lets it go when they have returned.

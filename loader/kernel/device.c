@@ -216,6 +216,20 @@ static int create_refused(int code, struct fay_error *error)
 						  : strerror(code));
 }
 
+/* Where images must be signed; NULL: it is of something else. */
+static const char *signature_refused(int code, const struct fay_kernel_image *image)
+{
+	if (code == ENOKEY && !image->signature_size)
+		return "this one has no signature, which would be in IMAGE.p7s; queries have none";
+	return code == EKEYEXPIRED
+		       ? "the time of the key that has made this one's signature is over"
+	       : code == EKEYREVOKED ? "the key that has made this one's signature was revoked"
+	       : code == ENOKEY      ? "no key of the keyring `.fay` has made this one's signature"
+	       : code == EILSEQ      ? "the signature is of other bytes than this image's"
+	       : code == EBADMSG     ? "what is in IMAGE.p7s is not a PKCS #7 signature"
+				     : NULL;
+}
+
 static int image_refused(const struct fay_kernel_create *made, struct fay_error *error)
 {
 	return fay_error_set(error, FAY_E_REFUSED,
@@ -244,11 +258,20 @@ int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_erro
 
 	*made = (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI,
 					    .spill_size = spill_size(&session->verdict->schema),
-					    .image = (uint64_t)session->image,
-					    .image_size = (uint32_t)session->image_size,
-					    .probes = (uint64_t)session->probes };
-	if (session->image_size <= FAY_KERNEL_IMAGE_MAX)
+					    .image = (uint64_t)session->image.bytes,
+					    .image_size = (uint32_t)session->image.size,
+					    .probes = (uint64_t)session->probes,
+					    .signature = (uint64_t)session->image.signature,
+					    .signature_size =
+						    (uint32_t)session->image.signature_size };
+	if (session->image.size <= FAY_KERNEL_IMAGE_MAX)
 		code = ioctl(session->device, FAY_KERNEL_CREATE, made) ? errno : 0;
+	const char *signature = signature_refused(code, &session->image);
+	if (signature)
+		return fay_error_set(
+			error, FAY_E_REFUSED,
+			"fay.ko takes signed images only (its parameter `signatures`): %s",
+			signature);
 	if (code == EKEYREJECTED)
 		return image_refused(made, error);
 	if (code)

@@ -42,8 +42,8 @@ int fay_kernel_sign(uint8_t **bytes, size_t *size, struct fay_error *error);
 
 /* As fay_kernel_session_attach(), with symbols and types that are the caller's and outlive the
  * session. */
-int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const void *image,
-				   size_t size, const char *fay_ko,
+int fay_kernel_session_attach_with(const struct fay_verdict *verdict,
+				   const struct fay_kernel_image *image, const char *fay_ko,
 				   const struct fay_kernel_symbols *symbols,
 				   const struct fay_kernel_btf *btf,
 				   struct fay_kernel_session **session, struct fay_error *error);
@@ -91,8 +91,7 @@ struct fay_kernel_session {
 	struct fay_kernel_answer allowed;
 	/* during attach only */
 	const struct fay_verdict *verdict;
-	const void *image;
-	size_t image_size;
+	struct fay_kernel_image image;
 	int device;
 	char ko[PATH_MAX]; /* fay.ko's path */
 	char name[32];     /* of the session's module */

@@ -125,8 +125,8 @@ static int build(struct fay_kernel_session *session, const char *ko, struct fay_
 	return FAY_OK;
 }
 
-int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const void *image,
-				   size_t size, const char *fay_ko,
+int fay_kernel_session_attach_with(const struct fay_verdict *verdict,
+				   const struct fay_kernel_image *image, const char *fay_ko,
 				   const struct fay_kernel_symbols *symbols,
 				   const struct fay_kernel_btf *btf,
 				   struct fay_kernel_session **result, struct fay_error *error)
@@ -136,8 +136,7 @@ int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const void
 	if (!session)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->verdict = verdict;
-	session->image = image;
-	session->image_size = size;
+	session->image = *image;
 	session->symbols = symbols;
 	session->btf = btf;
 	session->device = -1;
@@ -146,17 +145,16 @@ int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const void
 		return error->code;
 	}
 	session->verdict = NULL;
-	session->image = NULL;
+	session->image = (struct fay_kernel_image){ 0 };
 	*result = session;
 	return FAY_OK;
 }
 
-int fay_kernel_session_attach(const struct fay_verdict *verdict, const void *image, size_t size,
-			      const char *fay_ko, struct fay_kernel_session **result,
-			      struct fay_error *error)
+int fay_kernel_session_attach(const struct fay_verdict *verdict,
+			      const struct fay_kernel_image *image, const char *fay_ko,
+			      struct fay_kernel_session **result, struct fay_error *error)
 {
-	return fay_kernel_session_attach_with(verdict, image, size, fay_ko, NULL, NULL, result,
-					      error);
+	return fay_kernel_session_attach_with(verdict, image, fay_ko, NULL, NULL, result, error);
 }
 
 /* ---- running, leaving ---- */

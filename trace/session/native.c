@@ -2,7 +2,9 @@
 /* A trace of kernel functions by native code, through fay.ko: docs/kernel.md. One session for the
  * whole machine. */
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/kernel/kernel.h"
@@ -10,6 +12,7 @@
 #include "session.h"
 
 #define SKIPPED_SHOWN 5
+#define SIGNATURE_MAX 65536u       /* bytes */
 #define FUNCTIONS_EVERY 250000000u /* ns */
 #define NATIVE_PIDS_MAX 64u        /* processes: each is compared with */
 
@@ -96,6 +99,7 @@ void fay_trace_native_policy(const struct trace *trace, struct fay_policy *polic
 	if (!trace->policy_path && fay_kernel_users_ask(&users) && users.user)
 		*policy = users.images;
 	fay_policy_restrict_kernel(policy);
+	policy->allow_certificates = true; /* fay.ko goes by them in any case */
 }
 
 static void report(const struct trace *trace)
@@ -123,6 +127,25 @@ static void report(const struct trace *trace)
 		points == 1 ? "" : "s", trace->native ? "; Ctrl-C ends" : "");
 }
 
+/* IMAGE.p7s; NULL: there is none that could be one. */
+static void *read_signature(const char *image, size_t *size)
+{
+	char path[PATH_MAX];
+	uint8_t *signature = malloc(SIGNATURE_MAX + 1);
+	FILE *file = image && snprintf(path, sizeof(path), "%s.p7s", image) < PATH_MAX
+			     ? fopen(path, "re")
+			     : NULL;
+
+	*size = signature && file ? fread(signature, 1, SIGNATURE_MAX + 1, file) : 0;
+	if (file)
+		fclose(file);
+	if (*size && *size <= SIGNATURE_MAX)
+		return signature;
+	free(signature);
+	*size = 0;
+	return NULL;
+}
+
 static int attach(struct trace *trace, const struct fay_buffer *image,
 		  const struct fay_verdict *verdict, struct fay_error *error)
 {
@@ -132,9 +155,11 @@ static int attach(struct trace *trace, const struct fay_buffer *image,
 
 	if (result)
 		return result;
-	result = fay_kernel_session_attach(verdict, image->data, image->size, NULL,
-					   &trace->functions, error);
-
+	struct fay_kernel_image given = { .bytes = image->data, .size = image->size };
+	void *signature = read_signature(trace->probe_path, &given.signature_size);
+	given.signature = signature;
+	result = fay_kernel_session_attach(verdict, &given, NULL, &trace->functions, error);
+	free(signature);
 	if (result)
 		return result;
 	fay_trace_stage(trace, trace->native ? "find and attach" : "attach to the kernel", since);

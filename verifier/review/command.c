@@ -369,8 +369,8 @@ static void hint_at_source(const char *program, const char *path)
 	size_t length = strlen(path);
 
 	if (length > 2 && !strcmp(path + length - 2, ".c"))
-		fprintf(stderr, "%s: '%s' is a source, not an image: `fay cc %s -o IMAGE`\n", program,
-			path, path);
+		fprintf(stderr, "%s: '%s' is a source, not an image: `fay cc %s -o IMAGE`\n",
+			program, path, path);
 }
 
 int fay_verify_main(int argc, char **argv)

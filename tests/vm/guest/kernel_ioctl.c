@@ -62,12 +62,29 @@ static bool read_image(const char *path)
 	return image_size;
 }
 
+/* That of the image beside it, if there is one, for a fay.ko that asks for them. */
+static uint8_t signature[FAY_KERNEL_SIGNATURE_MAX], spoilt[FAY_KERNEL_SIGNATURE_MAX];
+static uint32_t signature_size;
+
+static void read_signature(const char *path)
+{
+	char name[256];
+	snprintf(name, sizeof(name), "%s.p7s", path);
+	FILE *file = fopen(name, "r");
+
+	signature_size = file ? (uint32_t)fread(signature, 1, sizeof(signature), file) : 0;
+	if (file)
+		fclose(file);
+}
+
 static struct fay_kernel_create valid(void)
 {
 	return (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI,
 					   .image = (uint64_t)honest,
 					   .image_size = image_size,
-					   .probes = (uint64_t)probes };
+					   .probes = (uint64_t)probes,
+					   .signature = (uint64_t)signature,
+					   .signature_size = signature_size };
 }
 
 /* An interesting number. */
@@ -129,6 +146,14 @@ static void spoil_image(struct fay_kernel_create *create)
 	create->image_size = next() % 8 ? image_size : (uint32_t)(next() % image_size);
 }
 
+static void spoil_signature(struct fay_kernel_create *create)
+{
+	memcpy(spoilt, signature, signature_size);
+	create->signature = (uint64_t)spoilt;
+	for (unsigned times = (unsigned)(next() % 4); times--;)
+		spoilt[next() % signature_size] ^= (uint8_t)(1u << next() % 8);
+}
+
 static int one_about_users(int fd)
 {
 	static struct fay_policy images;
@@ -171,6 +196,8 @@ static int one(int fd)
 		create.spill_size %= 131072; /* not a test of how much memory there is */
 		if (next() % 2)
 			spoil_image(&create);
+		if (signature_size && next() % 2)
+			spoil_signature(&create);
 		return ioctl(fd, FAY_KERNEL_CREATE, &create);
 	case 1:
 		spoil(sets, sizeof(sets));
@@ -428,6 +455,7 @@ int main(int argc, char **argv)
 		return accept_image(argv[2]);
 	if (!(argc > 1 && !strcmp(argv[1], "check")) && !read_image(IMAGE))
 		return 1;
+	read_signature(IMAGE);
 	if (argc > 1 && !strcmp(argv[1], "stalled"))
 		return stalled();
 	if (argc > 1 && !strcmp(argv[1], "together"))

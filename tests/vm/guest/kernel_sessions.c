@@ -140,8 +140,9 @@ static size_t image_size;
 static int attach(const struct fay_verdict *verdict, struct fay_kernel_session **session,
 		  struct fay_error *error)
 {
-	return fay_kernel_session_attach_with(verdict, image, image_size, NULL, &symbols, btf,
-					      session, error);
+	const struct fay_kernel_image given = { .bytes = image, .size = image_size };
+
+	return fay_kernel_session_attach_with(verdict, &given, NULL, &symbols, btf, session, error);
 }
 
 /* Calls that are under way are waited for, for a minute. */
