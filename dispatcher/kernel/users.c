@@ -35,7 +35,8 @@ static bool images_valid(const struct fay_policy *p)
 		if (strnlen(p->patterns[i], sizeof(p->patterns[i])) == sizeof(p->patterns[i]))
 			return false;
 	return is_bool(&p->speculation_confined) && is_bool(&p->allow_vectors) &&
-	       is_bool(&p->allow_rdtsc) && is_bool(&p->allow_certificates);
+	       is_bool(&p->allow_rdtsc) && is_bool(&p->allow_certificates) &&
+	       is_bool(&p->require_certificate);
 }
 
 /* Never more than root's images may. */

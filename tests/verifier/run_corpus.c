@@ -27,7 +27,7 @@
  *			      (headers) or sec:NAME+N (contents); repeatable
  *	truncate=N            keep N bytes (negative: drop the last -N)
  *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1
- *	  rdtsc=1 fields= kinds= deny=NAME policy
+ *	  rdtsc=1 certificate=1 fields= kinds= deny=NAME policy
  *	certified             a certificate is written for it (tests/verifier/checker)
  *	searched              the prover refuses it; a certificate is found without it
  *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs
@@ -148,6 +148,7 @@ static void make_policy(const struct snippet *s, struct fay_policy *policy)
 	policy->speculation_confined = number_attribute(s, "spec", policy->speculation_confined);
 	policy->allow_vectors = number_attribute(s, "vectors", policy->allow_vectors);
 	policy->allow_rdtsc = number_attribute(s, "rdtsc", policy->allow_rdtsc);
+	policy->require_certificate = number_attribute(s, "certificate", 0);
 	policy->allow_fields = (uint32_t)number_attribute(s, "fields", policy->allow_fields);
 	policy->allow_kinds = (uint32_t)number_attribute(s, "kinds", policy->allow_kinds);
 	policy->denied_count =

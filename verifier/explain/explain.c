@@ -193,8 +193,10 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
 		struct fay_verdict *verdict)
 {
-	if (!fay_accept_certified(bytes, size, policy, verdict))
-		verify(bytes, size, policy, NULL, verdict);
+	if (fay_accept_certified(bytes, size, policy, verdict))
+		return;
+	verify(bytes, size, policy, NULL, verdict);
+	fay_demand_certificate(bytes, size, policy, verdict);
 }
 
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy,
@@ -202,8 +204,10 @@ int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *pol
 {
 	int error = verify(bytes, size, policy, smt2_dir, verdict);
 
-	if (!error)
+	if (!error) {
+		fay_demand_certificate(bytes, size, policy, verdict);
 		return 0;
+	}
 	errno = error;
 	return -1;
 }

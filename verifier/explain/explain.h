@@ -54,6 +54,13 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 int fay_conclude(struct fay_run *run, const void *bytes, size_t size,
 		 struct fay_bytes *certificate);
 
+/* ---- certified.c ---- */
+
+/* Of what the prover accepts where the policy demands a certificate: looks for one. The verdict is
+ * the checker's then, or a refusal. */
+void fay_demand_certificate(const void *bytes, size_t size, const struct fay_policy *policy,
+			    struct fay_verdict *verdict);
+
 /* ---- others.c ---- */
 
 /* Of a refused image: looks for everything else that is refused, by another run, and fills in the

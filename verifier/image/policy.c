@@ -166,6 +166,12 @@ static const char *read_certificates(char *t, struct fay_policy *p, const char *
 	return yes_no(t, &p->allow_certificates);
 }
 
+static const char *read_required(char *t, struct fay_policy *p, const char **at)
+{
+	(void)at;
+	return yes_no(t, &p->require_certificate);
+}
+
 static const char *read_helpers(char *text, struct fay_policy *policy, const char **at)
 {
 	return names_mask(text, fay_helper_name, ((uint64_t)1 << FAY_HELPER_COUNT) - 1,
@@ -269,6 +275,7 @@ static const struct {
 	{ "allow_vectors", read_vectors, AT(allow_vectors), BOTH_BOOL },
 	{ "allow_rdtsc", read_rdtsc, AT(allow_rdtsc), BOTH_BOOL },
 	{ "allow_certificates", read_certificates, AT(allow_certificates), BOTH_BOOL },
+	{ "require_certificate", read_required, AT(require_certificate), EITHER_BOOL },
 	{ "speculation", read_speculation, AT(speculation_confined), EITHER_BOOL },
 	{ "tracepoints", read_patterns, AT(pattern_count), ONE_LIST },
 	{ "probe_kinds", read_kinds, AT(allow_kinds), BOTH_32 },

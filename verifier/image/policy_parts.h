@@ -6,7 +6,7 @@
 
 #include "fay/verify.h"
 
-#define FAY_POLICY_NAMES 15u /* keys */
+#define FAY_POLICY_NAMES 16u /* keys */
 
 /* FAY_POLICY_NAMES: there is no such key. */
 size_t fay_policy_key(const char *name);

@@ -105,6 +105,9 @@ static bool find_permissions(const struct image *image, struct fay_policy *polic
 	tighter = *policy;
 	tighter.speculation_confined = true;
 	tighten(image, policy, &tighter, verdict);
+	tighter = *policy;
+	tighter.require_certificate = true;
+	tighten(image, policy, &tighter, verdict);
 	return true;
 }
 

@@ -72,6 +72,8 @@ void fay_policy_write(FILE *out, const struct fay_policy *policy, bool by_name)
 		policy->speculation_confined ? "confined" : "unrestricted");
 	put_switch(out, "allow_certificates", "whether a certificate may decide",
 		   policy->allow_certificates);
+	put_switch(out, "require_certificate", "whether the small checker must accept them, too",
+		   policy->require_certificate);
 	if (policy->denied_count) {
 		fputs("# instructions that they may not have\ndeny_instructions =", out);
 		for (uint32_t i = 0; i < policy->denied_count; i++)
