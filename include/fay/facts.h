@@ -33,11 +33,11 @@ struct fay_policy {
 	bool speculation_confined; /* guarantee 7 */
 	bool allow_vectors;        /* SSE/AVX in probes */
 	bool allow_rdtsc;
-	bool allow_certificates; /* what an image brings may decide, instead of the prover */
+	bool allow_certificates;  /* what an image brings may decide, instead of the prover */
 	bool require_certificate; /* the prover's word alone does not do: the checker accepts, too */
-	uint32_t allow_kinds;    /* bit per enum fay_probe_kind */
-	uint32_t allow_fields;   /* of the event: mask of enum fay_event_field */
-	uint32_t denied_count;   /* instructions by the names of docs/internals/instructions.md */
+	uint32_t allow_kinds;     /* bit per enum fay_probe_kind */
+	uint32_t allow_fields;    /* of the event: mask of enum fay_event_field */
+	uint32_t denied_count;    /* instructions by the names of docs/internals/instructions.md */
 	char denied[32][12];
 	/* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
 	uint32_t pattern_count;

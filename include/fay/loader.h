@@ -256,6 +256,12 @@ struct fay_attach_options {
 	 * not FAY_OK: it is not, and this is the error. NULL: nobody is asked. */
 	int (*permit)(void *context, pid_t pid, struct fay_error *error);
 	void *permit_context;
+	/*
+	 * Called when it is planned what will be done, before anything is: fay_session_trap() has
+	 * what this session cannot patch, as it most likely will be. Again, if it is planned again.
+	 */
+	void (*planned)(void *context, const struct fay_session *session);
+	void *planned_context;
 	/* Once it is not 0 nothing is installed any more, and who plans, or waits for another
 	 * session of the process to have begun, ends: FAY_E_REFUSED. A signal handler may set it.
 	 * NULL: nobody does. */

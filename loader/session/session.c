@@ -252,6 +252,8 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 		code = ask_permission(session, error);
 	if (code || fay_plan_only_traps(&session->plan))
 		return code;
+	if (session->plan.options.planned)
+		session->plan.options.planned(session->plan.options.planned_context, session);
 	code = fay_install_prepare(&session->install, error);
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }

@@ -339,8 +339,8 @@ static int load(struct trace *trace, const struct fay_trap *const *traps, uint32
 	return fay_aggregator_add(trace->aggregator, shm, size, 0, error);
 }
 
-/* What was taken up. */
-static void set_traps(struct trace *trace, struct fay_error *first)
+/* The programs for what was taken up. */
+static void make_programs(struct trace *trace, struct fay_error *first)
 {
 	const struct fay_trap *programs[FAY_TRAP_PROGRAMS_MAX];
 	uint32_t count = fay_traps_new(&trace->traps, programs);
@@ -349,7 +349,31 @@ static void set_traps(struct trace *trace, struct fay_error *first)
 		fay_traps_made(&trace->traps, trace->traps_refused
 						      ? NULL
 						      : trace->bpf[trace->bpf_count - 1].session);
+}
+
+/* What was taken up. */
+static void set_traps(struct trace *trace, struct fay_error *first)
+{
+	make_programs(trace, first);
 	fay_traps_set(&trace->traps, first);
+}
+
+static void take(struct trace *trace, const struct fay_session *session, pid_t pid)
+{
+	trace->traps.places_only = trace->plan && trace->plan->keeps_calls;
+	fay_traps_take(&trace->traps, session, pid);
+}
+
+void fay_trace_traps_foresee(void *context, const struct fay_session *session)
+{
+	struct trace *trace = context;
+	uint64_t since = fay_monotonic();
+	if (trace->traps_refused || !fay_session_trap_count(session))
+		return;
+	take(trace, session, trace->pids[0]);
+	make_programs(trace, &trace->traps_failure);
+	fay_traps_put_back(&trace->traps, session);
+	fay_trace_stage(trace, "make traps", since);
 }
 
 /* Returns how many points are left out where traps might be set, if they were allowed. */
@@ -358,12 +382,10 @@ static size_t take_traps(struct trace *trace)
 	size_t skipped = 0;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		skipped += fay_session_skipped_count(trace->sessions[i]);
-		fay_traps_take(&trace->traps, trace->sessions[i],
-			       fay_target_pid(trace->targets[i]));
+		take(trace, trace->sessions[i], fay_target_pid(trace->targets[i]));
 	}
 	for (size_t i = 0; i < trace->trapped_count; i++)
-		fay_traps_take(&trace->traps, trace->trapped[i].session,
-			       fay_target_pid(trace->trapped[i].target));
+		take(trace, trace->trapped[i].session, fay_target_pid(trace->trapped[i].target));
 	return skipped;
 }
 
@@ -405,10 +427,9 @@ static int drop_empty(struct trace *trace, const struct fay_error *why, struct f
 
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error)
 {
-	struct fay_error first = { 0 };
+	struct fay_error first = trace->traps_failure;
 	const char *why = refusal(trace);
 	uint64_t since = fay_monotonic();
-	trace->traps.places_only = trace->plan && trace->plan->keeps_calls;
 	size_t skipped = take_traps(trace);
 	trace->attached_since = since;
 	if (trace->traps.count) {

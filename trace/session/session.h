@@ -120,6 +120,9 @@ const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 bool fay_trace_traps_may(const struct trace *trace, pid_t pid);
 /* Whether nothing is installed of the last session: then it is not one of `sessions` any more. */
 bool fay_trace_traps_keep(struct trace *trace);
+/* fay_attach_options.planned, of the only process that is attached to: their programs are made before
+ * its jumps count. */
+void fay_trace_traps_foresee(void *trace, const struct fay_session *session);
 /* Once all are attached to: sets them, or says why not. An error: nothing is traced. */
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
 /* Says, once, that what comes later is not given so many. */

@@ -223,6 +223,12 @@ static int start(struct trace *trace, pid_t pid, bool later, bool first, struct 
 				  error);
 }
 
+/* A process that runs already, and no other. Several could need more programs than can be made. */
+static bool is_only_one(const struct trace *trace)
+{
+	return trace->pid_count == 1 && !trace->child && !trace->follow && !trace->wait;
+}
+
 int fay_trace_attach_one(struct trace *trace, pid_t pid, enum trace_attach when,
 			 struct fay_error *error)
 {
@@ -244,6 +250,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, enum trace_attach when,
 		.trap_functions = later && trace->follow ? FAY_TRAPS_LATER : 0,
 		.permit = fay_trust_log_permit,
 		.permit_context = &trace->log,
+		.planned = is_only_one(trace) && !later ? fay_trace_traps_foresee : NULL,
+		.planned_context = trace,
 		.given_up = &trace->interrupted
 	};
 	struct fay_target *target;

@@ -190,7 +190,9 @@ struct trace {
 	size_t bpf_count;
 	struct fay_traps traps; /* where the kernel traps instead of a jump */
 	bool traps_refused;     /* their programs could not be loaded, and are not again */
-	struct trace_trapped {  /* processes in which no jump fits: nothing is installed */
+	struct fay_error
+		traps_failure; /* why, where that was found before anything was installed */
+	struct trace_trapped { /* processes in which no jump fits: nothing is installed */
 		struct fay_session *session;
 		struct fay_target *target;
 	} trapped[FAY_TARGETS_MAX];

@@ -137,6 +137,17 @@ static bool make_tables(struct fay_traps *traps)
 	return traps->items && traps->programs && traps->processes;
 }
 
+/* Each trap, and each program, may be an open file. */
+static void allow_files(size_t count)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count + OTHER_FILES)
+		return;
+	limit.rlim_cur =
+		count + OTHER_FILES < limit.rlim_max ? count + OTHER_FILES : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 bool fay_traps_take(struct fay_traps *traps, const struct fay_session *session, pid_t pid)
 {
 	size_t count = fay_session_trap_count(session), end;
@@ -154,7 +165,20 @@ bool fay_traps_take(struct fay_traps *traps, const struct fay_session *session, 
 		for (uint32_t object = 0; object <= traps->object_count && !taken; object++)
 			taken = take_by(traps, object, session, pid, i, end);
 	}
+	allow_files(traps->count + 2 * traps->program_count);
 	return true;
+}
+
+static bool is_taken(const struct fay_traps *traps, const struct fay_trap_item *item,
+		     const void *session)
+{
+	(void)traps;
+	return item->session == session && !item->set;
+}
+
+void fay_traps_put_back(struct fay_traps *traps, const struct fay_session *session)
+{
+	fay_traps_remove(traps, is_taken, session);
 }
 
 uint32_t fay_traps_new(const struct fay_traps *traps, const struct fay_trap **programs)
@@ -268,20 +292,8 @@ static size_t set_point(struct fay_traps *traps, size_t first, struct fay_error 
 	return first;
 }
 
-/* Each trap may be an open file. */
-static void allow_files(size_t count)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= count + OTHER_FILES)
-		return;
-	limit.rlim_cur =
-		count + OTHER_FILES < limit.rlim_max ? count + OTHER_FILES : limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 void fay_traps_set(struct fay_traps *traps, struct fay_error *first)
 {
-	allow_files(traps->count);
 	for (size_t i = 0; i < traps->count;)
 		i = traps->items[i].set ? i + 1 : set_point(traps, i, first);
 	fay_traps_count(traps, true);

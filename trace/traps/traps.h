@@ -65,6 +65,8 @@ struct fay_traps {
 
 /* Takes up what the session has listed, as far as there is room. False: out of memory. */
 bool fay_traps_take(struct fay_traps *traps, const struct fay_session *session, pid_t pid);
+/* Forgets what was taken up of the session, and is not set; programs that were made stay. */
+void fay_traps_put_back(struct fay_traps *traps, const struct fay_session *session);
 /* The programs that have to be made for what was taken up, FAY_TRAP_PROGRAMS_MAX at most: how many
  * there are. */
 uint32_t fay_traps_new(const struct fay_traps *traps, const struct fay_trap **programs);

@@ -88,9 +88,8 @@ void fay_policy_explain(FILE *out, const struct fay_policy *policy)
 		"calls, leave its code, or loop\nwithout an end.\n",
 		policy->require_certificate && policy->allow_certificates
 			? "the checker, by a certificate that it brings or that is found"
-		: policy->require_certificate
-			? "the checker, by a certificate that is found"
-		: policy->allow_certificates ? "a certificate that it brings, or by a proof"
-					     : "a proof",
+		: policy->require_certificate ? "the checker, by a certificate that is found"
+		: policy->allow_certificates  ? "a certificate that it brings, or by a proof"
+					      : "a proof",
 		policy->total_ms);
 }
