@@ -367,45 +367,10 @@ int fay_object_read(const void *bytes, size_t size, struct fay_object **result,
 
 /* --- may it run here --- */
 
-static bool is_named(const struct fay_policy *policy, const struct fay_bpf_program *program)
-{
-	char name[80];
-	const char *space = strchr(program->name, ' ');
-	snprintf(name, sizeof(name), "kernel!%s", space ? space + 1 : program->name);
-	return fay_policy_allows(policy, name);
-}
-
 int fay_object_check_policy(const struct fay_object *object, const struct fay_policy *policy,
 			    struct fay_error *error)
 {
-	struct fay_policy usual;
-	fay_policy_default(&usual);
-	if (policy->max_instructions < usual.max_instructions ||
-	    policy->allow_helpers != usual.allow_helpers || policy->denied_count ||
-	    policy->allow_fields != usual.allow_fields || policy->speculation_confined)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "the signer's policy has limits that cannot be checked for "
-				     "BPF programs, so it allows none");
-	if (object->bpf.local_size > policy->max_local)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "%u bytes of state; the signer's policy allows %llu",
-				     object->bpf.local_size, (unsigned long long)policy->max_local);
-	for (uint32_t i = 0; i < object->bpf.program_count; i++) {
-		const struct fay_bpf_program *program = &object->bpf.programs[i];
-		unsigned kind = program->period                      ? FAY_PROBE_TIMER
-				: program->attach == BPF_TRACE_FEXIT ? FAY_PROBE_RETURN
-								     : FAY_PROBE_ENTRY;
-		if (!(policy->allow_kinds >> kind & 1))
-			return fay_error_set(error, FAY_E_REFUSED,
-					     "the signer's policy does not allow probes of kind %s",
-					     fay_probe_kind_name(kind));
-		if (!is_named(policy, program))
-			return fay_error_set(
-				error, FAY_E_REFUSED,
-				"the signer's policy does not allow %s (as kernel!NAME)",
-				program->name);
-	}
-	return FAY_OK;
+	return fay_bpf_check_policy(&object->bpf, policy, "the signer's policy", error);
 }
 
 static int check_types(const struct fay_object *object, const struct btf *btf,

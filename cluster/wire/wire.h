@@ -287,8 +287,7 @@ int fay_object_write(const struct fay_bpf_object *object, const struct fay_schem
  */
 int fay_object_read(const void *bytes, size_t size, struct fay_object **object,
 		    struct fay_error *error);
-/* Whether a policy allows it; what a policy limits and cannot be told of BPF programs is not
- * allowed. */
+/* Whether a signer's policy allows it: fay_bpf_check_policy(). */
 int fay_object_check_policy(const struct fay_object *object, const struct fay_policy *policy,
 			    struct fay_error *error);
 /* Finds what the programs are attached to, by name, and compares what they were made with with the

@@ -260,6 +260,11 @@ struct fay_bpf_object {
 	size_t pid_count;
 };
 void fay_bpf_object_deinit(struct fay_bpf_object *object);
+struct fay_policy;
+/* Whether a policy, `whose` ("the policy"), allows the object; what a policy limits and cannot be
+ * told of BPF programs is not allowed (bpf/policy.c). */
+int fay_bpf_check_policy(const struct fay_bpf_object *object, const struct fay_policy *policy,
+			 const char *whose, struct fay_error *error);
 
 /* --- a running object (bpf/session.c)
  * --------------------------------------------------------------------------------- */

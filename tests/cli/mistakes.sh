@@ -98,6 +98,20 @@ grep -qF "did you mean '--for'?" "$work/err" || fail ".options --forr: $(cat "$w
 [ "$(grep -cxF none "$work/out")" = 1 ] && grep -qxF -- '--for 1s' "$work/out" ||
 	fail ".options: $(cat "$work/out")"
 
+# A policy holds for what the kernel runs, too.
+if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
+	says 2 "$work/none: No such file" "$fay" trace --policy "$work/none" --for 10ms \
+		'cluster.Syscall("read").Count()'
+	echo 'allow_event_fields = none' >"$work/policy"
+	says 1 "the policy has limits that cannot be checked for BPF programs" "$fay" trace \
+		--policy "$work/policy" --for 10ms 'cluster.Syscall("read").Count()'
+	echo 'tracepoints = kernel!sched_*' >"$work/policy"
+	says 1 "the policy does not allow tracepoint sys_enter (as kernel!NAME)" "$fay" trace \
+		--policy "$work/policy" --for 10ms 'cluster.Syscall("read").Count()'
+	says 0 "tracing the kernel through BPF" "$fay" trace --policy "$work/policy" --for 10ms \
+		'cluster.Tracepoint("sched:sched_switch").Count()'
+fi
+
 # A file of another kind than is asked for.
 echo 'int f(void) { return 1; }' >"$work/x.c"
 says 1 "'$work/x.c' is a source, not an image: \`fay cc $work/x.c -o IMAGE\`" \

@@ -57,6 +57,18 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
+/* A policy that was asked for holds for what the kernel runs, too. */
+static int check_policy(struct trace *trace, struct fay_error *error)
+{
+	struct fay_policy policy;
+	int result = !trace->policy_path ? FAY_OK
+					 : fay_trust_policy_read(trace->policy_path, &policy,
+								 trace->log.policy, error);
+	for (size_t i = 0; trace->policy_path && !result && i < trace->bpf_count; i++)
+		result = fay_bpf_check_policy(&trace->bpf[i].object, &policy, "the policy", error);
+	return result;
+}
+
 int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_monotonic();
@@ -80,7 +92,7 @@ int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 			trace->bpf[i].object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
 	}
 	fay_trace_stage(trace, "generate BPF programs", since);
-	return result;
+	return result ? result : check_policy(trace, error);
 }
 
 static void report_skipped(const struct trace *trace, const struct trace_bpf *bpf)
