@@ -1,4 +1,6 @@
 // Bytes that each process reads and writes
+// By read, write, pread64 and pwrite64; not by copy_file_range (cp), sendfile, readv, send and their
+// kin. Threads that have names of their own are rows of their own.
 //   fay trace -f bytes-by-process --for 10s
 //   fay trace -f bytes-by-process -- cp /etc/services /tmp/copy
 from s in cluster.Syscall("*")

@@ -6,7 +6,7 @@
 from s in cluster.Syscall("*")
 where !s.Failed && (s.function == "close" || s.function == "openat" || s.function == "open"
     || s.function == "socket" || s.function == "accept4" || s.function == "accept")
-group s by new { s.pid, s.comm } into g
+group s by s.pid into g
 let more = 2 * g.Count(x => x.function != "close") - g.Count()
 where more > 0
 orderby more descending

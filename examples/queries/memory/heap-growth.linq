@@ -6,8 +6,8 @@ param most = 64GiB // above are processes that executed another program meanwhil
 from b in cluster.Syscall("brk")
 where b.Arg(0) != 0
 group b by new { b.pid, b.comm } into g
-let grown = g.Max(x => x.ReturnValue) - g.Min(x => x.ReturnValue)
-where grown < $most
+let grown = g.Last(x => x.ReturnValue) - g.First(x => x.ReturnValue)
+where grown > 0 && grown < $most
 orderby grown descending
 select new { g.Key, calls = g.Count(), grown_bytes = grown }
 take 20

@@ -1,11 +1,13 @@
-// Code that allocates what is not freed in five seconds
-// What was allocated in the last five seconds is among it if it was not freed by the end, and so is
-// what realloc has moved. Of an interpreter this is its allocator, and what it has not collected yet
+// Code that allocates what is not freed soon
+// What is freed within `age`, 5 s, is not among it; what was allocated in the last of these may be, and
+// so is what realloc has moved. Of malloc alone: not of calloc or posix_memalign. An address that is
+// used again and again within that time makes many pairs: with many events lost, a shorter age. Of an interpreter this is its allocator, and what it has not collected yet
 // is among it: leak-stacks shows what it was doing then.
 //   fay trace -f leaks -p PID --for 30s
 //   fay trace -f leaks -- ls -l /etc
+param age = 5s
 from m in cluster.Return("libc!malloc")
-join f in cluster.Function("libc!free") on m.ReturnValue equals f.Arg(0) within 5s into g
+join f in cluster.Function("libc!free") on m.ReturnValue equals f.Arg(0) within $age into g
 where g.Count(x => x.time > m.time) == 0
 select new { m.Caller, bytes = m.Arg(0) } into kept
 group kept by kept.Caller into c
