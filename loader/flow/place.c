@@ -145,6 +145,12 @@ static bool judge_inside(struct judging *judging, struct fay_place *place)
 			"has a jump (from +%#lx) to between +%#lx and the end of the "
 			"jump there",
 			offset_of(judging, code->steps[into].at), offset);
+	/* what is asked for there is asked of calls */
+	for (size_t i = 0; i < code->step_count && judging->first; i++)
+		if (code->steps[i].kind != FAY_STEP_CALL && code->steps[i].target == judging->start)
+			return fay_code_refuse(
+				code, "has a loop back to its first instruction (from +%lu)",
+				offset_of(judging, code->steps[i].at));
 	while (last + 1 < code->step_count && code->steps[last + 1].at < end)
 		if (ends_here(&code->steps[last++]))
 			return fay_code_refuse(code,

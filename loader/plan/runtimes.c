@@ -165,6 +165,43 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target)
 	return false;
 }
 
+/*
+ * Below the stack pointer a function of Go that was called by one that has checked has 928 - 128
+ * bytes (runtime/stack.go: StackGuard, StackSmall), less the call's. What is used of it beside the
+ * probe's own frame: measured, by tests/integration/languages.sh, of a thread's first event, of
+ * rows, and of tables that are handed on.
+ */
+#define GO_STACK 784u
+#define FIRST_STACK 216u
+#define EMIT_STACK 440u
+#define FLUSH_STACK 520u
+#define REGISTERS_STACK 192u
+
+static uint32_t stack_of(const struct fay_probe_facts *probe)
+{
+	uint32_t helpers = probe->helpers & 1u << FAY_HELPER_FLUSH ? FLUSH_STACK
+			   : probe->helpers                        ? EMIT_STACK
+								   : FIRST_STACK;
+
+	return (uint32_t)probe->worst_stack + helpers +
+	       (probe->event_fields & FAY_FIELD_REGISTERS ? REGISTERS_STACK : 0);
+}
+
+/* C's functions, in the same file, have the system's stacks. */
+static void judge_stack(const struct fay_plan *plan, struct fay_point *point)
+{
+	const char *name = point->function.name;
+
+	if (!strchr(name, '.') || is_cloned(name))
+		return;
+	for (uint32_t k = 0; k < point->probe_count; k++)
+		if (stack_of(&plan->verdict->probes[fay_point_probe(point, k)]) > GO_STACK)
+			point->untraced =
+				"is a Go function, which may have 784 bytes of stack left: the "
+				"query takes more; ask without `Stack`, or of system calls for "
+				"`UserStack`";
+}
+
 void fay_runtimes_judge(struct fay_plan *plan)
 {
 	struct judgement judgement = { 0 };
@@ -180,7 +217,9 @@ void fay_runtimes_judge(struct fay_plan *plan)
 			   systems[judgement.system].untraced))
 			point->untraced = systems[judgement.system].reason;
 		point->stack_moves = judgement.go; /* assembly in between has names like C's */
-		if (judgement.go)
+		if (judgement.go) {
 			judge_go(plan, judgement.registers, point);
+			judge_stack(plan, point);
+		}
 	}
 }
