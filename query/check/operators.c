@@ -75,6 +75,12 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
 					      "a %s is compared by its bare name, without `!`",
 					      fay_type_name(other->type));
+		if (strstr(expr->string, "::"))
+			return fay_query_fail(query, FAY_E_USAGE, node->span,
+					      "a function is compared by its symbol's name (as nm "
+					      "prints it), and no symbol has `::`; the name goes "
+					      "into the source: Function(\"*!%s\")",
+					      expr->string);
 		return fay_expr_int(&checked->exprs, other->type,
 				    (int64_t)fay_name_hash(expr->string));
 	}

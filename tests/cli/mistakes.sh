@@ -89,7 +89,7 @@ says 2 "expected an expression, found the end of the query" "$fay" explain \
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
 
 if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
-	says 0 "threads that have, or get, that name are traced; did you mean 'sleep'?" \
+	says 0 "that name are traced, threads of others are not; did you mean 'sleep'?" \
 		"$fay" trace --comm slee --for 10ms 'cluster.Syscall("read").Count()'
 fi
 printf '.options --forr 1s\n.options\n.options --for 1s\n.options\n' |
@@ -118,6 +118,9 @@ says 1 "'$work/x.c' is a source, not an image: \`fay cc $work/x.c -o IMAGE\`" \
 	"$fay" verify "$work/x.c"
 head -c 1000 "$fay" >"$work/image"
 says 2 "$work/image: not a policy: a policy is text" "$fay" policy check "$work/image"
+
+says 2 "a function is compared by its symbol's name" "$fay" explain \
+	'cluster.Function("libc!*").Count(f => f.function == "shop::parse")'
 
 # Extensions.
 says 2 "--extension takes -o, -I, -D, -O and -fno-ivopts only" "$fay" cc --extension -g x.c -o x

@@ -103,8 +103,8 @@ static int check_kernel(struct trace *trace, struct fay_error *error)
 		if (!fay_process_find_comm(trace->comms[i], &none, 0)) {
 			nearest = fay_nearest_comm(trace->comms[i], name);
 			fprintf(trace->messages,
-				"fay: no process is named '%s' yet; threads that have, or get, "
-				"that name are traced%s%s%s\n",
+				"fay: no process is named '%s' yet; processes that have, or get, "
+				"that name are traced, threads of others are not%s%s%s\n",
 				trace->comms[i], nearest ? "; did you mean '" : "",
 				nearest ? nearest : "", nearest ? "'?" : "");
 		}
