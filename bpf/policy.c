@@ -34,9 +34,9 @@ int fay_bpf_check_policy(const struct fay_bpf_object *object, const struct fay_p
 				     (unsigned long long)policy->max_local);
 	for (uint32_t i = 0; i < object->program_count; i++) {
 		const struct fay_bpf_program *program = &object->programs[i];
-		unsigned kind = program->period                     ? FAY_PROBE_TIMER
+		unsigned kind = program->period                      ? FAY_PROBE_TIMER
 				: program->attach == BPF_TRACE_FEXIT ? FAY_PROBE_RETURN
-								    : FAY_PROBE_ENTRY;
+								     : FAY_PROBE_ENTRY;
 		if (!(policy->allow_kinds >> kind & 1))
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "%s does not allow probes of kind %s", whose,

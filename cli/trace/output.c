@@ -266,6 +266,25 @@ static void note_left_out(void *context, const char *function, bool out, uint64_
 			(double)absent_ns / 1e9);
 }
 
+/* Of stacks in a picture or file a reader takes all to be there. */
+static void tell_taken(struct fay_cli_trace *cli, const struct fay_result *rows)
+{
+	const struct fay_plan *plan = cli->trace.plan;
+	char *text = NULL;
+	if (!plan || !fay_formats[cli->writer.format].stack || !plan->takes ||
+	    rows->row_count < plan->takes)
+		return;
+	fprintf(stderr,
+		"fay: the query takes %" PRIu64 " rows: stacks beyond these are not in it\n",
+		plan->takes);
+	if (asprintf(&text,
+		     "%s%sThe query takes %" PRIu64 " rows: stacks beyond these are not in it.",
+		     cli->note ? cli->note : "", cli->note ? " " : "", plan->takes) < 0)
+		return;
+	free(cli->note);
+	cli->writer.note = cli->note = text;
+}
+
 /* What a page says of functions that the budget left out. */
 static void write_note(struct fay_cli_trace *cli)
 {
@@ -318,6 +337,8 @@ static void result(void *context, const struct fay_view *view, const struct fay_
 		find_left_out(cli);
 	else if (final)
 		write_note(cli);
+	if (final)
+		tell_taken(cli, rows);
 	fay_write_result(&cli->writer, view, rows, final);
 	if (cli->tables.out)
 		fay_write_result(&cli->tables, view, rows, final);

@@ -158,6 +158,7 @@ struct fay_plan {
 	/* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all),
 	 * then end */
 	uint64_t first_row, row_limit;
+	uint64_t takes; /* of a result at most so many rows are left; 0: all */
 	/* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the
 	 * start. 0: no windows */
 	uint64_t window_width, window_step;

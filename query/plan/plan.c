@@ -218,8 +218,11 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 		if (plan->columns[i].source == FAY_PLAN_COMPUTED)
 			plan->columns[i].offset =
 				last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
-	for (const struct fay_root_op *op = last->root; op; op = op->next)
+	for (const struct fay_root_op *op = last->root; op; op = op->next) {
 		plan->ordered |= op->kind == ROOT_ORDER;
+		if (op->kind == ROOT_TAKE && (!plan->takes || op->count < plan->takes))
+			plan->takes = op->count;
+	}
 	plan->grows = last == first;
 	plan->regroups = last != first || first->buckets;
 	if (plan->streams)
