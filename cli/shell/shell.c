@@ -92,6 +92,16 @@ static bool take_line(struct fay_shell *shell, char *line, size_t prompt)
 	const char *begin = line + strspn(line, " \t\r");
 	if (!shell->pending && (!*begin || *begin == '#'))
 		return true;
+	static const char *const plain[] = { "help", "quit", "exit", "clear" };
+	for (size_t i = 0; !shell->pending && i < sizeof(plain) / sizeof(plain[0]); i++) {
+		size_t length = strlen(plain[i]);
+		if (strncmp(begin, plain[i], length) ||
+		    begin[length + strspn(begin + length, " \t;")])
+			continue;
+		fprintf(stderr, "fay: commands begin with a dot: .%s\n",
+			i < 3 ? plain[i] : "help lists them");
+		return true;
+	}
 	if (!shell->pending && *begin == '.') {
 		if (shell->terminal)
 			fay_shell_remember(line);

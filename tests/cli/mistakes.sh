@@ -98,6 +98,10 @@ grep -qF "did you mean '--for'?" "$work/err" || fail ".options --forr: $(cat "$w
 [ "$(grep -cxF none "$work/out")" = 1 ] && grep -qxF -- '--for 1s' "$work/out" ||
 	fail ".options: $(cat "$work/out")"
 
+printf 'help\nquit;\n.quit\n' | "$fay" shell >"$work/out" 2>"$work/err" || true
+[ "$(grep -c "commands begin with a dot: \.\(help\|quit\)$" "$work/err")" = 2 ] ||
+	fail "help and quit in the shell: $(cat "$work/err")"
+
 # A policy holds for what the kernel runs, too.
 if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
 	says 2 "$work/none: No such file" "$fay" trace --policy "$work/none" --for 10ms \

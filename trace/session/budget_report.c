@@ -152,6 +152,10 @@ void fay_trace_budget_print(const struct trace *trace)
 		print_left_out(trace, budget);
 	else
 		fprintf(trace->messages, "; functions left out: %zu\n", budget->left_out);
+	if (budget->departed_count && trace->plan && trace->plan->source_count > 1)
+		fprintf(trace->messages,
+			"fay: that makes a join wrong, not only smaller: what has no pair here may "
+			"have had one; --budget none leaves nothing out\n");
 }
 
 void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *visit,
