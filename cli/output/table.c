@@ -283,7 +283,9 @@ static size_t rows_that_fit(const struct fay_view *view, const struct fay_result
 static void print_mark(const struct fay_writer *writer, const struct fay_view *view,
 		       const struct fay_result *result, const struct table *table)
 {
-	bool marked = false;
+	bool marked = false, named = false;
+	for (uint32_t c = 0; c < view->column_count; c++)
+		named |= view->columns[c].column->type == FAY_TYPE_FUNCTION;
 	for (size_t r = 0; r < table->rows && writer->left_out_count; r++)
 		for (uint32_t c = 0; c < view->column_count && !marked; c++) {
 			const struct fay_view_column *column = &view->columns[c];
@@ -296,6 +298,10 @@ static void print_mark(const struct fay_writer *writer, const struct fay_view *v
 		}
 	if (marked)
 		fputs("* not traced all the time, to stay within the budget\n", writer->out);
+	else if (writer->left_out_count && !named)
+		fputs("* without what was called while functions were left out, to stay within "
+		      "the budget\n",
+		      writer->out);
 }
 
 static void print_rows(const struct fay_writer *writer, const struct fay_view *view,
