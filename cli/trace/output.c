@@ -16,6 +16,16 @@
 
 static int errno_of_output; /* of the first write that failed */
 
+/* What is written from now on goes nowhere: nobody waits again for who reads nothing. */
+static void write_no_more(FILE *out)
+{
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC), descriptor = fileno(out);
+	if (nowhere < 0)
+		return;
+	dup3(nowhere, descriptor, descriptor > STDERR_FILENO ? O_CLOEXEC : 0);
+	close(nowhere);
+}
+
 static int cannot_write(const struct fay_cli_trace *cli, struct fay_error *error)
 {
 	if (!errno_of_output)
@@ -30,8 +40,12 @@ static int cannot_write(const struct fay_cli_trace *cli, struct fay_error *error
 static int check(void *context, struct fay_error *error)
 {
 	const struct fay_cli_trace *cli = context;
-	return !fflush(cli->writer.out) && !ferror(cli->writer.out) ? FAY_OK
-								    : cannot_write(cli, error);
+	if (!fflush(cli->writer.out) && !ferror(cli->writer.out))
+		return FAY_OK;
+	cannot_write(cli, error);
+	if (errno_of_output != EBADF)
+		write_no_more(cli->writer.out);
+	return error->code;
 }
 
 static bool is_asked(const struct trace *trace, int descriptor)

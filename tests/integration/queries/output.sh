@@ -98,3 +98,42 @@ exits "a command that is not there" 2 "$FAY" trace "$reads" -- "$work/none"
 contains "which" "$work/err" "cannot run '$work/none': No such file or directory"
 exits "a command that cannot be executed" 2 "$FAY" trace "$reads" -- "$work/file"
 contains "which" "$work/err" "cannot run '$work/file': Permission denied"
+
+# Ctrl-C while the output waits for a reader: what is being written is written to its end. A second
+# one breaks it off. Either way the program is as it was.
+start_target ready "$TARGET" 1 100
+mkfifo "$work/pipe"
+waits_for_reader() { # write(2) to standard output
+	local number first
+	read -r number first _ <"/proc/$tracer/syscall" && [ "$number $first" = "1 0x1" ]
+} 2>/dev/null
+into_full_pipe() {
+	exec 5<>"$work/pipe"
+	head -c 65500 /dev/zero >&5
+	"$FAY" trace --json --every 10ms -p "$target" 'cluster.Function("threads_target!*").Count()' \
+		>"$work/pipe" 2>"$work/trace.err" 5>&- &
+	tracer=$!
+	own "$tracer"
+	await "the pipe is full" waits_for_reader
+}
+into_full_pipe
+kill -INT "$tracer"
+rest 3
+exec 6<"$work/pipe" 5>&-
+cat <&6 >"$work/out" # until the trace has ended
+exec 6<&-
+ended "$tracer" || { cat "$work/trace.err" >&2; fail "exit code $?"; }
+equal "the end of what nobody read at first" '["interrupted",0]' \
+	"$(tr -d '\0' <"$work/out" | jq -cs 'map(select(.type == "end"))[0] | [.reason, .events_lost]')"
+into_full_pipe
+kill -INT "$tracer"
+rest 3
+waits_for_reader || fail "a first Ctrl-C broke the writing off"
+code=0
+kill -INT "$tracer"
+ended "$tracer" || code=$?
+exec 5>&-
+equal "by the second Ctrl-C" 4 "$code"
+contains "why" "$work/trace.err" "cannot write the result: Interrupted system call"
+equal "text after" "$before" "$(text_hash "$target")"
+end_target
