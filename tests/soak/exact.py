@@ -11,8 +11,10 @@ on and gets work, and is stopped again to read both. So the two see the same cal
 
 Whoever starts this reads `work` from its output, gives the process work and answers by a line; what
 else is printed is the table. A call that has not returned when the process is stopped is entered
-and not left: entries and returns are equal if as many were under way before. What is not equal is
-measured three more times, and named with each result."""
+and not left: entries and returns are equal if as many were under way before. Of functions that loop
+back to their first instruction, where a breakpoint counts each round, no returns are drawn (at
+entries such a jump leads elsewhere while fay traces). What is not equal is measured three more
+times, and named with each result."""
 import collections, ctypes, json, os, random, re, resource, signal, struct, subprocess, sys, time
 import threading
 
@@ -65,27 +67,29 @@ class Trace:
         query = f'from c in cluster.{source}("*!*") group c by c.function into g ' \
             "select new { g.Key, n = g.Count() }"
         self.process = subprocess.Popen(
-            [fay, "trace", "--json", "--verbose", "--analyze", "--every", "500ms", "--budget",
+            [fay, "trace", "--json", "--verbose", "--every", "200ms", "--budget",
              "none", "-p", str(pid), query], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, errors="replace")
-        self.pictures, self.counts, self.end, self.said = 0, {}, None, []
+        self.pictures, self.lines, self.end, self.said = 0, [], None, []
         self.changed = threading.Condition()
         for read in self.read_rows, self.read_messages:
             threading.Thread(target=read, daemon=True).start()
         self.await_(lambda: any("; Ctrl-C ends" in line for line in self.said), 1200)
 
     def read_rows(self):
-        rows = {}
+        """A picture is over where its first row's key comes again."""
+        lines, first = [], None
         for line in self.process.stdout:
-            row = json.loads(line)
-            if row["type"] == "row":
-                rows[row["values"]["Key"]] = row["values"]["n"]
-            elif row["type"] == "analysis": # behind all rows of a picture
-                with self.changed:
-                    self.pictures, self.counts, rows = self.pictures + 1, rows, {}
-                    self.changed.notify_all()
-            elif row["type"] == "end":
-                self.end = row
+            if line.startswith('{"type":"end"'):
+                self.end = json.loads(line)
+            elif line.startswith('{"type":"row"'):
+                key = re.search(r'"Key":"(.*?)"', line)[1]
+                if key == first:
+                    with self.changed:
+                        self.pictures, self.lines, lines = self.pictures + 1, lines, []
+                        self.changed.notify_all()
+                lines.append(line)
+                first = first or key
 
     def read_messages(self):
         for line in self.process.stderr:
@@ -103,10 +107,11 @@ class Trace:
         sys.exit("fay trace: " + "\n".join(self.said[-3:]))
 
     def now(self):
-        """Of a process that is stopped: from the second picture on all is from after that."""
-        due = self.pictures + 2
+        """Of a process that is stopped: from the third picture on all is from after that."""
+        due = self.pictures + 3
         self.await_(lambda: self.pictures >= due, 120)
-        return collections.Counter(self.counts)
+        rows = (json.loads(line)["values"] for line in self.lines)
+        return collections.Counter({row["Key"]: row["n"] for row in rows})
 
     def named(self, words):
         """Functions that the messages name behind these words: (module, function)."""
@@ -119,23 +124,30 @@ class Trace:
             sys.exit(f"fay trace: {self.end}; " + "\n".join(self.said[-3:]))
 
 
-def in_state(letters):
-    states = []
+def of_threads(name):
+    """The words of such a file of each thread's."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         try:
-            states.append(open(f"/proc/{pid}/task/{thread}/stat").read().rpartition(")")[2][1])
+            yield open(f"/proc/{pid}/task/{thread}/{name}").read().rpartition(")")[2].split()
         except OSError:
             pass
-    return all(state in letters for state in states)
 
 
 def stop():
-    os.kill(pid, signal.SIGSTOP)
-    for _ in range(1000):
-        if in_state("TZX"):
+    """In system calls if that can be had: one that is stopped elsewhere may be within a call that
+    it has entered and not left."""
+    for left in range(40)[::-1]:
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(1000):
+            if all(words[0] in "TZX" for words in of_threads("stat")):
+                break
+            time.sleep(0.02)
+        else:
+            sys.exit("the process does not stop")
+        if not left or all(words[0] != "-1" for words in of_threads("syscall") if words):
             return
-        time.sleep(0.02)
-    sys.exit("the process does not stop")
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.03)
 
 
 def work():
@@ -220,6 +232,15 @@ RELATIVE = re.compile(rb"[\xe8\xe9\xeb\x70-\x7f]|\x0f[\x80-\x8f]|[\x8b\x8d][\x05
 TABLE = re.compile(rb"\xff[\xe0-\xe7]", re.DOTALL)
 
 
+def loops(data):
+    """Whether a jump of a function's leads to its first instruction."""
+    return any(len(data) - at.end() >= size and
+               at.end() + size + int.from_bytes(data[at.end():at.end() + size], "little",
+                                                signed=True) == 0
+               for opcode, size in ((rb"[\xeb\x70-\x7f]", 1), (rb"\xe9|\x0f[\x80-\x8f]", 4))
+               for at in re.finditer(opcode, data, re.DOTALL))
+
+
 class Sample:
     def __init__(self, what):
         self.what = what
@@ -237,9 +258,13 @@ class Sample:
         self.traps = self.trace.named("traced by a trap")
         refused = {name for _, name in self.trace.named("not traced")}
         self.names = sorted(name for name, places in self.functions.items()
-                            if len(places) <= REGISTERS and name not in refused)
+                            if len(places) <= REGISTERS and name not in refused
+                            and not (what == "returns" and self.any_loops(places)))
         self.main = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
         self.known = {}
+
+    def any_loops(self, places):
+        return any(loops(self.before.at(address, size)) for address, size, _ in places)
 
     def kinds(self, name, jumped_to):
         kinds = set()
@@ -293,10 +318,10 @@ class Sample:
 
     def measure(self, names):
         """(fay's, the processor's) counts by name. The process is stopped before and after."""
-        result = {}
+        result, after = {}, self.trace.now()
         for chosen in self.rounds(names):
             points = Breakpoints([place[0] for name in chosen for place in self.functions[name]])
-            before = self.trace.now()
+            before = after
             work()
             after, truth = self.trace.now(), points.take()
             for name in chosen:

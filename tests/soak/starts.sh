@@ -11,7 +11,7 @@ run() {
 }
 
 redis_() { has redis-server && start_redis && pid=$redis; }
-postgres_() { [ -n "$bin" ] && start_postgres && pid=$backend; }
+postgres_() { [ -n "$bin" ] && start_postgres 2>"$work/psql.err" && pid=$backend; }
 mariadb_() {
 	has mariadbd || return 1
 	mkdir "$work/mysql"
