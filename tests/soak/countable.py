@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """countable.py DIRECTORY: of what counts.py found not equal to gcov, what could have been counted.
 
-Reads DIRECTORY/counts.txt, the debug information (llvm-dwarfdump) and how often each instruction of
-the same build is executed (callgrind). A call of a function is made out of line or by one of its
+Reads DIRECTORY/counts.txt, the debug information (llvm-dwarfdump-19) and how often each instruction
+of the same build is executed (callgrind). A call of a function is made out of line or by one of its
 copies; who counts a copy at one of its instructions counts at most what the most often executed one
 of them is, and at least what the least often executed one is. So a function's count can be had from
-no place if the copies' most, together, are less than the calls, or their least more. A line's likewise, with the
-addresses of its rows in the line table: no more than all of them together."""
+no place if the copies' most, together, are less than the calls, or their least more. A line's
+likewise, with the addresses of its rows in the line table: no more than all of them together.
+
+`none` is said of those, `could` of all others, with the least and the most; the last line of a
+program counts them."""
 import collections, re, subprocess, sys
 
 sys.argv[2:] = []
@@ -28,8 +31,8 @@ class Debug:
                 entry = {"at": int(found[1], 16), "tag": found[2], "ranges": []}
             elif entry is None:
                 continue
-            elif found := re.match(r" +DW_AT_(low_pc|high_pc|entry_pc|abstract_origin|specification)\t\(0x"
-                                   r"([0-9a-f]+)", line):
+            elif found := re.match(r" +DW_AT_((?:low|high|entry)_pc|abstract_origin|specification)"
+                                   r"\t\(0x([0-9a-f]+)", line):
                 entry[found[1]] = int(found[2], 16)
             elif found := re.match(r' +DW_AT_(\w+)\t\("(.*)"\)', line):
                 entry[found[1]] = found[2]
@@ -114,7 +117,8 @@ def bounds(debug, executed, name):
     own, copies = debug.of(name)
     calls = sum(executed[ranges[0][0]] for ranges in own)
     counts_of = [of_copy(debug, executed, *copy) for copy in copies]
-    return (calls + sum(least for least, _ in counts_of), calls + sum(most for _, most in counts_of),
+    return (calls + sum(least for least, _ in counts_of),
+            calls + sum(most for _, most in counts_of),
             f"{len(own)} out of line, {len(copies)} copies")
 
 

@@ -22,12 +22,12 @@ mariadb_load() {
 }
 
 nginx_load() {
+	local at="http://127.0.0.1:$port" some=(-s -o "$work/got")
 	seq 3000 >"$work/www/long"
-	curl -s -o "$work/got" "http://127.0.0.1:$port/file" --next -s -o "$work/got" -r 5-90 \
-		"http://127.0.0.1:$port/long" --next -s -o "$work/got" -I "http://127.0.0.1:$port/long" \
-		--next -s -o "$work/got" -d x=1 "http://127.0.0.1:$port/file" --next -s -o "$work/got" \
-		-H "If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT" "http://127.0.0.1:$port/long" \
-		--next -s -o "$work/got" -H "X-Long: $(seq -s , 500)" "http://127.0.0.1:$port/none/%41?a=b"
+	curl "${some[@]}" "$at/file" --next "${some[@]}" -r 5-90 "$at/long" --next "${some[@]}" -I \
+		"$at/long" --next "${some[@]}" -d x=1 "$at/file" --next "${some[@]}" \
+		-H "If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT" "$at/long" --next \
+		"${some[@]}" -H "X-Long: $(seq -s , 500)" "$at/none/%41?a=b"
 	printf 'GET /file HTTP/1.0\r\n\r\n' | timeout 20 bash -c \
 		'exec 3<>"/dev/tcp/127.0.0.1/$1"; cat >&3; cat <&3' - "$port"
 	printf 'broken\r\n\r\n' | timeout 20 bash -c \
@@ -44,12 +44,14 @@ memcached_load() {
 	local i
 	{
 		for i in $(seq 40); do
-			printf 'set k%d %d 0 5\r\nabcde\r\nget k%d k1 none\r\ngets k%d\r\n' $i $i $i $i
+			printf 'set k%d %d 0 5\r\nabcde\r\nget k%d k1 none\r\ngets k%d\r\n' $i \
+				$i $i $i
 		done
 		printf 'set n 0 0 1\r\n5\r\nincr n 4\r\ndecr n 2\r\nappend k1 0 0 2\r\nxx\r\n'
 		printf 'prepend k2 0 0 2\r\nyy\r\nreplace k3 0 0 1\r\nz\r\nadd k4 0 0 1\r\nz\r\n'
 		printf 'touch k5 100\r\ngat 100 k5\r\ncas k6 0 0 1 7\r\nz\r\ndelete k7\r\n'
-		printf 'mg k8 v t f\r\nms k9 2\r\nhi\r\nmd k9\r\nma n\r\nmn\r\nstats\r\nstats items\r\n'
+		printf 'mg k8 v t f\r\nms k9 2\r\nhi\r\nmd k9\r\nma n\r\nmn\r\nstats\r\n'
+		printf 'stats items\r\n'
 		printf 'stats slabs\r\nstats settings\r\nstats conns\r\nverbosity 1\r\nnonsense\r\n'
 		printf 'get %s\r\nflush_all\r\nversion\r\nquit\r\n' "$(printf %0300d 1)"
 	} >"$work/commands"
