@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
- * prove.c (putting it to the proof), relate.c (facts), loop.c (heads of loops), node.c (nodes),
+ * prove.c (putting it to the proof), tied.c (forms), relate.c (facts), loop.c (heads of loops), node.c (nodes),
  * unfold.c (several places of one node), turn.c (their order), search.c (which nodes need several).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
@@ -27,18 +27,22 @@ struct rep {
 	uint64_t location;
 	uint8_t kind, bits;
 	uint8_t bytes;         /* that count as written */
-	bool no_form, no_mult; /* was tried */
+	bool no_form, no_sum, no_mult; /* was tried */
 	uint8_t widened;
 	wide lo, hi; /* of the variable: what is there is mult times it, plus off */
 	int64_t mult, off;
 	uint64_t base; /* FORM: the location of its variable */
 	int64_t k, c;
-	uint32_t size; /* FORM: 1 + the region whose size is added; 0 none */
+	uint32_t size;  /* FORM: 1 + the region whose size is added; 0 none */
+	bool also;      /* FORM: k2 times the variable at base2 is added */
+	uint64_t base2;
+	int64_t k2;
 };
 
-/* lo <= b - a <= hi */
+/* lo <= ka * a + kb * b <= hi; mostly how far b is ahead of a: -1 and 1. */
 struct relation {
 	uint64_t a, b;
+	int64_t ka, kb;
 	wide lo, hi;
 	wide gain; /* how much more it says than the two ranges do */
 	unsigned rounds;
@@ -130,10 +134,11 @@ void certify_drop(struct waiting **list);
 void certify_deliver(struct certify *k, uint32_t from, uint32_t to);
 struct rep *certify_rep_of(const struct place *p, uint64_t location);
 struct rep *certify_rep_add(struct place *p, uint64_t location);
-/* Makes the number at r a form, if with another number it is the size of a region in all states. */
-void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n);
-/* Makes the number at r a form, if another is a constant apart from it in all states. */
-void certify_find_tied(const struct place *p, struct rep *r, struct state **states, uint32_t n);
+/* Makes the number at r a form, if in all states it is one of other numbers. */
+void certify_find_tied(struct certify *k, const struct place *p, struct rep *r,
+		       struct state **states, uint32_t n);
+/* Whether the form is of the variable at the location. */
+bool certify_names(const struct rep *r, uint64_t location);
 uint32_t certify_number_of(const struct place *p, uint64_t location);
 /* Where the list of `at` names the variable number `which` with this pin. */
 uint64_t certify_pinned_at(uint32_t at, uint32_t pin, uint64_t which);
@@ -155,9 +160,8 @@ bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meanin
  * weaker: *changed. False: it cannot be. */
 bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct state *first,
 		       struct meaning *x, uint32_t n, bool *changed);
-/* The range of what is at b less what is at a, in w->m, for the list of `at`. False: that is no
- * form. */
-bool certify_ahead(struct certify *k, uint32_t at, uint64_t a, uint64_t b, struct range *r);
+/* The range of what the relation bounds, in w->m, for the list of `at`. False: that is no form. */
+bool certify_related(struct certify *k, uint32_t at, const struct relation *f, struct range *r);
 uint32_t certify_gather(struct waiting *list, struct state ***states);
 /* A list for what the node is entered with; w->t has the state. */
 bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint32_t n,
@@ -227,6 +231,9 @@ unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state
 /* Whether the place has a list although one way leads there: it writes down what two facts say
  * together, before what they have in common is overwritten. */
 bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s);
+/* Whether the place is a head whose sums of two variables had better be numbers of their own: its
+ * loop may move what is compared with them, which is a third. */
+bool certify_unfold_heads(const struct certify *k, const struct place *p);
 /* Runs what waits within the loop of `head`. */
 bool certify_unfold_loop(struct certify *k, uint32_t head);
 /* The loop of `head` begins, or begins once more: nothing of it was run. */

@@ -161,6 +161,7 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 	}
 	r->kind = REP_NUMBER;
 	r->size = 0;
+	r->also = false;
 	r->bits = (uint8_t)bits;
 	r->lo = u.lo;
 	r->hi = u.hi;
@@ -239,32 +240,6 @@ static bool find_range(struct place *p, uint64_t location, struct state **states
 	return true;
 }
 
-void certify_find_tied(const struct place *p, struct rep *r, struct state **states, uint32_t n)
-{
-	for (uint32_t i = 0; i < p->rep_count && !r->no_form; i++) {
-		const struct rep *base = &p->reps[i];
-		bool tied = base != r && base->kind == REP_NUMBER && base->bits == r->bits;
-		int64_t apart = 0;
-
-		for (uint32_t j = 0; tied && j < n; j++) {
-			const struct value *a = walk_locate(states[j], base->location);
-			const struct value *b = walk_locate(states[j], r->location);
-			struct form d = b->f;
-
-			tied = certify_numeric(a) && a->bits == b->bits &&
-			       form_add(&d, &a->f, -1) && !d.v[0] && (!j || d.c == apart);
-			apart = d.c;
-		}
-		if (!tied)
-			continue;
-		r->kind = REP_FORM;
-		r->base = base->location;
-		r->k = base->mult;
-		r->c = base->off + apart;
-		return;
-	}
-}
-
 /* Whether facts, which a join drops, say more of a sum of two variables than these. */
 static bool bounded_by_facts(struct certify *k, const struct state *s, const struct value *v)
 {
@@ -309,12 +284,13 @@ static void find_location(struct certify *k, struct place *p, uint64_t location,
 			certify_rep_add(p, location)->bytes &= other->init;
 	}
 	same &= location >= 16 || !(p->fresh >> location & 1);
+	same &= !certify_numeric(v) || !v->f.v[1] || !certify_unfold_heads(k, p);
 	if (same && !bounded_by_facts(k, states[0], v) && find_range(p, location, states, n))
 		return;
 	r = certify_rep_add(p, location);
 	certify_make_number(k, r, states, n);
 	if (r->kind == REP_NUMBER)
-		certify_find_tied(p, r, states, n);
+		certify_find_tied(k, p, r, states, n);
 }
 
 void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n)
@@ -365,7 +341,7 @@ static void nearer_forms(const struct place *p, const struct rep *r, wide at, bo
 		const struct rep *q = &p->reps[i];
 
 		for (int d = -1; d <= 1 && q->kind == REP_FORM && q->base == r->location; d++)
-			if (q->k && !q->size && ((wide)d - q->c) % q->k == 0)
+			if (q->k && !q->size && !q->also && ((wide)d - q->c) % q->k == 0)
 				nearer(r, ((wide)d - q->c) / q->k * r->mult + r->off, at, up, best);
 	}
 }
@@ -379,9 +355,19 @@ static void nearer_at(const struct place *p, const struct rep *r, uint64_t locat
 	for (int d = -1; q && d <= 1; d++) {
 		if (q == r)
 			nearer(r, n + d * r->mult, at, up, best);
-		else if (q->kind == REP_FORM && q->k && !q->size && q->base == r->location)
+		else if (q->kind == REP_FORM && q->k && !q->size && !q->also &&
+			 q->base == r->location)
 			nearer(r, ((n - q->c) / q->k + d) * r->mult + r->off, at, up, best);
 	}
+}
+
+/* The end of x, where k * x and so many times another in the range are bounded by the fact. */
+static wide related_end(const struct relation *f, int64_t k, int64_t times, struct range other,
+			bool up)
+{
+	wide lo = times * other.lo, hi = times * other.hi;
+
+	return ((up == (k > 0) ? f->hi - (lo < hi ? lo : hi) : f->lo - (lo < hi ? hi : lo))) / k;
 }
 
 /* Where a fact, and the range of the other value that it names, end it. */
@@ -399,8 +385,8 @@ static void nearer_related(struct certify *k, const struct place *p, const struc
 			continue;
 		ra = value_range(&k->w->t, a, 64, a->kind == KIND_POINTER);
 		rb = value_range(&k->w->t, b, 64, b->kind == KIND_POINTER);
-		nearer_at(p, r, f->a, up ? rb.hi - f->lo : rb.lo - f->hi, at, up, best);
-		nearer_at(p, r, f->b, up ? ra.hi + f->hi : ra.lo + f->lo, at, up, best);
+		nearer_at(p, r, f->a, related_end(f, f->ka, f->kb, rb, up), at, up, best);
+		nearer_at(p, r, f->b, related_end(f, f->kb, f->ka, ra, up), at, up, best);
 	}
 }
 

@@ -68,6 +68,11 @@ uint32_t certify_number_of(const struct place *p, uint64_t location)
 	return UINT32_MAX;
 }
 
+bool certify_names(const struct rep *r, uint64_t location)
+{
+	return r->k && (r->base == location || (r->also && r->base2 == location));
+}
+
 /* An entry of a list being written. */
 static void begin_entry(struct place *p, unsigned kind, uint64_t location)
 {
@@ -105,7 +110,7 @@ static void put_rep(struct place *p, const struct rep *r)
 		begin_entry(p, JOIN_FORM, r->location);
 		fay_bytes_number(&p->body, r->bits);
 		fay_bytes_signed(&p->body, r->c);
-		fay_bytes_number(&p->body, (r->k ? 1 : 0) + (r->size ? 1 : 0));
+		fay_bytes_number(&p->body, (r->k ? 1 : 0) + (r->size ? 1 : 0) + (r->also ? 1 : 0));
 		if (r->size) {
 			fay_bytes_number(&p->body, JOIN_MOST + r->size - 1);
 			fay_bytes_signed(&p->body, 1);
@@ -113,6 +118,10 @@ static void put_rep(struct place *p, const struct rep *r)
 		if (r->k) {
 			fay_bytes_number(&p->body, certify_number_of(p, r->base));
 			fay_bytes_signed(&p->body, r->k);
+		}
+		if (r->also) {
+			fay_bytes_number(&p->body, certify_number_of(p, r->base2));
+			fay_bytes_signed(&p->body, r->k2);
 		}
 	}
 }
@@ -148,8 +157,8 @@ static void put_relations(struct place *p)
 			continue;
 		begin_entry(p, JOIN_FACT, f->a);
 		fay_bytes_number(&p->body, f->b);
-		fay_bytes_signed(&p->body, -1);
-		fay_bytes_signed(&p->body, 1);
+		fay_bytes_signed(&p->body, f->ka);
+		fay_bytes_signed(&p->body, f->kb);
 		put_range(p, f->lo, f->hi);
 	}
 	for (uint32_t i = 0; i < p->fill_count; i++) {

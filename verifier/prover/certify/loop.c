@@ -25,17 +25,27 @@ static struct form plain_form(struct state *s, const struct value *v)
 	return f;
 }
 
+/* What was so many times the variable at *of is so many times that at `base`, beside a constant. */
+static void rebase_one(uint64_t *of, int64_t *times, int64_t *rest, uint64_t base, int64_t k,
+		       int64_t c)
+{
+	*of = base;
+	*rest = (int64_t)((uint64_t)*rest + (uint64_t)*times * (uint64_t)c);
+	*times = (int64_t)((uint64_t)*times * (uint64_t)k);
+}
+
 /* What was a form of the variable at `location`, which is k times another now, plus c: words. */
 static void rebase(struct place *p, uint64_t location, uint64_t base, int64_t k, int64_t c)
 {
 	for (uint32_t i = 0; i < p->rep_count; i++) {
 		struct rep *q = &p->reps[i];
 
-		if (q->kind != REP_FORM || !q->k || q->base != location)
+		if (q->kind != REP_FORM || !q->k)
 			continue;
-		q->base = base;
-		q->c = (int64_t)((uint64_t)q->c + (uint64_t)q->k * (uint64_t)c);
-		q->k = (int64_t)((uint64_t)q->k * (uint64_t)k);
+		if (q->base == location)
+			rebase_one(&q->base, &q->k, &q->c, base, k, c);
+		if (q->also && q->base2 == location)
+			rebase_one(&q->base2, &q->k2, &q->c, base, k, c);
 	}
 }
 
@@ -125,6 +135,7 @@ static bool tie(struct certify *k, uint32_t at, struct state **states, uint32_t 
 		if (!tied)
 			continue;
 		r->kind = REP_FORM;
+		r->also = false;
 		r->base = b->location;
 		r->k = by;
 		r->c = c;

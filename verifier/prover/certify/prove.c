@@ -115,9 +115,10 @@ static void forget(const struct doubt *d, struct rep *r)
 	for (uint32_t i = 0; i < d->p->rep_count; i++) {
 		struct rep *q = &d->p->reps[i];
 
-		if (q->kind != REP_FORM || !q->k || q->base != r->location)
+		if (q->kind != REP_FORM || !certify_names(q, r->location))
 			continue;
-		q->no_form = true;
+		q->no_form |= !q->also;
+		q->no_sum |= q->also;
 		number_anew(d, q);
 	}
 }
@@ -195,7 +196,8 @@ static void weaken_location(const struct doubt *d, struct rep *r, const struct v
 		return;
 	}
 	d->p->parted_form |= r->kind == REP_FORM && r->k;
-	r->no_form |= r->kind == REP_FORM && r->k;
+	r->no_form |= r->kind == REP_FORM && r->k && !r->also;
+	r->no_sum |= r->kind == REP_FORM && r->also;
 	number_anew(d, r);
 	if (r->kind == REP_FORM) {
 		r->kind = REP_NUMBER;
@@ -206,9 +208,7 @@ static void weaken_location(const struct doubt *d, struct rep *r, const struct v
 		struct state *both[2] = { d->first, d->s };
 
 		certify_hint_range(d->k, d->at, r);
-		certify_find_sum(d->p, r, both, 2);
-		if (r->kind == REP_NUMBER)
-			certify_find_tied(d->p, r, both, 2);
+		certify_find_tied(d->k, d->p, r, both, 2);
 	}
 }
 
@@ -297,18 +297,34 @@ static bool weaken_ranges(const struct doubt *d)
 	return weaker;
 }
 
-bool certify_ahead(struct certify *k, uint32_t at, uint64_t a, uint64_t b, struct range *r)
+/* The integer that the node's state means by what is at the location, of what the state in w->m has
+ * there. */
+static bool meant(struct certify *k, uint32_t at, uint64_t location, const struct value *v,
+		  bool pointer, struct form *f)
+{
+	const struct rep *r = certify_rep_of(&k->places[at], location);
+	unsigned bits = r && r->kind == REP_NUMBER ? r->bits : 64;
+
+	if (!certify_numeric(v))
+		return false;
+	pointer |= v->kind == KIND_POINTER;
+	return value_form(&k->w->m, v, bits, pointer, f) ||
+	       value_form(&k->w->m, v, bits, !pointer, f);
+}
+
+bool certify_related(struct certify *k, uint32_t at, const struct relation *f, struct range *r)
 {
 	struct machine *m = &k->w->m;
 	struct value own;
-	const struct value *va = walk_locate(&m->s, a), *vb = walk_number_at(&m->s, at, b, &own);
-	bool pointer = va && va->kind == KIND_POINTER;
-	struct form fa, fb;
+	const struct value *a = walk_locate(&m->s, f->a),
+			   *b = walk_number_at(&m->s, at, f->b, &own);
+	struct form fa, fb, sum = form_number(0);
 
-	if (!certify_numeric(va) || !certify_numeric(vb) || !value_form(m, va, 64, pointer, &fa) ||
-	    !value_form(m, vb, 64, pointer, &fb) || !form_add(&fb, &fa, -1))
+	if (!meant(k, at, f->a, a, false, &fa) ||
+	    !meant(k, at, f->b, b, a->kind == KIND_POINTER, &fb) || !form_plus(&sum, &fb, f->kb) ||
+	    !form_plus(&sum, &fa, f->ka))
 		return false;
-	*r = form_range(m, &fb);
+	*r = form_range(m, &sum);
 	return true;
 }
 
@@ -365,7 +381,7 @@ static bool weaken_facts(const struct doubt *d)
 	for (uint32_t i = 0; i < d->p->fact_count;) {
 		struct relation *f = &d->p->facts[i];
 		struct range r;
-		bool known = certify_ahead(d->k, d->at, f->a, f->b, &r);
+		bool known = certify_related(d->k, d->at, f, &r);
 
 		if (known && r.lo >= f->lo && r.hi <= f->hi) {
 			i++;

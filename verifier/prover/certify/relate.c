@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of which one stays ahead of the other: facts of a list. */
 #include "certify_parts.h"
+#include "verifier/checker/machine/form.h"
 
-/* Is the form of a value, as it stands, its 64 bits? */
+#define MULTIPLE_MOST 65536
+
+/* Is the form of a value, as it stands, its 64 bits, or what they are as a narrower signed word? */
 static bool whole(struct certify *k, const struct value *v)
 {
 	struct form f;
 
-	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c);
+	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c) ||
+	       (value_form(&k->w->m, v, v->bits, true, &f) && f.c == v->f.c);
 }
 
 /* Whether the value is a size that is passed: a fact had better name the size itself. */
@@ -46,39 +50,34 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 		if (x[c].location == other)
 			return false; /* the same pair the other way around */
 	for (uint32_t q = 0; q < p->fact_count; q++)
-		if ((p->facts[q].a == own && p->facts[q].b == other) ||
-		    (same_as(t, at, p->facts[q].a, a) && same_as(t, at, p->facts[q].b, b)) ||
-		    (same_as(t, at, p->facts[q].a, b) && same_as(t, at, p->facts[q].b, a)))
+		if (p->facts[q].ka + p->facts[q].kb)
+			continue;
+		else if ((p->facts[q].a == own && p->facts[q].b == other) ||
+			 (same_as(t, at, p->facts[q].a, a) && same_as(t, at, p->facts[q].b, b)) ||
+			 (same_as(t, at, p->facts[q].a, b) && same_as(t, at, p->facts[q].b, a)))
 			return false;
 	return true;
 }
 
-/* How far b is ahead of a in a state; makes the range wider by that. */
-static bool ahead(struct certify *k, uint32_t at, const struct state *s, uint64_t a, uint64_t b,
-		  struct range *all, bool first)
+/* The range of what the relation bounds, of all states that the head is entered with, and of those
+ * at the edges back. */
+static bool related_in_all(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			   const struct relation *f, struct range *all)
 {
-	struct range r;
-
-	certify_assign(&k->w->m.s, s);
-	k->w->m.defs = 0;
-	if (!certify_ahead(k, at, a, b, &r))
-		return false;
-	all->lo = first || r.lo < all->lo ? r.lo : all->lo;
-	all->hi = first || r.hi > all->hi ? r.hi : all->hi;
-	return true;
-}
-
-/* The same in all states that the head is entered with, and at the edges back. */
-static bool ahead_in_all(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-			 uint64_t a, uint64_t b, struct range *all)
-{
+	const struct waiting *back = k->effort != EFFORT_HOPEFUL ? k->places[at].back : NULL;
 	bool ok = n > 0;
 
-	for (uint32_t i = 0; ok && i < n; i++)
-		ok = ahead(k, at, states[i], a, b, all, !i);
-	for (const struct waiting *back = k->places[at].back;
-	     ok && back && k->effort != EFFORT_HOPEFUL; back = back->next)
-		ok = ahead(k, at, back->s, a, b, all, false);
+	for (uint32_t i = 0; ok && (i < n || back); i++) {
+		struct range r;
+
+		certify_assign(&k->w->m.s, i < n ? states[i] : back->s);
+		if (i >= n)
+			back = back->next;
+		k->w->m.defs = 0;
+		ok = certify_related(k, at, f, &r);
+		all->lo = !i || r.lo < all->lo ? r.lo : all->lo;
+		all->hi = !i || r.hi > all->hi ? r.hi : all->hi;
+	}
 	certify_assign(&k->w->m.s, &k->w->t.s);
 	return ok;
 }
@@ -115,33 +114,38 @@ static bool add_fact(struct place *p, const struct relation *fact)
 	return true;
 }
 
-/* A fact of the list that what is at `own`, variable i's value or one from before, and what is at
- * `other` differ by so much, if that says more than their ranges. */
-static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-		   struct meaning *x, uint32_t i, uint64_t own, uint64_t other)
+/* A fact of the list, if in all states the relation says more than the ranges of both. */
+static bool add_related(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			struct relation f)
 {
 	const wide most = (wide)1 << 62;
-	struct place *p = &k->places[at];
 	struct state *t = &k->w->t.s;
-	struct range all, free;
+	struct range all = { 0, 0 }, free;
 	struct value counted;
-	struct form f;
+	const struct value *a = walk_locate(t, f.a), *b = walk_number_at(t, at, f.b, &counted);
+	struct form sum = form_number(0);
 
-	if (!comparable(k, at, x, i, own, other) ||
-	    !ahead_in_all(k, at, states, n, own, other, &all))
+	if (!related_in_all(k, at, states, n, &f, &all) || !form_plus(&sum, &a->f, f.ka) ||
+	    !form_plus(&sum, &b->f, f.kb))
 		return false;
-	f = walk_number_at(t, at, other, &counted)->f;
-	if (!form_add(&f, &walk_locate(t, own)->f, -1))
-		return false;
-	free = form_range(&k->w->m, &f);
+	free = form_range(&k->w->m, &sum);
 	if (all.lo <= free.lo && all.hi >= free.hi)
 		return false;
 	/* only which is ahead, and by how little: the rest follows from ranges */
-	return add_fact(p, &(struct relation){ .a = own,
-					       .b = other,
-					       .lo = all.lo < -most ? -most : all.lo,
-					       .hi = all.hi > most ? most : all.hi,
-					       .gain = gain(other, &all, &free) });
+	f.lo = all.lo < -most ? -most : all.lo;
+	f.hi = all.hi > most ? most : all.hi;
+	f.gain += gain(f.b, &all, &free);
+	return add_fact(&k->places[at], &f);
+}
+
+/* The same of how far what is at `other` is ahead of what is at `own`, variable i's value or one
+ * from before. */
+static bool relate(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+		   struct meaning *x, uint32_t i, uint64_t own, uint64_t other)
+{
+	return comparable(k, at, x, i, own, other) &&
+	       add_related(k, at, states, n,
+			   (struct relation){ .a = own, .b = other, .ka = -1, .kb = 1 });
 }
 
 /* Where the variable stands that a loop around `at` counts by; 0: it is none. */
@@ -190,48 +194,149 @@ static bool relate_kept(struct certify *k, uint32_t at, struct state **states, u
 	return changed;
 }
 
-/* Where a number or pointer stands that is this variable, beside a constant, and no other. Sizes
- * that are passed are related to all others anyway. */
-static uint64_t stands_at(struct state *t, uint32_t id)
+/* Where a number or pointer stands that is a multiple of this variable of the state, beside a
+ * constant, and no other, and the node's state `t` has one; *times: of which, the least. Sizes that
+ * are passed are related to all others anyway. */
+static uint64_t stands_at(struct state *s, struct state *t, uint32_t id, int64_t *times)
 {
-	const struct var *var = var_find(t, id);
+	const struct var *var = var_find(s, id);
+	uint64_t at = UINT64_MAX;
 
 	if (var && var->pin >= PIN_SIZES)
-		return UINT64_MAX;
+		return at;
 	for (unsigned j = 0; j < 16u + t->slots; j++) {
 		uint64_t location = j < 16 ? j : certify_location_of(&t->slot[j - 16]);
-		const struct value *v = walk_locate(t, location);
+		const struct value *v = walk_locate(s, location), *w = walk_locate(t, location);
 
-		if (certify_numeric(v) && v->f.v[0] == id && !v->f.v[1] && v->f.k[0] == 1)
-			return location;
+		if (!certify_numeric(v) || v->f.v[0] != id || v->f.v[1] || v->f.k[0] < 1 ||
+		    v->f.k[0] > MULTIPLE_MOST || !certify_numeric(w) || !w->f.v[0] || w->f.v[1] ||
+		    (at != UINT64_MAX && v->f.k[0] >= *times))
+			continue;
+		at = location;
+		*times = v->f.k[0];
 	}
-	return UINT64_MAX;
+	return at;
 }
 
-static void keep(struct place *p, uint64_t a, uint64_t b)
+/* The fact of a state as one of what stands in all, in place of its variables. */
+static bool fact_of(struct state *s, struct state *t, const struct fact *fact, struct relation *f)
 {
-	for (uint32_t q = 0; q < p->fact_count; q++)
-		if (p->facts[q].a == a && p->facts[q].b == b)
-			p->facts[q].gain += (wide)1 << 42;
+	int64_t ta, tb;
+
+	if (llabs(fact->f.k[0]) > MULTIPLE_MOST || llabs(fact->f.k[1]) > MULTIPLE_MOST)
+		return false;
+	*f = (struct relation){ .a = stands_at(s, t, fact->f.v[0], &ta),
+				.b = stands_at(s, t, fact->f.v[1], &tb) };
+	if (f->a == UINT64_MAX || f->b == UINT64_MAX)
+		return false;
+	f->ka = fact->f.k[0] * tb; /* ta * tb times the fact */
+	f->kb = fact->f.k[1] * ta;
+	ta = (int64_t)common_factor((uint64_t)llabs(f->ka), (uint64_t)llabs(f->kb));
+	f->ka /= ta;
+	f->kb /= ta;
+	return true;
 }
 
-/* What was known of two values from before, since a list drops all facts. No edge back makes such a
- * fact weaker, so it comes before those that are guessed. */
-static bool relate_facts(struct certify *k, uint32_t at, struct state **states, uint32_t n,
-			 struct meaning *x)
+/* Whether the list has the relation, or the same with its sign changed, the other way around. */
+static bool has_fact(const struct place *p, const struct relation *f)
+{
+	for (uint32_t q = 0; q < p->fact_count; q++) {
+		const struct relation *g = &p->facts[q];
+		bool same = g->a == f->a && g->b == f->b, turned = g->a == f->b && g->b == f->a;
+		int64_t ka = turned ? g->kb : g->ka, kb = turned ? g->ka : g->kb;
+
+		if ((same || turned) &&
+		    ((ka == f->ka && kb == f->kb) || (ka == -f->ka && kb == -f->kb)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether both are of one variable of the node's state each, not the same. */
+static bool numbers_apart(struct certify *k, const struct relation *f)
+{
+	const struct value *a = walk_locate(&k->w->t.s, f->a), *b = walk_locate(&k->w->t.s, f->b);
+
+	return certify_numeric(a) && certify_numeric(b) && a->f.v[0] && b->f.v[0] && !a->f.v[1] &&
+	       !b->f.v[1] && a->f.v[0] != b->f.v[0] && whole(k, a) && whole(k, b);
+}
+
+/* Whether what is at both locations is what it was in the state: no edge back makes a fact of them
+ * weaker. */
+static bool from_before(struct certify *k, const struct relation *f, struct state *s)
 {
 	struct state *t = &k->w->t.s;
+
+	return walk_locate(t, f->a)->f.v[0] == walk_locate(s, f->a)->f.v[0] &&
+	       walk_locate(t, f->b)->f.v[0] == walk_locate(s, f->b)->f.v[0];
+}
+
+/* What was known of two values, since a list drops all facts. Such a fact comes before those that
+ * are guessed: of values from before, or of a sum. */
+static bool relate_facts(struct certify *k, uint32_t at, struct state **states, uint32_t n)
+{
+	const struct place *p = &k->places[at];
 	bool changed = false;
 
 	for (uint32_t i = 0; i < states[0]->facts; i++) {
-		const struct form *f = &states[0]->fact[i].f;
-		uint64_t a = f->v[1] ? stands_at(t, f->v[0]) : UINT64_MAX;
-		uint64_t b = f->v[1] ? stands_at(t, f->v[1]) : UINT64_MAX;
+		struct relation f;
 
-		if (a != UINT64_MAX && b != UINT64_MAX && relate(k, at, states, n, x, 0, a, b)) {
-			changed = true;
-			keep(&k->places[at], a, b);
-		}
+		if (!fact_of(states[0], &k->w->t.s, &states[0]->fact[i], &f) || has_fact(p, &f) ||
+		    !numbers_apart(k, &f))
+			continue;
+		f.gain = from_before(k, &f, states[0]) ? (wide)1 << 42
+			 : f.ka + f.kb                 ? (wide)1 << 41
+						       : 0;
+		changed |= add_related(k, at, states, n, f);
+	}
+	return changed;
+}
+
+/* By how much what is at the variable's location moves along each edge back; 0: that is not known,
+ * or it stays. */
+static int64_t step_of(struct certify *k, uint32_t at, struct meaning *x)
+{
+	struct var *v = var_find(&k->w->t.s, x->id);
+	int64_t step = 0;
+
+	for (const struct waiting *b = k->places[at].back; v && b; b = b->next) {
+		struct form was = { .k[0] = 1, .v[0] = x->id }, moved;
+
+		certify_assign(&k->w->m.s, b->s);
+		k->w->m.defs = 0;
+		walk_meaning(k->w, x, v);
+		moved = x->whole;
+		if (!x->exact || !form_plus(&moved, &was, -1) || moved.v[0] || !moved.c ||
+		    llabs(moved.c) > MULTIPLE_MOST || x->k > MULTIPLE_MOST ||
+		    (step && step != moved.c * x->k))
+			return 0;
+		step = moved.c * x->k;
+	}
+	return step;
+}
+
+/* Two that move steadily: what so many times the one and so many times the other come to stays. */
+static bool relate_steps(struct certify *k, uint32_t at, struct state **states, uint32_t n,
+			 struct meaning *x, uint32_t vars)
+{
+	int64_t step[JOIN_MOST];
+	bool changed = false;
+
+	for (uint32_t i = 0; i < vars && k->places[at].back; i++)
+		step[i] = step_of(k, at, &x[i]);
+	certify_assign(&k->w->m.s, &k->w->t.s);
+	for (uint32_t i = 0; i < vars * vars && k->places[at].back; i++) {
+		uint32_t a = i / vars, b = i % vars;
+		struct relation f = { .a = x[a].location, .b = x[b].location };
+		int64_t g;
+
+		if (a >= b || !step[a] || !step[b] || step[a] == step[b])
+			continue;
+		g = (int64_t)common_factor((uint64_t)llabs(step[a]), (uint64_t)llabs(step[b]));
+		f.ka = step[b] / g;
+		f.kb = -step[a] / g;
+		if (numbers_apart(k, &f) && !has_fact(&k->places[at], &f))
+			changed |= add_related(k, at, states, n, f);
 	}
 	return changed;
 }
@@ -272,11 +377,12 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 
 	certify_assign(&k->w->m.s, t);
 	k->w->m.defs = 0;
-	changed |= relate_facts(k, at, states, n, x);
+	changed |= relate_facts(k, at, states, n);
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++)
 			changed |= relate(k, at, states, n, x, i, x[i].location,
 					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
+	changed |= relate_steps(k, at, states, n, x, vars);
 	if (k->c->last)
 		changed |= relate_forms(k, at, states, n, x, vars);
 	for (uint32_t i = 0; i < vars; i++)
@@ -285,37 +391,4 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 				changed |= relate(k, at, states, n, x, i, x[i].location,
 						  counted_at(t, at, v));
 	return relate_kept(k, at, states, n, x, vars) || changed;
-}
-
-void certify_find_sum(const struct place *p, struct rep *r, struct state **states, uint32_t n)
-{
-	const struct state *s = states[0];
-
-	for (uint32_t i = 0; i < p->rep_count * s->vars && !r->no_form && r->kind == REP_NUMBER;
-	     i++) {
-		const struct rep *base = &p->reps[i / s->vars];
-		const struct var *size = &s->var[i % s->vars];
-		struct form minus = { .k[0] = 1, .v[0] = size->id };
-		bool sum = size->pin >= PIN_SIZES && base != r && base->kind == REP_NUMBER &&
-			   base->mult == 1 && base->bits == 64 && r->bits == 64;
-		int64_t apart = 0;
-
-		for (uint32_t j = 0; sum && j < n; j++) {
-			const struct value *a = walk_locate(states[j], r->location);
-			const struct value *b = walk_locate(states[j], base->location);
-			struct form d = a->f;
-
-			sum = certify_numeric(b) && a->bits == 64 && b->bits == 64 &&
-			      form_add(&d, &b->f, 1) && form_add(&d, &minus, -1) && !d.v[0] &&
-			      (!j || d.c == apart);
-			apart = d.c;
-		}
-		if (!sum)
-			continue;
-		r->kind = REP_FORM;
-		r->base = base->location;
-		r->k = -1;
-		r->c = apart - base->off;
-		r->size = 1 + size->pin - PIN_SIZES;
-	}
 }

@@ -270,6 +270,11 @@ bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct sta
 	       !k->places[at].skip && s->facts;
 }
 
+bool certify_unfold_heads(const struct certify *k, const struct place *p)
+{
+	return k->unfold && p->head && k->unfold->treat[p->node] & TREAT_THREE;
+}
+
 /* ---- running them ---- */
 
 bool certify_unfold_loop(struct certify *k, uint32_t head)
