@@ -42,6 +42,7 @@ struct fay_certify {
 	uint32_t *live;    /* found here: per node a mask of registers still read; NULL: all */
 	uint64_t runs;     /* of nodes, that a search may take at most; 0: as many as is usual */
 	bool early;        /* what is found with this many runs in all; they are counted down */
+	bool sums;         /* facts of sums, what quotients are of, forms of two numbers, too */
 	bool last;         /* nothing else helped: facts of forms, ranges that facts end */
 	uint64_t spent;    /* runs, by all attempts */
 	bool mispredicted; /* branches tell nothing */

@@ -26,15 +26,15 @@ enum rep_kind { REP_FORGET, REP_NUMBER, REP_FORM, REP_RANGE, REP_KEEP };
 struct rep {
 	uint64_t location;
 	uint8_t kind, bits;
-	uint8_t bytes;         /* that count as written */
+	uint8_t bytes;                 /* that count as written */
 	bool no_form, no_sum, no_mult; /* was tried */
 	uint8_t widened;
 	wide lo, hi; /* of the variable: what is there is mult times it, plus off */
 	int64_t mult, off;
 	uint64_t base; /* FORM: the location of its variable */
 	int64_t k, c;
-	uint32_t size;  /* FORM: 1 + the region whose size is added; 0 none */
-	bool also;      /* FORM: k2 times the variable at base2 is added */
+	uint32_t size; /* FORM: 1 + the region whose size is added; 0 none */
+	bool also;     /* FORM: k2 times the variable at base2 is added */
 	uint64_t base2;
 	int64_t k2;
 };
@@ -154,6 +154,8 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 void certify_mark_unwritten(struct place *p, int32_t b);
 /* What the first state has, weaker, so that it says no more than each. */
 void certify_find_list(struct certify *k, struct place *p, struct state **states, uint32_t n);
+/* The machine has a state that waits at the place, and the definitions that came with it. */
+void certify_take(struct certify *k, uint32_t at, const struct state *s);
 /* The node's state from `s`, in w->t. */
 bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meaning *x, uint32_t *n);
 /* Whether state `s` is included in the node's (w->t, with n variables). What is not is made
@@ -229,7 +231,7 @@ unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct
 /* And sums that the place's first instruction compares with a third variable. */
 unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state *s);
 /* Whether the place has a list although one way leads there: it writes down what two facts say
- * together, before what they have in common is overwritten. */
+ * together, before what they have in common is overwritten, and what quotients are of. */
 bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s);
 /* Whether the place is a head whose sums of two variables had better be numbers of their own: its
  * loop may move what is compared with them, which is a third. */

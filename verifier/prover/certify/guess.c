@@ -107,6 +107,25 @@ static void find_multiple(struct certify *k, struct rep *r, struct state **state
 	r->hi = (r->hi - off) / (wide)g;
 }
 
+/* Whether all states have a word of so many bits there, of which some is no integer's form. What is
+ * a constant apart from it can be said of words only. */
+static bool narrow_words(struct certify *k, const struct rep *r, struct state **states, uint32_t n)
+{
+	unsigned bits = walk_locate(states[0], r->location)->bits;
+	bool same = bits < 64, exact = true;
+
+	for (uint32_t i = 0; same && i < n; i++) {
+		const struct value *v = walk_locate(states[i], r->location);
+		struct state *save = certify_enter(k, states[i]);
+		struct form f;
+
+		same = v->bits == bits;
+		exact &= value_form(&k->w->m, v, bits, false, &f);
+		certify_leave(k, save);
+	}
+	return same && !exact;
+}
+
 void certify_make_number(struct certify *k, struct rep *r, struct state **states, uint32_t n)
 {
 	unsigned bits = 64;
@@ -162,6 +181,8 @@ void certify_make_number(struct certify *k, struct rep *r, struct state **states
 	r->kind = REP_NUMBER;
 	r->size = 0;
 	r->also = false;
+	if (bits == 64 && u.lo >= 0 && narrow_words(k, r, states, n))
+		bits = walk_locate(states[0], r->location)->bits;
 	r->bits = (uint8_t)bits;
 	r->lo = u.lo;
 	r->hi = u.hi;

@@ -15,11 +15,25 @@ static void use_list(struct certify *k, uint32_t at)
 	node->measure = (uint16_t)p->measure;
 }
 
+void certify_take(struct certify *k, uint32_t at, const struct state *s)
+{
+	const struct place *p = &k->places[at];
+
+	certify_assign(&k->w->m.s, s);
+	k->w->m.defs = 0;
+	for (unsigned list = 0; list < 2; list++)
+		for (const struct waiting *i = list ? p->back : p->in; i; i = i->next) {
+			if (i->s != s)
+				continue;
+			k->w->m.defs = i->defs;
+			memcpy(k->w->m.def, i->def, sizeof(i->def));
+		}
+}
+
 /* The node's state from `s`, in w->t. */
 bool certify_make(struct certify *k, uint32_t at, struct state *s, struct meaning *x, uint32_t *n)
 {
-	certify_assign(&k->w->m.s, s);
-	k->w->m.defs = 0;
+	certify_take(k, at, s);
 	use_list(k, at);
 	if (walk_make(k->w, at, x, n))
 		return true;
@@ -303,13 +317,13 @@ static bool meant(struct certify *k, uint32_t at, uint64_t location, const struc
 		  bool pointer, struct form *f)
 {
 	const struct rep *r = certify_rep_of(&k->places[at], location);
-	unsigned bits = r && r->kind == REP_NUMBER ? r->bits : 64;
+	unsigned bits = k->c->sums && r && r->kind == REP_NUMBER ? r->bits : 64;
 
 	if (!certify_numeric(v))
 		return false;
 	pointer |= v->kind == KIND_POINTER;
 	return value_form(&k->w->m, v, bits, pointer, f) ||
-	       value_form(&k->w->m, v, bits, !pointer, f);
+	       (k->c->sums && value_form(&k->w->m, v, bits, !pointer, f));
 }
 
 bool certify_related(struct certify *k, uint32_t at, const struct relation *f, struct range *r)
@@ -428,8 +442,7 @@ bool certify_check_one(struct certify *k, uint32_t at, struct state *s, struct s
 	};
 	bool weaker;
 
-	certify_assign(&k->w->m.s, s);
-	k->w->m.defs = 0;
+	certify_take(k, at, s);
 	if (walk_includes(k->w, x, n))
 		return true;
 	if (s->depth != k->w->t.s.depth)

@@ -11,7 +11,7 @@ static bool whole(struct certify *k, const struct value *v)
 	struct form f;
 
 	return v->bits == 64 || (value_form(&k->w->m, v, v->bits, false, &f) && f.c == v->f.c) ||
-	       (value_form(&k->w->m, v, v->bits, true, &f) && f.c == v->f.c);
+	       (k->c->sums && value_form(&k->w->m, v, v->bits, true, &f) && f.c == v->f.c);
 }
 
 /* Whether the value is a size that is passed: a fact had better name the size itself. */
@@ -70,15 +70,15 @@ static bool related_in_all(struct certify *k, uint32_t at, struct state **states
 	for (uint32_t i = 0; ok && (i < n || back); i++) {
 		struct range r;
 
-		certify_assign(&k->w->m.s, i < n ? states[i] : back->s);
+		certify_take(k, at, i < n ? states[i] : back->s);
 		if (i >= n)
 			back = back->next;
-		k->w->m.defs = 0;
 		ok = certify_related(k, at, f, &r);
 		all->lo = !i || r.lo < all->lo ? r.lo : all->lo;
 		all->hi = !i || r.hi > all->hi ? r.hi : all->hi;
 	}
 	certify_assign(&k->w->m.s, &k->w->t.s);
+	k->w->m.defs = 0;
 	return ok;
 }
 
@@ -284,9 +284,40 @@ static bool relate_facts(struct certify *k, uint32_t at, struct state **states, 
 		if (!fact_of(states[0], &k->w->t.s, &states[0]->fact[i], &f) || has_fact(p, &f) ||
 		    !numbers_apart(k, &f))
 			continue;
+		if (!k->c->sums && (f.ka + f.kb || !from_before(k, &f, states[0])))
+			continue;
 		f.gain = from_before(k, &f, states[0]) ? (wide)1 << 42
 			 : f.ka + f.kb                 ? (wide)1 << 41
 						       : 0;
+		changed |= add_related(k, at, states, n, f);
+	}
+	return changed;
+}
+
+/* What a quotient is of, which is known up to the end of the node only. */
+static bool relate_quotients(struct certify *k, uint32_t at, struct state **states, uint32_t n)
+{
+	const struct waiting *in = k->places[at].in;
+	bool changed = false;
+
+	for (uint32_t i = 0; n == 1 && i < in->defs; i++) {
+		const struct def *d = &in->def[i];
+		struct fact fact = { .f.k[0] = -1, .f.v[0] = d->f.v[0] };
+		struct form q = { .v[0] = d->id };
+		struct relation f;
+		wide by;
+
+		if (d->kind != DEF_FLOOR || d->shift > 100 || d->f.k[0] < 1 || d->f.v[1])
+			continue;
+		by = (wide)d->factor * d->f.k[0]; /* over 2^shift: what one is of the other */
+		if (by < 2 || POWER(d->shift) / by > MULTIPLE_MOST)
+			continue;
+		q.k[0] = (int64_t)((POWER(d->shift) + by / 2) / by);
+		if (!form_plus(&fact.f, &q, 1) || !fact.f.v[1] ||
+		    !fact_of(states[0], &k->w->t.s, &fact, &f) || has_fact(&k->places[at], &f) ||
+		    !numbers_apart(k, &f))
+			continue;
+		f.gain = (wide)1 << 42;
 		changed |= add_related(k, at, states, n, f);
 	}
 	return changed;
@@ -377,12 +408,15 @@ bool certify_relate(struct certify *k, uint32_t at, struct state **states, uint3
 
 	certify_assign(&k->w->m.s, t);
 	k->w->m.defs = 0;
+	if (k->c->sums)
+		changed |= relate_quotients(k, at, states, n);
 	changed |= relate_facts(k, at, states, n);
 	for (uint32_t i = 0; i < vars; i++)
 		for (unsigned j = 0; j < 16u + t->slots; j++)
 			changed |= relate(k, at, states, n, x, i, x[i].location,
 					  j < 16 ? j : certify_location_of(&t->slot[j - 16]));
-	changed |= relate_steps(k, at, states, n, x, vars);
+	if (k->c->sums)
+		changed |= relate_steps(k, at, states, n, x, vars);
 	if (k->c->last)
 		changed |= relate_forms(k, at, states, n, x, vars);
 	for (uint32_t i = 0; i < vars; i++)

@@ -113,8 +113,8 @@ static bool attempt(struct search *s, enum effort effort, uint32_t *failed, stru
 {
 	size_t begin = out->size;
 
-	return certify_unfold(s->c, effort, s->treat, &s->runs, failed, out) &&
-	       certify_holds(s->c, begin, out);
+	bool ok = certify_unfold(s->c, effort, s->treat, &s->runs, failed, out);
+	return ok && certify_holds(s->c, begin, out);
 }
 
 /* All loops written out. */

@@ -141,8 +141,9 @@ void certify_find_tied(struct certify *k, const struct place *p, struct rep *r,
 	find_rest(p, r, states, n);
 	if (r->kind == REP_NUMBER)
 		find_apart(p, r, states, n);
-	for (uint32_t i = 0;
-	     i < n && r->kind == REP_NUMBER && !r->no_sum && !certify_unfold_heads(k, p); i++) {
+	for (uint32_t i = 0; i < n && k->c->sums && r->kind == REP_NUMBER && !r->no_sum &&
+			     !certify_unfold_heads(k, p);
+	     i++) {
 		const struct value *v = walk_locate(states[i], r->location);
 
 		if (certify_numeric(v) && v->bits == 64 && v->f.v[1])

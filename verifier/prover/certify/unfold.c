@@ -195,6 +195,17 @@ static unsigned wrapping(const struct certify *k, uint32_t at, const struct fay_
 	return beside(k, o->reg);
 }
 
+/* A register that is multiplied or shifted, and may have wrapped, with what is beside it. */
+static unsigned wrapped(const struct certify *k, const struct fay_operand *o, unsigned bits)
+{
+	struct machine *m = &k->w->m;
+	const struct value *v = o->kind == OPERAND_REG ? &m->s.reg[o->reg] : NULL;
+	struct form f;
+
+	return v && v->kind == KIND_NUMBER && !value_form(m, v, bits, false, &f) ? beside(k, o->reg)
+										 : 0;
+}
+
 /* The registers of an address in a region whose size is passed, which is a third variable. */
 static unsigned addressed(const struct certify *k, const struct fay_operand *o)
 {
@@ -212,14 +223,32 @@ static unsigned addressed(const struct certify *k, const struct fay_operand *o)
 	return passed ? sums_of(k, o) : 0;
 }
 
+static bool has_quotient(const struct def *def, uint32_t defs)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < defs; i++)
+		any |= def[i].kind == DEF_FLOOR && (def[i].factor != 1 || def[i].f.k[0] != 1);
+	return any;
+}
+
 unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn)
 {
+	static const struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
 	uint8_t treat = k->unfold ? k->unfold->treat[k->places[at].node] : 0;
-	unsigned rejoin = treat & TREAT_REJOIN ? NO_REGISTER : 0;
+	const struct machine *m = &k->w->m;
+	/* what a comparison tells of a number it tells of its quotients only by facts */
+	bool facts = k->c->sums && treat & TREAT_FACTS && has_quotient(m->def, m->defs);
+	unsigned rejoin = treat & TREAT_REJOIN || facts ? NO_REGISTER : 0;
 
 	if (!(treat & TREAT_CASES))
 		return 0;
 	switch (insn->op) {
+	case OP_MUL1: /* of what may have wrapped the product tells nothing */
+		return wrapped(k, &rax, insn->width) | wrapped(k, &insn->src, insn->width);
+	case OP_IMUL:
+	case OP_SHR:
+		return wrapped(k, &insn->src, insn->width) | wrapped(k, &insn->dst, insn->width);
 	case OP_CMP:
 	case OP_TEST:
 		return wrapping(k, at, &insn->dst, &insn->src, insn->width) |
@@ -266,13 +295,15 @@ unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state
 
 bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s)
 {
-	return k->unfold && k->unfold->treat[k->places[at].node] & TREAT_FACTS &&
-	       !k->places[at].skip && s->facts;
+	const struct place *p = &k->places[at];
+
+	return k->unfold && k->unfold->treat[p->node] & TREAT_FACTS &&
+	       (p->skip ? has_quotient(p->in->def, p->in->defs) : s->facts > 0);
 }
 
 bool certify_unfold_heads(const struct certify *k, const struct place *p)
 {
-	return k->unfold && p->head && k->unfold->treat[p->node] & TREAT_THREE;
+	return k->unfold && k->c->sums && p->head && k->unfold->treat[p->node] & TREAT_THREE;
 }
 
 /* ---- running them ---- */
