@@ -129,7 +129,10 @@ static bool all_written_out(struct search *s, enum effort effort, struct fay_byt
 			return true;
 	}
 	memset(s->treat, TREAT_WRITTEN_OUT | TREAT_CONSTANTS, g->node_count);
-	return attempt(s, effort, &failed, out);
+	if (attempt(s, effort, &failed, out))
+		return true;
+	memset(s->treat, TREAT_WRITTEN_OUT | TREAT_CONSTANTS | TREAT_CASES, g->node_count);
+	return s->c->sums && attempt(s, effort, &failed, out);
 }
 
 /* Begins with nothing told apart, and tells apart what it gives up at. */
