@@ -111,8 +111,12 @@ static void find_compared(struct certify *k)
 
 			if (insn->op == OP_CMP && insn->src.kind == OPERAND_IMM &&
 			    k->compared_count < COMPARED_MOST)
-				k->compared[k->compared_count++] =
-					(struct compared){ insn->src.imm, node };
+				k->compared[k->compared_count++] = (struct compared){
+					.n = insn->src.imm,
+					.node = node,
+					.location = insn->dst.kind == OPERAND_REG ? insn->dst.reg
+										  : UINT64_MAX,
+				};
 		}
 	}
 }

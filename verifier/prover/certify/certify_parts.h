@@ -96,6 +96,7 @@ struct place {
 struct compared {
 	wide n;
 	uint32_t node;
+	uint64_t location; /* of the number, if that is a register's */
 };
 #define COMPARED_MOST 4096u
 

@@ -329,6 +329,7 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 
 #define CODE_STOPS 12u /* so often a range ends at a number of the code */
 #define LOOP_STOPS 20u /* and then, up to so often, at what the loop around compares with */
+#define OWN_STOPS 24u  /* and it compares the very register with */
 
 static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 {
@@ -340,13 +341,15 @@ static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 
 /* At numbers that the loop around the place compares with, and next to them. */
 static void nearer_compared(const struct certify *k, const struct place *p, const struct rep *r,
-			    wide at, bool up, wide *best)
+			    bool own, wide at, bool up, wide *best)
 {
 	const struct fay_graph *g = k->c->graph;
 	uint32_t head = fay_graph_loop(g, p->node);
 
 	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
-		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
+		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head) &&
+				 (!own || k->compared[i].location == r->location);
+		     d++) {
 			nearer(r, k->compared[i].n + d, at, up, best);
 			if (r->mult == 1)
 				continue;
@@ -432,6 +435,13 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 	const struct value *own = walk_locate(t, r->location);
 	uint32_t id = own ? own->f.v[0] : 0;
 
+	if (r->widened >= LOOP_STOPS && r->widened < OWN_STOPS) {
+		wide near = best;
+
+		nearer_compared(k, p, r, true, at, up, &near);
+		if (near != best)
+			return near;
+	}
 	/* those of the code for a while, then the ends of words only */
 	for (uint32_t i = 0; i < (r->widened < CODE_STOPS ? k->stop_count : COMMON_STOPS); i++) {
 		nearer(r, k->stops[i], at, up, &best);
@@ -440,7 +450,7 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
 	}
 	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS) {
-		nearer_compared(k, p, r, at, up, &best);
+		nearer_compared(k, p, r, false, at, up, &best);
 		nearer_forms(p, r, at, up, &best);
 	}
 	if (p->narrowed && r->widened < LOOP_STOPS)
