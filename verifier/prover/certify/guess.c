@@ -330,6 +330,7 @@ void certify_find_list(struct certify *k, struct place *p, struct state **states
 #define CODE_STOPS 12u /* so often a range ends at a number of the code */
 #define LOOP_STOPS 20u /* and then, up to so often, at what the loop around compares with */
 #define OWN_STOPS 24u  /* and it compares the very register with */
+#define OWN_FIRST 4u   /* with these it begins where all is tried */
 
 static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 {
@@ -341,15 +342,13 @@ static void nearer(const struct rep *r, wide n, wide at, bool up, wide *best)
 
 /* At numbers that the loop around the place compares with, and next to them. */
 static void nearer_compared(const struct certify *k, const struct place *p, const struct rep *r,
-			    bool own, wide at, bool up, wide *best)
+			    wide at, bool up, wide *best)
 {
 	const struct fay_graph *g = k->c->graph;
 	uint32_t head = fay_graph_loop(g, p->node);
 
 	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
-		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head) &&
-				 (!own || k->compared[i].location == r->location);
-		     d++) {
+		for (int d = -1; d <= 1 && fay_graph_in_loop(g, k->compared[i].node, head); d++) {
 			nearer(r, k->compared[i].n + d, at, up, best);
 			if (r->mult == 1)
 				continue;
@@ -394,6 +393,17 @@ static wide related_end(const struct relation *f, int64_t k, int64_t times, stru
 	return ((up == (k > 0) ? f->hi - (lo < hi ? lo : hi) : f->lo - (lo < hi ? hi : lo))) / k;
 }
 
+/* Where the loop around compares the register of the number with one, or that of a form of it. */
+static void nearer_own(const struct certify *k, const struct place *p, const struct rep *r, wide at,
+		       bool up, wide *best)
+{
+	uint32_t head = fay_graph_loop(k->c->graph, p->node);
+
+	for (uint32_t i = 0; head != FAY_NONE && i < k->compared_count; i++)
+		if (fay_graph_in_loop(k->c->graph, k->compared[i].node, head))
+			nearer_at(p, r, k->compared[i].location, k->compared[i].n, at, up, best);
+}
+
 /* Where a fact, and the range of the other value that it names, end it. */
 static void nearer_related(struct certify *k, const struct place *p, const struct rep *r, wide at,
 			   bool up, wide *best)
@@ -435,10 +445,11 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 	const struct value *own = walk_locate(t, r->location);
 	uint32_t id = own ? own->f.v[0] : 0;
 
-	if (r->widened >= LOOP_STOPS && r->widened < OWN_STOPS) {
+	if (r->widened >= LOOP_STOPS ? r->widened < OWN_STOPS
+				     : k->c->sums && r->widened < OWN_FIRST) {
 		wide near = best;
 
-		nearer_compared(k, p, r, true, at, up, &near);
+		nearer_own(k, p, r, at, up, &near);
 		if (near != best)
 			return near;
 	}
@@ -450,7 +461,7 @@ wide certify_stop(struct certify *k, const struct place *p, const struct rep *r,
 			nearer(r, k->stops[i] * r->mult + r->off, at, up, &best);
 	}
 	if (r->widened >= CODE_STOPS && r->widened < LOOP_STOPS) {
-		nearer_compared(k, p, r, false, at, up, &best);
+		nearer_compared(k, p, r, at, up, &best);
 		nearer_forms(p, r, at, up, &best);
 	}
 	if (p->narrowed && r->widened < LOOP_STOPS)
