@@ -220,6 +220,8 @@ bool certify_turn_inside(const struct certify *k, uint32_t at, uint32_t head);
 uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, uint32_t skip);
 /* Whether the place's ways part before its next instruction, if that asks the flags. */
 bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay_insn *insn);
+/* Whether what the last instruction made of the flags may say more than ranges do. */
+bool certify_unfold_certain(const struct certify *k, uint32_t at, const struct fay_insn *insn);
 /* The same for the order of two numbers, of which an instruction soon asks whether they are equal.
  */
 bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done);
@@ -259,6 +261,8 @@ void certify_hint_range(struct certify *k, uint32_t at, struct rep *r);
 /* Where the range of `r`, which reaches `at`, may end: at numbers that the code compares with, and
  * next to what the state has elsewhere. */
 wide certify_stop(struct certify *k, const struct place *p, const struct rep *r, wide at, bool up);
+/* The ranges of a list, which has facts, end where these end them. False: they do already. */
+bool certify_tighten(struct certify *k, struct place *p);
 /* Drops what came from places in [begin, end). */
 void certify_drop_from(struct waiting **list, uint32_t begin, uint32_t end);
 /* Differences between values that say more than their ranges: facts of the list. False: none. */

@@ -404,6 +404,43 @@ static void nearer_own(const struct certify *k, const struct place *p, const str
 			nearer_at(p, r, k->compared[i].location, k->compared[i].n, at, up, best);
 }
 
+/* The range ends where the fact, of the number and of what is at `other`, ends it. */
+static bool tighten(struct state *t, struct machine *m, struct rep *r, const struct relation *f,
+		    int64_t k, int64_t times, uint64_t other)
+{
+	const struct value *v = other < LOCATION_SIZES ? walk_locate(t, other) : NULL;
+	wide was = r->hi - r->lo, lo, hi;
+	struct range range;
+
+	if (!certify_numeric(v))
+		return false;
+	range = value_range(m, v, 64, v->kind == KIND_POINTER);
+	lo = (related_end(f, k, times, range, false) - r->off) / r->mult;
+	hi = (related_end(f, k, times, range, true) - r->off) / r->mult;
+	if (hi < r->hi && hi > r->lo)
+		r->hi = hi;
+	if (lo > r->lo && lo < r->hi)
+		r->lo = lo;
+	return r->hi - r->lo < was;
+}
+
+bool certify_tighten(struct certify *k, struct place *p)
+{
+	bool tighter = false;
+
+	for (uint32_t i = 0; i < p->rep_count; i++)
+		for (uint32_t j = 0; j < p->fact_count && p->reps[i].kind == REP_NUMBER; j++) {
+			const struct relation *f = &p->facts[j];
+			struct rep *r = &p->reps[i];
+
+			if (f->a == r->location)
+				tighter |= tighten(&k->w->t.s, &k->w->t, r, f, f->ka, f->kb, f->b);
+			else if (f->b == r->location)
+				tighter |= tighten(&k->w->t.s, &k->w->t, r, f, f->kb, f->ka, f->a);
+		}
+	return tighter;
+}
+
 /* Where a fact, and the range of the other value that it names, end it. */
 static void nearer_related(struct certify *k, const struct place *p, const struct rep *r, wide at,
 			   bool up, wide *best)

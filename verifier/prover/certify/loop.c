@@ -178,16 +178,20 @@ static uint64_t rounds_by(struct certify *k, uint32_t at, struct meaning *x, uin
 	return node->bound;
 }
 
-/* A variable, or a difference of two, that each way back moves one way. */
-static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t n)
+/* If a variable's range bounds no fewer, a difference may, by a fact. */
+#define ROUNDS_MANY 65536u
+
+/* A variable, or a difference of two, that each way back moves one way; *many: rounds. */
+static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t n, bool *many)
 {
 	struct place *p = &k->places[at];
 	uint64_t best = UINT64_MAX;
 
 	p->measure = 0;
+	*many = false;
 	if (!p->back || !k->w->m.refine)
 		return true;
-	for (uint32_t j = 0; j <= n && (!j || !p->measure); j++)
+	for (uint32_t j = 0; j <= n && (!j || best > ROUNDS_MANY); j++)
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t rounds;
 
@@ -199,6 +203,7 @@ static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t 
 				p->measure = 1 + i + j * JOIN_MOST;
 			}
 		}
+	*many = k->c->sums && best > ROUNDS_MANY;
 	return p->measure != 0;
 }
 
@@ -340,7 +345,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	struct state **states;
 	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 	uint32_t n = certify_gather(p->in, &states), vars = 0;
-	bool ok = false, tied = false, fixed = false, related = false, renewed = false;
+	bool ok = false, tied = false, fixed = false, related = false, renewed = false,
+	     tightened = false, many = false;
 
 	p->measure = p->fact_count = 0;
 	p->narrowed = false;
@@ -387,9 +393,14 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			continue;
 		}
 		ok = ran && fixed;
+		if (ok && many && !tightened && certify_tighten(k, p)) {
+			ok = fixed = false; /* it goes around far less often than its range says */
+			tightened = true;
+			continue;
+		}
 		if (ok)
 			break;
-		if (ran && measure(k, at, x, vars)) {
+		if (ran && measure(k, at, x, vars, &many)) {
 			fixed = true;
 			continue;
 		}

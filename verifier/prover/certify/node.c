@@ -281,6 +281,48 @@ static bool part_cases(struct certify *k, uint32_t at, uint32_t done, unsigned c
 	return true;
 }
 
+/* Whether something is learned by assuming the condition. */
+static bool tells(struct machine *m, unsigned cc)
+{
+	bool more;
+
+	assume_begin(m);
+	more = flags_assume(m, cc) &&
+	       (m->s.facts != m->shared->facts ||
+		memcmp(m->s.var, m->shared->var, m->s.vars * sizeof(m->s.var[0])) != 0);
+	assume_undo(m);
+	return more;
+}
+
+/* By whether a result is 0, where facts leave one answer only and the ranges do not have it yet. */
+static bool part_certain(struct certify *k, uint32_t at, uint32_t done)
+{
+	struct machine *m = &k->w->m;
+	struct place *p = &k->places[at];
+	unsigned cc = CC_NE;
+	bool may[2];
+
+	if (!(m->s.flags.covered & FLAG_ZF))
+		return false;
+	for (unsigned side = 0; side < 2; side++) {
+		assume_begin(m);
+		may[side] = flags_assume(m, side ? CC_E : CC_NE);
+		assume_undo(m);
+	}
+	cc = may[0] ? CC_NE : CC_E;
+	if (may[0] == may[1] || !tells(m, cc))
+		return false;
+	part(k, at, done);
+	p->condition = (uint8_t)(1 + cc);
+	assume_begin(m);
+	flags_assume(m, cc);
+	if (edge_into(k, at, p->node, p->skip + done, &p->to[0]))
+		k->places[p->to[0]].one_case = true;
+	p->to[1] = p->to[0];
+	assume_undo(m);
+	return true;
+}
+
 /* Whether the state cannot say that two numbers differ. */
 static bool difference_lost(struct machine *m)
 {
@@ -312,6 +354,8 @@ static bool parts(struct certify *k, uint32_t at, uint32_t done, const struct fa
 		return part_sums(k, at, done, sums);
 	if (done && certify_unfold_order(k, at, done) && difference_lost(&k->w->m) &&
 	    part_cases(k, at, done, CC_B))
+		return true;
+	if (done && certify_unfold_certain(k, at, insn) && part_certain(k, at, done))
 		return true;
 	return done && certify_unfold_cases(k, at, insn) && part_cases(k, at, done, cc);
 }

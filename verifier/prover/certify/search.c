@@ -19,6 +19,7 @@ struct search {
 	uint64_t runs;  /* that are left */
 	uint8_t order;  /* 0 or TREAT_ORDER, beside all cases */
 	bool rolled;    /* no loop is written out that was refused within */
+	bool meet;      /* neither ways nor cases are told apart */
 };
 
 /* The node, and those from which it is reached by so many edges, are treated so. False: they were
@@ -87,7 +88,7 @@ static bool rejoin(struct search *s)
 static bool refine(struct search *s, uint32_t node)
 {
 	unsigned level = s->level[node]++;
-	uint8_t how = TREAT_APART | TREAT_CASES | s->order;
+	uint8_t how = s->order | (s->meet ? 0 : TREAT_APART | TREAT_CASES);
 
 	switch (s->c->refusal.rule) {
 	case FAY_RULE_LIM_RESOURCE:
@@ -198,6 +199,9 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 			s.runs = RUNS;
 		ok = ok || refine_all(&s, effort, out);
 	}
+	s.meet = c->sums;
+	ok = ok || (s.meet && refine_all(&s, effort, out));
+	s.meet = false;
 	if (!ok && !c->hint && !c->early && effort == EFFORT_HOPEFUL)
 		ok = refine_rolled(&s, out);
 	free(s.treat);

@@ -113,6 +113,15 @@ bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay
 		insn->op == OP_SBB);
 }
 
+bool certify_unfold_certain(const struct certify *k, uint32_t at, const struct fay_insn *insn)
+{
+	const struct place *p = &k->places[at];
+
+	return k->unfold && k->c->sums && k->unfold->treat[p->node] & TREAT_FACTS &&
+	       k->w->m.s.facts && insn->op != OP_JCC &&
+	       fay_op_table[insn[-1].op].flags_written & FLAG_ZF;
+}
+
 bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done)
 {
 	const struct place *p = &k->places[at];
@@ -241,7 +250,7 @@ unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct 
 	bool facts = k->c->sums && treat & TREAT_FACTS && has_quotient(m->def, m->defs);
 	unsigned rejoin = treat & TREAT_REJOIN || facts ? NO_REGISTER : 0;
 
-	if (!(treat & TREAT_CASES))
+	if (!(treat & (TREAT_CASES | TREAT_FACTS)))
 		return 0;
 	switch (insn->op) {
 	case OP_MUL1: /* of what may have wrapped the product tells nothing */
