@@ -414,7 +414,7 @@ static bool tighten(struct state *t, struct machine *m, struct rep *r, const str
 
 	if (!certify_numeric(v))
 		return false;
-	range = value_range(m, v, 64, v->kind == KIND_POINTER);
+	range = form_range(m, &v->f); /* facts are of integers, not of words */
 	lo = (related_end(f, k, times, range, false) - r->off) / r->mult;
 	hi = (related_end(f, k, times, range, true) - r->off) / r->mult;
 	if (hi < r->hi && hi > r->lo)

@@ -180,6 +180,7 @@ static uint64_t rounds_by(struct certify *k, uint32_t at, struct meaning *x, uin
 
 /* If a variable's range bounds no fewer, a difference may, by a fact. */
 #define ROUNDS_MANY 65536u
+#define TIGHTER_MOST 4u /* so often ranges end where facts end them */
 
 /* A variable, or a difference of two, that each way back moves one way; *many: rounds. */
 static bool measure(struct certify *k, uint32_t at, struct meaning *x, uint32_t n, bool *many)
@@ -346,7 +347,8 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 	uint32_t n = certify_gather(p->in, &states), vars = 0;
 	bool ok = false, tied = false, fixed = false, related = false, renewed = false,
-	     tightened = false, many = false;
+	     many = false;
+	unsigned tightened = 0;
 
 	p->measure = p->fact_count = 0;
 	p->narrowed = false;
@@ -392,10 +394,15 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			try_again(k);
 			continue;
 		}
+		if (!ran && k->c->sums && tightened < TIGHTER_MOST && certify_tighten(k, p)) {
+			tightened++;
+			try_again(k);
+			continue;
+		}
 		ok = ran && fixed;
-		if (ok && many && !tightened && certify_tighten(k, p)) {
+		if (ok && many && tightened < TIGHTER_MOST && certify_tighten(k, p)) {
 			ok = fixed = false; /* it goes around far less often than its range says */
-			tightened = true;
+			tightened++;
 			continue;
 		}
 		if (ok)
