@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
+ * What the files share that write certificates: list.c (a join's list), guess.c (what it may say), stop.c (where ranges end),
  * prove.c (putting it to the proof), tied.c (forms), relate.c (facts), loop.c (heads of loops), node.c (nodes),
- * unfold.c (several places of one node), turn.c (their order), search.c (which nodes need several).
+ * part.c (where these end), unfold.c (several places of one node), turn.c (their order), search.c (which nodes need several).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
@@ -170,6 +170,9 @@ uint32_t certify_gather(struct waiting *list, struct state ***states);
 bool certify_settle(struct certify *k, uint32_t at, struct state **states, uint32_t n,
 		    struct meaning *x, uint32_t *vars);
 bool certify_run_node(struct certify *k, uint32_t at);
+/* To `skip` instructions behind where the node begins. */
+bool certify_edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t skip,
+		       uint32_t *to);
 /* Runs a place that is no head from what waits there. */
 bool certify_process_place(struct certify *k, uint32_t at);
 /* Runs the node from the state in w->t. */
@@ -218,33 +221,33 @@ bool certify_turn_inside(const struct certify *k, uint32_t at, uint32_t head);
 /* Where an edge from place `from` to a node of the graph leads, `skip` instructions behind its
  * beginning; FAY_NONE: that is too much. */
 uint32_t certify_unfold_edge(struct certify *k, uint32_t from, uint32_t node, uint32_t skip);
-/* Whether the place's ways part before its next instruction, if that asks the flags. */
-bool certify_unfold_cases(const struct certify *k, uint32_t at, const struct fay_insn *insn);
-/* Whether what the last instruction made of the flags may say more than ranges do. */
-bool certify_unfold_certain(const struct certify *k, uint32_t at, const struct fay_insn *insn);
-/* The same for the order of two numbers, of which an instruction soon asks whether they are equal.
- */
-bool certify_unfold_order(const struct certify *k, uint32_t at, uint32_t done);
-#define NO_REGISTER (1u << 16)
-/* Registers that had better be numbers of their own: sums of two variables which the instruction
- * compares or adds to another. The place ends before it; also if it is only NO_REGISTER. */
-unsigned certify_unfold_sums(const struct certify *k, uint32_t at, const struct fay_insn *insn);
-/* The same where a place begins: words that were read as unsigned and have their highest bit. */
-unsigned certify_unfold_words(const struct certify *k, uint32_t at, const struct state *s);
-/* And sums that the place's first instruction compares with a third variable. */
-unsigned certify_unfold_first(struct certify *k, uint32_t at, const struct state *s);
-/* Whether the place has a list although one way leads there: it writes down what two facts say
- * together, before what they have in common is overwritten, and what quotients are of. */
-bool certify_unfold_facts(const struct certify *k, uint32_t at, const struct state *s);
-/* Whether the place is a head whose sums of two variables had better be numbers of their own: its
- * loop may move what is compared with them, which is a third. */
-bool certify_unfold_heads(const struct certify *k, const struct place *p);
+/* How the place's node is treated. */
+uint8_t certify_treat(const struct certify *k, const struct place *p);
 /* Runs what waits within the loop of `head`. */
 bool certify_unfold_loop(struct certify *k, uint32_t head);
 /* The loop of `head` begins, or begins once more: nothing of it was run. */
 void certify_unfold_begin(struct certify *k, uint32_t head);
 void certify_unfold_rewind(struct certify *k, uint32_t head);
 void certify_unfold_end(struct certify *k, uint32_t head);
+
+/* ---- part.c ---- */
+
+/* Ends the place before the instruction, `done` behind where it begins, if it had better: then what
+ * comes of it waits. */
+bool certify_part(struct certify *k, uint32_t at, uint32_t done, const struct fay_insn *insn);
+/* Registers that had better be numbers of their own where a place begins: words that were read as
+ * unsigned and have their highest bit. */
+unsigned certify_part_words(const struct certify *k, uint32_t at, const struct state *s);
+/* And sums that the place's first instruction compares with a third variable. */
+unsigned certify_part_first(struct certify *k, uint32_t at, const struct state *s);
+/* Whether the place has a list although one way leads there: it writes down what two facts say
+ * together, before what they have in common is overwritten, and what quotients are of. */
+bool certify_part_facts(const struct certify *k, uint32_t at, const struct state *s);
+/* Whether the place is a head whose sums of two variables had better be numbers of their own: its
+ * loop may move what is compared with them, which is a third. */
+bool certify_part_heads(const struct certify *k, const struct place *p);
+
+/* ---- certify.c and others ---- */
 
 /* With room for so many places; w->m has the state at the entry. */
 void certify_begin(struct certify *k, uint32_t places, struct fay_probe_facts *facts);

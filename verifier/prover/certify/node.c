@@ -110,8 +110,7 @@ static bool one_depth(struct certify *k, uint32_t node)
 	       certify_fail(k, FAY_RULE_STK_POINTER, certify_address(k, node, 0), "depths differ");
 }
 
-/* To `skip` instructions behind where the node begins. */
-static bool edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t skip, uint32_t *to)
+bool certify_edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t skip, uint32_t *to)
 {
 	if (node == FAY_NONE)
 		return certify_fail(k, FAY_RULE_CRT_NODE, 0, "the graph lacks an edge");
@@ -126,7 +125,7 @@ static bool edge_into(struct certify *k, uint32_t from, uint32_t node, uint32_t 
 
 static bool edge(struct certify *k, uint32_t from, uint32_t node, uint32_t *to)
 {
-	return edge_into(k, from, node, 0, to);
+	return certify_edge_into(k, from, node, 0, to);
 }
 
 static bool branch(struct certify *k, uint32_t at, const struct fay_node *n, unsigned cc)
@@ -243,123 +242,6 @@ static bool table(struct certify *k, uint32_t at, const struct fay_node *n,
 	return true;
 }
 
-/* The place ends here, `done` instructions behind where it begins. */
-static void part(struct certify *k, uint32_t at, uint32_t done)
-{
-	check_collect(&k->w->m);
-	k->places[at].parted = true;
-	k->places[at].count = done;
-}
-
-/* By a condition, if it may be either way. */
-static bool part_cases(struct certify *k, uint32_t at, uint32_t done, unsigned cc)
-{
-	struct machine *m = &k->w->m;
-	struct place *p = &k->places[at];
-	unsigned need = fay_cc_flags((enum fay_cc)cc);
-
-	if ((need & m->s.flags.covered) != need)
-		return false; /* it tells nothing */
-	for (unsigned side = 0; side < 2; side++) {
-		bool may;
-
-		assume_begin(m);
-		may = flags_assume(m, side ? cc ^ 1 : cc);
-		assume_undo(m);
-		if (!may)
-			return false;
-	}
-	part(k, at, done);
-	p->condition = (uint8_t)(1 + cc);
-	for (unsigned side = 0; side < 2; side++) {
-		assume_begin(m);
-		flags_assume(m, side ? cc ^ 1 : cc);
-		if (edge_into(k, at, p->node, p->skip + done, &p->to[side]))
-			k->places[p->to[side]].one_case = true;
-		assume_undo(m);
-	}
-	return true;
-}
-
-/* Whether something is learned by assuming the condition. */
-static bool tells(struct machine *m, unsigned cc)
-{
-	bool more;
-
-	assume_begin(m);
-	more = flags_assume(m, cc) &&
-	       (m->s.facts != m->shared->facts ||
-		memcmp(m->s.var, m->shared->var, m->s.vars * sizeof(m->s.var[0])) != 0);
-	assume_undo(m);
-	return more;
-}
-
-/* By whether a result is 0, where facts leave one answer only and the ranges do not have it yet. */
-static bool part_certain(struct certify *k, uint32_t at, uint32_t done)
-{
-	struct machine *m = &k->w->m;
-	struct place *p = &k->places[at];
-	unsigned cc = CC_NE;
-	bool may[2];
-
-	if (!(m->s.flags.covered & FLAG_ZF))
-		return false;
-	for (unsigned side = 0; side < 2; side++) {
-		assume_begin(m);
-		may[side] = flags_assume(m, side ? CC_E : CC_NE);
-		assume_undo(m);
-	}
-	cc = may[0] ? CC_NE : CC_E;
-	if (may[0] == may[1] || !tells(m, cc))
-		return false;
-	part(k, at, done);
-	p->condition = (uint8_t)(1 + cc);
-	assume_begin(m);
-	flags_assume(m, cc);
-	if (edge_into(k, at, p->node, p->skip + done, &p->to[0]))
-		k->places[p->to[0]].one_case = true;
-	p->to[1] = p->to[0];
-	assume_undo(m);
-	return true;
-}
-
-/* Whether the state cannot say that two numbers differ. */
-static bool difference_lost(struct machine *m)
-{
-	bool lost;
-
-	assume_begin(m);
-	lost = flags_assume(m, CC_NE) && flags_assume(m, CC_E);
-	assume_undo(m);
-	return lost;
-}
-
-/* Before an instruction for which these registers had better be numbers of their own. */
-static bool part_sums(struct certify *k, uint32_t at, uint32_t done, unsigned mask)
-{
-	struct place *p = &k->places[at];
-
-	part(k, at, done);
-	if (edge_into(k, at, p->node, p->skip + done, &p->to[0]))
-		k->places[p->to[0]].fresh = (uint16_t)mask;
-	return true;
-}
-
-static bool parts(struct certify *k, uint32_t at, uint32_t done, const struct fay_insn *insn)
-{
-	unsigned cc = insn->op == OP_ADC || insn->op == OP_SBB ? CC_B : insn->cc;
-	unsigned sums = certify_unfold_sums(k, at, insn);
-
-	if (done && sums)
-		return part_sums(k, at, done, sums);
-	if (done && certify_unfold_order(k, at, done) && difference_lost(&k->w->m) &&
-	    part_cases(k, at, done, CC_B))
-		return true;
-	if (done && certify_unfold_certain(k, at, insn) && part_certain(k, at, done))
-		return true;
-	return done && certify_unfold_cases(k, at, insn) && part_cases(k, at, done, cc);
-}
-
 /* The place's instructions up to its last, or to where it parts; false: refused. */
 /* What one that is repeated counts as, in runs of nodes: all that it may write is gone through. */
 #define RUNS_REPEATED 64u
@@ -375,7 +257,7 @@ static bool run_straight(struct certify *k, uint32_t at, const struct fay_insn *
 	p->count = block->count - p->skip;
 	for (uint32_t i = 0; i < p->count; i++) {
 		*insn = &k->c->cfg->insns[block->first + p->skip + i];
-		if (parts(k, at, i, *insn))
+		if (certify_part(k, at, i, *insn))
 			break;
 		if (fay_op_table[(*insn)->op].attributes & ATTR_CONTROL &&
 		    (*insn)->op != OP_CALL_SLOT && (*insn)->op != OP_CALL_REG)
@@ -461,9 +343,9 @@ bool certify_process_place(struct certify *k, uint32_t at)
 	bool ok;
 
 	k->at = at;
-	p->fresh |= (uint16_t)certify_unfold_words(k, at, states[0]);
-	p->fresh |= (uint16_t)certify_unfold_first(k, at, states[0]);
-	p->join = n > 1 || p->fresh || certify_unfold_facts(k, at, states[0]);
+	p->fresh |= (uint16_t)certify_part_words(k, at, states[0]);
+	p->fresh |= (uint16_t)certify_part_first(k, at, states[0]);
+	p->join = n > 1 || p->fresh || certify_part_facts(k, at, states[0]);
 	if (p->join) {
 		struct meaning *x = calloc(JOIN_MOST, sizeof(*x));
 		uint32_t vars;

@@ -59,6 +59,37 @@ static bool comparable(struct certify *k, uint32_t at, struct meaning *x, uint32
 	return true;
 }
 
+/* The integer that the node's state means by what is at the location, of what the state in w->m has
+ * there. */
+static bool meant(struct certify *k, uint32_t at, uint64_t location, const struct value *v,
+		  bool pointer, struct form *f)
+{
+	const struct rep *r = certify_rep_of(&k->places[at], location);
+	unsigned bits = k->c->sums && r && r->kind == REP_NUMBER ? r->bits : 64;
+
+	if (!certify_numeric(v))
+		return false;
+	pointer |= v->kind == KIND_POINTER;
+	return value_form(&k->w->m, v, bits, pointer, f) ||
+	       (k->c->sums && value_form(&k->w->m, v, bits, !pointer, f));
+}
+
+bool certify_related(struct certify *k, uint32_t at, const struct relation *f, struct range *r)
+{
+	struct machine *m = &k->w->m;
+	struct value own;
+	const struct value *a = walk_locate(&m->s, f->a),
+			   *b = walk_number_at(&m->s, at, f->b, &own);
+	struct form fa, fb, sum = form_number(0);
+
+	if (!meant(k, at, f->a, a, false, &fa) ||
+	    !meant(k, at, f->b, b, a->kind == KIND_POINTER, &fb) || !form_plus(&sum, &fb, f->kb) ||
+	    !form_plus(&sum, &fa, f->ka))
+		return false;
+	*r = form_range(m, &sum);
+	return true;
+}
+
 /* The range of what the relation bounds, of all states that the head is entered with, and of those
  * at the edges back. */
 static bool related_in_all(struct certify *k, uint32_t at, struct state **states, uint32_t n,

@@ -113,7 +113,6 @@ static bool refine(struct search *s, uint32_t node)
 static bool attempt(struct search *s, enum effort effort, uint32_t *failed, struct fay_bytes *out)
 {
 	size_t begin = out->size;
-
 	bool ok = certify_unfold(s->c, effort, s->treat, &s->runs, failed, out);
 	return ok && certify_holds(s->c, begin, out);
 }

@@ -142,7 +142,7 @@ void certify_find_tied(struct certify *k, const struct place *p, struct rep *r,
 	if (r->kind == REP_NUMBER)
 		find_apart(p, r, states, n);
 	for (uint32_t i = 0; i < n && k->c->sums && r->kind == REP_NUMBER && !r->no_sum &&
-			     !certify_unfold_heads(k, p);
+			     !certify_part_heads(k, p);
 	     i++) {
 		const struct value *v = walk_locate(states[i], r->location);
 
