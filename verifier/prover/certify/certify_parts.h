@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files share that write certificates: list.c (a join's list), guess.c (what it may say), stop.c (where ranges end),
- * prove.c (putting it to the proof), tied.c (forms), relate.c (facts), loop.c (heads of loops), node.c (nodes),
- * part.c (where these end), unfold.c (several places of one node), turn.c (their order), search.c (which nodes need several).
+ * What the files share that write certificates: list.c (a join's list), guess.c (what it may say),
+ * stop.c (where ranges end), prove.c (putting it to the proof), tied.c (forms), relate.c (facts),
+ * loop.c (heads of loops), node.c (nodes), part.c (where these end), unfold.c (several places of
+ * one node), turn.c (their order), search.c (which nodes need several).
  */
 #ifndef FAY_VERIFIER_CERTIFY_PARTS_H
 #define FAY_VERIFIER_CERTIFY_PARTS_H
