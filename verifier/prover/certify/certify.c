@@ -222,10 +222,15 @@ bool certify_attempt(struct fay_certify *c, enum effort effort, bool partly, str
 	return ok;
 }
 
+/* Of nodes, by the searches for one probe that the prover refused. */
+#define RUNS_PROBE 18000u
+#define RUNS_FIRST 25800u /* and, if it is the first, by those before the solver too */
+
 static bool find_certificate(struct fay_certify *c, struct fay_bytes *out)
 {
 	struct check_refusal why;
 	size_t begin = out->size;
+	uint64_t before = c->spent;
 
 	for (enum effort effort = EFFORT_NEEDED; effort <= EFFORT_HOPEFUL; effort++) {
 		if (certify_attempt(c, effort, false, out) && certify_holds(c, begin, out))
@@ -234,7 +239,10 @@ static bool find_certificate(struct fay_certify *c, struct fay_bytes *out)
 			return false;
 	}
 	why = c->refusal;
-	for (unsigned i = 0; i < 4; i++) {
+	c->until = 0;
+	if (!c->hint && !c->early && before) /* it was looked for before */
+		c->until = c->spent + RUNS_PROBE > RUNS_FIRST ? c->spent + RUNS_PROBE : RUNS_FIRST;
+	for (unsigned i = 0; i < 4; i++) { /* all that facts say is tried last, but for a little */
 		c->sums = c->early ? i : i >= 2;
 		if (certify_search(c, i % 2 && !c->early ? EFFORT_HOPEFUL : EFFORT_RELATED, out))
 			return true;

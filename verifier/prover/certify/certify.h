@@ -45,6 +45,7 @@ struct fay_certify {
 	bool sums;         /* facts of sums, what quotients are of, forms of two numbers, too */
 	bool last;         /* nothing else helped: facts of forms, ranges that facts end */
 	uint64_t spent;    /* runs, by all attempts */
+	uint64_t until;    /* so many of these for the searches of a probe; 0: no matter */
 	bool mispredicted; /* branches tell nothing */
 	struct check_refusal refusal; /* why it did not succeed */
 	/* Without a hint: where an indirect jump may go, to be freed; if any, the graph lacks some

@@ -112,9 +112,15 @@ static bool refine(struct search *s, uint32_t node)
 
 static bool attempt(struct search *s, enum effort effort, uint32_t *failed, struct fay_bytes *out)
 {
+	struct fay_certify *c = s->c;
+	uint64_t left = c->until > c->spent ? c->until - c->spent : 0;
 	size_t begin = out->size;
-	bool ok = certify_unfold(s->c, effort, s->treat, &s->runs, failed, out);
-	return ok && certify_holds(s->c, begin, out);
+	bool ok;
+
+	if (c->sums && c->until && s->runs > left)
+		s->runs = left;
+	ok = certify_unfold(c, effort, s->treat, &s->runs, failed, out);
+	return ok && certify_holds(c, begin, out);
 }
 
 /* All loops written out. */
@@ -191,17 +197,18 @@ bool certify_search(struct fay_certify *c, enum effort effort, struct fay_bytes 
 			    .level = calloc(nodes, 1),
 			    .list = calloc(nodes, sizeof(*s.list)),
 			    .runs = RUNS };
+	uint64_t early = c->runs / (c->sums ? 20 : 2);
 	bool ok, few = effort == EFFORT_HOPEFUL && c->runs;
 
 	if (!s.treat || !s.level || !s.list)
 		abort();
 	/* a mispredicted run may go around for ever, and its branches tell nothing */
 	if (!c->hint)
-		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : RUNS_UNPROVED;
+		s.runs = c->early ? early : few ? RUNS_HOPEFUL : RUNS_UNPROVED;
 	ok = c->sums && refine_met(&s, effort, out);
 	ok = ok || (!c->mispredicted && all_written_out(&s, effort, out));
 	if (!c->hint)
-		s.runs = c->early ? c->runs / 2 : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
+		s.runs = c->early ? early : few ? RUNS_HOPEFUL : c->runs ? c->runs : RUNS;
 	ok = ok || refine_all(&s, effort, out);
 	s.order = TREAT_ORDER;
 	ok = ok || refine_all(&s, effort, out);
