@@ -9,6 +9,7 @@
 #include "cli/queries/queries.h"
 
 #include "parts.h"
+#include "trace.h"
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait]\n"

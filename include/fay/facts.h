@@ -34,7 +34,7 @@ struct fay_policy {
 	bool allow_vectors;        /* SSE/AVX in probes */
 	bool allow_rdtsc;
 	bool allow_certificates;  /* what an image brings may decide, instead of the prover */
-	bool require_certificate; /* the prover's word alone does not do: the checker accepts, too */
+	bool require_certificate; /* the prover's word alone does not do */
 	uint32_t allow_kinds;     /* bit per enum fay_probe_kind */
 	uint32_t allow_fields;    /* of the event: mask of enum fay_event_field */
 	uint32_t denied_count;    /* instructions by the names of docs/internals/instructions.md */

@@ -2,9 +2,8 @@
 /*
  * A session's beginning: plan without a stop, install in one. Its end: session_end.c.
  *
- * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if
- * something changed (another fay patched the same function, a module moved), the plan is made anew,
- * a few times.
+ * Planning reads the target while it runs, so installing re-checks what the plan rests on. If that
+ * has changed (another fay's patch, a module that moved), the plan is made anew, a few times.
  */
 #include "session.h"
 

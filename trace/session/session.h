@@ -120,8 +120,8 @@ const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 bool fay_trace_traps_may(const struct trace *trace, pid_t pid);
 /* Whether nothing is installed of the last session: then it is not one of `sessions` any more. */
 bool fay_trace_traps_keep(struct trace *trace);
-/* fay_attach_options.planned, of the only process that is attached to: their programs are made before
- * its jumps count. */
+/* fay_attach_options.planned, of the only process that is attached to: their programs are made
+ * before its jumps count. */
 void fay_trace_traps_foresee(void *trace, const struct fay_session *session);
 /* Once all are attached to: sets them, or says why not. An error: nothing is traced. */
 int fay_trace_traps_attach(struct trace *trace, struct fay_error *error);
@@ -269,7 +269,7 @@ void fay_trace_join_deinit(struct trace *trace);
  * not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
-/* counted.c: windows of so many events, put in order, counted, and shown as they are full. */
+/* rows.c: windows of so many events, put in order, counted, and shown as they are full. */
 int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
 void fay_trace_counted_deinit(struct trace *trace);
 /* As fay_trace_join_advance(). */

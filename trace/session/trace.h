@@ -168,7 +168,7 @@ struct trace {
 	struct fay_aggregator *aggregator;
 	struct fay_texts *texts;     /* what long strings in rows stand for; NULL: there are none */
 	struct fay_trace_join *join; /* join.c; NULL: the query has one source */
-	/* counted.c; NULL: the query has no windows of so many events */
+	/* rows.c; NULL: the query has no windows of so many events */
 	struct fay_trace_counted *counted;
 	/* of a query with a join or windows of so many events, or that groups groups */
 	struct fay_schema result_schema;
