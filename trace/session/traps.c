@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traps in programs, where no jump fits (docs/internals/traps.md): the probes' rows and theirs go into
- * one aggregator, since both fill the same states. */
+/* Traps in programs, where no jump fits (docs/internals/traps.md): the probes' rows and theirs go
+ * into one aggregator, since both fill the same states. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "session.h"
 
 #define TRAPS_SHARE 0.05 /* of the processor time, that traps may take unless --budget says more */
-
 
 static const char *refusal(const struct trace *trace)
 {
