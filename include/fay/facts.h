@@ -23,21 +23,20 @@ enum fay_rule {
 
 /* Limits that an operator sets; fay/verify.h makes and reads them. */
 struct fay_policy {
-	uint64_t max_instructions; /* worst case of one invocation */
-	uint64_t max_stack;        /* bytes below the return address */
-	uint64_t max_local;        /* bytes */
-	uint64_t max_global;       /* bytes */
-	uint64_t allow_helpers;    /* bit per enum fay_helper */
-	uint32_t solver_ms;        /* per obligation */
-	uint32_t total_ms;         /* whole verification */
-	bool speculation_confined; /* guarantee 7 */
-	bool allow_vectors;        /* SSE/AVX in probes */
-	bool allow_rdtsc;
-	bool allow_certificates;  /* what an image brings may decide, instead of the prover */
-	bool require_certificate; /* the prover's word alone does not do */
-	uint32_t allow_kinds;     /* bit per enum fay_probe_kind */
-	uint32_t allow_fields;    /* of the event: mask of enum fay_event_field */
-	uint32_t denied_count;    /* instructions by the names of docs/internals/instructions.md */
+	uint64_t max_instructions;       /* worst case of one invocation */
+	uint64_t max_stack;              /* bytes below the return address */
+	uint64_t max_local;              /* bytes */
+	uint64_t max_global;             /* bytes */
+	uint64_t allow_helpers;          /* bit per enum fay_helper */
+	uint32_t solver_ms;              /* per obligation */
+	uint32_t total_ms;               /* whole verification */
+	bool speculation_confined;       /* guarantee 7 */
+	bool allow_vectors, allow_rdtsc; /* SSE and AVX in probes; the time stamp counter */
+	/* what an image brings may decide, instead of the prover; whose word alone does not do */
+	bool allow_certificates, require_certificate;
+	uint32_t allow_kinds;  /* bit per enum fay_probe_kind */
+	uint32_t allow_fields; /* of the event: mask of enum fay_event_field */
+	uint32_t denied_count; /* instructions by the names of docs/internals/instructions.md */
 	char denied[32][12];
 	/* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
 	uint32_t pattern_count;
