@@ -168,23 +168,26 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target)
 /*
  * Below the stack pointer a function of Go that was called by one that has checked has 928 - 128
  * bytes (runtime/stack.go: StackGuard, StackSmall), less the call's. What is used of it beside the
- * probe's own frame: measured, by tests/integration/languages.sh, of a thread's first event, of
- * rows, and of tables that are handed on.
+ * probe's own frame is measured by tests/integration/functions/stack_used.sh: of a thread's first
+ * event, of rows, of tables that are handed on; more at places inside functions, and for addresses.
  */
 #define GO_STACK 784u
 #define FIRST_STACK 216u
 #define EMIT_STACK 440u
 #define FLUSH_STACK 520u
-#define REGISTERS_STACK 192u
+#define INSIDE_STACK 200u
+#define ADDRESS_STACK 160u
+#define VECTORS_STACK 600u /* 16 of 32 bytes, and what aligns them */
 
-static uint32_t stack_of(const struct fay_probe_facts *probe)
+static uint64_t stack_of(const struct fay_probe_facts *probe)
 {
 	uint32_t helpers = probe->helpers & 1u << FAY_HELPER_FLUSH ? FLUSH_STACK
 			   : probe->helpers                        ? EMIT_STACK
 								   : FIRST_STACK;
 
-	return (uint32_t)probe->worst_stack + helpers +
-	       (probe->event_fields & FAY_FIELD_REGISTERS ? REGISTERS_STACK : 0);
+	return probe->worst_stack + helpers + (probe->kind == FAY_PROBE_OFFSET ? INSIDE_STACK : 0) +
+	       (probe->event_fields & FAY_FIELD_ADDRESS ? ADDRESS_STACK : 0) +
+	       (probe->clobbered_vectors ? VECTORS_STACK : 0);
 }
 
 /* C's functions, in the same file, have the system's stacks. */
