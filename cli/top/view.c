@@ -14,6 +14,7 @@
 
 #include "parts.h"
 
+#define READABLE 64u      /* bytes of a name */
 #define EVERY 1000000000u /* ns between pictures, if these do not take long */
 
 /* Results are the name, then the columns' values. */
@@ -108,6 +109,17 @@ static char *shorten_stack(const struct fay_cell *cell)
 	return fclose(out) ? NULL : text;
 }
 
+/* By the name that people write; the symbol's is asked for. */
+static void describe_function(struct fay_top_row *row)
+{
+	char readable[READABLE];
+	const char *name =
+		row->shown ? row->name : fay_readable_name(row->name, readable, sizeof(readable));
+	if (name == row->name || !(row->shown = strdup(name)))
+		return;
+	fay_printable(row->shown);
+}
+
 static void describe_stack(struct fay_top_row *row, const struct fay_cell *cell)
 {
 	if (row->frames)
@@ -145,6 +157,8 @@ static void take_row(void *context, const struct fay_row *row)
 	free(name);
 	if (made && view->kind == FAY_TOP_PROCESSES)
 		describe_process(made);
+	if (made && view->kind == FAY_TOP_FUNCTIONS)
+		describe_function(made);
 	if (made && view->kind == FAY_TOP_STACKS)
 		describe_stack(made, &row->cells[0]);
 }
