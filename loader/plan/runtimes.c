@@ -168,7 +168,7 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target)
 /*
  * Below the stack pointer a function of Go that was called by one that has checked has 928 - 128
  * bytes (runtime/stack.go: StackGuard, StackSmall), less the call's. What is used of it beside the
- * probe's own frame is measured by tests/integration/stacks/stack_used.sh: of a thread's first
+ * probe's own frame is measured by tests/integration/switching/stack_used.sh: of a thread's first
  * event, of rows, of tables that are handed on; more at places inside functions, and for addresses.
  */
 #define GO_STACK 784u
