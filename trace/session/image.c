@@ -140,6 +140,16 @@ static int judge(const struct trace *trace, struct fay_verdict *verdict, struct 
 	return FAY_OK;
 }
 
+/* A signature is of the file with the certificate that it brings. */
+static bool brings_certificate(const struct fay_buffer *image, const struct fay_policy *policy)
+{
+	struct fay_probe_facts *facts = calloc(FAY_IMAGE_MAX_PROBES, sizeof(*facts));
+	struct check_result result;
+	bool brings = facts && fay_accept_check(image->data, image->size, policy, facts, &result);
+	free(facts);
+	return brings;
+}
+
 /* The kernel checks by a certificate: that which the image brings, if it is accepted by it, or one
  * that is made. */
 static int verify_for_kernel(const struct trace *trace, struct fay_policy *policy,
@@ -157,8 +167,12 @@ static int verify_for_kernel(const struct trace *trace, struct fay_policy *polic
 		return error->code;
 	if (!fay_verify_certify(image->data, image->size, policy, &certified, &size, &why,
 				verdict)) {
-		fay_buffer_deinit(image);
-		*image = (struct fay_buffer){ certified, size };
+		if (brings_certificate(image, policy)) {
+			free(certified);
+		} else {
+			fay_buffer_deinit(image);
+			*image = (struct fay_buffer){ certified, size };
+		}
 	} else if (verdict->outcome == FAY_ACCEPTED) {
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "the probe is accepted, but fay.ko would refuse it, since no "

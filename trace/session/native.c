@@ -99,7 +99,6 @@ void fay_trace_native_policy(const struct trace *trace, struct fay_policy *polic
 	if (!trace->policy_path && fay_kernel_users_ask(&users) && users.user)
 		*policy = users.images;
 	fay_policy_restrict_kernel(policy);
-	policy->allow_certificates = true; /* fay.ko goes by them in any case */
 }
 
 static void report(const struct trace *trace)
