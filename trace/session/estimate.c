@@ -8,6 +8,7 @@
  * much (trace/work/work.c).
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -411,7 +412,10 @@ static int ask(const struct trace *trace, const char *what, struct fay_error *er
 	char answer[64] = "";
 	fprintf(trace->messages, "fay: %s\nfay: trace all the same? [y/N] ", what);
 	fflush(trace->messages); /* it does not end with a line */
-	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+	struct pollfd typed = { .fd = STDIN_FILENO, .events = POLLIN };
+	/* a signal ends this, and not a read, which goes on behind it */
+	if (poll(&typed, 1, -1) == 1 && fgets(answer, sizeof(answer), stdin) &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED,
 			     "not traced; --budget 5%% leaves out functions that cost too much, "

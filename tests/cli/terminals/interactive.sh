@@ -187,6 +187,23 @@ keys C-c
 restored 0
 equal "text" "$text" "$(text_hash $python)"
 
+# Ctrl-C is an answer to the question before a trace that would take much.
+cat >"$work/hot.c" <<'C'
+volatile long n;
+__attribute__((noipa)) void hot(void) { n = n * 3 + 1, n ^= 5; }
+int main(void) { for (;;) hot(); }
+C
+gcc -O1 -o "$work/hot" "$work/hot.c"
+"$work/hot" &
+hot=$!
+own $hot
+terminal asked 80 24 env -u FAY_BUDGET fay trace -p $hot "'cluster.Function(\"hot!hot\").Count()'"
+await_screen "trace all the same? [y/N]"
+keys C-c
+await_screen "not traced"
+restored 1
+kill $hot
+
 # A terminal on which nothing can be drawn, and none.
 terminal none 40 12 TERM=dumb fay top -p $target
 await_screen "a terminal of the kind 'dumb' cannot be drawn on"
