@@ -340,6 +340,39 @@ static void pin(struct certify *k, uint32_t at, const struct meaning *x, uint32_
 	}
 }
 
+/* The head's first list, from what waits there. */
+static void begin_loop(struct certify *k, uint32_t at, struct state **states, uint32_t n)
+{
+	struct place *p = &k->places[at];
+
+	p->measure = p->fact_count = 0;
+	p->narrowed = false;
+	p->plain = !k->c->hint;
+	if (k->unfold)
+		certify_unfold_begin(k, at);
+	certify_find_list(k, p, states, n);
+}
+
+/* Runs the loop once; the head's state is in w->t, before and behind it. */
+static bool run_once(struct certify *k, uint32_t at, struct meaning *x, uint32_t pinned)
+{
+	struct state *t;
+	bool ran;
+
+	pin(k, at, x, pinned);
+	t = certify_copy(&k->w->t.s);
+	ran = run_loop(k, at);
+	certify_assign(&k->w->t.s, t);
+	free(t);
+	return ran;
+}
+
+/* So often ranges end where facts end them. */
+static bool tighter(struct certify *k, struct place *p, unsigned *times)
+{
+	return *times < TIGHTER_MOST && certify_tighten(k, p) && ++*times;
+}
+
 bool certify_process_loop(struct certify *k, uint32_t at)
 {
 	struct place *p = &k->places[at];
@@ -350,23 +383,14 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 	     many = false;
 	unsigned tightened = 0;
 
-	p->measure = p->fact_count = 0;
-	p->narrowed = false;
-	p->plain = !k->c->hint;
-	if (k->unfold)
-		certify_unfold_begin(k, at);
-	certify_find_list(k, p, states, n);
+	begin_loop(k, at, states, n);
 	for (unsigned round = 0; round < 60; round++) {
 		bool changed = false, ran;
 
 		rewind_loop(k, at);
 		if (!certify_settle(k, at, states, n, x, &vars))
 			break;
-		pin(k, at, x, fixed ? 0 : vars);
-		struct state *t = certify_copy(&k->w->t.s);
-		ran = run_loop(k, at);
-		certify_assign(&k->w->t.s, t);
-		free(t);
+		ran = run_once(k, at, x, fixed ? 0 : vars);
 		if (!tied && round && ran && tie(k, at, states, n, x, vars)) {
 			tied = true;
 			continue;
@@ -394,15 +418,13 @@ bool certify_process_loop(struct certify *k, uint32_t at)
 			try_again(k);
 			continue;
 		}
-		if (!ran && k->c->sums && tightened < TIGHTER_MOST && certify_tighten(k, p)) {
-			tightened++;
+		if (!ran && k->c->sums && tighter(k, p, &tightened)) {
 			try_again(k);
 			continue;
 		}
 		ok = ran && fixed;
-		if (ok && many && tightened < TIGHTER_MOST && certify_tighten(k, p)) {
+		if (ok && many && tighter(k, p, &tightened)) {
 			ok = fixed = false; /* it goes around far less often than its range says */
-			tightened++;
 			continue;
 		}
 		if (ok)
