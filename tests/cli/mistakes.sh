@@ -102,6 +102,11 @@ printf 'help\nquit;\n.quit\n' | "$fay" shell >"$work/out" 2>"$work/err" || true
 [ "$(grep -c "commands begin with a dot: \.\(help\|quit\)$" "$work/err")" = 2 ] ||
 	fail "help and quit in the shell: $(cat "$work/err")"
 
+# What is cut off of a picture.
+says 0 "the query takes 1 rows: stacks beyond these are not in it" "$fay" trace --folded \
+	'from m in cluster.Function("libc!malloc") group m by m.Stack(4) into g
+		select new { g.Key, n = g.Count() } take 1' -- ls /
+
 # A policy holds for what the kernel runs, too.
 if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
 	says 2 "$work/none: No such file" "$fay" trace --policy "$work/none" --for 10ms \

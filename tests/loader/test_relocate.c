@@ -198,6 +198,12 @@ static void test_goes_away(void **state)
 	assert_false(judge_as(FAY_PLACE_AT_FIRST, "\x55\x5d\x90\x90\x90\x74\xfa\xff\xe0", 9, 0,
 			      FROM, &place, reason));
 	assert_non_null(strstr(reason, "has a jump (from"));
+	/* What is asked for there is asked of calls: a jump back to it is none. */
+	assert_false(judge_as(FAY_PLACE_AT_FIRST, "\x55\x5d\x90\x90\x90\x74\xf9\xc3", 8, 0, FROM,
+			      &place, reason));
+	assert_non_null(strstr(reason, "has a loop back to its first instruction (from +5)"));
+	assert_true(judge_as(FAY_PLACE_INSIDE_AT, "\x55\x5d\x90\x90\x90\x74\xf9\xc3", 8, 0, FROM,
+			     &place, reason));
 	/* Other code begins behind them. */
 	assert_false(judge_as(FAY_PLACE_INSIDE_AT, "\xff\x2f\x55\x5d\x90\x90\xc3", 7, 0, FROM,
 			      &place, reason));

@@ -1,7 +1,8 @@
 // Stacks that allocated what is not freed soon
-// What is freed within `age`, 5 s, is not among it; what was allocated in the last of these may be, and
-// so is what realloc has moved. Of malloc alone: not of calloc or posix_memalign. An address that is
-// used again and again within that time makes many pairs: with many events lost, a shorter age. Of a script they show the interpreter's functions, not its lines.
+// What is freed within `age` is not among it; what was allocated in the last of it may be, and so is
+// what realloc has moved. Of malloc alone: not of calloc or posix_memalign. An address that is used
+// again and again within that time makes many pairs: if many events are lost, take a shorter age. Of
+// a script they show the interpreter's functions, not its lines.
 //   fay trace -f leak-stacks -p PID --for 30s
 //   fay trace -f leak-stacks --flame -o leaks.html -p PID --for 30s
 //   fay trace -f leak-stacks -- ls -l /etc

@@ -1,8 +1,9 @@
 // Code that allocates what is not freed soon
-// What is freed within `age`, 5 s, is not among it; what was allocated in the last of these may be, and
-// so is what realloc has moved. Of malloc alone: not of calloc or posix_memalign. An address that is
-// used again and again within that time makes many pairs: with many events lost, a shorter age. Of an interpreter this is its allocator, and what it has not collected yet
-// is among it: leak-stacks shows what it was doing then.
+// What is freed within `age` is not among it; what was allocated in the last of it may be, and so is
+// what realloc has moved. Of malloc alone: not of calloc or posix_memalign. An address that is used
+// again and again within that time makes many pairs: if many events are lost, take a shorter age. Of
+// an interpreter this is its allocator, and what it has not collected yet is among it: leak-stacks
+// shows what it was doing then.
 //   fay trace -f leaks -p PID --for 30s
 //   fay trace -f leaks -- ls -l /etc
 param age = 5s

@@ -92,6 +92,12 @@ equal "the program's own result" "$right" "$answer"
 kill -INT "$other"
 ended "$other"
 equal "the jump's calls" 400 "$(jq 'select(.type == "row" and .final).values.Count' "$work/other.json")"
+# the programs of traps are made before jumps count, and set behind them
+trace --timing -p "$target" 'cluster.Function("traps_target!traps_*").Count()'
+end_trace
+equal "what is done in which order" "make traps, find and attach, set traps" \
+	"$(sed -n 's/^  \(make traps\|find and attach\|set traps\) .*/\1/p' "$work/trace.err" |
+		paste -sd, | sed 's/,/, /g')"
 trace -p "$target" 'cluster.Usdt("traps_target!forms:close").Count()'
 contains "a trap once the jump is gone" "$work/trace.err" "fay: 1 of them through traps"
 exits "a jump over another trace's trap" 1 "$FAY" trace -p "$target" \

@@ -103,6 +103,10 @@ exits "a command" 0 "$FAY" trace --json 'cluster.Function("budget_target!rare").
 contains "a command: the budget" "$work/err" "--budget 5% is in force"
 equal "and nothing is left out" 0 "$(jq -s 'map(select(.type == "budget"))[0].left_out' "$work/out")"
 
+exits "one number" 0 "$FAY" trace --budget 1% 'cluster.Function("budget_target!hot").Count()' -- \
+	"$BUDGET_TARGET" burst </dev/null
+contains "one number: what it lacks" "$work/out" "* without what was called while functions"
+
 # A program that hardly runs: probes may take a large part of its little, and nothing is left out.
 "$BUDGET_TARGET" seldom >"$work/seldom" &
 seldom=$!
