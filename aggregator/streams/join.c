@@ -13,10 +13,13 @@
 #include "fay/join.h"
 
 #define FIRST_ROOM 256u
+#define PASSED_OVER 8u
+#define SETTLED UINT64_MAX
 
 struct entry {
 	uint64_t hash, time, latest; /* latest: time of this and all older ones of the chain */
-	/* number of the next one of the chain + 1, 0: none; it may be gone */
+	/* number of the next one of the chain + 1, 0: none; it may be gone. Or SETTLED, and it is
+	 * in no chain. */
 	uint64_t older;
 	uint8_t row[];
 };
@@ -35,6 +38,7 @@ struct fay_join {
 	struct fay_join_options options;
 	struct side sides[2];
 	fay_join_pair_function *function;
+	fay_join_alone_function *alone;
 	void *context;
 	uint64_t horizon, pairs;
 };
@@ -70,7 +74,8 @@ static void side_init(struct side *side, const struct fay_join_options *options,
 }
 
 int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function,
-		    void *context, struct fay_join **result, struct fay_error *error)
+		    fay_join_alone_function *alone, void *context, struct fay_join **result,
+		    struct fay_error *error)
 {
 	const char *wrong = check_options(options);
 	if (wrong)
@@ -80,6 +85,7 @@ int fay_join_create(const struct fay_join_options *options, fay_join_pair_functi
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	join->options = *options;
 	join->function = function;
+	join->alone = alone;
 	join->context = context;
 	for (unsigned s = 0; s < 2; s++)
 		side_init(&join->sides[s], &join->options, s);
@@ -125,26 +131,34 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Pairs of a row with what the other side keeps. */
-static void search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash,
+/* Pairs of a row with what the other side keeps. true: the row is a left one and settled. */
+static bool search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash,
 		   uint64_t time, uint64_t since)
 {
 	const struct side *other = &join->sides[!index];
-	uint64_t number = other->room ? other->heads[hash & (other->room - 1)] : 0;
-	while (number > other->first) {
-		const struct entry *e = entry_at(other, number - 1);
+	uint64_t *link = other->room ? &other->heads[hash & (other->room - 1)] : NULL;
+	while (link && *link > other->first) {
+		uint64_t number = *link;
+		struct entry *e = entry_at(other, number - 1);
 		if (plus(e->latest, join->options.within) < time || e->latest < since)
-			return;
+			return false;
 		uint64_t apart = e->time > time ? e->time - time : time - e->time;
 		const uint8_t *left = index ? e->row : row, *right = index ? row : e->row;
 		if (e->hash == hash && e->time >= since && apart <= join->options.within &&
 		    same_keys(join, left, right)) {
 			join->pairs++;
-			join->function(join->context, index ? number - 1 : join->sides[0].next,
-				       left, right);
+			if (join->function(join->context, index ? number - 1 : join->sides[0].next,
+					   left, right)) {
+				if (!index)
+					return true;
+				*link = e->older;
+				e->older = SETTLED;
+				continue;
+			}
 		}
-		number = e->older;
+		link = &e->older;
 	}
+	return false;
 }
 
 static void link_entry(struct side *side, uint64_t number)
@@ -176,7 +190,8 @@ static bool grow(struct side *side)
 	}
 	for (uint64_t n = side->first; n < side->next; n++) {
 		memcpy(entry_at(&larger, n), entry_at(side, n), side->slot_size);
-		link_entry(&larger, n);
+		if (entry_at(&larger, n)->older != SETTLED)
+			link_entry(&larger, n);
 	}
 	free(side->slots);
 	free(side->heads);
@@ -184,8 +199,37 @@ static bool grow(struct side *side)
 	return true;
 }
 
+/* Whether no row that comes now can make a pair with it. */
+static bool is_over(const struct fay_join *join, const struct entry *e)
+{
+	return e->older == SETTLED || join->horizon == UINT64_MAX ||
+	       plus(e->time, join->options.within) < join->horizon;
+}
+
+static void drop_first(struct fay_join *join, struct side *side)
+{
+	const struct entry *e = entry_at(side, side->first);
+	if (!is_over(join, e))
+		side->evicted++;
+	else if (side == &join->sides[0] && join->alone && e->older != SETTLED)
+		join->alone(join->context, side->first, e->row);
+	side->first++;
+}
+
+/* Of left rows that wait for a pair to settle them most are settled soon: in a full ring the first
+ * few that are not go behind all others, which is the same slot, and others make room. */
+static void pass_over(struct fay_join *join, struct side *side)
+{
+	for (unsigned i = 0; join->alone && side == &join->sides[0] && i < PASSED_OVER &&
+			     !is_over(join, entry_at(side, side->first));
+	     i++) {
+		side->first++;
+		link_entry(side, side->next++);
+	}
+}
+
 static void keep(struct fay_join *join, struct side *side, const uint8_t *row, uint64_t hash,
-		 uint64_t time)
+		 uint64_t time, bool settled)
 {
 	if (side->next - side->first == side->room && !grow(side)) {
 		if (!side->room) { /* no memory at all */
@@ -193,15 +237,17 @@ static void keep(struct fay_join *join, struct side *side, const uint8_t *row, u
 			side->first = ++side->next;
 			return;
 		}
-		side->evicted += plus(entry_at(side, side->first)->time, join->options.within) >=
-				 join->horizon;
-		side->first++;
+		pass_over(join, side);
+		drop_first(join, side);
 	}
 	struct entry *e = entry_at(side, side->next);
 	e->hash = hash;
 	e->time = time;
+	e->older = SETTLED;
 	memcpy(e->row, row, side->row_size);
-	link_entry(side, side->next++);
+	if (!settled)
+		link_entry(side, side->next);
+	side->next++;
 }
 
 uint64_t fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t since)
@@ -211,8 +257,7 @@ uint64_t fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row,
 	memcpy(&time, row + side->time_offset, sizeof(time));
 	side->came++;
 	side->late += time < join->horizon;
-	search(join, index, row, hash, time, since);
-	keep(join, side, row, hash, time);
+	keep(join, side, row, hash, time, search(join, index, row, hash, time, since));
 	return side->next - 1;
 }
 
@@ -223,9 +268,8 @@ void fay_join_advance(struct fay_join *join, uint64_t horizon)
 	join->horizon = horizon;
 	for (unsigned s = 0; s < 2; s++) {
 		struct side *side = &join->sides[s];
-		while (side->first < side->next &&
-		       plus(entry_at(side, side->first)->time, join->options.within) < horizon)
-			side->first++;
+		while (side->first < side->next && is_over(join, entry_at(side, side->first)))
+			drop_first(join, side);
 	}
 }
 

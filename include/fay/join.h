@@ -11,6 +11,7 @@
 #ifndef FAY_JOIN_H
 #define FAY_JOIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,12 +48,16 @@ struct fay_join_counts {
 
 struct fay_join;
 /* The rows are valid until the function returns. `number`: of the left row, in the order in which
- * these came, from 0. */
-typedef void fay_join_pair_function(void *context, uint64_t number, const uint8_t *left,
+ * these came, from 0. true: the left row is settled, and makes no more pairs. */
+typedef bool fay_join_pair_function(void *context, uint64_t number, const uint8_t *left,
 				    const uint8_t *right);
+/* Of a left row that no pair has settled, once no more can. */
+typedef void fay_join_alone_function(void *context, uint64_t number, const uint8_t *left);
 
+/* `alone` may be NULL. */
 int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function,
-		    void *context, struct fay_join **join, struct fay_error *error);
+		    fay_join_alone_function *alone, void *context, struct fay_join **join,
+		    struct fay_error *error);
 void fay_join_destroy(struct fay_join *join);
 /*
  * side: 0 left, 1 right. Calls the function for each pair that the row makes with rows that came
@@ -60,7 +65,8 @@ void fay_join_destroy(struct fay_join *join);
  * the row's number among those of its side.
  */
 uint64_t fay_join_add(struct fay_join *join, unsigned side, const uint8_t *row, uint64_t since);
-/* No row of a time below `horizon` (ns) comes any more: rows that can make no pair are dropped. */
+/* No row of a time below `horizon` (ns) comes any more: rows that can make no pair are dropped.
+ * UINT64_MAX: no row at all. */
 void fay_join_advance(struct fay_join *join, uint64_t horizon);
 void fay_join_counts(const struct fay_join *join, struct fay_join_counts *counts);
 

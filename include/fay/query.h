@@ -184,6 +184,9 @@ struct fay_plan {
 	/* the last join makes a row of each left one, with what its pairs come to, also if it has
 	 * none */
 	bool groups_pairs;
+	/* ... and is asked for those alone of which a certain pair is missing: these have their
+	 * rows when no such pair can come any more, and nothing is kept of the others */
+	bool wants_unpaired;
 	/* DOMAIN_FILE: of the other sources; the plan's */
 	struct fay_saved *saved_joined[FAY_JOIN_SOURCES - 1];
 	/* ns since the epoch after which no event can pass `where`; 0: none */

@@ -94,13 +94,13 @@ static void add_left(struct fay_pairs *pairs, unsigned step, const uint8_t *left
 	bool last = step + 2 == pairs->plan->source_count;
 	uint64_t number =
 		fay_join_add(pairs->joins[step], 0, left, step ? 0 : since_of(pairs, 0, left));
-	if (last && pairs->plan->groups_pairs)
+	if (last && pairs->plan->groups_pairs && !pairs->plan->wants_unpaired)
 		take_alone(pairs, step, number, left);
 }
 
 /* The pair as the query sees it. `First` and `Last` of a group of one row go by the joined events'
  * times. */
-static void take_pair(struct fay_pairs *pairs, unsigned step, uint64_t number, const uint8_t *left,
+static bool take_pair(struct fay_pairs *pairs, unsigned step, uint64_t number, const uint8_t *left,
 		      const uint8_t *right)
 {
 	const struct fay_join_options *options = &pairs->plan->join[step];
@@ -108,12 +108,15 @@ static void take_pair(struct fay_pairs *pairs, unsigned step, uint64_t number, c
 	struct fay_evaluator e = evaluator_of(pairs, number);
 	memcpy(put_left(pairs, step, left), right, options->sides[1].row_size);
 	if (!fay_stage_all_hold(&e, pairs->p->checked.filters))
-		return;
+		return false;
+	if (pairs->plan->wants_unpaired)
+		return fay_stage_all_hold(&e, pairs->p->join->settles);
 	pairs->kept++;
 	if (!pairs->plan->groups_pairs)
 		time = later(time, time_of(left, options, 0));
 	fay_stage_row(pairs->p, &e, time, (uint8_t *)pairs->result);
 	pairs->function(pairs->context, (const uint8_t *)pairs->result);
+	return false;
 }
 
 /* The pair as a left row of the second join. */
@@ -136,18 +139,24 @@ static void take_middle(struct fay_pairs *pairs, const uint8_t *left, const uint
 	add_left(pairs, 1, row);
 }
 
-static void on_first(void *context, uint64_t number, const uint8_t *left, const uint8_t *right)
+static bool on_first(void *context, uint64_t number, const uint8_t *left, const uint8_t *right)
 {
 	struct fay_pairs *pairs = context;
-	if (pairs->joins[1])
-		take_middle(pairs, left, right);
-	else
-		take_pair(pairs, 0, number, left, right);
+	if (!pairs->joins[1])
+		return take_pair(pairs, 0, number, left, right);
+	take_middle(pairs, left, right);
+	return false;
 }
 
-static void on_second(void *context, uint64_t number, const uint8_t *left, const uint8_t *right)
+static bool on_second(void *context, uint64_t number, const uint8_t *left, const uint8_t *right)
 {
-	take_pair(context, 1, number, left, right);
+	return take_pair(context, 1, number, left, right);
+}
+
+static void on_alone(void *context, uint64_t number, const uint8_t *left)
+{
+	struct fay_pairs *pairs = context;
+	take_alone(pairs, pairs->plan->source_count - 2, number, left);
 }
 
 int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *function, void *context,
@@ -163,8 +172,11 @@ int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *functi
 	pairs->function = function;
 	pairs->context = context;
 	for (unsigned step = 0; step + 1 < plan->source_count; step++)
-		if (fay_join_create(&plan->join[step], functions[step], pairs, &pairs->joins[step],
-				    error)) {
+		if (fay_join_create(&plan->join[step], functions[step],
+				    plan->wants_unpaired && step + 2 == plan->source_count
+					    ? on_alone
+					    : NULL,
+				    pairs, &pairs->joins[step], error)) {
 			fay_pairs_destroy(pairs);
 			return (int)error->code;
 		}

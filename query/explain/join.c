@@ -36,8 +36,10 @@ static void print_step(FILE *out, const struct fay_plan *plan, unsigned index)
 	const struct fay_check_step *step = &join->steps[index];
 	bool last = index + 2 == plan->source_count;
 	fprintf(out, "join         in the aggregator, per %s; %s\n", tier_of(step),
-		last && plan->groups_pairs ? "one row for each left row, with its group"
-					   : "each pair when its later row arrives");
+		last && plan->wants_unpaired
+			? "each left row that no pair has settled, when none can"
+		: last && plan->groups_pairs ? "one row for each left row, with its group"
+					     : "each pair when its later row arrives");
 	for (const struct fay_join_key *key = step->keys; key; key = key->next) {
 		fputs("  equal      ", out);
 		fay_expr_print(out, key->sides[0], join->names[0]);

@@ -160,6 +160,38 @@ static void find_since(struct fay_plan_join *join, const struct fay_filter *filt
 	}
 }
 
+/* Whether it holds for none of a group's pairs: `g.Count(x => ..) == 0`, `!g.Any(x => ..)`. */
+static bool is_none(const struct fay_expr *expr)
+{
+	bool negated = expr->op == EXPR_NOT;
+	const struct fay_expr *compared = negated ? expr->a : expr;
+	return compared->op == (negated ? EXPR_GT : EXPR_EQ) && compared->a->op == EXPR_AGGREGATE &&
+	       compared->a->aggregate->merge == FAY_MERGE_COUNT &&
+	       compared->b->op == EXPR_CONSTANT && !compared->b->value;
+}
+
+/* What a left row must not be paired with, if nothing else is asked of its pairs. */
+static bool find_unpaired(struct fay_planner *planner)
+{
+	const struct fay_plan_private *pairs = planner->private_plan;
+	const struct fay_root_op *op = pairs->root;
+	while (op && op->kind == ROOT_FILTER && !is_none(op->expr))
+		op = op->next;
+	if (!planner->plan->groups_pairs || pairs->values != 1 || !op || op->kind != ROOT_FILTER)
+		return true;
+	const struct fay_expr *count = op->expr->op == EXPR_NOT ? op->expr->a->a : op->expr->a;
+	planner->plan->wants_unpaired = true;
+	if (!count->aggregate->condition)
+		return true;
+	struct fay_filter *filter = fay_query_alloc(planner->query, sizeof(*filter));
+	if (!filter)
+		return false;
+	filter->expr = count->aggregate->condition;
+	pairs->join->settles = filter;
+	fay_rewrite_filters(&pairs->join->settles);
+	return true;
+}
+
 /* The rows of pairs that are joined once more. */
 static bool lay_out_middle(struct fay_planner *planner)
 {
@@ -425,8 +457,12 @@ bool fay_planner_join(struct fay_planner *planner)
 		if (!lay_out_middle(planner))
 			return false;
 	}
+	if (!find_unpaired(planner))
+		return false;
 	find_since(pairs->join,
 		   plan->source_count > 2 ? pairs->join->middle.filters : pairs->checked.filters);
+	if (plan->source_count == 2)
+		find_since(pairs->join, pairs->join->settles);
 	/* the code generator's tables are by expression */
 	for (unsigned s = 0; s < plan->source_count; s++) {
 		sides[s].private_plan->checked.exprs = pairs->checked.exprs;

@@ -117,6 +117,7 @@ struct fay_plan_join {
 	 * which it makes pairs for which the conditions may hold; EXPR_SIDEs. */
 	const struct fay_expr *since[2][FAY_JOIN_SINCE];
 	uint32_t since_count[2];
+	struct fay_filter *settles; /* wants_unpaired: which pair must be missing */
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	/* A pair that is joined once more: its time, its keys, the rows that it is of. `filters`:

@@ -77,7 +77,7 @@ static const struct said operands[] = { AS_SAID(last_cpu), AS_SAID(last_arg), AS
 
 struct shape {
 	unsigned sources;
-	enum { ROWS, GROUPS, INTO, INTO_GROUPS, INTO_VALUE, SHAPES } form;
+	enum { ROWS, GROUPS, INTO, INTO_GROUPS, INTO_NONE, INTO_VALUE, SHAPES } form;
 	/* conditions: of a; after the first join; at the end */
 	const struct said *keys[2], *before, *between, *behind;
 	const struct said *columns[2], *operand;
@@ -128,6 +128,8 @@ static void print_aggregate(FILE *out, const char *of, const struct shape *s)
 
 static void print_result(FILE *out, const struct shape *s)
 {
+	static const char *const none[] = { "g.Count() == 0",
+					    "!g.Any(x => x.cpu != 0 && x.time > a.time)" };
 	const char *k = s->columns[0]->text, *v = s->columns[1]->text;
 	switch (s->form) {
 	case ROWS: fprintf(out, " select new { k = %s, v = %s }", k, v); return;
@@ -150,6 +152,10 @@ static void print_result(FILE *out, const struct shape *s)
 			"h.Count(), n = h.Sum(), most = h.Max(), first = h.First(), last = "
 			"h.Last() }",
 			k);
+		return;
+	case INTO_NONE:
+		fprintf(out, " where %s select new { k = %s, v = %s }", none[s->aggregate & 1], k,
+			v);
 		return;
 	default: fputs(" select g.Count()).Max()", out); return;
 	}
@@ -190,11 +196,7 @@ static struct {
 	size_t count;
 } want, is;
 
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
+#define APART(a, b) ((a) > (b) ? (a) - (b) : (b) - (a))
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -203,13 +205,13 @@ static uint64_t later(uint64_t a, uint64_t b)
 static bool first_pairs(const struct shape *s, event a, event b)
 {
 	return s->before->means(a, b, NULL) && s->keys[0]->means(a, b, NULL) &&
-	       apart(a->time, b->time) <= s->within[0];
+	       APART(a->time, b->time) <= s->within[0];
 }
 
 static bool second_pairs(const struct shape *s, event a, event b, event c)
 {
 	return s->keys[1]->means(a, b, c) &&
-	       apart(later(a->time, b->time), c->time) <= s->within[1];
+	       APART(later(a->time, b->time), c->time) <= s->within[1];
 }
 
 static struct cell *add_row(void)
@@ -279,7 +281,7 @@ static void merge_rows(void)
 static void refer_group(const struct shape *s, event a, event b)
 {
 	static struct sample samples[MAX_EVENTS];
-	size_t count = 0, since = 0;
+	size_t count = 0, since = 0, settling = 0;
 	unsigned last = s->sources - 1;
 	if (!s->between->means(a, b, NULL))
 		return;
@@ -291,14 +293,17 @@ static void refer_group(const struct shape *s, event a, event b)
 			(struct sample){ s->aggregate == COUNT ? 0 : s->operand->means(a, b, c),
 					 c->time };
 		since += c->time > a->time;
+		settling += c->cpu && c->time > a->time;
 	}
-	if (s->form == INTO && count == 1)
+	if ((s->form == INTO && count == 1) ||
+	    (s->form == INTO_NONE && (s->aggregate & 1 ? settling : count)))
 		return;
 	struct cell *cells = add_row();
 	struct cell n = integer_cell((int64_t)count);
 	cells[0] = s->form == INTO_VALUE ? n : integer_cell(s->columns[0]->means(a, b, NULL));
-	if (s->form == INTO) {
+	if (s->form == INTO || s->form == INTO_NONE)
 		cells[1] = integer_cell(s->columns[1]->means(a, b, NULL));
+	if (s->form == INTO) {
 		cells[2] = n;
 		cells[3] = aggregate_samples(s->aggregate, 50, samples, count);
 		cells[4] = integer_cell((int64_t)since);
@@ -361,8 +366,7 @@ static void take_result(const struct fay_schema *of, const uint8_t *row)
 
 static void on_row(void *context, uint32_t state, const uint8_t *row)
 {
-	(void)context;
-	(void)state;
+	(void)context, (void)state;
 	take_result(&schema, row);
 }
 
@@ -407,6 +411,7 @@ static void run(struct running *r)
 	assert_int_equal(fay_aggregator_create(&schema, &aggregator, &error), 0);
 	fay_aggregator_on_row(aggregator, on_row, NULL);
 	run_probes(r);
+	fay_pairs_advance(joined, UINT64_MAX);
 	assert_int_equal(fay_aggregator_snapshot(aggregator, 0, &result, &error), 0);
 	finished = result;
 	if (plan->finishes)

@@ -72,6 +72,12 @@ void fay_trace_join_advance(struct trace *trace, uint64_t time)
 		fay_pairs_advance(trace->join->pairs, time - lateness);
 }
 
+void fay_trace_join_end(struct trace *trace)
+{
+	if (trace->join)
+		fay_pairs_advance(trace->join->pairs, UINT64_MAX);
+}
+
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error)
 {
 	if (!trace->join || !trace->join->error.code)

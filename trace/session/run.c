@@ -132,6 +132,8 @@ static int draw_views(struct trace *trace, bool final, struct fay_result *last,
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last,
 		   struct fay_error *error)
 {
+	if (final)
+		fay_trace_join_end(trace);
 	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
 		return error->code;
 	if (trace->counted && final && fay_trace_counted_end(trace, last, error))

@@ -268,6 +268,8 @@ void fay_trace_join_deinit(struct trace *trace);
 /* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was
  * not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
+/* All rows are here. */
+void fay_trace_join_end(struct trace *trace);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
 /* rows.c: windows of so many events, put in order, counted, and shown as they are full. */
 int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
