@@ -74,7 +74,8 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 	if (part->fields & FAY_FIELD_RETVAL)
 		fay_emit_store64(e, FAY_RSP, EVENT(retval), FAY_RAX);
 	if (part->fields & FAY_FIELD_RETVAL2)
-		fay_emit_store64(e, FAY_RSP, EVENT(retval2), FAY_RDX);
+		fay_emit_store64(e, FAY_RSP, EVENT(retval2),
+				 part->spec->role == FAY_ROLE_ENTRY ? FAY_RBP : FAY_RDX);
 	if (part->fields & FAY_FIELD_RETVAL_FLOAT) {
 		fay_emit_bytes(e, movq_xmm0_rsp, sizeof(movq_xmm0_rsp));
 		fay_emit_imm32(e, EVENT(retval_float));

@@ -63,14 +63,6 @@ bool fay_part_empty(const struct fay_part *part)
 	return true;
 }
 
-/* Bytes of the event up to the end of the last field that is filled. */
-static int32_t event_bytes(uint32_t fields)
-{
-	if (fields & ~(2 * FAY_FIELD_STACK_POINTER - 1))
-		return sizeof(struct fay_event);
-	return fields ? offsetof(struct fay_event, duration) : 0;
-}
-
 struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t kinds,
 			      uint32_t saved)
 {
@@ -105,7 +97,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		part.saved |= others = FAY_BIT(FAY_RDI);
 	part.temporary = others & FAY_BIT(FAY_RDI) ? FAY_RDI : (unsigned)__builtin_ctz(others);
 
-	part.area += event_bytes(part.fields);
+	part.area += (int32_t)fay_event_bytes(part.fields);
 	part.local_at = part.area;
 	if (part.spill_local)
 		part.area += 8;
@@ -436,7 +428,8 @@ static const char *field_refusal(uint32_t fields)
 		{ FAY_FIELDS_ARGUMENTS, "reads event.arg, which only probes of calls, offset and "
 					"USDT probes have" },
 		{ FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT,
-		  "reads the return value, which only return probes have" },
+		  "reads the return value, which only return probes have, or rbp in its place, "
+		  "which only entry probes have" },
 		{ FAY_FIELD_DURATION,
 		  "reads event.duration, which only return and exception probes have" },
 		{ FAY_FIELD_REGISTERS,

@@ -89,7 +89,7 @@ int32_t fay_offset_saved(unsigned reg)
 }
 
 /* `inside`: what runs is probes of a place, not of a function's entry or exit. */
-static void fill_registers(struct fay_emitter *e, uint32_t fields, bool inside)
+static void fill_registers(struct fay_emitter *e, uint32_t fields, bool inside, bool entry)
 {
 	if (fields & FAY_FIELD_REGISTERS) {
 		for (unsigned i = 0; i < PUSHED; i++)
@@ -106,6 +106,10 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields, bool inside)
 	if (fields & FAY_FIELD_STACK_POINTER) {
 		fay_emit_lea(e, FAY_RAX, FAY_RBP, AT_RSP);
 		fay_emit_store64(e, FAY_RSP, EVENT(stack_pointer), FAY_RAX);
+	}
+	if (entry && fields & FAY_FIELD_FRAME_POINTER) {
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_RBP);
+		fay_emit_store64(e, FAY_RSP, EVENT(frame_pointer), FAY_RAX);
 	}
 }
 
@@ -135,7 +139,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	if (spec->marker)
 		part.fields &= ~arguments;
 	fay_fields_early(e, &part);
-	fill_registers(e, part.fields, inside);
+	fill_registers(e, part.fields, inside, spec->role == FAY_ROLE_ENTRY);
 	if (spec->marker)
 		fay_marker_arguments(e, spec, arguments);
 	part.temporary = FAY_RAX;

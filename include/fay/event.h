@@ -44,7 +44,10 @@ struct fay_event {
 	uint64_t duration; /* 128: nanoseconds since the call began (return, exception) */
 	/* 136: of the function; of the traced instruction (offset, marker) */
 	uint64_t address;
-	uint64_t retval2; /* 144: rdx at return: the upper half of a 128-bit value */
+	union {                         /* 144 */
+		uint64_t retval2;       /* rdx at return: the upper half of a 128-bit value */
+		uint64_t frame_pointer; /* rbp when the call began (entry) */
+	};
 	/* 152: the low 8 bytes of xmm0 at return: a double, or a float in the lower 4 */
 	uint64_t retval_float;
 	/* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15;
@@ -81,6 +84,7 @@ enum fay_event_field {
 	FAY_FIELD_DURATION = 1u << 17,
 	FAY_FIELD_ADDRESS = 1u << 18,
 	FAY_FIELD_RETVAL2 = 1u << 19,
+	FAY_FIELD_FRAME_POINTER = FAY_FIELD_RETVAL2, /* the same place of the event */
 	FAY_FIELD_RETVAL_FLOAT = 1u << 20,
 	FAY_FIELD_REGISTERS = 1u << 21, /* any of reg[] */
 	FAY_FIELD_FLAGS = 1u << 22,
@@ -98,15 +102,29 @@ enum fay_event_field {
 #define FAY_FIELDS_PLACE                                                                           \
 	(FAY_FIELDS_ALWAYS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_STACK_POINTER |     \
 	 FAY_FIELD_ADDRESS)
-#define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_KEPT)
-#define FAY_FIELDS_EXCEPTION (FAY_FIELDS_ENTRY | FAY_FIELD_DURATION)
+#define FAY_FIELDS_CALL (FAY_FIELDS_PLACE | FAY_FIELDS_KEPT)
+#define FAY_FIELDS_ENTRY (FAY_FIELDS_CALL | FAY_FIELD_FRAME_POINTER)
+#define FAY_FIELDS_EXCEPTION (FAY_FIELDS_CALL | FAY_FIELD_DURATION)
 #define FAY_FIELDS_RETURN                                                                          \
 	(FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT |    \
 	 FAY_FIELD_REGISTERS)
 /* flags lie where the caller does */
-#define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS)
+#define FAY_FIELDS_OFFSET (FAY_FIELDS_CALL | FAY_FIELD_REGISTERS)
 /* arg: the marker's operands, as its note says where they are */
 #define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET
+
+/* Bytes of the event up to the end of the last of the fields. */
+static inline uint32_t fay_event_bytes(uint32_t fields)
+{
+	if (fields & FAY_FIELD_FLAGS)
+		return sizeof(struct fay_event);
+	if (fields & FAY_FIELD_REGISTERS)
+		return offsetof(struct fay_event, flags);
+	for (uint32_t i = 5; i-- > 0;)
+		if (fields & FAY_FIELD_STACK_POINTER << i)
+			return (uint32_t)offsetof(struct fay_event, duration) + 8 * i;
+	return fields ? (uint32_t)offsetof(struct fay_event, stack_pointer) : 0;
+}
 
 /* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same
  * on every machine. */

@@ -169,14 +169,15 @@ bool fay_runtimes_follow_jumps(const struct fay_target *target)
  * Below the stack pointer a function of Go that was called by one that has checked has 928 - 128
  * bytes (runtime/stack.go: StackGuard, StackSmall), less the call's. What is used of it beside the
  * probe's own frame is measured by tests/integration/switching/stack_used.sh: of a thread's first
- * event, of rows, of tables that are handed on; more at places inside functions, and for addresses.
+ * event, of rows, of tables that are handed on; more at places inside functions, and for fields
+ * behind the event's first.
  */
 #define GO_STACK 784u
 #define FIRST_STACK 216u
 #define EMIT_STACK 440u
-#define FLUSH_STACK 520u
-#define INSIDE_STACK 200u
-#define ADDRESS_STACK 160u
+#define FLUSH_STACK 472u
+#define INSIDE_STACK 224u
+#define EVENT_STACK 128u   /* of the event, in these */
 #define VECTORS_STACK 600u /* 16 of 32 bytes, and what aligns them */
 
 static uint64_t stack_of(const struct fay_probe_facts *probe)
@@ -185,8 +186,10 @@ static uint64_t stack_of(const struct fay_probe_facts *probe)
 			   : probe->helpers                        ? EMIT_STACK
 								   : FIRST_STACK;
 
+	uint32_t event = fay_event_bytes(probe->event_fields);
+
 	return probe->worst_stack + helpers + (probe->kind == FAY_PROBE_OFFSET ? INSIDE_STACK : 0) +
-	       (probe->event_fields & FAY_FIELD_ADDRESS ? ADDRESS_STACK : 0) +
+	       (event > EVENT_STACK ? event - EVENT_STACK + 8 : 0) +
 	       (probe->clobbered_vectors ? VECTORS_STACK : 0);
 }
 
@@ -201,8 +204,7 @@ static void judge_stack(const struct fay_plan *plan, struct fay_point *point)
 		if (stack_of(&plan->verdict->probes[fay_point_probe(point, k)]) > GO_STACK)
 			point->untraced =
 				"is a Go function, which may have 784 bytes of stack left: the "
-				"query takes more; ask without `Stack`, or of system calls for "
-				"`UserStack`";
+				"query takes more; ask for fewer columns, or a shorter `Stack`";
 }
 
 void fay_runtimes_judge(struct fay_plan *plan)

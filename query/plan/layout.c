@@ -225,9 +225,6 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						.symbol = symbols[0] };
 	if (saved && p->checked.kind == SOURCE_TIMER) /* nothing ticks */
 		p->probes[0].kind = FAY_PROBE_ENTRY;
-	/* entries do not have the frame pointer, a place inside does */
-	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p))
-		p->probes[0].kind = FAY_PROBE_OFFSET;
 	p->probes[1] = (struct fay_spec_probe){ .pattern = pattern,
 						.kind = FAY_PROBE_EXCEPTION,
 						.symbol = symbols[1] };

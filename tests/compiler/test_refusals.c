@@ -84,6 +84,8 @@ static const struct {
 	  "other registers are known", 4, FAY_E_REFUSED },
 	{ "FAY_ENTRY(\"a!b\") {\nn.n = event->reg[5]; }\n", "rsp and rbp are known", 4,
 	  FAY_E_REFUSED },
+	{ "FAY_EXCEPTION(\"a!b\") {\nn.n = event->frame_pointer; }\n",
+	  "event->frame_pointer in FAY_ENTRY() only", 4, FAY_E_REFUSED },
 	{ "FAY_BEGIN() {\nn.n = event->reg[3] + event->flags; }\n", "registers are known", 4,
 	  FAY_E_REFUSED },
 	{ "FAY_TIMER(0) { n.n++; }\n", "a timer's period", 3, FAY_E_USAGE },

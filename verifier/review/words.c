@@ -44,7 +44,9 @@ static const char *field(const struct fay_probe_facts *probe, unsigned bit)
 {
 	switch (1u << bit) {
 	case FAY_FIELD_RETVAL: return "the result";
-	case FAY_FIELD_RETVAL2: return "the result's second word";
+	case FAY_FIELD_RETVAL2:
+		return probe->kind == FAY_PROBE_ENTRY ? "the frame pointer"
+						      : "the result's second word";
 	case FAY_FIELD_RETVAL_FLOAT: return "the result, a floating-point number";
 	case FAY_FIELD_TIME: return "the time";
 	case FAY_FIELD_CYCLES: return "the processor's clock";

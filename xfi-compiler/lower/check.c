@@ -414,7 +414,10 @@ static const struct {
 	{ OF(arg), OF(retval), CALLS | KIND(OFFSET) | KIND(MARKER),
 	  "arguments are known in probes of functions and markers only" },
 	{ OF(retval), OF(time), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
-	{ OF(retval2), OF(reg), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
+	{ OF(retval2), OF(retval_float), KIND(RETURN) | KIND(ENTRY),
+	  "a return value is known in FAY_RETURN() only, event->frame_pointer in FAY_ENTRY() "
+	  "only" },
+	{ OF(retval_float), OF(reg), KIND(RETURN), "a return value is known in FAY_RETURN() only" },
 	{ OF(duration), OF(address), KIND(RETURN) | KIND(EXCEPTION),
 	  "a call's duration is known in FAY_RETURN() and FAY_EXCEPTION() only" },
 	{ OF(reg[4]), OF(reg[6]), KIND(RETURN) | KIND(OFFSET) | KIND(MARKER),

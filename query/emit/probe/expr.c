@@ -37,22 +37,9 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 					   NULL };
 }
 
-/* event.Caller of a probe at an offset, at a function's first instruction: the event's own word
- * holds the flags there. */
-static struct fay_operand_value read_caller(struct fay_codegen *g)
-{
-	LLVMValueRef at = fay_codegen_load(g, g->event, offsetof(struct fay_event, stack_pointer));
-	g->reads = true;
-	return (struct fay_operand_value){ fay_codegen_call(g, "fay_query_read8", g->i64, &at, 1),
-					   NULL };
-}
-
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
-	if (f->offset == offsetof(struct fay_event, caller) &&
-	    g->p->probes[0].kind == FAY_PROBE_OFFSET && g->p->checked.kind == SOURCE_ENTRY)
-		return read_caller(g);
 	if (fay_field_is_inlined(f))
 		return (struct fay_operand_value){ LLVMConstInt(g->i1, g->inlined, 0), NULL };
 	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */

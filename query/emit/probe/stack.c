@@ -23,6 +23,7 @@ static void function_alone(struct fay_codegen *g, LLVMValueRef frames, LLVMValue
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 {
 	enum fay_source kind = g->p->checked.kind;
+	bool entry = kind == SOURCE_ENTRY && !g->inlined;
 	LLVMValueRef frames =
 		fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
 	LLVMValueRef address = fay_codegen_load(g, g->event, offsetof(struct fay_event, address));
@@ -34,11 +35,13 @@ LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
 		frames,
 		g->global,
 		address,
-		fay_codegen_load(g, g->event, REGISTER(RSP)),
-		fay_codegen_load(g, g->event, REGISTER(RBP)),
+		fay_codegen_load(g, g->event,
+				 entry ? offsetof(struct fay_event, stack_pointer) : REGISTER(RSP)),
+		fay_codegen_load(g, g->event,
+				 entry ? offsetof(struct fay_event, frame_pointer) : REGISTER(RBP)),
 		fay_codegen_i64(g, g->p->checked.exprs.stack_frames),
 		/* at its end a call has rsp and rbp as they were when it began */
-		fay_codegen_i64(g, kind == SOURCE_ENTRY || kind == SOURCE_RETURN),
+		fay_codegen_i64(g, entry || kind == SOURCE_RETURN),
 	};
 	fay_codegen_call(g, "fay_query_stack", LLVMVoidTypeInContext(g->context), arguments, 7);
 	g->stacks = true;

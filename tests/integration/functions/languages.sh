@@ -115,8 +115,8 @@ if command -v go >/dev/null; then
 		'cluster.Function("golang!runtime.goexit1.abi0").Sum(x => x.Arg(0))' \
 		-- "$work/golang"
 	contains "go: why those are refused" "$work/err" "whose arguments are on the stack"
-	# a goroutine's stack, below main.grow's first instruction, does not do for this
-	"$FAY" trace 'from f in cluster.Function("golang!main.*") select new { s = f.Stack(4) }' \
+	# a goroutine's stack, below main.grow's first instruction, does not do for such a row
+	"$FAY" trace 'from f in cluster.Function("golang!main.*") select new { s = f.Stack(32) }' \
 		-- "$work/golang" >"$work/out" 2>"$work/err" && fail "go: stacks are not refused"
 	contains "go: why stacks are refused" "$work/err" "may have 784 bytes of stack left"
 else

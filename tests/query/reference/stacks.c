@@ -93,6 +93,7 @@ void random_stack(struct fay_event *event, unsigned number, bool called)
 	if (count && count + 1 < EVENT_FRAMES && below(3) == 0) /* code that has no table ends it */
 		frames[count + 1] = *returns = 0x555500001000 + below(2);
 	*rbp = GARBAGE;
+	event->frame_pointer = event->reg[5]; /* of an entry */
 	event->caller = frames[1];
 }
 
