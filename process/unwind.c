@@ -14,7 +14,6 @@
 #include "unwind_private.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fay/stacks.h"
@@ -23,7 +22,6 @@
 #define RSP 7u
 #define RETURN_ADDRESS 16u
 #define REMEMBERED_MAX 8u
-#define ROWS_MAX (4u << 20)
 /* A common part is read again where the one before it was another; in all, so many times the
  * table's size. */
 #define COMMON_TIMES 64u
@@ -48,7 +46,6 @@ struct reader {
 	uint64_t address;
 	struct common common;
 	struct fay_unwind_rows *rows;
-	size_t room;
 	uint64_t common_read; /* bytes, in all */
 	bool out_of_memory;
 };
@@ -112,23 +109,9 @@ static uint64_t encoded(const struct reader *r, struct cursor *c, uint8_t encodi
 	return relative && (encoding & 0x70) == DW_EH_PE_pcrel ? value + here : value;
 }
 
-/* --- rows --- */
-
 static void add_row(struct reader *r, uint64_t address, uint32_t rule)
 {
-	struct fay_unwind_rows *rows = r->rows;
-	if (rows->count == r->room) {
-		size_t more = 2 * r->room + 1024;
-		struct fay_unwind_row *grown =
-			more <= ROWS_MAX ? realloc(rows->items, more * sizeof(*grown)) : NULL;
-		if (!grown) {
-			r->out_of_memory = true;
-			return;
-		}
-		rows->items = grown;
-		r->room = more;
-	}
-	rows->items[rows->count++] = (struct fay_unwind_row){ address, rule };
+	r->out_of_memory |= !fay_unwind_add(r->rows, address, rule);
 }
 
 /* --- the little programs --- */
@@ -400,30 +383,6 @@ static void read_function(struct reader *r, struct cursor *c)
 	add_row(r, end, FAY_STACK_END);
 }
 
-/* By address; where a function begins at the end of another, its own row is the last. */
-static int compare_rows(const void *left, const void *right)
-{
-	const struct fay_unwind_row *a = left, *b = right;
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return (a->rule != FAY_STACK_END) - (b->rule != FAY_STACK_END);
-}
-
-/* Of rows of one address the last; none that says the same as the one before it. */
-static void fold_rows(struct fay_unwind_rows *rows)
-{
-	size_t kept = 0;
-	if (rows->count)
-		qsort(rows->items, rows->count, sizeof(*rows->items), compare_rows);
-	for (size_t i = 0; i < rows->count; i++) {
-		bool hidden =
-			i + 1 < rows->count && rows->items[i + 1].address == rows->items[i].address;
-		if (!hidden && (!kept || rows->items[kept - 1].rule != rows->items[i].rule))
-			rows->items[kept++] = rows->items[i];
-	}
-	rows->count = kept;
-}
-
 bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
 		     struct fay_unwind_rows *rows)
 {
@@ -433,7 +392,6 @@ bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
 			    .common.offset = UINT64_MAX,
 			    .rows = rows };
 	struct cursor c = { table, table + size, false };
-	*rows = (struct fay_unwind_rows){ 0 };
 	while (!r.out_of_memory) {
 		uint64_t length = fixed(&c, 4);
 		/* zero: the end; 64-bit lengths are not used */
@@ -449,16 +407,5 @@ bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address,
 		if (r.common.understood)
 			read_function(&r, &entry);
 	}
-	if (!r.out_of_memory) {
-		fold_rows(rows);
-		return true;
-	}
-	fay_unwind_rows_deinit(rows);
-	return false;
-}
-
-void fay_unwind_rows_deinit(struct fay_unwind_rows *rows)
-{
-	free(rows->items);
-	*rows = (struct fay_unwind_rows){ 0 };
+	return !r.out_of_memory;
 }

@@ -366,8 +366,9 @@ static void test_malformed(void **state)
 		0,    0,    0,    0x10, 0,    0,    0x20, 0, 0, 0,    0,   0x41, 0x0e, 0x10, 0x86,
 		2,    0x43, 0x0d, 6,    0x5a, 0x0c, 7,    8, 0, 0,    0,   0,    0,    0,    0,
 	};
-	struct fay_unwind_rows rows;
+	struct fay_unwind_rows rows = { 0 };
 	assert_true(fay_unwind_read(table, sizeof(table), 0x1000, &rows));
+	fay_unwind_fold(&rows);
 	assert_int_equal(rows.count, 5);
 	assert_int_equal(rows.items[0].address, 0x2020);
 	assert_int_equal(rows.items[0].rule, FAY_STACK_CALLED);
@@ -385,8 +386,61 @@ static void test_malformed(void **state)
 			copy[(chain >> 40) % size] = (uint8_t)(chain >> 32);
 		}
 		assert_true(fay_unwind_read(copy, size, chain, &rows));
+		fay_unwind_fold(&rows);
 		for (size_t r = 1; r < rows.count; r++)
 			assert_true(rows.items[r].address > rows.items[r - 1].address);
+		fay_unwind_rows_deinit(&rows);
+		free(copy);
+	}
+}
+
+static void put(uint8_t *at, uint64_t value, unsigned size)
+{
+	memcpy(at, &value, size);
+}
+
+/* Go's table of functions: as it should be, of another version, and any bytes. */
+static void test_go(void **state)
+{
+	(void)state;
+	uint8_t table[192] = { 0xf0, 0xff, 0xff, 0xff, 0, 0, 1, 8, 2 };
+	/* 16 bytes at 0 and 9 at 24, then a function whose stack pointer is set */
+	static const uint8_t steps[] = { 0, 2, 16, 48, 9, 0 };
+	struct fay_unwind_rows rows = { 0 };
+	put(table + 24, 0x401000, 8);
+	put(table + 56, 72, 8); /* steps, functions */
+	put(table + 64, 80, 8);
+	memcpy(table + 72, steps, sizeof(steps));
+	put(table + 84, 20, 4);
+	put(table + 88, 0x20, 4);
+	put(table + 92, 60, 4);
+	put(table + 96, 0x40, 4);
+	put(table + 100 + 16, 1, 4);
+	put(table + 140 + 16, 1, 4);
+	table[140 + 37] = 2;
+	assert_true(fay_unwind_read_go(table, sizeof(table), 0, &rows));
+	fay_unwind_fold(&rows);
+	assert_int_equal(rows.count, 3);
+	assert_int_equal(rows.items[0].address, 0x401000);
+	assert_int_equal(rows.items[0].rule, FAY_STACK_CALLED);
+	assert_int_equal(rows.items[1].address, 0x401010);
+	assert_int_equal(rows.items[1].rule, fay_stack_rule(FAY_STACK_RSP, 4, 0));
+	assert_int_equal(rows.items[2].address, 0x401019);
+	assert_int_equal(rows.items[2].rule, FAY_STACK_END);
+	fay_unwind_rows_deinit(&rows);
+	table[0] = 0xf2;
+	assert_true(fay_unwind_read_go(table, sizeof(table), 0, &rows));
+	assert_int_equal(rows.count, 0);
+	table[0] = 0xf0;
+	for (unsigned i = 0; i < 20000; i++) {
+		size_t size = sizeof(table) - (i % 7 == 0 ? i / 7 % sizeof(table) : 0);
+		uint8_t *copy = malloc(size + 1);
+		memcpy(copy, table, size);
+		for (unsigned k = 0; k < 1 + i % 4 && size; k++) {
+			chain = chain * 6364136223846793005u + 1442695040888963407u;
+			copy[(chain >> 40) % size] = (uint8_t)(chain >> 32);
+		}
+		assert_true(fay_unwind_read_go(copy, size, i % 3 ? 0 : chain, &rows));
 		fay_unwind_rows_deinit(&rows);
 		free(copy);
 	}
@@ -398,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_chains),  cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_changed), cmocka_unit_test(test_linkage),
 		cmocka_unit_test(test_rows),    cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_go),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
