@@ -207,9 +207,18 @@ static void judge_stack(const struct fay_plan *plan, struct fay_point *point)
 				"query takes more; ask for fewer columns, or a shorter `Stack`";
 }
 
+static bool has_libc(const struct fay_target *target)
+{
+	for (size_t i = 0; i < target->module_count; i++)
+		if (fay_module_matches(&target->modules[i], "libc"))
+			return true;
+	return false;
+}
+
 void fay_runtimes_judge(struct fay_plan *plan)
 {
 	struct judgement judgement = { 0 };
+	bool libc = has_libc(plan->target);
 
 	plan->jumps_followed = fay_runtimes_follow_jumps(plan->target);
 	for (size_t i = 0; i < plan->point_count; i++) {
@@ -222,6 +231,12 @@ void fay_runtimes_judge(struct fay_plan *plan)
 			   systems[judgement.system].untraced))
 			point->untraced = systems[judgement.system].reason;
 		point->stack_moves = judgement.go; /* assembly in between has names like C's */
+		if (judgement.go && !libc) {
+			/* The first thread may be as the dynamic linker has made it; those that Go
+			 * makes have no thread control block. */
+			plan->thread_pointer = false;
+			plan->tid_offset = -1;
+		}
 		if (judgement.go) {
 			judge_go(plan, judgement.registers, point);
 			judge_stack(plan, point);
