@@ -7,13 +7,14 @@
  * limit must not silently be no limit.
  *
  * What a file includes holds as if it stood in the file; of a key that several files have the
- * stricter value counts, so that no include loosens what another file says. A file that is included
- * includes nothing.
+ * stricter value counts, so that no include loosens what another file says. A file that
+ * several include is read once; one that includes itself, by whatever way, is refused.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "policy.h"
 #include "policy_parts.h"
@@ -36,7 +37,6 @@ struct named {
 /* A file that is read. */
 struct reading {
 	const char *path;
-	bool is_included; /* it includes nothing itself */
 	struct fay_policy *policy;
 	const struct fay_policy_keys *more; /* or NULL */
 	bool seen[FAY_POLICY_NAMES], more_seen[FAY_POLICY_KEYS_MAX];
@@ -131,7 +131,7 @@ static const char *read_line(char *line, struct reading *reading, void *context,
 	if (*name == '$')
 		return define(name, given, reading->named);
 	if (!strcmp(name, "include"))
-		return reading->is_included ? "a file that is included includes no others" : NULL;
+		return NULL;
 	value = value_of(given, reading->named, copy);
 	*at = given;
 	if (!value)
@@ -179,13 +179,20 @@ struct text {
 	char path[PATH_MAX];
 	char *bytes; /* to be freed */
 	size_t size;
+	dev_t device;
+	ino_t inode;
+	size_t by, next,
+		end; /* who includes it; those that it includes and that are still to be read */
 };
 
 static int load(struct text *text, char *message, size_t message_size)
 {
 	FILE *file = fopen(text->path, "re");
-	const char *wrong = file ? NULL : strerror(errno);
+	struct stat status = { 0 };
+	const char *wrong = file && !fstat(fileno(file), &status) ? NULL : strerror(errno);
 
+	text->device = status.st_dev;
+	text->inode = status.st_ino;
 	text->bytes = malloc(FAY_POLICY_FILE_MAX + 1);
 	text->size = file && text->bytes ? fread(text->bytes, 1, FAY_POLICY_FILE_MAX + 1, file) : 0;
 	if (!wrong && !text->bytes)
@@ -232,10 +239,11 @@ static int each_line(const struct text *text, struct reading *reading, void *con
 
 /* ---- files that are included ---- */
 
-/* A policy's own file, then those that it includes. */
+/* A policy's own file, then those that are included, in the order in which that was found. */
 struct texts {
-	size_t count;
+	size_t count, current; /* the one whose lines are looked at */
 	struct text at[1 + INCLUDES_MAX];
+	size_t ordered, order[1 + INCLUDES_MAX]; /* each file once, behind all that it includes */
 };
 
 /* The path of an included file goes from where the including one is. */
@@ -255,7 +263,7 @@ static const char *add_include(char *line, struct reading *reading, void *contex
 	if (!*value || snprintf(texts->at[texts->count].path, PATH_MAX, "%.*s%s", folder,
 				reading->path, value) >= PATH_MAX)
 		return "expected the path of a file";
-	texts->count++;
+	texts->at[texts->count++].by = texts->current;
 	return NULL;
 }
 
@@ -266,12 +274,81 @@ static void release(struct texts *texts)
 	free(texts);
 }
 
+static bool is_same(const struct text *a, const struct text *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+static bool is_ordered(const struct texts *texts, const struct text *text)
+{
+	for (size_t i = 0; i < texts->ordered; i++)
+		if (is_same(&texts->at[texts->order[i]], text))
+			return true;
+	return false;
+}
+
+/* "FILE includes itself: FILE <- WHO INCLUDES IT <- ... <- FILE"; -1. */
+static int complain_of_circle(const struct texts *texts, size_t at, char *message,
+			      size_t message_size)
+{
+	const struct text *last = &texts->at[at];
+	size_t length;
+
+	snprintf(message, message_size, "%s includes itself: %s", last->path, last->path);
+	do {
+		at = texts->at[at].by;
+		length = strlen(message);
+		snprintf(message + length, message_size - length, " <- %s", texts->at[at].path);
+	} while (!is_same(&texts->at[at], last));
+	return -1;
+}
+
+/* Loads the current file; what it includes is behind what is there. */
+static int load_current(struct texts *texts, char *message, size_t message_size)
+{
+	struct text *text = &texts->at[texts->current];
+	struct reading reading = { .message = message, .message_size = message_size };
+
+	if (load(text, message, message_size))
+		return -1;
+	for (size_t i = texts->current; i != 0; i = texts->at[i].by)
+		if (is_same(&texts->at[texts->at[i].by], text))
+			return complain_of_circle(texts, texts->current, message, message_size);
+	text->next = text->end = texts->count;
+	if (is_ordered(texts, text))
+		return 0;
+	if (each_line(text, &reading, texts, add_include))
+		return -1;
+	text->end = texts->count;
+	return 0;
+}
+
+/* What is included is read before what stands behind it, in whatever file that is. */
+static int load_each(struct texts *texts, char *message, size_t message_size)
+{
+	if (load_current(texts, message, message_size))
+		return -1;
+	for (;;) {
+		struct text *text = &texts->at[texts->current];
+
+		if (text->next < text->end) {
+			texts->current = text->next++;
+			if (load_current(texts, message, message_size))
+				return -1;
+			continue;
+		}
+		if (!is_ordered(texts, text))
+			texts->order[texts->ordered++] = texts->current;
+		if (texts->current == 0)
+			return 0;
+		texts->current = text->by;
+	}
+}
+
 /* NULL: after a message. */
 static struct texts *load_all(const char *path, char *message, size_t message_size)
 {
 	struct texts *texts = calloc(1, sizeof(*texts));
-	struct reading reading = { .message = message, .message_size = message_size };
-	int result = texts ? 0 : -1;
 
 	if (!texts || strlen(path) >= PATH_MAX) {
 		snprintf(message, message_size, "%s: %s", path,
@@ -280,12 +357,7 @@ static struct texts *load_all(const char *path, char *message, size_t message_si
 		return NULL;
 	}
 	strcpy(texts->at[texts->count++].path, path);
-	result = load(&texts->at[0], message, message_size);
-	if (!result)
-		result = each_line(&texts->at[0], &reading, texts, add_include);
-	for (size_t i = 1; !result && i < texts->count; i++)
-		result = load(&texts->at[i], message, message_size);
-	if (!result)
+	if (!load_each(texts, message, message_size))
 		return texts;
 	release(texts);
 	return NULL;
@@ -308,7 +380,7 @@ static int join(struct reading *reading, struct fay_policy *to, bool *seen,
 	return 0;
 }
 
-/* The included files first, so that their names are known. */
+/* The included files first, so that their names are known; the policy's own is the last. */
 static int read_texts(const struct texts *texts, struct reading *own)
 {
 	struct named named = { 0 };
@@ -316,16 +388,15 @@ static int read_texts(const struct texts *texts, struct reading *own)
 	bool seen[FAY_POLICY_NAMES] = { 0 };
 
 	own->named = &named;
-	for (size_t i = 1; i < texts->count; i++) {
+	for (size_t i = 0; i + 1 < texts->ordered; i++) {
 		struct fay_policy one;
-		struct reading inner = { .is_included = true,
-					 .policy = &one,
+		struct reading inner = { .policy = &one,
 					 .named = &named,
 					 .message = own->message,
 					 .message_size = own->message_size };
 
 		fay_policy_default(&one);
-		if (each_line(&texts->at[i], &inner, NULL, read_line) ||
+		if (each_line(&texts->at[texts->order[i]], &inner, NULL, read_line) ||
 		    join(&inner, &all, seen, &one, inner.seen))
 			return -1;
 	}
