@@ -1,6 +1,7 @@
 // How often the page cache has what programs read
-// `missed` is pages that were added, by reading ahead or writing, too. Of a program that adds more
-// than it reads, such as one that writes, no rate is known, and it is left out.
+// `missed` is what was added, by reading ahead or writing, too. Of a program that adds more than it
+// reads, such as one that writes, no rate is known, and it is left out. A large folio, of several
+// pages, counts once on either side; cache-misses counts pages.
 // The tracepoint mm_filemap_get_pages is newer than Debian 12's own kernel.
 //   fay trace -f cache-hit-rate --for 10s
 from p in cluster.Tracepoint("filemap:mm_filemap_*")

@@ -60,6 +60,15 @@ if [ "$bpf" = true ]; then
 else
 	echo "not run: categories, storm-1-calls, storm-2-arguments: no BPF here"
 fi
+# --- what is read into the page cache, in pages, whatever its folios' sizes are
+if [ "$bpf" = true ] && [ "$(stat -f -c %T "$work")" != tmpfs ]; then
+	dd if=/dev/zero of="$work/uncached" bs=1M count=16 conv=fsync status=none
+	dd if="$work/uncached" of=/dev/null iflag=nocache count=0 status=none
+	queries=$queries/../memory run cache-misses -- \
+		sh -c "exec cat '$work/uncached' >/dev/null"
+	rows "pages of a file of 16 MiB" true \
+		'map(select(.program == "cat").pages)[0] | . >= 4096 and . < 8192'
+fi
 # --- locks: Python's are semaphores; and of files
 queries=$queries/../locks run semaphore-waits -- /usr/bin/python3 -c '
 import threading, time
