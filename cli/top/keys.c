@@ -49,17 +49,38 @@ static void save(struct fay_top_screen *screen)
 	fay_printable(screen->notice);
 }
 
+static void show(struct fay_top_screen *screen)
+{
+	fay_top_view_ask(screen->view);
+	fay_top_screen_draw(screen);
+	fay_top_view_open(screen->view);
+}
+
+/* Other functions of the process are traced. */
+static void want(struct fay_top_screen *screen)
+{
+	struct fay_top_view *view = screen->view;
+	fay_top_view_close(view);
+	memcpy(view->wanted, screen->typed, sizeof(view->wanted));
+	view->paused = false;
+	screen->chosen = screen->first = 0;
+	show(screen);
+}
+
 static void type(struct fay_top_screen *screen, int key)
 {
 	size_t length = strlen(screen->typed);
 	if (key == ESCAPE) {
 		screen->input = FAY_TOP_NO_INPUT;
 	} else if (key == '\n' || key == '\r' || key == KEY_ENTER) {
-		if (screen->input == FAY_TOP_FILTER)
+		enum fay_top_input input = screen->input;
+		screen->input = FAY_TOP_NO_INPUT;
+		if (input == FAY_TOP_FILTER)
 			memcpy(screen->filter, screen->typed, sizeof(screen->filter));
+		else if (input == FAY_TOP_WANTED)
+			want(screen);
 		else if (length)
 			save(screen);
-		screen->input = FAY_TOP_NO_INPUT;
 	} else if (key == KEY_BACKSPACE || key == DELETE || key == '\b') {
 		if (length)
 			screen->typed[length - 1] = 0;
@@ -67,13 +88,6 @@ static void type(struct fay_top_screen *screen, int key)
 		screen->typed[length] = (char)key;
 		screen->typed[length + 1] = 0;
 	}
-}
-
-static void show(struct fay_top_screen *screen)
-{
-	fay_top_view_ask(screen->view);
-	fay_top_screen_draw(screen);
-	fay_top_view_open(screen->view);
 }
 
 /* To what the chosen row is about. */
@@ -169,6 +183,12 @@ bool fay_top_key(struct fay_top_screen *screen, int key)
 		break;
 	case 'p':
 	case ' ': screen->view->paused = !screen->view->paused; break;
+	case 'f':
+		if (screen->view->kind != FAY_TOP_FUNCTIONS)
+			break;
+		screen->input = FAY_TOP_WANTED;
+		memcpy(screen->typed, screen->view->wanted, sizeof(screen->typed));
+		break;
 	case '/':
 	case 'w':
 		screen->input = key == '/' ? FAY_TOP_FILTER : FAY_TOP_SAVE;

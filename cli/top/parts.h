@@ -61,6 +61,8 @@ void fay_top_table_arrange(struct fay_top_table *table, unsigned column, const c
 
 /* --- view.c: what is asked --- */
 
+#define FAY_TOP_INPUT 64u /* bytes of what is typed */
+
 enum fay_top_kind { FAY_TOP_PROCESSES, FAY_TOP_FUNCTIONS, FAY_TOP_STACKS };
 #define FAY_TOP_KINDS 3u
 
@@ -76,7 +78,8 @@ struct fay_top_view {
 	const char *const *comms;
 	size_t comm_count;
 	double budget;
-	pid_t pid;           /* of the others: whose functions */
+	pid_t pid;                  /* of the others: whose functions */
+	char wanted[FAY_TOP_INPUT]; /* of FAY_TOP_FUNCTIONS: a pattern; "": the executable's own */
 	char function[1024]; /* of FAY_TOP_STACKS: "module!function", as a query's string has it */
 	char query[2048];
 	char message[512];         /* what was said last */
@@ -91,7 +94,8 @@ size_t fay_top_columns(enum fay_top_kind kind, const struct fay_top_column **col
 void fay_top_view_ask(struct fay_top_view *view);
 /* Traces it; if that cannot be, it has failed. */
 void fay_top_view_open(struct fay_top_view *view);
-/* That function of the program is what stacks are asked of; false: the process is gone. */
+/* The function that a row is named after is what stacks are asked of; false: the process is gone.
+ */
 bool fay_top_view_function(struct fay_top_view *view, const char *name);
 /* Takes up what has come, once something is due, or when the word is not `seen` any more. */
 void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen);
@@ -107,8 +111,7 @@ bool fay_top_can_draw(void);
 
 /* --- screen.c --- */
 
-#define FAY_TOP_INPUT 64u
-enum fay_top_input { FAY_TOP_NO_INPUT, FAY_TOP_FILTER, FAY_TOP_SAVE };
+enum fay_top_input { FAY_TOP_NO_INPUT, FAY_TOP_FILTER, FAY_TOP_SAVE, FAY_TOP_WANTED };
 
 /* A view that was left for one of its rows: as it was. */
 struct fay_top_left {

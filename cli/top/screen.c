@@ -262,15 +262,19 @@ static void draw_bottom(const struct fay_top_screen *screen)
 {
 	static const char *const keys[] = {
 		"Enter functions  s sort  / filter  p pause  w save  q quit",
-		"Enter stacks  Esc back  s sort  / filter  p pause  w save  q quit",
+		"Enter stacks  Esc back  f functions  s sort  / filter  p pause  w save  q quit",
 		"Esc back  s sort  / filter  p pause  w save  q quit"
 	};
 	int lines = query_lines(screen), height = getmaxy(window), width = getmaxx(window);
+	static const char *const prompts[] = {
+		[FAY_TOP_NO_INPUT] = "",
+		[FAY_TOP_FILTER] = "Filter",
+		[FAY_TOP_SAVE] = "Save the table as CSV to",
+		[FAY_TOP_WANTED] = "Functions, as libc!*, or *!* (empty: the program's)",
+	};
 	const char *query = screen->view->query;
-	char typed[FAY_TOP_INPUT + 32];
-	snprintf(typed, sizeof(typed), "%s: %s_",
-		 screen->input == FAY_TOP_FILTER ? "Filter" : "Save the table as CSV to",
-		 screen->typed);
+	char typed[FAY_TOP_INPUT + 64];
+	snprintf(typed, sizeof(typed), "%s: %s_", prompts[screen->input], screen->typed);
 	if (height >= 10) {
 		if (screen->input)
 			put_line(height - lines - 2, typed, A_BOLD);

@@ -94,6 +94,7 @@ static const char usage[] =
 	"  and latencies, and then the stacks by which one of these is called. With -p it\n"
 	"  begins with the functions. Each view has the query behind it below.\n"
 	"  Enter, Esc: into a row, and back; arrows: choose; s: sort by the next column;\n"
+	"  f: other functions, such as libc!* or those of all libraries, *!*;\n"
 	"  /: filter; p: pause; w: save as CSV; q: quit\n";
 
 /* -1: go on. */

@@ -17,7 +17,7 @@
 #define READABLE 64u      /* bytes of a name */
 #define EVERY 1000000000u /* ns between pictures, if these do not take long */
 
-/* Results are the name, then the columns' values. */
+/* Results are the name, of functions of libraries the module's first, then the columns' values. */
 static const struct {
 	struct fay_top_column columns[FAY_TOP_VALUES];
 	size_t count;
@@ -32,7 +32,7 @@ static const struct {
 				  { "P99", true, false },
 				  { "TIME", true, true } },
 				4,
-				"from r in cluster.Return(\"%s\") group r by r.function into g "
+				"from r in cluster.Return(\"%s\") group r by %s into g "
 				"select new { g.Key, calls = g.Count(), p50 = g.Quantile(0.5, x => "
 				"x.Duration), p99 = g.Quantile(0.99, x => x.Duration), time = "
 				"g.Sum(x => x.Duration) }" },
@@ -68,6 +68,16 @@ static char *name_of_stack(const struct fay_cell *cell)
 	for (size_t i = cell->size; i-- > 0;)
 		fprintf(out, "%s%s", cell->items[i].label, i ? " > " : "");
 	return fclose(out) ? NULL : text;
+}
+
+/* "module!function" of two cells. */
+static char *name_of_function(const struct fay_cell *cells)
+{
+	char *text;
+	return asprintf(&text, "%.*s!%.*s", (int)cells[0].size, cells[0].bytes, (int)cells[1].size,
+			cells[1].bytes) < 0
+		       ? NULL
+		       : text;
 }
 
 static char *name_of(const struct fay_cell *cell)
@@ -113,11 +123,15 @@ static char *shorten_stack(const struct fay_cell *cell)
 static void describe_function(struct fay_top_row *row)
 {
 	char readable[READABLE];
+	const char *bang = strchr(row->name, '!'), *symbol = bang ? bang + 1 : row->name;
 	const char *name =
-		row->shown ? row->name : fay_readable_name(row->name, readable, sizeof(readable));
-	if (name == row->name || !(row->shown = strdup(name)))
+		row->shown ? symbol : fay_readable_name(symbol, readable, sizeof(readable));
+	if (name == symbol)
 		return;
-	fay_printable(row->shown);
+	if (asprintf(&row->shown, "%.*s%s", (int)(symbol - row->name), row->name, name) < 0)
+		row->shown = NULL;
+	if (row->shown)
+		fay_printable(row->shown);
 }
 
 static void describe_stack(struct fay_top_row *row, const struct fay_cell *cell)
@@ -142,14 +156,16 @@ static void take_row(void *context, const struct fay_row *row)
 	struct fay_top_view *view = context;
 	uint64_t values[FAY_TOP_VALUES] = { 0 };
 	unsigned sums = 0;
-	if (view->paused || row->count < kinds[view->kind].count + 1)
+	bool modules = view->kind == FAY_TOP_FUNCTIONS && *view->wanted;
+	size_t first = modules ? 2 : 1;
+	if (view->paused || row->count < kinds[view->kind].count + first)
 		return;
-	char *name = name_of(&row->cells[0]);
+	char *name = modules ? name_of_function(row->cells) : name_of(&row->cells[0]);
 	if (!name)
 		return;
 	fay_printable(name);
 	for (size_t i = 0; i < kinds[view->kind].count; i++) {
-		values[i] = number_of(&row->cells[i + 1]);
+		values[i] = number_of(&row->cells[i + first]);
 		sums |= (unsigned)kinds[view->kind].columns[i].sum << i;
 	}
 	struct fay_top_row *made =
@@ -172,8 +188,10 @@ static void take_message(void *context, const char *text)
 
 static void fail(struct fay_top_view *view, const struct fay_error *error)
 {
-	take_message(view, error->message);
-	view->message[strcspn(view->message, "\n")] = 0;
+	char first_line[sizeof(error->message)];
+	snprintf(first_line, sizeof(first_line), "%.*s", (int)strcspn(error->message, "\n"),
+		 error->message);
+	take_message(view, first_line);
 	size_t length = strlen(view->message);
 	if (view->kind == FAY_TOP_STACKS && error->code == FAY_E_REFUSED)
 		snprintf(view->message + length, sizeof(view->message) - length,
@@ -198,6 +216,17 @@ static void put_literally(FILE *out, const char *text, bool module)
 	}
 }
 
+static bool put_pattern(FILE *out, const char *module, const char *function)
+{
+	put_literally(out, module, true);
+	fputc('!', out);
+	if (function)
+		put_literally(out, function, false);
+	else
+		fputc('*', out);
+	return !fclose(out);
+}
+
 /* "module!function" of the process's executable, by the name that messages and results have for it,
  * which is that by which it was executed; `function` NULL: all of them. */
 static bool write_pattern(pid_t pid, const char *function, char *pattern, size_t size)
@@ -212,36 +241,41 @@ static bool write_pattern(pid_t pid, const char *function, char *pattern, size_t
 		return false;
 	FILE *out =
 		fay_target_describe(target, address, &place) ? fmemopen(pattern, size, "w") : NULL;
-	if (out) {
-		put_literally(out, place.module, true);
-		fputc('!', out);
-		if (function)
-			put_literally(out, function, false);
-		else
-			fputc('*', out);
-	}
+	bool written = out && put_pattern(out, place.module, function);
 	fay_target_close(target);
-	return out && !fclose(out);
+	return written;
 }
 
 bool fay_top_view_function(struct fay_top_view *view, const char *name)
 {
-	return write_pattern(view->pid, name, view->function, sizeof(view->function));
+	size_t size = sizeof(view->function);
+	const char *bang = *view->wanted ? strchr(name, '!') : NULL;
+	if (!bang)
+		return write_pattern(view->pid, name, view->function, size);
+	char *module = strndup(name, (size_t)(bang - name));
+	FILE *out = module ? fmemopen(view->function, size, "w") : NULL;
+	bool written = out && put_pattern(out, module, bang + 1);
+	free(module);
+	return written;
 }
 
 void fay_top_view_ask(struct fay_top_view *view)
 {
 	char program[1024] = "";
+	bool functions = view->kind == FAY_TOP_FUNCTIONS;
 	*view->message = 0;
-	view->failed = view->kind == FAY_TOP_FUNCTIONS &&
-		       !write_pattern(view->pid, NULL, program, sizeof(program));
+	view->failed = functions && !write_pattern(view->pid, NULL, program, sizeof(program));
 	if (view->failed)
 		snprintf(view->message, sizeof(view->message),
 			 "there is no process %d, or it may not be looked at", view->pid);
+	else if (functions && *view->wanted)
+		snprintf(program, sizeof(program), "%s%s", strchr(view->wanted, '!') ? "" : "*!",
+			 view->wanted);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(view->query, sizeof(view->query), kinds[view->kind].query,
-		 view->kind == FAY_TOP_FUNCTIONS ? program : view->function);
+		 functions ? program : view->function,
+		 *view->wanted ? "new { r.module, r.function }" : "r.function");
 #pragma GCC diagnostic pop
 }
 
@@ -277,11 +311,17 @@ void fay_top_view_stop(struct fay_top_view *view)
 }
 
 /* Stacks are all of one function. */
-static void take_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+static void take_left_out(void *context, const struct fay_function *function, bool out,
+			  uint64_t absent_ns)
 {
 	struct fay_top_view *view = context;
-	fay_top_table_left_out(&view->table, view->kind == FAY_TOP_STACKS ? NULL : function, out,
-			       absent_ns);
+	char *name = NULL;
+	if (view->kind == FAY_TOP_FUNCTIONS &&
+	    asprintf(&name, "%s%s%s", *view->wanted ? function->module : "",
+		     *view->wanted ? "!" : "", function->name) < 0)
+		return;
+	fay_top_table_left_out(&view->table, name, out, absent_ns);
+	free(name);
 }
 
 void fay_top_view_wait(struct fay_top_view *view, const uint32_t *word, uint32_t seen)

@@ -271,12 +271,13 @@ struct note {
 	size_t count;
 };
 
-static void note_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+static void note_left_out(void *context, const struct fay_function *function, bool out,
+			  uint64_t absent_ns)
 {
 	struct note *note = context;
 	(void)out;
 	if (note->count++ < NOTED)
-		fprintf(note->out, "%s%s for %.1f s", note->count > 1 ? ", " : "", function,
+		fprintf(note->out, "%s%s for %.1f s", note->count > 1 ? ", " : "", function->name,
 			(double)absent_ns / 1e9);
 }
 
@@ -321,7 +322,8 @@ static void write_note(struct fay_cli_trace *cli)
 	free(names);
 }
 
-static void take_left_out(void *context, const char *function, bool out, uint64_t absent_ns)
+static void take_left_out(void *context, const struct fay_function *function, bool out,
+			  uint64_t absent_ns)
 {
 	struct fay_cli_trace *cli = context;
 	uint64_t *grown = realloc(cli->left_out, (cli->writer.left_out_count + 1) * sizeof(*grown));
@@ -330,7 +332,7 @@ static void take_left_out(void *context, const char *function, bool out, uint64_
 	if (!grown)
 		return;
 	cli->writer.left_out = cli->left_out = grown;
-	grown[cli->writer.left_out_count++] = fay_name_hash(function);
+	grown[cli->writer.left_out_count++] = fay_name_hash(function->name);
 }
 
 /* What tables mark. */

@@ -66,7 +66,7 @@ bool fay_check_root_filter(struct fay_checked *checked, const struct fay_expr *c
 
 static bool has_order(enum fay_type type)
 {
-	return type != TYPE_MODULE && type != TYPE_HISTOGRAM && type != TYPE_LIST;
+	return type != TYPE_HISTOGRAM && type != TYPE_LIST;
 }
 
 static bool append_order(struct fay_checked *checked, struct fay_root_op *op,

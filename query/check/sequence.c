@@ -100,8 +100,9 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	if (key->kind != VALUE_SCALAR)
 		return fay_query_fail(query, FAY_E_USAGE, node->span, "a key cannot be %s",
 				      fay_check_describe(checked, key));
-	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE ||
-	    key->expr->type == TYPE_HISTOGRAM || key->expr->type == TYPE_LIST ||
+	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_HISTOGRAM ||
+	    key->expr->type == TYPE_LIST ||
+	    (key->expr->type == TYPE_MODULE && fay_check_of_kernel(checked)) ||
 	    key->expr->level >= fay_check_level(checked))
 		return fay_query_fail(query, FAY_E_REFUSED, node->span,
 				      "a key of type %s is not supported yet",

@@ -57,7 +57,7 @@ static int compare_cells(const struct finisher *f, enum fay_type type, struct fa
 		double b = y.kind == CELL_REAL ? y.real : (double)y.integer;
 		return (a > b) - (a < b);
 	}
-	if (type == TYPE_FUNCTION)
+	if (type == TYPE_FUNCTION || type == TYPE_MODULE)
 		return compare_functions(f, (uint64_t)x.integer, (uint64_t)y.integer);
 	if (type == TYPE_TIME)
 		return ((uint64_t)x.integer > (uint64_t)y.integer) -

@@ -269,7 +269,8 @@ enum fay_column_type fay_type_column(enum fay_type type)
 	case TYPE_STRING:
 	case TYPE_STACK: return FAY_TYPE_STRING;
 	case TYPE_TIME: return FAY_TYPE_TIME;
-	case TYPE_FUNCTION: return FAY_TYPE_FUNCTION;
+	case TYPE_FUNCTION:
+	case TYPE_MODULE: return FAY_TYPE_FUNCTION; /* a name's hash, too */
 	case TYPE_ADDRESS: return FAY_TYPE_U64;
 	/* computed at the root; an average's column is of what it is the average of */
 	case TYPE_REAL: return FAY_RESULT_REAL;

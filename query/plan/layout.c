@@ -19,7 +19,8 @@ static const struct fay_expr *strip(const struct fay_plan_private *p, const stru
 static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
 {
 	enum fay_type type = expr->type;
-	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM || type == TYPE_LIST)
+	if (type == TYPE_REAL || type == TYPE_HISTOGRAM || type == TYPE_LIST ||
+	    (type == TYPE_MODULE && fay_check_of_kernel(planner->checked)))
 		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
 				      "a column of type %s is not supported yet",
 				      fay_type_name(type)) != NULL;

@@ -169,15 +169,14 @@ void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *
 		while (!fay_trap_of_same(&trace->traps.programs[first].trap, &program->trap))
 			first++;
 		if (program->given_up && first == i)
-			visit(context, program->trap.function.name, true, now - program->since);
+			visit(context, &program->trap.function, true, now - program->since);
 	}
 	for (size_t i = 0; budget && i < budget->count; i++) {
 		const struct fay_budget_account *account = &budget->items[i];
 		for (size_t k = 0; k < account->points; k++) {
 			const struct fay_left_out *left = &account->left[k];
 			if (left->after)
-				visit(context, fay_session_point(account->session, k)->name,
-				      left->since,
+				visit(context, fay_session_point(account->session, k), left->since,
 				      left->absent + (left->since ? now - left->since : 0));
 		}
 	}

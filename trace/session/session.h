@@ -401,8 +401,9 @@ void fay_budget_say(const struct trace *trace, const struct fay_budget_account *
 /* Names go with the session. Short of memory, or of room, they are not in the final report. */
 void fay_budget_keep_departed(struct fay_trace_budget *budget,
 			      const struct fay_budget_account *account);
-/* Functions that are out, or have been, by their names without the module, and for how long. */
-typedef void fay_trace_out_visit(void *context, const char *function, bool out, uint64_t absent_ns);
+/* Functions that are out, or have been, and for how long. */
+typedef void fay_trace_out_visit(void *context, const struct fay_function *function, bool out,
+				 uint64_t absent_ns);
 void fay_trace_budget_visit_out(const struct trace *trace, fay_trace_out_visit *visit,
 				void *context);
 

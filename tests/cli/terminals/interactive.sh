@@ -129,6 +129,40 @@ counts_go_on() {
 		"$work/screen"
 }
 tries counts_go_on || fail "more than $calls_before calls: $(cat "$work/screen")"
+# Other functions: of a library, then of all with the program's, each with its module, by which
+# stacks are asked for; and the program's alone again.
+types "/"
+keys Enter
+types "flibc!usleep*"
+await_screen "Functions, as libc!*, or *!* (empty: the program's): libc!usleep*_"
+keys Enter
+await_screen 'Return("libc!usleep*") group r by new { r.module, r.function } into g'
+await_screen " libc!usleep"
+types "w$work/libc.csv"
+keys Enter
+await_screen "saved to $work/libc.csv"
+grep -qE '^"libc!usleep",[0-9.]+,[1-9][0-9]*,' "$work/libc.csv" || fail "$(cat "$work/libc.csv")"
+keys Enter
+await_screen "usleep < main < __libc_start_call_main"
+await_screen 'Function("libc!usleep")'
+keys Escape
+await_screen " libc!usleep"
+types "f"
+for _ in {1..12}; do keys BSpace; done
+types 'no_such_*'
+keys Enter
+await_screen 'Return("*!no_such_*")'
+await_screen 'no function `no_such_*` in *'
+types "f"
+for _ in {1..9}; do keys BSpace; done
+types 'add_*'
+keys Enter
+await_screen " tracer_target!add_up"
+types "f"
+for _ in {1..5}; do keys BSpace; done
+keys Enter
+await_screen " add_up"
+shows "tracer_target!add_up" && fail "the program's own functions have its name"
 keys C-c
 restored 0
 # A program of any name: what is asked of it is what `fay trace` can be asked.
