@@ -101,28 +101,27 @@ static size_t first_row(const struct fay_unwind_rows *rows, uint64_t address)
 	return low;
 }
 
-/* Appends the rows of one mapping to the tables; count 0: there are none, or no room. */
-static void add_rows(struct fay_stacks *stacks, const struct fay_unwind_rows *rows,
-		     struct fay_stack_tables *tables, const struct fay_code_range *range,
-		     struct fay_stack_module *module)
+/* Appends the rows of one mapping to the tables, none if there is no room for all: false. */
+static bool add_rows(const struct fay_unwind_rows *rows, struct fay_stack_tables *tables,
+		     const struct fay_code_range *range, struct fay_stack_module *module)
 {
 	uint64_t from = range->start - range->bias, to = range->end - range->bias;
 	if (!rows || !rows->count || to - from > UINT32_MAX)
-		return;
+		return true;
 	module->first = (uint32_t)tables->row_count;
 	for (size_t i = first_row(rows, from); i < rows->count && rows->items[i].address < to;
 	     i++) {
 		const struct fay_unwind_row *row = &rows->items[i];
 		if (tables->row_count + module->count == FAY_STACK_ROWS) {
 			module->count = 0;
-			stacks->left_out++;
-			return;
+			return false;
 		}
 		tables->rows[tables->row_count + module->count++] = (struct fay_stack_row){
 			row->address < from ? 0 : (uint32_t)(row->address - from), row->rule
 		};
 	}
 	tables->row_count += module->count;
+	return true;
 }
 
 /* The mapping as the current list has it; NULL: it is new. */
@@ -158,10 +157,12 @@ static void add_module(struct fay_stacks *stacks, const struct fay_unwind_rows *
 	struct fay_stack_modules *list = &tables->lists[!current];
 	struct fay_stack_module module = { .start = range->start,
 					   .size = range->end - range->start };
-	add_rows(stacks, rows, tables, range, &module);
+	bool room = add_rows(rows, tables, range, &module);
 	reuse_rows(tables, &tables->lists[current], &module);
-	if (module.count)
+	if (module.count && list->count < FAY_STACK_MODULES)
 		list->items[list->count++] = module;
+	else if (module.count || !room)
+		stacks->left_out++;
 }
 
 static int compare_modules(const void *left, const void *right)
@@ -179,7 +180,7 @@ void fay_stacks_fill(struct fay_stacks *stacks, struct fay_target *target,
 	list->count = 0;
 	if (find_kernel(fay_target_pid(target), &range))
 		add_module(stacks, rows_of_kernel(stacks, &range), tables, &range);
-	for (size_t i = 0; more && list->count < FAY_STACK_MODULES; i++)
+	for (size_t i = 0; more; i++)
 		if (fay_target_code(target, i, &range, &more))
 			add_module(stacks, rows_of(stacks, &range), tables, &range);
 	qsort(list->items, list->count, sizeof(list->items[0]), compare_modules);

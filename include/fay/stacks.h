@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #define FAY_STACK_FRAMES_MAX 32u
-#define FAY_STACK_FRAMES 16u      /* of a stack for which the query does not say how many */
-#define FAY_STACK_MODULES 512u    /* executable mappings; a power of two */
-#define FAY_STACK_ROWS (1u << 20) /* a power of two */
+#define FAY_STACK_FRAMES 16u    /* of a stack for which the query does not say how many */
+#define FAY_STACK_MODULES 1024u /* executable mappings; a power of two */
+#define FAY_STACK_ROWS 2000000u /* with which the tables fill FAY_IMAGE_MAX_GLOBAL nearly */
 
 /*
  * A rule: where the caller's frame begins (the canonical frame address, DWARF 5 section 6.4.1), and

@@ -10,8 +10,8 @@
 
 extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 
-#define MODULE_ROUNDS 9 /* of a binary search; 2 to their power is how many there can be */
-#define ROW_ROUNDS 20
+#define MODULE_ROUNDS 10 /* of a binary search; 2 to their power is how many there can be */
+#define ROW_ROUNDS 21
 /* In the kernel's struct ucontext of x86-64, asm/sigcontext.h. */
 #define CONTEXT_RBP 120
 #define CONTEXT_RSP 160
@@ -26,17 +26,22 @@ struct walk {
 	uint64_t context;           /* if a signal interrupted it: its registers; else 0 */
 };
 
+static const struct fay_stack_row *row_at(const struct fay_stack_tables *tables, uint32_t number)
+{
+	return &tables->rows[number < FAY_STACK_ROWS ? number : 0];
+}
+
 static uint32_t rule_in(const struct fay_stack_tables *tables,
 			const struct fay_stack_module *module, uint64_t place)
 {
 	uint32_t low = module->first, left = module->count;
 	for (int round = 0; round < ROW_ROUNDS; round++) {
 		uint32_t half = left / 2;
-		uint32_t above = tables->rows[(low + half) & (FAY_STACK_ROWS - 1)].place <= place;
+		uint32_t above = row_at(tables, low + half)->place <= place;
 		low = above ? low + half : low;
 		left = above ? left - half : half;
 	}
-	const struct fay_stack_row *row = &tables->rows[low & (FAY_STACK_ROWS - 1)];
+	const struct fay_stack_row *row = row_at(tables, low);
 	return row->place <= place ? row->rule : FAY_STACK_END;
 }
 

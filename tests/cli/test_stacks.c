@@ -211,6 +211,17 @@ static void make_tables(struct fay_stacks *stacks)
 	fay_stacks_fill(stacks, target, tables); /* nothing has come, so nothing is added */
 	assert_int_equal(tables->row_count, rows);
 	assert_int_equal(tables->lists[0].count, tables->lists[1].count);
+	tables->row_count = FAY_STACK_ROWS; /* no room: what is known needs none */
+	fay_stacks_fill(stacks, target, tables);
+	assert_int_equal(tables->lists[0].count, tables->lists[1].count);
+	assert_int_equal(stacks->left_out, 0);
+	tables->lists[0].count = tables->lists[1].count = 0;
+	fay_stacks_fill(stacks, target, tables);
+	assert_true(stacks->left_out > 1);
+	stacks->left_out = 0;
+	tables->row_count = 0;
+	fay_stacks_fill(stacks, target, tables);
+	assert_int_equal(tables->row_count, rows);
 	fay_target_close(target);
 }
 
