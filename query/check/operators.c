@@ -62,6 +62,19 @@ static const struct fay_expr *or_pointer(const struct fay_expr *expr, const stru
 		       : expr;
 }
 
+/* Whether events of the kernel can have this name; false with the error recorded. */
+static bool is_of_source(struct fay_checked *checked, const struct fay_node *node, const char *name,
+			 const struct fay_expr *other)
+{
+	if (other->op == EXPR_SIDE) {
+		const struct fay_check_source *side =
+			&checked->join->sources[FAY_LEFT + other->value];
+		return fay_check_kernel_name(checked, node, side->kind, side->kernel, name);
+	}
+	return (checked->join && !checked->join->active) ||
+	       fay_check_kernel_name(checked, node, checked->kind, checked->kernel, name);
+}
+
 /* A string constant compared with a function or module stands for its name's hash, with an
  * enumeration for its constant. */
 static const struct fay_expr *adapt(struct fay_checked *checked, const struct fay_node *node,
@@ -81,6 +94,9 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 					      "prints it), and no symbol has `::`; the name goes "
 					      "into the source: Function(\"*!%s\")",
 					      expr->string);
+		if (other->type == TYPE_FUNCTION &&
+		    !is_of_source(checked, node, expr->string, other))
+			return NULL;
 		return fay_expr_int(&checked->exprs, other->type,
 				    (int64_t)fay_name_hash(expr->string));
 	}

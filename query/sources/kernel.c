@@ -144,6 +144,26 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
 }
 
+bool fay_check_kernel_name(struct fay_checked *checked, const struct fay_node *at,
+			   enum fay_source kind, const struct fay_kernel_source *kernel,
+			   const char *name)
+{
+	struct fay_query *query = checked->exprs.query;
+	const char *names[sizeof(kernel->points) / sizeof(kernel->points[0])];
+	const char *colon = strchr(name, ':');
+	if (!kernel || !kernel->count || !(kind & (SOURCE_SYSCALL | SOURCE_TRACEPOINT)))
+		return true;
+	for (uint32_t i = 0; i < kernel->count; i++) {
+		names[i] = kernel->points[i].name;
+		if (!strcmp(names[i], name))
+			return true;
+	}
+	return fay_query_fail(query, FAY_E_USAGE, at->span, "the source has no %s `%s`%s",
+			      kind == SOURCE_SYSCALL ? "system call" : "tracepoint", name,
+			      fay_query_did_you_mean(query, colon ? colon + 1 : name, names,
+						     kernel->count)) != NULL;
+}
+
 bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
 {
 	struct fay_query *query = checked->exprs.query;

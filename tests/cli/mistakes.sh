@@ -40,6 +40,11 @@ if [ -r /sys/kernel/btf/vmlinux ]; then
 	grep -q '^sched_switch(.*struct task_struct \*prev, ' "$work/out" ||
 		fail "the arguments of sched_switch: $(cat "$work/out")"
 	says 2 "no tracepoint matches \`nope\`" "$fay" list --tracepoints nope
+	says 2 "the source has no tracepoint \`sched_swich\`; did you mean \`sched_switch\`?" "$fay" \
+		explain 'cluster.Tracepoint("sched:sched_*").Count(t => t.function == "sched_swich")'
+	says 2 "the source has no tracepoint \`sched:sched_switch\`; did you mean \`sched_switch\`?" \
+		"$fay" explain 'cluster.Tracepoint("sched:sched_*")
+			.Count(t => t.function != "sched:sched_switch")'
 fi
 says 2 "--kernel, --syscalls and --tracepoints are mutually exclusive" "$fay" list --syscalls --kernel
 says 1 "no process is named \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
