@@ -386,7 +386,7 @@ uint32_t fay_plan_codes(const struct fay_plan *plan,
 bool fay_plan_computes_codes(const struct fay_plan *plan);
 /* A kernel event's `function` by its hash, or NULL. */
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash);
-/* A function's or module's name by its hash, or NULL. */
+/* The name of a function by its hash, by which it is ordered, or NULL. */
 typedef const char *fay_plan_name_function(void *context, uint64_t hash);
 /*
  * The root stage of a plan that `finishes`: conditions on aggregates, order, Take, computed columns

@@ -81,7 +81,7 @@ int fay_trace_analyze_tick(struct trace *trace, struct fay_error *error)
 	if (trace->plan->finishes && !trace->plan->window_step && !trace->plan->window_events) {
 		result = fay_plan_finish(trace->plan,
 					 trace->plan->collects ? &trace->collected : &now,
-					 fay_trace_function_name, trace, &finished, error);
+					 fay_trace_order_name, trace, &finished, error);
 		trace->measured.result_rows = result ? 0 : finished.row_count;
 		if (!result)
 			fay_result_deinit(&finished);

@@ -14,13 +14,26 @@
 
 #define COLLECTED_BYTES (256u << 20)
 
+const char *fay_trace_order_name(void *context, uint64_t hash)
+{
+	struct trace *trace = context;
+	const char *known = fay_names_find(&trace->readable, hash), *name;
+	char buffer[256];
+	if (known || !(name = fay_trace_function_name(trace, hash)))
+		return known;
+	const char *readable = fay_readable_name(name, buffer, sizeof(buffer));
+	fay_names_add(&trace->readable, hash,
+		      (struct fay_text){ readable, (uint16_t)strnlen(readable, UINT16_MAX) });
+	return fay_names_find(&trace->readable, hash) ?: name;
+}
+
 /* Room for one row more. What no later row can bring into the result is dropped first. */
 static bool make_room(struct trace *trace, uint32_t row_size)
 {
 	struct fay_result *rows = &trace->collected;
 	if (rows->row_count < trace->collected_room)
 		return true;
-	if (rows->row_count && fay_plan_prune(trace->plan, rows, fay_trace_function_name, trace)) {
+	if (rows->row_count && fay_plan_prune(trace->plan, rows, fay_trace_order_name, trace)) {
 		trace->collected_room = rows->row_count; /* the smaller memory is exactly full */
 		if (!rows->row_count)
 			return make_room(trace, row_size);
@@ -165,7 +178,7 @@ struct fay_trace_counted {
 static int show_counted(struct trace *trace, const struct fay_result *rows, struct fay_error *error)
 {
 	struct fay_result finished;
-	if (fay_plan_finish(trace->plan, rows, fay_trace_function_name, trace, &finished, error))
+	if (fay_plan_finish(trace->plan, rows, fay_trace_order_name, trace, &finished, error))
 		return error->code;
 	for (size_t r = 0; r < finished.row_count; r++)
 		fay_trace_write_row(trace, &trace->views[0], finished.rows + r * finished.row_size,

@@ -52,8 +52,8 @@ static int draw_finished(struct trace *trace, const struct fay_view *view,
 		trace->output.result(trace->output.context, view, merged, final);
 		return FAY_OK;
 	}
-	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged,
-			    fay_trace_function_name, trace, &finished, error))
+	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged, fay_trace_order_name,
+			    trace, &finished, error))
 		return error->code;
 	trace->measured.result_rows = finished.row_count;
 	finished.events_lost_reentrant = merged->events_lost_reentrant;

@@ -79,6 +79,8 @@ void fay_trace_report_points(const struct trace *trace);
 /* How each probe is run: inlined or called, how many functions share a trampoline. */
 void fay_trace_report_dispatch(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
+/* By which functions are ordered: as people read it, in whatever format it is shown; rows.c. */
+const char *fay_trace_order_name(void *context, uint64_t hash);
 void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text,
 			    size_t size);
 

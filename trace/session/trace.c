@@ -76,6 +76,7 @@ void fay_trace_deinit(struct trace *trace)
 		free(trace->views[i].columns);
 		free(trace->views[i].computed);
 	}
+	fay_names_deinit(&trace->readable);
 	fay_result_deinit(&trace->collected);
 	free(trace->views);
 	if (trace->verified)

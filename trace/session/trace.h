@@ -177,6 +177,7 @@ struct trace {
 	size_t view_count;
 	/* rows of events (rows.c) */
 	struct fay_result collected; /* kept for the end; memory for collected_room rows */
+	struct fay_names readable;   /* functions' names by which rows were ordered */
 	size_t collected_room;
 	bool collect_failed;
 	uint64_t rows_seen, rows_shown;

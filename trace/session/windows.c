@@ -47,7 +47,7 @@ static int show(struct trace *trace, const struct fay_result *rows, bool revised
 		struct fay_error *error)
 {
 	struct fay_result finished;
-	if (fay_plan_finish(trace->plan, rows, fay_trace_function_name, trace, &finished, error))
+	if (fay_plan_finish(trace->plan, rows, fay_trace_order_name, trace, &finished, error))
 		return error->code;
 	for (size_t r = 0; r < finished.row_count; r++)
 		fay_trace_write_row(trace, &trace->views[0], finished.rows + r * finished.row_size,

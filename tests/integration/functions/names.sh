@@ -57,6 +57,13 @@ contains "the whole name" "$work/err" "\`shop::Cart::add\`"
 exits "no name at all" 2 "$FAY" trace 'cluster.Function("names_target!ad*dd").Count()' -- "$program"
 contains "the name as it was given" "$work/err" "no function \`ad*dd\` in names_target"
 
+# --- in order by the names that are shown, which is not the order of the symbols
+"$FAY" trace 'from e in cluster.Function("names_target!shop::*") group e by e.function into g
+	orderby g.Key select new { g.Key, n = g.Count() }' -- "$program" >"$work/table" 2>"$work/err"
+sed '1d; s/  *[0-9][0-9]*\( .*\)*$//' "$work/table" >"$work/shown"
+contains "a function in the table" "$work/shown" 'shop::sum'
+LC_ALL=C sort -c "$work/shown" || fail "order: $(cat "$work/shown")"
+
 # --- several names of one address: found by each, called as it was asked for, counted once
 shown() { # PATTERN: each function's name and calls
 	"$FAY" trace --json -o "$work/trace" "from e in cluster.Function(\"$1\")
