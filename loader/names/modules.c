@@ -280,11 +280,15 @@ static int explain_empty(pid_t pid, struct fay_error *error)
 				     pid);
 	if (state == 'Z' || state == 'X')
 		return fay_error_set(error, FAY_E_REFUSED,
-				     "process %d has exited and waits for its parent (a zombie)",
+				     "process %d has exited and waits for its parent (a zombie): "
+				     "nothing is left of it to trace",
 				     pid);
 	return fay_error_set(
 		error, FAY_E_REFUSED,
-		"PID %d is a kernel thread or has no program mapped; nothing to trace in it", pid);
+		"PID %d is a kernel thread or has no program mapped; nothing to trace in it: "
+		"cluster.Function(kernel, ...), Tracepoint and Timer are about what the kernel "
+		"does",
+		pid);
 }
 
 int fay_target_read_maps(struct fay_target *target, struct fay_error *error)

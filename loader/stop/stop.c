@@ -338,7 +338,8 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms,
 			fay_process_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "process %d is being traced by process %d (%s), which "
-					     "did not detach within %u ms",
+					     "did not detach within %u ms; end that one first, "
+					     "or ask for system calls, which need no ptrace",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
 		}
 		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));

@@ -97,6 +97,26 @@ if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
 	says 0 "that name are traced, threads of others are not; did you mean 'sleep'?" \
 		"$fay" trace --comm slee --for 10ms 'cluster.Syscall("read").Count()'
 fi
+# Events that are not in the process which is named, and processes in which nothing is called.
+if [ -r /sys/kernel/btf/vmlinux ] && [ "$(id -u)" = 0 ]; then
+	says 0 "tracepoint block_rq_complete comes in whatever thread the disk's interrupt finds" \
+		"$fay" trace -p $process --for 10ms -f biosnoop
+	says 0 "tracepoint sched_switch comes in the thread that leaves the processor" "$fay" trace \
+		--for 10ms -f runqlat -- true
+	says 0 "tracing the kernel" "$fay" trace --for 10ms -f runqlat pid=$process
+	! grep -q "comes in" "$work/err" || fail "no process is named: $(cat "$work/err")"
+	python3 -c 'import os, time
+if os.fork(): time.sleep(1000)' &
+	parent=$!
+	until child=$(pgrep -P $parent) && grep -qs '^State:.Z' "/proc/$child/status"; do sleep 0.05; done
+	says 0 "$child has exited and waits for its parent (a zombie): it does nothing any more" \
+		"$fay" trace -p "$child" --for 10ms 'cluster.Syscall("read").Count()'
+	kill -STOP $parent
+	until grep -qs '^State:.T' /proc/$parent/status; do sleep 0.05; done
+	says 0 "it does nothing until \`kill -CONT $parent\`" "$fay" trace -p $parent --for 10ms \
+		'cluster.Syscall("read").Count()'
+	kill -KILL $parent
+fi
 printf '.options --forr 1s\n.options\n.options --for 1s\n.options\n' |
 	"$fay" shell >"$work/out" 2>"$work/err" || true
 grep -qF "did you mean '--for'?" "$work/err" || fail ".options --forr: $(cat "$work/err")"

@@ -2,6 +2,7 @@
 /* A query about the kernel, through BPF (docs/internals/bpf.md): nothing is installed in any
  * process. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,31 @@ static void report_skipped(const struct trace *trace, const struct trace_bpf *bp
 			skipped - SKIPPED_SHOWN);
 }
 
+/* Tracepoints that come in another thread than that which they are about. */
+static const struct {
+	const char *glob, *where;
+} elsewhere[] = {
+	{ "tracepoint block_*_complete", "in whatever thread the disk's interrupt finds running" },
+	{ "tracepoint irq_*", "in whatever thread the interrupt finds running" },
+	{ "tracepoint softirq_*", "in whatever thread the interrupt finds running" },
+	{ "tracepoint n*_receive_*", "in whatever thread the interrupt finds running" },
+	{ "tracepoint sched_switch", "in the thread that leaves the processor (`prev`)" },
+	{ "tracepoint sched_wak*", "in the thread that wakes another" },
+};
+
+/* That few of their events are those of processes that were named. */
+static void report_elsewhere(const struct trace *trace, const char *program)
+{
+	if (!trace->pid_count && !trace->comm_count && !trace->command && !trace->tid_count)
+		return;
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (!fnmatch(elsewhere[i].glob, program, 0))
+			fprintf(trace->messages,
+				"fay: %s comes %s, and is counted only if that is of the processes "
+				"named; without any, a condition on a field of the event chooses\n",
+				program, elsewhere[i].where);
+}
+
 static void report(const struct trace *trace)
 {
 	uint32_t shown = 0, more = 0, programs = 0, instructions = 0;
@@ -128,6 +154,9 @@ static void report(const struct trace *trace)
 	if (more)
 		fprintf(trace->messages, " and %u more", more);
 	fprintf(trace->messages, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
+	for (size_t b = 0; b < trace->bpf_count; b++)
+		for (uint32_t i = 0; i < trace->bpf[b].object.program_count; i++)
+			report_elsewhere(trace, trace->bpf[b].object.programs[i].name);
 	if (trace->verbose)
 		fprintf(trace->messages,
 			"fay: %u BPF programs with %u instructions in total; the kernel's verifier "

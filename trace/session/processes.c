@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/process/process.h"
+
 #include "session.h"
 
 int fay_trace_read_budget(const char *text, double *share)
@@ -111,7 +113,36 @@ static int check_kernel(struct trace *trace, struct fay_error *error)
 	return check_numbers(trace, error);
 }
 
-int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
+/* Those in which nothing runs, so that their silence is no riddle. */
+static void report_states(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->pid_count; i++) {
+		int pid = (int)trace->pids[i];
+		switch (fay_thread_state(pid, pid)) {
+		case 'T':
+			fprintf(trace->messages,
+				"fay: process %d is stopped by a signal: it does nothing until "
+				"`kill -CONT %d`\n",
+				pid, pid);
+			break;
+		case 't':
+			fprintf(trace->messages,
+				"fay: process %d is stopped by a debugger: it does nothing until "
+				"that lets it go on\n",
+				pid);
+			break;
+		case 'Z':
+			if (!fay_process_thread(pid))
+				fprintf(trace->messages,
+					"fay: process %d has exited and waits for its parent (a "
+					"zombie): it does nothing any more\n",
+					pid);
+			break;
+		}
+	}
+}
+
+static int find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
 	if (trace->budget &&
@@ -147,4 +178,12 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE,
 				     "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;
+}
+
+int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
+{
+	int result = find_processes(trace, error);
+	if (!result && !trace->remote.bus.url)
+		report_states(trace);
+	return result;
 }

@@ -50,7 +50,25 @@ until grep -qs '^State:.*zombie' $(pgrep -P $parent | sed 's#.*#/proc/&/status#'
 done
 exits "an ended process of that name" 1 "$FAY" trace --comm fay_zombie "$count"
 contains "that there is none" "$work/err" "no process is named"
+# What does nothing is said to: one that has ended, is stopped, is held by another tracer, the
+# kernel's.
+zombie=$(pgrep -P $parent)
+exits "a process that has ended" 1 "$FAY" trace -p "$zombie" "$count"
+contains "that nothing is left" "$work/err" "(a zombie): nothing is left of it to trace"
+sleep 1000 &
+stopped=$!
+own "$stopped"
+kill -STOP $stopped
+until grep -qs '^State:.T' /proc/$stopped/status; do sleep 0.05; done
+exits "a stopped process" 0 "$FAY" trace -p $stopped --for 10ms 'cluster.Function("libc!read").Count()'
+contains "how it goes on" "$work/err" "process $stopped is stopped by a signal: it does nothing until \
+\`kill -CONT $stopped\`"
+kill -KILL $stopped
 kill $parent
+if [ "$(cat /proc/2/comm)" = kthreadd ]; then
+	exits "a thread of the kernel" 1 "$FAY" trace -p 2 "$count"
+	contains "what tells of it" "$work/err" "Tracepoint and Timer are about what the kernel does"
+fi
 exits "no process given" 2 "$FAY" trace "$count"
 exits "no such command" 2 "$FAY" trace "$count" -- /no/such/command
 exits "bad duration" 2 "$FAY" trace -p "$target" --for soon "$count"
