@@ -14,6 +14,7 @@ static struct trace *running; /* one a process */
 static void on_signal(int number)
 {
 	running->interrupted = number;
+	running->interrupts++;
 }
 
 static void on_question(int number)

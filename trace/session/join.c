@@ -14,11 +14,19 @@
 #define LATENESS UINT64_C(2000000000)
 #define LATENESS_SAVED UINT64_C(10000000000)
 
+#define ROWS_A_LOOK 16u
+#define SAID_AFTER UINT64_C(1000000000) /* ns */
+
 struct fay_trace_join {
+	struct trace *trace;
 	struct fay_pairs *pairs;
 	struct fay_schema schema; /* of what the pairs fill */
 	struct fay_aggregator *rows;
 	struct fay_error error; /* the first; code 0: none */
+	/* of rows that come when the trace is over */
+	uint64_t came, over_since, unjoined;
+	sig_atomic_t interrupts; /* that ended it */
+	bool said, given_up;
 };
 
 static void take_pair(void *context, const uint8_t *row)
@@ -28,11 +36,38 @@ static void take_pair(void *context, const uint8_t *row)
 		fay_aggregator_take_row(j->rows, 0, row, &j->error);
 }
 
+/* An event may make thousands of pairs. Once the trace is over who waits for the rest is told, and
+ * a signal more ends it. */
+static void look_at_end(struct fay_trace_join *j)
+{
+	struct trace *trace = j->trace;
+	uint64_t now = fay_monotonic();
+	if (!j->over_since) {
+		if (!trace->interrupted && !trace->end_reason &&
+		    (!trace->run_until || now < trace->run_until))
+			return;
+		j->over_since = now;
+		j->interrupts = trace->interrupted != 0;
+	}
+	j->given_up = trace->interrupts > j->interrupts;
+	if (j->said || j->given_up || now - j->over_since < SAID_AFTER)
+		return;
+	j->said = true;
+	fprintf(trace->messages, "fay: pairs of the events that came until the end are being made; "
+				 "Ctrl-C shows those "
+				 "that are there\n");
+}
+
 /* State n has the rows of source n. */
 static void take_row(void *context, uint32_t state, const uint8_t *row)
 {
 	struct fay_trace_join *j = context;
-	fay_pairs_add(j->pairs, state, row);
+	if (!j->given_up && j->came++ % ROWS_A_LOOK == 0)
+		look_at_end(j);
+	if (j->given_up)
+		j->unjoined++;
+	else
+		fay_pairs_add(j->pairs, state, row);
 }
 
 int fay_trace_join_start(struct trace *trace, struct fay_error *error)
@@ -43,6 +78,7 @@ int fay_trace_join_start(struct trace *trace, struct fay_error *error)
 	struct fay_trace_join *j = trace->join = calloc(1, sizeof(*j));
 	if (!j)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	j->trace = trace;
 	fay_plan_schema(trace->plan, &j->schema);
 	if (fay_pairs_create(trace->plan, take_pair, j, &j->pairs, error) ||
 	    fay_aggregator_create(&j->schema, &j->rows, error))
@@ -126,6 +162,13 @@ void fay_trace_join_print_end(const struct trace *trace)
 				c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
 		fprintf(trace->messages, "\n");
 	}
+	if (trace->json && trace->join->unjoined)
+		fprintf(trace->json, ",\"unjoined\":%" PRIu64, trace->join->unjoined);
+	if (trace->join->unjoined)
+		fprintf(trace->messages,
+			"fay: interrupted, and again: %" PRIu64
+			" events came that were not joined; pairs are missing\n",
+			trace->join->unjoined);
 }
 
 struct fay_aggregator *fay_trace_merged(const struct trace *trace)

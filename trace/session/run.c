@@ -282,6 +282,7 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 void fay_trace_run_begin(struct trace *trace)
 {
 	uint64_t now = fay_monotonic();
+	trace->interrupts = trace->interrupted != 0;
 	trace->run_since = now;
 	trace->attached_since = trace->attached_since ? trace->attached_since : now;
 	trace->run_until = trace->duration ? now + trace->duration : 0;

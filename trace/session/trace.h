@@ -52,6 +52,7 @@ struct trace {
 	bool needs_stack;         /* the result must have one */
 	/* set by whoever wants to end it, from any thread or signal handler: the signal */
 	volatile sig_atomic_t interrupted;
+	volatile sig_atomic_t interrupts;         /* how often since the trace began, by signals */
 	volatile sig_atomic_t asked_for_figures;  /* of --analyze */
 	volatile sig_atomic_t asked_for_snapshot; /* of --save */
 	/* run.c, monotonic ns */
@@ -176,8 +177,8 @@ struct trace {
 	struct fay_view *views;
 	size_t view_count;
 	/* rows of events (rows.c) */
-	struct fay_result collected; /* kept for the end; memory for collected_room rows */
 	struct fay_names readable;   /* functions' names by which rows were ordered */
+	struct fay_result collected; /* kept for the end; memory for collected_room rows */
 	size_t collected_room;
 	bool collect_failed;
 	uint64_t rows_seen, rows_shown;

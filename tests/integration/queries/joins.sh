@@ -162,6 +162,21 @@ exits "cannot be joined" 1 "$FAY" trace \
 		within 1ms select a.tid"
 contains "says why" "$work/err" "joined by time"
 
+# Pairs that take long after the end: that is said, and ended by one signal more.
+dd if=/dev/zero of=/dev/null bs=1 status=none &
+own $!
+"$FAY" trace --json --for 3s -p $! 'from a in cluster.Function("libc!read")
+	join b in cluster.Function("libc!read") on a.tid equals b.tid within 1h
+	group new { a, b } by 1 into g select new { n = g.Sum(x => x.b.time - x.a.time) }' \
+	>"$work/out" 2>"$work/err" &
+tracer=$!
+own $tracer
+wait_for "$work/err" "pairs of the events that came until the end are being made"
+kill -INT $tracer
+ended $tracer || fail "interrupted: $(cat "$work/err")"
+contains "what is missing" "$work/err" "events came that were not joined; pairs are missing"
+equal "in JSON, too" true "$(jq 'select(.type == "end") | .unjoined > 0' "$work/out")"
+
 # Pairs, grouped twice.
 run "from l in file(\"$work/calls.fay\") join r in file(\"$work/calls.fay\") on l.time equals r.time
 	within 0
