@@ -67,10 +67,10 @@ void fay_output_page_close(struct fay_writer *writer);
 
 /* Numbers are at the right of their columns. */
 bool fay_output_is_numeric(const struct fay_view_column *column);
-/* The column that bars are drawn for: the first COUNT of a grouped result, or, if its rows are put
- * in order and are not in the COUNT's, the first number in whose order they are; -1: none. Its
- * value, of which less than 0 is 0. */
-int fay_output_bar_column(const struct fay_view *view, const struct fay_result *result);
+/* The column that bars are drawn for: of groups the number by which the query orders them, else the
+ * first COUNT; -1: none. It goes by the query alone, never by the rows. Its value, of which less
+ * than 0 is 0. */
+int fay_output_bar_column(const struct fay_view *view);
 uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uint8_t *row);
 
 /* What columns of events are to those that show them in time: the first time, span of time,

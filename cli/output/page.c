@@ -71,7 +71,7 @@ static struct page_section *add_section(struct fay_page *page, const struct fay_
 		.title = view->title ? strdup(view->title) : NULL,
 		.names = calloc(view->column_count + 1, sizeof(char *)),
 		.numeric = calloc(view->column_count + 1, sizeof(bool)),
-		.bars = fay_output_bar_column(view, result),
+		.bars = fay_output_bar_column(view),
 		.histogram = histogram ? (int)(histogram - view->columns) : -1,
 	};
 	if (!section->names || !section->numeric)

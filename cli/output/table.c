@@ -21,19 +21,6 @@ bool fay_output_is_numeric(const struct fay_view_column *column)
 	       column->column->type != FAY_TYPE_FUNCTION && column->column->type != FAY_TYPE_TIME;
 }
 
-/* The first count of a grouped result, or -1. */
-static int count_column(const struct fay_view *view)
-{
-	bool grouped = false;
-	int count = -1;
-	for (uint32_t c = 0; c < view->column_count; c++) {
-		grouped |= view->columns[c].column->merge == FAY_MERGE_KEY;
-		if (view->columns[c].column->merge == FAY_MERGE_COUNT && count < 0)
-			count = (int)c;
-	}
-	return grouped ? count : -1;
-}
-
 uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uint8_t *row)
 {
 	struct fay_value value;
@@ -47,39 +34,21 @@ uint64_t fay_output_bar_value(const struct fay_view *view, int column, const uin
 	}
 }
 
-/* Whether the rows stand by that column, the largest first or last, and differ in it. */
-static bool is_in_order(const struct fay_view *view, const struct fay_result *result, int column,
-			bool largest_first)
+/* Of groups the number by which the query orders them, else the first count. */
+int fay_output_bar_column(const struct fay_view *view)
 {
-	bool differ = false;
-	for (size_t r = 1; r < result->row_count; r++) {
-		const uint8_t *row = result->rows + r * result->row_size;
-		uint64_t before = fay_output_bar_value(view, column, row - result->row_size),
-			 now = fay_output_bar_value(view, column, row);
-		if (before != now && (before > now) != largest_first)
-			return false;
-		differ |= before != now;
+	bool grouped = false;
+	int count = -1, orders = -1;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		const struct fay_view_column *column = &view->columns[c];
+		bool is_key = column->column->merge == FAY_MERGE_KEY;
+		grouped |= is_key;
+		if (column->column->merge == FAY_MERGE_COUNT && count < 0)
+			count = (int)c;
+		if (column->orders && !is_key && fay_output_is_numeric(column) && orders < 0)
+			orders = (int)c;
 	}
-	return differ;
-}
-
-int fay_output_bar_column(const struct fay_view *view, const struct fay_result *result)
-{
-	int count = count_column(view);
-	if (count < 0 || !result || !view->ordered)
-		return count;
-	for (int largest_first = 1; largest_first >= 0; largest_first--) {
-		if (is_in_order(view, result, count, largest_first))
-			return count;
-		for (uint32_t c = 0; c < view->column_count; c++) {
-			const struct fay_view_column *column = &view->columns[c];
-			if (column->column->merge != FAY_MERGE_KEY &&
-			    fay_output_is_numeric(column) && !fay_output_is_histogram(column) &&
-			    is_in_order(view, result, (int)c, largest_first))
-				return (int)c;
-		}
-	}
-	return count;
+	return !grouped ? -1 : orders >= 0 ? orders : count;
 }
 
 struct ranked {
@@ -343,7 +312,7 @@ static void choose_rows(const struct fay_writer *writer, const struct fay_view *
 static void print_table(struct fay_writer *writer, const struct fay_view *view,
 			const struct fay_result *result)
 {
-	struct table table = { .bars = fay_output_bar_column(view, result),
+	struct table table = { .bars = fay_output_bar_column(view),
 			       .heat_column =
 				       writer->heat_map ? fay_output_heat_column(view) : NULL };
 	unsigned share = fay_live_share(writer),

@@ -70,6 +70,7 @@ struct fay_plan_column {
 	bool pointer;       /* KEY: the values are pointers, by their types */
 	bool maybe_pointer; /* KEY: of no known type; some of the values may be pointers */
 	bool nanoseconds;   /* what is fed in is a span of time */
+	bool orders;        /* rows are ordered by it, before anything else */
 	bool is_quantile;   /* COMPUTED: it is just a quantile, this one */
 	double quantile;
 };

@@ -63,6 +63,15 @@ static void fill_stack(struct fay_plan_column *column, const struct fay_expr *ex
 	}
 }
 
+/* By what the stage's rows are ordered before anything else; NULL. */
+static const struct fay_expr *order_of(const struct fay_plan_private *stage)
+{
+	const struct fay_expr *expr = NULL;
+	for (const struct fay_root_op *op = stage->root; op; op = op->next)
+		expr = op->kind == ROOT_ORDER ? op->orders->expr : expr;
+	return expr;
+}
+
 bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
@@ -77,6 +86,7 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 	struct fay_plan_column *column = &plan->columns[plan->column_count];
 	column->name = name;
 	column->nanoseconds = fay_planner_is_span(planner, expr);
+	column->orders = expr == order_of(planner->private_plan);
 	if (expr->op == EXPR_AGGREGATE) {
 		column->source = FAY_PLAN_VALUE;
 		column->index = fay_planner_value(planner, expr, name);

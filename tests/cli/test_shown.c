@@ -80,8 +80,7 @@ static void bars_have_a_heading(void **state)
 				      NULL });
 }
 
-/* Of rows in order they show that by which they are; of others, and where they are in the order of
- * counts, the counts. */
+/* Of rows in order they show that by which they are, of others the counts. */
 static void bars_of_what_is_in_order(void **state)
 {
 	static const uint64_t rows[][4] = { { 1, 7, 10, 400 }, { 1, 8, 40, 100 } };
@@ -95,6 +94,7 @@ static void bars_of_what_is_in_order(void **state)
 		columns_shown[c] =
 			(struct fay_view_column){ .name = own[c].name, .column = &own[c] };
 	for (int ordered = 0; ordered < 2; ordered++) {
+		columns_shown[2].orders = ordered;
 		struct fay_view view = { .columns = columns_shown,
 					 .column_count = 3,
 					 .ordered = ordered };

@@ -21,6 +21,7 @@ struct fay_view_column {
 	bool pointer;       /* its numbers are pointers */
 	bool maybe_pointer; /* those of them that can be */
 	bool nanoseconds;   /* its numbers are spans of time */
+	bool orders;        /* rows are ordered by it, before anything else */
 	bool is_quantile;
 	double quantile; /* which one, if it is one */
 };

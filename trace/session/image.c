@@ -314,6 +314,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 		view->columns[c].maybe_pointer =
 			trace->plan && trace->plan->columns[c].maybe_pointer;
 		view->columns[c].nanoseconds = trace->plan && trace->plan->columns[c].nanoseconds;
+		view->columns[c].orders = trace->plan && trace->plan->columns[c].orders;
 		view->columns[c].is_quantile = trace->plan && trace->plan->columns[c].is_quantile;
 		view->columns[c].quantile = trace->plan ? trace->plan->columns[c].quantile : 0;
 		view->columns[c].name =

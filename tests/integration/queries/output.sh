@@ -137,3 +137,15 @@ equal "by the second Ctrl-C" 4 "$code"
 contains "why" "$work/trace.err" "cannot write the result: Interrupted system call"
 equal "text after" "$before" "$(text_hash "$target")"
 end_target
+
+# Bars are of what the query orders by, also where one row tells no order; else of the first count.
+bars() { # CLAUSE: what stands over them
+	exits "bars: $1" 0 "$FAY" trace "from r in cluster.Return(\"libc!read\") group r by r.pid into g
+		$1 select new { g.Key, n = g.Count(), failed = g.Count(x => x.ReturnValue < 0),
+		bytes = g.Sum(x => x.ReturnValue) }" -- dd if=/dev/zero of=/dev/null bs=9 count=9 \
+		status=none
+	head -1 "$work/out" | awk '{ print NF, $NF }'
+}
+equal "by a sum" "5 bytes" "$(bars 'orderby g.Sum(x => x.ReturnValue) descending' | tail -1)"
+equal "by what is not shown" "5 n" "$(bars 'orderby g.Max(x => x.ReturnValue)' | tail -1)"
+equal "in no order" "5 n" "$(bars '' | tail -1)"
