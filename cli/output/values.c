@@ -186,6 +186,18 @@ static void put_real(FILE *out, const struct fay_writer *writer, const struct fa
 	fputs(text, out);
 }
 
+/* Where the most frequent values are estimates: by how much. */
+static void put_top_bound(FILE *out, const struct fay_writer *writer,
+			  const struct fay_schema_column *column, const uint8_t *row)
+{
+	uint64_t total, error;
+	if (writer->format != FAY_FORMAT_TABLE || column->merge != FAY_MERGE_TOP)
+		return;
+	fay_value_top_bound(column, row, &total, &error);
+	if (error)
+		fprintf(out, " (each up to %" PRIu64 " too low, of %" PRIu64 ")", error, total);
+}
+
 /* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample. */
 static void put_list(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view,
 		     const uint8_t *row)
@@ -206,6 +218,7 @@ static void put_list(FILE *out, const struct fay_writer *writer, const struct fa
 	}
 	if (!i)
 		fputs("none is frequent", out);
+	put_top_bound(out, writer, column, row);
 }
 
 /* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a

@@ -117,6 +117,37 @@ static void bars_of_what_is_in_order(void **state)
 	}
 }
 
+/* What is most frequent, in a table, with the error of the counts if there is one. */
+static void counts_of_the_most_frequent(void **state)
+{
+	static struct fay_schema_column top[] = {
+		{ "top", FAY_TYPE_U64, FAY_MERGE_TOP, 0, 16 + 2 * 16, { 0, 0 } },
+	};
+	struct fay_view_column shown[] = { { .name = "top", .column = top } };
+	struct fay_view view = { .columns = shown, .column_count = 1, .row_size = 48 };
+	for (uint64_t error = 0; error < 3; error++) {
+		uint64_t row[] = { 12, error, 7, 5, 9, 3 };
+		struct fay_result result = { .row_size = sizeof(row),
+					     .row_count = 1,
+					     .rows = (uint8_t *)row };
+		for (int csv = 0; csv < 2; csv++) {
+			struct fay_writer writer = { .format = csv ? FAY_FORMAT_CSV
+								   : FAY_FORMAT_TABLE };
+			char *text = NULL, note[64];
+			size_t size;
+			writer.out = open_memstream(&text, &size);
+			assert_non_null(writer.out);
+			fay_write_result(&writer, &view, &result, true);
+			fclose(writer.out);
+			snprintf(note, sizeof(note), "7:5 9:3 (each up to %u too low, of 12)",
+				 (unsigned)error);
+			assert_non_null(strstr(text, error && !csv ? note : "7:5 9:3"));
+			assert_true(!strstr(text, "(each") == (!error || csv));
+			free(text);
+		}
+	}
+}
+
 /* Columns that say so by their names have units; with --raw, and for programs, numbers. */
 static void sizes(void **state)
 {
@@ -303,6 +334,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(readable_names),
 		cmocka_unit_test(bars_have_a_heading),
 		cmocka_unit_test(bars_of_what_is_in_order),
+		cmocka_unit_test(counts_of_the_most_frequent),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(flame_page),
 		cmocka_unit_test(flame_page_compared),
