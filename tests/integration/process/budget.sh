@@ -41,6 +41,10 @@ exits "a table" 0 "$FAY" trace -p "$target" --budget 1% --for 2s \
 		select new { g.Key, n = g.Count() }'
 contains "a table: what was left out" "$work/out" "hot* "
 contains "a table: what that means" "$work/out" "* not traced all the time, to stay within the budget"
+exits "CSV, which has no such marks" 0 "$FAY" trace -p "$target" --csv --budget 1% --for 2s \
+	'from f in cluster.Function("budget_target!*") group f by f.function into g
+	select new { g.Key, n = g.Count() }'
+contains "CSV: what is missing is said beside it" "$work/err" "budget_target!hot"
 end_target
 one Return
 # With records of calls. What jumps to a function that is left out ends at the jump, and is counted,
