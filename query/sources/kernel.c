@@ -151,7 +151,12 @@ bool fay_check_kernel_name(struct fay_checked *checked, const struct fay_node *a
 	struct fay_query *query = checked->exprs.query;
 	const char *names[sizeof(kernel->points) / sizeof(kernel->points[0])];
 	const char *colon = strchr(name, ':');
+	struct fay_btf_tracepoint tracepoint;
 	if (!kernel || !kernel->count || !(kind & (SOURCE_SYSCALL | SOURCE_TRACEPOINT)))
+		return true;
+	/* one query may be asked of several sources: what there is elsewhere is no mistake */
+	if (kind == SOURCE_SYSCALL ? fay_syscall_arguments(name) != NULL
+				   : fay_btf_tracepoint(query->btf, name, &tracepoint))
 		return true;
 	for (uint32_t i = 0; i < kernel->count; i++) {
 		names[i] = kernel->points[i].name;

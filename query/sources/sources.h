@@ -82,8 +82,8 @@ extern const struct fay_enumeration *const fay_syscall_errors, *const fay_syscal
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the
  * pattern, or NULL with the error recorded. */
 const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct fay_node *call);
-/* Whether `name`, with which a `function` is compared, is one of the system calls or tracepoints
- * that `kernel` (of `kind`; NULL: of no such source) is about; false with the error recorded. */
+/* Whether `name`, with which a `function` is compared, is a system call or tracepoint, if `kernel`
+ * (of `kind`; NULL: of no such source) is about these; false with the error recorded. */
 bool fay_check_kernel_name(struct fay_checked *checked, const struct fay_node *at,
 			   enum fay_source kind, const struct fay_kernel_source *kernel,
 			   const char *name);
