@@ -21,6 +21,8 @@
 #include "cli/output/output.h"
 #include "cli/output/output_parts.h"
 
+#include "trace/names/names.h"
+
 #include "parts.h"
 
 #define NUMBER 9 /* columns of a number, with a space behind it */
@@ -228,7 +230,8 @@ static void draw_rows(struct fay_top_screen *screen)
 static void draw_title(const struct fay_top_screen *screen)
 {
 	const struct fay_top_view *view = screen->view;
-	char text[800], comm[FAY_COMM_SIZE] = "";
+	char text[800], comm[FAY_COMM_SIZE] = "", readable[256];
+	const char *bang = strchr(view->function, '!'), *symbol = bang ? bang + 1 : view->function;
 	if (view->kind != FAY_TOP_PROCESSES && fay_process_name(view->pid, comm))
 		fay_printable(comm);
 	int used = view->kind == FAY_TOP_PROCESSES
@@ -236,8 +239,10 @@ static void draw_title(const struct fay_top_screen *screen)
 		   : view->kind == FAY_TOP_FUNCTIONS
 			   ? snprintf(text, sizeof(text), "fay top: functions of %s (%d)", comm,
 				      view->pid)
-			   : snprintf(text, sizeof(text), "fay top: what calls %s in %s (%d)",
-				      view->function, comm, view->pid);
+			   : snprintf(text, sizeof(text), "fay top: what calls %.*s%s in %s (%d)",
+				      (int)(symbol - view->function), view->function,
+				      fay_readable_name(symbol, readable, sizeof(readable)), comm,
+				      view->pid);
 	snprintf(text + used, sizeof(text) - (size_t)used, "%s%s%s", view->paused ? ", PAUSED" : "",
 		 *screen->filter ? ", filter " : "", screen->filter);
 	put_line(0, text, A_REVERSE);

@@ -103,18 +103,36 @@ static void describe_process(struct fay_top_row *row)
 		fay_printable(row->shown);
 }
 
+/* "module!name+0x1c", by the name that people write. */
+static char *readable_frame(const char *label)
+{
+	char symbol[1024], readable[256], *text;
+	const char *bang = strchr(label, '!');
+	size_t before = bang ? (size_t)(bang + 1 - label) : 0,
+	       length = strcspn(label + before, "+");
+	snprintf(symbol, sizeof(symbol), "%.*s", (int)length, label + before);
+	if (!bang || length >= sizeof(symbol))
+		return strdup(label);
+	return asprintf(&text, "%.*s%s%s", (int)before, label,
+			fay_readable_name(symbol, readable, sizeof(readable)),
+			label + before + length) < 0
+		       ? NULL
+		       : text;
+}
+
 /* "inner < outer", names alone: the frames are shown whole when the row is chosen. */
-static char *shorten_stack(const struct fay_cell *cell)
+static char *shorten_stack(const struct fay_top_row *row)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	if (!out)
 		return NULL;
-	for (size_t i = 0; i < cell->size; i++) {
-		const char *bang = strchr(cell->items[i].label, '!');
-		const char *name = bang ? bang + 1 : cell->items[i].label;
-		fprintf(out, "%s%.*s", i ? " < " : "", (int)strcspn(name, "+"), name);
+	for (size_t i = 0; i < row->frame_count; i++) {
+		const char *frame = row->frames[i], *bang = strchr(frame, '!'),
+			   *name = bang ? bang + 1 : frame, *offset = strstr(name, "+0x");
+		fprintf(out, "%s%.*s", i ? " < " : "",
+			(int)(offset ? (size_t)(offset - name) : strlen(name)), name);
 	}
 	return fclose(out) ? NULL : text;
 }
@@ -138,17 +156,15 @@ static void describe_stack(struct fay_top_row *row, const struct fay_cell *cell)
 {
 	if (row->frames)
 		return;
-	row->shown = shorten_stack(cell);
-	if (row->shown)
-		fay_printable(row->shown);
 	row->frames = calloc(cell->size + 1, sizeof(*row->frames));
 	for (size_t i = 0; row->frames && i < cell->size; i++) {
-		char *frame = strdup(cell->items[i].label);
+		char *frame = readable_frame(cell->items[i].label);
 		if (!frame)
-			return;
+			break;
 		fay_printable(frame);
 		row->frames[row->frame_count++] = frame;
 	}
+	row->shown = shorten_stack(row);
 }
 
 static void take_row(void *context, const struct fay_row *row)

@@ -198,6 +198,36 @@ for signal in HUP TERM; do
 done
 equal "text" "$text" "$(text_hash $target)"
 
+# Stacks have the names that people write.
+cat >"$work/cart.cc" <<'C'
+#include <unistd.h>
+namespace shop {
+struct Cart {
+	__attribute__((noipa)) void add(int n) { sum += n; }
+	__attribute__((noipa)) void fill() { add(1), add(2); usleep(1000); }
+	volatile int sum = 0;
+};
+}
+int main() { for (shop::Cart cart;;) cart.fill(); }
+C
+g++ -O1 -o "$work/cart" "$work/cart.cc"
+"$work/cart" &
+cart=$!
+own $cart
+rest 1
+terminal top.names 100 24 fay top -p $cart
+await_screen " shop::Cart::add"
+types "/Cart::add"
+keys Enter
+await_screen ", filter Cart::add"
+keys Enter
+await_screen "shop::Cart::add < shop::Cart::fill < main"
+await_screen "cart!shop::Cart::fill+0x"
+await_screen "what calls cart!shop::Cart::add in cart"
+keys q
+restored 0
+kill $cart
+
 # What the budget leaves out is marked, and keeps the rate that it had; Ctrl-C ends attaching.
 "$BUDGET_TARGET" < <(echo && exec sleep 300) >/dev/null &
 busy=$!
