@@ -48,7 +48,7 @@ static bool same_place(const struct fay_code_place *a, const struct fay_code_pla
 	       (a->name ? b->name && !strcmp(a->name, b->name) : !b->name);
 }
 
-/* false: nobody has code there, or it is not known whose it is. */
+/* false: nobody has code there, or `exact` data, or it is not known whose it is. */
 static bool find_place(struct fay_addresses *addresses, uint64_t address, bool exact,
 		       struct fay_code_place *place)
 {
@@ -57,7 +57,8 @@ static bool find_place(struct fay_addresses *addresses, uint64_t address, bool e
 	bool found = false;
 	for (size_t i = 0; i < addresses->count; i++) {
 		struct fay_code_place one;
-		if (!fay_target_describe(addresses->snapshots[i], address - back, &one))
+		if (!fay_target_describe(addresses->snapshots[i], address - back, &one) &&
+		    !(exact && fay_target_describe_data(addresses->snapshots[i], address, &one)))
 			continue;
 		if (found && !same_place(place, &one))
 			return false;

@@ -276,9 +276,11 @@ static void put_unsigned(FILE *out, const struct fay_writer *writer,
 	const struct fay_schema_column *column = view->column;
 	char unknown[32], text[FAY_OUTPUT_NAME], readable[READABLE];
 	if (view->address && writer->address_name) {
-		writer->address_name(writer->name_context, value,
-				     writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0,
-				     text, sizeof(text));
+		writer->address_name(
+			writer->name_context, value,
+			(writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0) |
+				(view->symbol ? FAY_ADDRESS_EXACT : 0),
+			text, sizeof(text));
 		fputs(text, out);
 	} else if (column->type == FAY_TYPE_FUNCTION) {
 		fputs(shown_function(writer, value, unknown, readable), out);
@@ -391,7 +393,8 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 	case FAY_VALUE_U64:
 		if (view->address && writer->address_name) {
 			char text[FAY_OUTPUT_NAME];
-			writer->address_name(writer->name_context, value.u64, 0, text,
+			writer->address_name(writer->name_context, value.u64,
+					     view->symbol ? FAY_ADDRESS_EXACT : 0, text,
 					     sizeof(text));
 			fay_json_string(out, text, strlen(text));
 		} else if (column->type == FAY_TYPE_FUNCTION) {

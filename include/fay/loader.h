@@ -181,14 +181,14 @@ struct fay_code_range {
  * file cannot be read. */
 bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range,
 		     bool *more);
-/* false: no module has code there. A process that is gone is known by the files that it had mapped.
- * */
+/* false: no module has code (data) there. A process that is gone is known by the files it had. */
 bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay_code_place *place);
+bool fay_target_describe_data(struct fay_target *target, uint64_t address,
+			      struct fay_code_place *place);
 /* Whether both have the same files' code at the same addresses. */
 bool fay_target_same_code(const struct fay_target *a, const struct fay_target *b);
 
-/* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL
- * unknown. */
+/* The name of function or marker `hash` (fay_name_hash) that this target resolved; NULL unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 
 #define FAY_TIDS_MAX 16u

@@ -60,7 +60,8 @@ struct fay_plan_column {
 	uint32_t offset;           /* COMPUTED: in a finished row */
 	enum fay_column_type type; /* COMPUTED: also FAY_RESULT_REAL */
 	enum fay_merge merge;      /* COMPUTED: FAY_RESULT_COMPUTED */
-	bool address;              /* KEY: of code, to be shown by name */
+	bool address;              /* KEY: to be shown by name: what a call returns to */
+	bool symbol;               /* KEY: likewise, but of data, or of an instruction itself */
 	/* KEY: so many addresses of code, innermost first, zeros behind the last one; 0: it is no
 	 * stack */
 	uint32_t stack_frames;

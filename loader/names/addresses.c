@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code addresses of a process by name. */
+/* Code and data addresses of a process by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +131,56 @@ bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay
 						    : address - range->bias;
 			return true;
 		}
+	}
+	return false;
+}
+
+/* The code that lies before an address: its module's data may lie there. */
+static const struct fay_range *range_before(const struct fay_target *target, uint64_t address,
+					    struct fay_module **module)
+{
+	const struct fay_range *found = NULL;
+	for (size_t i = 0; i < target->module_count; i++)
+		for (size_t k = 0; k < target->modules[i].range_count; k++) {
+			const struct fay_range *range = &target->modules[i].ranges[k];
+			if (range->start > address || (found && range->start < found->start))
+				continue;
+			found = range;
+			*module = &target->modules[i];
+		}
+	return found;
+}
+
+static const struct fay_symbol *data_at(const struct fay_object *object, uint64_t address)
+{
+	const struct fay_symbol *best = NULL;
+	for (size_t i = 0; i < object->symbol_count; i++) {
+		const struct fay_symbol *symbol = &object->symbols[i];
+		if (symbol->kind == FAY_SYMBOL_OBJECT && address >= symbol->address &&
+		    address - symbol->address < symbol->size && (!best || !is_better(best, symbol)))
+			best = symbol;
+	}
+	return best;
+}
+
+bool fay_target_describe_data(struct fay_target *target, uint64_t address,
+			      struct fay_code_place *place)
+{
+	struct fay_module *module = NULL;
+	const struct fay_range *range = range_before(target, address, &module);
+	if (!range || !fay_module_object(target, module) || !range->placed)
+		return false;
+	uint64_t at = address - range->bias;
+	for (size_t i = 0; i < module->object->segment_count; i++) {
+		const struct fay_segment *segment = &module->object->segments[i];
+		if (at < segment->vaddr || at - segment->vaddr >= segment->memory_size)
+			continue;
+		const struct fay_symbol *symbol = data_at(module->object, at);
+		place->module = module->name;
+		place->name =
+			symbol ? fay_target_intern(target, symbol->name, symbol->length) : NULL;
+		place->offset = place->name ? at - symbol->address : at;
+		return true;
 	}
 	return false;
 }

@@ -75,7 +75,7 @@ static bool has_type(const struct call *c, enum fay_type type)
 	case OF_ANYTHING:
 		return type == TYPE_INT || type == TYPE_TIME || type == TYPE_BOOL ||
 		       type == TYPE_FUNCTION || type == TYPE_STRING || type == TYPE_MODULE ||
-		       type == TYPE_ADDRESS || type == TYPE_STACK;
+		       type == TYPE_ADDRESS || type == TYPE_SYMBOL || type == TYPE_STACK;
 	default: return type == TYPE_INT || (c->of_rows && type == TYPE_REAL);
 	}
 }

@@ -118,6 +118,8 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 		return fay_check_string_length(checked, node, object->expr);
 	if (fay_check_has_members(object))
 		return fay_check_typed_member(checked, node, object);
+	if (fay_check_is_symbol(node, object))
+		return fay_check_symbol(checked, node, object->expr);
 	if (fay_check_is_text(node, object))
 		return fay_check_text(checked, node, object);
 	if (object->kind == VALUE_GROUP && strcmp(node->name, "Key") == 0)

@@ -26,7 +26,8 @@ enum fay_type {
 	TYPE_TIME,     /* unsigned ns since the epoch */
 	TYPE_FUNCTION, /* a function's name by its hash */
 	TYPE_MODULE,   /* a module's name by its hash */
-	TYPE_ADDRESS,  /* of code; shown by name */
+	TYPE_ADDRESS,  /* of code, where a call returns to; shown by name */
+	TYPE_SYMBOL,   /* an address of code or data; shown by name */
 	TYPE_STACK,    /* addresses of code, innermost first, zeros behind the last one */
 	/* constants only: arguments of AddSeconds and the like; and an average's value */
 	TYPE_REAL,
@@ -243,6 +244,8 @@ const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr,
 					   const struct fay_enumeration *enumeration);
 /* The return address that lies on the stack at a function's first instruction. */
+/* The address that a number is, to be shown by name. */
+const struct fay_expr *fay_expr_symbol(struct fay_exprs *exprs, const struct fay_expr *address);
 const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs);
 /* So many frames, the innermost first. */
 const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, bool of_kernel);

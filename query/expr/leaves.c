@@ -29,12 +29,12 @@ const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
 const char *fay_type_name(enum fay_type type)
 {
 	static const char *const names[] = {
-		[TYPE_INT] = "integer",       [TYPE_BOOL] = "bool",
-		[TYPE_STRING] = "string",     [TYPE_TIME] = "time",
-		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module",
-		[TYPE_ADDRESS] = "address",   [TYPE_STACK] = "stack",
-		[TYPE_REAL] = "real number",  [TYPE_HISTOGRAM] = "histogram",
-		[TYPE_LIST] = "list",
+		[TYPE_INT] = "integer",         [TYPE_BOOL] = "bool",
+		[TYPE_STRING] = "string",       [TYPE_TIME] = "time",
+		[TYPE_FUNCTION] = "function",   [TYPE_MODULE] = "module",
+		[TYPE_ADDRESS] = "address",     [TYPE_SYMBOL] = "symbol",
+		[TYPE_STACK] = "stack",         [TYPE_REAL] = "real number",
+		[TYPE_HISTOGRAM] = "histogram", [TYPE_LIST] = "list",
 	};
 	return names[type];
 }
@@ -118,6 +118,17 @@ const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct
 {
 	struct fay_expr copy = *expr;
 	copy.enumeration = enumeration;
+	return fay_expr_intern(exprs, &copy);
+}
+
+const struct fay_expr *fay_expr_symbol(struct fay_exprs *exprs, const struct fay_expr *address)
+{
+	if (address->op == EXPR_SIDE)
+		return fay_expr_side(exprs, (unsigned)address->value, address->name,
+				     fay_expr_symbol(exprs, address->a));
+	struct fay_expr copy = *address;
+	copy.type = TYPE_SYMBOL;
+	copy.enumeration = NULL;
 	return fay_expr_intern(exprs, &copy);
 }
 
@@ -271,7 +282,8 @@ enum fay_column_type fay_type_column(enum fay_type type)
 	case TYPE_TIME: return FAY_TYPE_TIME;
 	case TYPE_FUNCTION:
 	case TYPE_MODULE: return FAY_TYPE_FUNCTION; /* a name's hash, too */
-	case TYPE_ADDRESS: return FAY_TYPE_U64;
+	case TYPE_ADDRESS:
+	case TYPE_SYMBOL: return FAY_TYPE_U64;
 	/* computed at the root; an average's column is of what it is the average of */
 	case TYPE_REAL: return FAY_RESULT_REAL;
 	default: return FAY_TYPE_I64;

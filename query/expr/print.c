@@ -155,6 +155,13 @@ static void print_bucket(const struct printer *printer, const struct fay_expr *e
 static void print_expr(const struct printer *printer, const struct fay_expr *expr, unsigned outer)
 {
 	FILE *out = printer->out;
+	if (expr->type == TYPE_SYMBOL && expr->op != EXPR_SIDE && expr->op != EXPR_KEY) {
+		struct fay_expr number = *expr;
+		number.type = TYPE_INT;
+		print_expr(printer, &number, 12);
+		fputs(".Symbol", out);
+		return;
+	}
 	switch (expr->op) {
 	case EXPR_CONSTANT: print_constant(printer, expr); return;
 	case EXPR_ARG:

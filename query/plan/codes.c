@@ -7,7 +7,8 @@ _Static_assert(FAY_PLAN_CODES_MAX == FAY_QUERY_MAX_COLUMNS, "a column each");
 
 static bool is_code(const struct fay_expr *expr)
 {
-	return expr && (expr->type == TYPE_ADDRESS || expr->type == TYPE_STACK);
+	return expr && (expr->type == TYPE_ADDRESS || expr->type == TYPE_SYMBOL ||
+			expr->type == TYPE_STACK);
 }
 
 /* The expression in the probe that a key stands for. */
@@ -27,7 +28,7 @@ uint32_t fay_plan_codes(const struct fay_plan *plan, struct fay_plan_code codes[
 		if (is_code(expr))
 			codes[count++] =
 				(struct fay_plan_code){ .column = i,
-							.exact = expr->type == TYPE_STACK,
+							.exact = expr->type != TYPE_ADDRESS,
 							.kernel = expr->type == TYPE_STACK &&
 								  expr->length };
 	}

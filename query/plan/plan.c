@@ -107,7 +107,8 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 		column->pointer = expr->enumeration == fay_pointers;
 		column->maybe_pointer = fay_expr_is_register(expr);
 		column->enumeration = column->pointer ? NULL : expr->enumeration;
-		column->address = expr->type == TYPE_ADDRESS;
+		column->symbol = expr->type == TYPE_SYMBOL;
+		column->address = expr->type == TYPE_ADDRESS || column->symbol;
 		fill_stack(column, expr);
 		plan->addresses |= column->address || column->stack_frames;
 	}

@@ -125,6 +125,11 @@ static int check_names(const struct fay_plan *plan, struct fay_error *error)
 	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
 	for (uint32_t i = 0; i < plan->column_count && !plan->joins; i++) {
 		const struct fay_field *field = fay_field_of(plan->columns[i].name);
+		if (plan->columns[i].symbol)
+			return fay_error_set(error, FAY_E_REFUSED,
+					     "the column `%s` cannot be saved: a name is looked up "
+					     "when it is shown; leave `Symbol` out",
+					     plan->columns[i].name);
 		if (field && !is_field(p->columns[plan->columns[i].index].expr, field))
 			return fay_error_set(error, FAY_E_USAGE,
 					     "the column `%s` would be taken for the events' own "

@@ -43,10 +43,16 @@ struct fay_value_node *fay_check_typed_result(struct fay_checked *checked,
 					      const struct fay_expr *word, uint32_t type);
 /* Whether the value is a structure, or points to one, or has elements. */
 bool fay_check_has_members(const struct fay_value_node *value);
+/* symbol.c: number.Symbol, the name of what lies at the address that a number is. */
+bool fay_check_is_symbol(const struct fay_node *node, const struct fay_value_node *object);
+struct fay_value_node *fay_check_symbol(struct fay_checked *checked, const struct fay_node *node,
+					const struct fay_expr *address);
 /* number.Text: the string at the address that a number is. */
 bool fay_check_is_text(const struct fay_node *node, const struct fay_value_node *object);
 struct fay_value_node *fay_check_text(struct fay_checked *checked, const struct fay_node *node,
 				      const struct fay_value_node *object);
+/* Whether something of it is known only after a grouping. */
+bool fay_check_is_grouped(const struct fay_expr *expr);
 /* node->name of such a value. */
 struct fay_value_node *fay_check_typed_member(struct fay_checked *checked,
 					      const struct fay_node *node,

@@ -337,12 +337,12 @@ bool fay_check_is_text(const struct fay_node *node, const struct fay_value_node 
 	       object->expr->type == TYPE_INT && !fay_expr_is_constant(object->expr);
 }
 
-/* Whether something of it is known only after a grouping. Depth is bounded by FAY_QUERY_MAX_DEPTH.
- */
-static bool is_grouped(const struct fay_expr *expr)
+/* Depth is bounded by FAY_QUERY_MAX_DEPTH. */
+bool fay_check_is_grouped(const struct fay_expr *expr)
 {
-	return expr && (expr->op == EXPR_KEY || expr->has_aggregate || is_grouped(expr->a) ||
-			is_grouped(expr->b) || is_grouped(expr->c));
+	return expr &&
+	       (expr->op == EXPR_KEY || expr->has_aggregate || fay_check_is_grouped(expr->a) ||
+		fay_check_is_grouped(expr->b) || fay_check_is_grouped(expr->c));
 }
 
 /* The string at an address. */
@@ -361,7 +361,7 @@ static struct fay_value_node *text_at(struct fay_checked *checked, const struct 
 				      "`%s` of the kernel's events is not supported on a cluster "
 				      "yet",
 				      node->name);
-	if (is_grouped(address))
+	if (fay_check_is_grouped(address))
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "`%s` is read when the event happens: write it before the "
 				      "grouping",
@@ -385,6 +385,9 @@ static struct fay_value_node *member_of(struct fay_checked *checked, const struc
 			"`struct %s` is not described here, so its members are not known", name);
 	if (!structure && fay_check_is_text(node, object))
 		return text_at(checked, node, object->expr);
+	if ((!structure || !fay_btf_member(btf, object->type, node->name, &field)) &&
+	    fay_check_is_symbol(node, object))
+		return fay_check_symbol(checked, node, object->expr);
 	if (!structure)
 		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
 				      "this is not a structure, so it has no member `%s`",

@@ -86,7 +86,8 @@ static void set_unsigned(struct fay_tracer *t, const struct fay_view_column *vie
 	char name[FAY_PLACE_NAME];
 	cell->u64 = value;
 	if (view->address) {
-		fay_trace_address_name(&t->trace, value, 0, name, sizeof(name));
+		fay_trace_address_name(&t->trace, value, view->symbol ? FAY_ADDRESS_EXACT : 0, name,
+				       sizeof(name));
 		set_text(t, cell, name, strlen(name));
 	} else if (view->column->type == FAY_TYPE_FUNCTION) {
 		name_function(t, value, name, sizeof(name));

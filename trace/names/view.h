@@ -15,7 +15,8 @@ struct fay_view_column {
 	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
 	/* of an enumeration with cases: the column that decides */
 	const struct fay_schema_column *by;
-	bool address;          /* of code: shown by name */
+	bool address;          /* shown by name: what a call returns to */
+	bool symbol;           /* likewise, but of data, or of an instruction itself */
 	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
 	bool kernel_stack;
 	bool pointer;       /* its numbers are pointers */

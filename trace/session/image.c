@@ -307,6 +307,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 		view->columns[c].enumeration =
 			trace->plan ? trace->plan->columns[c].enumeration : NULL;
 		view->columns[c].address = trace->plan && trace->plan->columns[c].address;
+		view->columns[c].symbol = trace->plan && trace->plan->columns[c].symbol;
 		view->columns[c].stack_frames =
 			trace->plan ? trace->plan->columns[c].stack_frames : 0;
 		view->columns[c].kernel_stack = trace->plan && trace->plan->columns[c].kernel_stack;

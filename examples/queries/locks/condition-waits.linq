@@ -1,4 +1,5 @@
 // Code that waits for conditions
+// Those of pthread; Rust's are lock-stacks, Go's futex-waits.
 //   fay trace -f condition-waits --comm mariadbd --for 10s
 from w in cluster.Return("libc!pthread_cond_*wait")
 group w by new { w.function, w.Caller } into g

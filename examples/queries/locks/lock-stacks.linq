@@ -1,5 +1,6 @@
 // Code that waits for locks that are not libc's
-// Rust's locks, and those of many libraries, call futex themselves; pthread's are mutex-waits.
+// Rust's locks, and those of many libraries, call futex themselves; pthread's are mutex-waits. Go
+// has its own system calls, without libc: futex-waits shows that its threads wait.
 //   fay trace -f lock-stacks --comm rg --for 10s
 //   fay trace -f lock-stacks least=1ms -- rg -j 4 word /usr/share/doc
 param least = 10us

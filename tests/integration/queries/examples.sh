@@ -81,6 +81,44 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()'
 rows "who waits for semaphores" true \
 	'map(select(.Caller | test("PyThread_acquire_lock"))) | map(.total) | max > 1000000'
+# Addresses by name: a mutex that is waited for; what is given to a function.
+cat >"$work/locked.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char bytes[64];
+__attribute__((noipa)) void give(void *what) { __asm__ volatile("" : : "r"(what) : "memory"); }
+static void *work(void *unused)
+{
+	for (int i = 0; i < 5; i++) {
+		pthread_mutex_lock(&lock);
+		usleep(5000);
+		pthread_mutex_unlock(&lock);
+		usleep(100);
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t threads[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, work, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	give(&lock), give(bytes + 9), give((void *)give), give(malloc(8));
+}
+END
+gcc -O1 -pthread -o "$work/locked" "$work/locked.c"
+queries=$queries/../locks run mutex-addresses -- "$work/locked"
+rows "the mutex that is waited for" '"locked!lock"' '.[0].mutex'
+"$FAY" trace --json 'from g in cluster.Function("locked!give")
+	group g by g.Arg(0).Symbol into k select new { what = k.Key, n = k.Count() }' -- "$work/locked" >"$work/out" 2>"$work/err" ||
+	{ cat "$work/err" >&2; fail "a query with symbols"; }
+take_rows "$work/out"
+rows "data, a part of it, a function, and what has no name" \
+	'["0x","locked!bytes+0x9","locked!give","locked!lock"]' \
+	'map(.what | if startswith("0x") then "0x" else . end) | sort'
 if [ "$bpf" = true ]; then
 	queries=$queries/../locks run flock-waits --follow -- flock "$work/lock" \
 		sh -c "flock '$work/lock.2' sleep 0.2 & sleep 0.05; exec flock '$work/lock.2' true"
