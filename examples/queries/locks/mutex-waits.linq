@@ -4,7 +4,7 @@
 //   fay trace -f mutex-waits --comm mariadbd --for 10s
 //   fay trace -f mutex-waits least=1us -- ls
 param least = 10us
-from l in cluster.Return("libc!pthread_mutex_[lct][ilo]*lock")
+from l in cluster.Return("libc!pthread_mutex*[_dk]lock")
 where l.Duration >= $least
 group l by l.Caller into g
 orderby g.Sum(x => x.Duration) descending
