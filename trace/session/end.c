@@ -289,7 +289,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (result->calls_jumped)
 		fprintf(trace->messages,
 			"fay: %" PRIu64 " call%s jumped to a function whose return is not traced: "
-			"an event at the jump, without a return value\n",
+			"an event at the jump, with the time until then and without a return "
+			"value; tracing that function, too, gives both\n",
 			result->calls_jumped, result->calls_jumped == 1 ? "" : "s");
 	if (children)
 		fprintf(trace->messages,
