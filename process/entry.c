@@ -44,6 +44,16 @@ static uint64_t read_entry(pid_t pid)
 	return address;
 }
 
+/* Waits for a stop. false: the process has ended, which is left to be waited for. */
+static bool wait_for_stop(pid_t pid, int *status)
+{
+	siginfo_t next;
+	return !waitid(P_PID, (id_t)pid, &next, WEXITED | WSTOPPED | WNOWAIT | __WALL) &&
+	       next.si_code != CLD_EXITED && next.si_code != CLD_KILLED &&
+	       next.si_code != CLD_DUMPED && waitpid(pid, status, __WALL) == pid &&
+	       WIFSTOPPED(*status);
+}
+
 /* Runs the stopped tracee to `address`. Signals on the way are delivered. */
 static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
 {
@@ -58,10 +68,10 @@ static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
 	long signal = 0;
 	for (;;) {
 		int status;
-		if (ptrace(PTRACE_CONT, pid, 0, signal) || waitpid(pid, &status, __WALL) < 0)
+		if (ptrace(PTRACE_CONT, pid, 0, signal))
 			return fay_error_set(error, FAY_E_INTERNAL, "the command vanished: %s",
 					     strerror(errno));
-		if (!WIFSTOPPED(status))
+		if (!wait_for_stop(pid, &status))
 			return fay_error_set(error, FAY_E_REFUSED,
 					     "the command ended before its first instruction");
 		struct user_regs_struct regs;

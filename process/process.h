@@ -85,6 +85,8 @@ size_t fay_selection_find(const struct fay_selection *selection, pid_t *pids, si
 int fay_process_spawn(char **command, pid_t *pid, struct fay_error *error);
 /* The same, stopped before its first instruction of all, the dynamic loader's. */
 int fay_process_spawn_early(char **command, pid_t *pid, struct fay_error *error);
+/* Lets such a command go, and calls `look` on the way, when it has come to its entry point. */
+void fay_process_start_early(pid_t pid, void (*look)(void *context, pid_t pid), void *context);
 
 /* entry.c: runs a tracee of the caller's, stopped behind its execve, to its program's entry point.
  * */

@@ -114,3 +114,17 @@ int fay_process_spawn_early(char **command, pid_t *pid, struct fay_error *error)
 {
 	return spawn(command, false, pid, error);
 }
+
+void fay_process_start_early(pid_t pid, void (*look)(void *context, pid_t pid), void *context)
+{
+	struct fay_error error; /* the command goes on as it is, or has ended */
+	int status;
+	bool held = !ptrace(PTRACE_ATTACH, pid, 0, 0) && waitpid(pid, &status, __WALL) == pid;
+	kill(pid, SIGCONT); /* ends the stop that attaching orders, too */
+	if (!held)
+		return;
+	ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_EXITKILL);
+	if (!fay_process_run_to_entry(pid, &error))
+		look(context, pid);
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A query about the kernel, through BPF (docs/internals/bpf.md): nothing is installed in any
  * process. */
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <signal.h>
@@ -8,13 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/process/process.h"
 #include "trace/kernel/kernel.h"
 
 #include "session.h"
 
 #define SKIPPED_SHOWN 5u
 #define PROGRAMS_SHOWN 4u
-#define LOOK_EVERY 100000000u /* ns */
+#define LOOK_EVERY 100000000u      /* ns */
+#define MAPPINGS_EVERY 1000000000u /* ns */
 
 static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
 {
@@ -182,6 +185,57 @@ static int log_programs(const struct trace *trace, struct fay_error *error)
 	return fay_trust_log_install(&trace->log, text, error);
 }
 
+/* --- what addresses of programs are called: these are not attached to --- */
+
+static bool shows_programs(const struct trace *trace)
+{
+	for (uint32_t c = 0; fay_trace_is_kernel(trace) && c < trace->plan->column_count; c++)
+		if (trace->plan->columns[c].stack_frames && !trace->plan->columns[c].kernel_stack)
+			return true;
+	return false;
+}
+
+static void take_mappings(void *context, pid_t pid)
+{
+	struct trace *trace = context;
+	fay_addresses_take(&trace->addresses, pid);
+}
+
+static bool has_a_name(const struct trace *trace, pid_t pid)
+{
+	char comm[FAY_COMM_SIZE];
+	if (!trace->comm_count || !fay_process_name(pid, comm))
+		return false;
+	for (size_t i = 0; i < trace->comm_count; i++)
+		if (!strcmp(comm, trace->comms[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Of processes that are named what they have mapped since, too. Of all others, of which there may
+ * be thousands, each once.
+ */
+static void look_at_mappings(struct trace *trace)
+{
+	uint64_t now = fay_monotonic();
+	bool all = trace->follow || (!trace->pid_count && !trace->comm_count);
+	pid_t pid;
+	if (!trace->shows_programs || now < trace->next_mappings)
+		return;
+	trace->next_mappings = now + MAPPINGS_EVERY;
+	for (size_t i = 0; i < trace->pid_count; i++)
+		take_mappings(trace, trace->pids[i]);
+	uint64_t since = trace->mapped_since;
+	trace->mapped_since = fay_ticks_now();
+	DIR *proc = all || trace->comm_count ? opendir("/proc") : NULL;
+	while (proc && fay_process_next(proc, &pid))
+		if ((all && fay_process_start(pid) >= since) || has_a_name(trace, pid))
+			take_mappings(trace, pid);
+	if (proc)
+		closedir(proc);
+}
+
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
 	int result;
@@ -190,15 +244,17 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 	    (result = fay_trust_log_begin(&trace->log, error)) ||
 	    (result = log_programs(trace, error)))
 		return result;
-	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
-		fay_addresses_take(&trace->addresses, trace->pids[i]);
+	trace->shows_programs = shows_programs(trace);
+	look_at_mappings(trace);
 	uint64_t since = fay_monotonic();
 	for (size_t i = 0; i < trace->bpf_count; i++)
 		if ((result = attach(trace, &trace->bpf[i], error)))
 			return result;
 	fay_trace_stage(trace, "load and attach", since);
 	report(trace);
-	if (trace->child && fay_trace_is_kernel(trace))
+	if (trace->child && trace->shows_programs)
+		fay_process_start_early(trace->child, take_mappings, trace);
+	else if (trace->child && fay_trace_is_kernel(trace))
 		kill(trace->child, SIGCONT);
 	return FAY_OK;
 }
@@ -242,6 +298,7 @@ int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 		if (taker.result)
 			return taker.result;
 	}
+	look_at_mappings(trace);
 	return FAY_OK;
 }
 

@@ -144,14 +144,16 @@ struct trace {
 		/* processes that may load more of what is asked for, traced already or not */
 	} watched[TRACE_WATCHED_MAX];
 	size_t watched_count;
-	uint64_t next_look, next_names, next_children; /* monotonic ns */
-	bool children_run;                             /* when that was last looked at */
-	struct fay_error first_failure;                /* code 0: none */
-	size_t later, later_failures;                  /* processes and modules that came later */
+	uint64_t next_look, next_names, next_children, next_mappings; /* monotonic ns */
+	bool children_run;              /* when that was last looked at */
+	struct fay_error first_failure; /* code 0: none */
+	size_t later, later_failures;   /* processes and modules that came later */
 	/* times that a program that changed its modules went on before they were attached to; of
 	 * sessions that are gone */
 	uint64_t modules_late;
 	struct fay_addresses addresses; /* processes whose addresses are shown */
+	bool shows_programs;            /* bpf.c: ... though they are not attached to */
+	uint64_t mapped_since;          /* fay_ticks_now() when that was last done */
 	struct fay_stacks stacks;       /* stacks.c */
 	/* of each session; NULL: its probes walk no stacks */
 	struct fay_stack_tables *stack_tables[FAY_TARGETS_MAX];

@@ -310,6 +310,41 @@ gcc -O2 -mno-red-zone -o "$work/frames" "$work/frames.c"
 ask 'from s in cluster.Syscall("getpid") group s by s.UserStack into g select new { g.Key, n = g.Count() }' \
 	-- "$work/frames"
 equal "words that are no addresses" "[2,5]" "$(value '[(.[0].Key | length), .[0].n]')"
+# Names: of a command that has ended, of one that ends before its entry point, of processes that are
+# there, and that come, by name and among all.
+cat >"$work/asks.c" <<'END'
+#include <unistd.h>
+__attribute__((noinline)) void wanted(void) { getppid(); __asm__ volatile(""); }
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 3000; i++, usleep(argc > 1 ? 1000 : 0))
+		wanted();
+	return 5;
+}
+END
+gcc -O1 -fno-omit-frame-pointer -o "$work/asks_stack" "$work/asks.c"
+of_asks='from s in cluster.Syscall("getppid") where s.comm == "asks_stack"
+	group s by s.UserStack(3) into g select new { g.Key, n = g.Count() }'
+named() { value '[.[] | select(.Key[1] // "" | test("^asks_stack!main"))] | length'; }
+ask "$of_asks" -- "$work/asks_stack"
+equal "names of a command that has ended" "1 3000" "$(named) $(value '.[0].n')"
+contains "its exit status" "$work/trace.err" "exit status 5"
+gcc -shared -o "$work/libgone.so" -x c /dev/null
+gcc -o "$work/lacks" "$work/asks.c" -Wl,--no-as-needed "$work/libgone.so"
+rm "$work/libgone.so"
+ask "$of_asks" -- "$work/lacks"
+contains "a command that ends in the dynamic loader" "$work/trace.err" "exit status 127"
+"$work/asks_stack" slowly &
+asker=$!
+own $asker
+ask "$of_asks" --for 500ms --comm asks_stack
+equal "names of a process by name" 1 "$(named)"
+ask "$of_asks" --for 500ms
+equal "names among all processes" 1 "$(named)"
+wait $asker || true
+(sleep 0.5; "$work/asks_stack" slowly || true) & own $!
+ask "$of_asks" --for 2500ms
+equal "names of a process that came later" 1 "$(named)"
 exits "too many frames" 3 "$FAY" trace \
 	'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
 contains "said" "$work/err" "at most 40 frames in total"
