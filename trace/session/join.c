@@ -2,6 +2,7 @@
 /* Queries with a join: from the rows of both sources to pairs, and on to what is shown. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fay/join.h"
 
@@ -27,6 +28,10 @@ struct fay_trace_join {
 	uint64_t came, over_since, unjoined;
 	sig_atomic_t interrupts; /* that ended it */
 	bool said, given_up;
+	/* of those the ones that wait until the probes are gone, each behind its source's number */
+	uint8_t *waiting;
+	size_t waiting_size, waiting_room;
+	bool all_here;
 };
 
 static void take_pair(void *context, const uint8_t *row)
@@ -58,6 +63,33 @@ static void look_at_end(struct fay_trace_join *j)
 				 "that are there\n");
 }
 
+static size_t row_size(const struct fay_trace_join *j, uint64_t source)
+{
+	const struct fay_join_options *joins = j->trace->plan->join;
+	return source ? joins[source - 1].sides[1].row_size : joins[0].sides[0].row_size;
+}
+
+/* While pairs are made the program goes on and makes more rows: those that come when the trace is
+ * over wait, so that it can end. */
+static bool put_off(struct fay_trace_join *j, uint64_t source, const uint8_t *row)
+{
+	size_t size = row_size(j, source), needed = j->waiting_size + sizeof(source) + size;
+	if (!j->over_since || j->all_here || needed > FAY_JOIN_BYTES)
+		return false;
+	if (needed > j->waiting_room) {
+		size_t room = 2 * needed;
+		uint8_t *grown = realloc(j->waiting, room);
+		if (!grown)
+			return false;
+		j->waiting = grown;
+		j->waiting_room = room;
+	}
+	memcpy(j->waiting + j->waiting_size, &source, sizeof(source));
+	memcpy(j->waiting + j->waiting_size + sizeof(source), row, size);
+	j->waiting_size = needed;
+	return true;
+}
+
 /* State n has the rows of source n. */
 static void take_row(void *context, uint32_t state, const uint8_t *row)
 {
@@ -66,7 +98,7 @@ static void take_row(void *context, uint32_t state, const uint8_t *row)
 		look_at_end(j);
 	if (j->given_up)
 		j->unjoined++;
-	else
+	else if (!put_off(j, state, row))
 		fay_pairs_add(j->pairs, state, row);
 }
 
@@ -97,6 +129,7 @@ void fay_trace_join_deinit(struct trace *trace)
 		return;
 	fay_pairs_destroy(trace->join->pairs);
 	fay_aggregator_destroy(trace->join->rows);
+	free(trace->join->waiting);
 	free(trace->join);
 	trace->join = NULL;
 }
@@ -110,8 +143,17 @@ void fay_trace_join_advance(struct trace *trace, uint64_t time)
 
 void fay_trace_join_end(struct trace *trace)
 {
-	if (trace->join)
-		fay_pairs_advance(trace->join->pairs, UINT64_MAX);
+	struct fay_trace_join *j = trace->join;
+	uint64_t source;
+	if (!j)
+		return;
+	j->all_here = true;
+	for (size_t at = 0; at < j->waiting_size; at += sizeof(source) + row_size(j, source)) {
+		memcpy(&source, j->waiting + at, sizeof(source));
+		take_row(j, (uint32_t)source, j->waiting + at + sizeof(source));
+	}
+	j->waiting_size = 0;
+	fay_pairs_advance(j->pairs, UINT64_MAX);
 }
 
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error)

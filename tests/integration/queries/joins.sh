@@ -162,16 +162,19 @@ exits "cannot be joined" 1 "$FAY" trace \
 		within 1ms select a.tid"
 contains "says why" "$work/err" "joined by time"
 
-# Pairs that take long after the end: that is said, and ended by one signal more.
+# Pairs that take long after the end: the program is left in time all the same; it is said, and
+# ended by one signal more.
 dd if=/dev/zero of=/dev/null bs=1 status=none &
-own $!
-"$FAY" trace --json --for 3s -p $! 'from a in cluster.Function("libc!read")
+reader=$!
+own $reader
+"$FAY" trace --json --for 3s -p $reader 'from a in cluster.Function("libc!read")
 	join b in cluster.Function("libc!read") on a.tid equals b.tid within 1h
 	group new { a, b } by 1 into g select new { n = g.Sum(x => x.b.time - x.a.time) }' \
 	>"$work/out" 2>"$work/err" &
 tracer=$!
 own $tracer
 wait_for "$work/err" "pairs of the events that came until the end are being made"
+equal "what is still in the program" 0 "$(grep -c "memfd:fay" "/proc/$reader/maps")"
 kill -INT $tracer
 ended $tracer || fail "interrupted: $(cat "$work/err")"
 contains "what is missing" "$work/err" "events came that were not joined; pairs are missing"
